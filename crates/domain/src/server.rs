@@ -1,0 +1,92 @@
+//! The name of an upstream server, as it stands in the configuration.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Letters, digits, `-` and single `_` inside, at most [`ServerName::MAX`] of them.
+///
+/// A doubled or outer underscore is refused because `__` separates server and tool in the
+/// names clients see: without that rule `a_` + `b` and `a` + `_b` would look the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ServerName(Arc<str>);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ServerNameError {
+    #[error("a server name must not be empty")]
+    Empty,
+    #[error("the server name `{name}` is longer than {max} characters", max = ServerName::MAX)]
+    TooLong { name: String },
+    #[error("the server name `{name}` contains {found:?}; use letters, digits, `-` and `_`")]
+    BadCharacter { name: String, found: char },
+    #[error(
+        "the server name `{name}` must not begin or end with `_` nor contain `__`: that separates server and tool"
+    )]
+    Underscores { name: String },
+}
+
+impl ServerName {
+    pub const MAX: usize = 32;
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ServerName {
+    type Err = ServerNameError;
+
+    fn from_str(name: &str) -> Result<Self, ServerNameError> {
+        if name.is_empty() {
+            return Err(ServerNameError::Empty);
+        }
+        if let Some(found) = name.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_')) {
+            return Err(ServerNameError::BadCharacter { name: name.to_owned(), found });
+        }
+        if name.len() > Self::MAX {
+            return Err(ServerNameError::TooLong { name: name.to_owned() });
+        }
+        if name.starts_with('_') || name.ends_with('_') || name.contains("__") {
+            return Err(ServerNameError::Underscores { name: name.to_owned() });
+        }
+        Ok(Self(name.into()))
+    }
+}
+
+impl TryFrom<String> for ServerName {
+    type Error = ServerNameError;
+
+    fn try_from(name: String) -> Result<Self, ServerNameError> {
+        name.parse()
+    }
+}
+
+impl From<ServerName> for String {
+    fn from(name: ServerName) -> Self {
+        name.0.as_ref().to_owned()
+    }
+}
+
+impl fmt::Display for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_be_confused_in_a_prefix_are_refused() {
+        for name in ["", "_a", "a_", "a__b", "a b", "a.b", "é", &"x".repeat(33)] {
+            assert!(name.parse::<ServerName>().is_err(), "{name}");
+        }
+        for name in ["a", "GitHub", "my-server_2", &"x".repeat(32)] {
+            assert!(name.parse::<ServerName>().is_ok(), "{name}");
+        }
+    }
+}

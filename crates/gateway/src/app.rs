@@ -1,0 +1,259 @@
+//! The house, opened: built once from the configuration, used by every verb of the command line.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use futures::future::join_all;
+use kitbag_domain::{Caller, ServerName};
+use kitbag_store::Store;
+use kitbag_upstream::{CallError, Listing, Upstreams};
+use kitbag_wire::{Era, RawObject};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::background::{self, Changes};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::front;
+use crate::pipeline::{self, Call, CallMethod};
+use crate::rooms::Rooms;
+use crate::turn::{BackChannel, Capabilities, Client, Logs, Turn, View};
+
+pub struct App {
+    rooms: Arc<Rooms>,
+    background: Vec<AbortHandle>,
+}
+
+/// What is known at the moment the door opens.
+#[derive(Debug)]
+pub struct Banner {
+    pub endpoint: String,
+    /// Servers whose tools are known from an earlier run.
+    pub known: usize,
+    /// Servers that are being asked for the first time.
+    pub asking: usize,
+    pub tools: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ToolRow {
+    pub name: String,
+    pub server: ServerName,
+    pub tool: String,
+    pub description: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ServerReport {
+    pub era: Era,
+    pub version: String,
+    pub tools: usize,
+    pub prompts: usize,
+    pub resources: usize,
+    #[serde(rename = "took_ms", serialize_with = "milliseconds")]
+    pub took: Duration,
+    pub problems: Vec<String>,
+}
+
+impl App {
+    pub async fn open(config: &Config) -> anyhow::Result<Self> {
+        let store = Store::open(&config.store_path).await?;
+        let mut servers = Vec::new();
+        for spec in config.servers.values() {
+            let listing = stored_listing(&store, spec).await?;
+            servers.push((spec.clone(), listing));
+        }
+        let (upstreams, notices) = Upstreams::new(servers, Some(&config.data_dir.join("logs")));
+        let rooms = Rooms::new(config.serve.clone(), config.policy.clone(), store, upstreams);
+        let background = vec![
+            tokio::spawn(background::follow_notices(rooms.clone(), notices)).abort_handle(),
+            tokio::spawn(background::tidy(rooms.clone())).abort_handle(),
+        ];
+        Ok(Self { rooms, background })
+    }
+
+    /// Serves HTTP until the process is asked to end.
+    pub async fn serve_http(self, ready: impl FnOnce(&Banner)) -> anyhow::Result<()> {
+        self.check_keys().await?;
+        let bind = self.rooms.serve.bind;
+        let listener =
+            TcpListener::bind(bind).await.with_context(|| format!("the address {bind} cannot be used"))?;
+        let address = listener.local_addr()?;
+        ready(&self.banner(address));
+        let listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
+        let ended = CancellationToken::new();
+        tokio::spawn(until_asked_to_end(ended.clone(), self.rooms.clone()));
+        front::http::serve(listener, self.rooms.clone(), ended).await?;
+        listing.abort();
+        self.close().await;
+        Ok(())
+    }
+
+    /// Serves one client on stdin and stdout until it closes stdin.
+    pub async fn serve_stdio(self) -> anyhow::Result<()> {
+        let listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
+        let ended = CancellationToken::new();
+        tokio::spawn(until_asked_to_end(ended.clone(), self.rooms.clone()));
+        tokio::select! {
+            served = front::stdio::serve(self.rooms.clone(), View::All) => served?,
+            () = ended.cancelled() => {}
+        }
+        listing.abort();
+        self.close().await;
+        Ok(())
+    }
+
+    /// Stops every server and writes down what is still to be written.
+    pub async fn close(self) {
+        self.rooms.sessions.close_all();
+        self.rooms.upstreams.shutdown().await;
+        for task in &self.background {
+            task.abort();
+        }
+        self.rooms.audit.shutdown().await;
+        self.rooms.store.close().await;
+    }
+
+    /// What one server offers; asked anew if `refresh` says so or nothing is known.
+    pub async fn listing(&self, name: &ServerName, refresh: bool) -> Result<ServerReport, CallError> {
+        let server = self.rooms.upstreams.get(name).expect("the configuration names it");
+        let started = Instant::now();
+        let listing = match server.listing().filter(|_| !refresh) {
+            Some(listing) => listing,
+            None => background::refresh(&self.rooms, server, Changes::default()).await?,
+        };
+        Ok(ServerReport {
+            era: listing.era,
+            version: listing.version.clone(),
+            tools: listing.tools.len(),
+            prompts: listing.prompts.len(),
+            resources: listing.resources.len() + listing.templates.len(),
+            took: started.elapsed(),
+            problems: listing.problems.iter().map(|it| format!("{}: {}", it.about, it.what)).collect(),
+        })
+    }
+
+    /// The tools a local client sees at the endpoint.
+    pub async fn tools(&self) -> Vec<ToolRow> {
+        self.know_all().await;
+        let caller = Caller::local();
+        let catalog = self.rooms.catalog();
+        let visible =
+            catalog.tools.iter().filter(|entry| self.rooms.policy.visible(&caller, &entry.capability));
+        visible
+            .map(|entry| ToolRow {
+                name: entry.exposed.clone(),
+                server: entry.capability.server.clone(),
+                tool: entry.capability.name.clone(),
+                description: RawObject::open(&entry.definition).ok().and_then(|it| it.read("description")),
+            })
+            .collect()
+    }
+
+    /// Calls a tool by the name the endpoint shows, on the road every client takes.
+    pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
+        if self.rooms.catalog().tool(name).is_none() {
+            self.know_all().await;
+        }
+        let (outbox, mut messages) = mpsc::channel(crate::turn::BACKLOG);
+        tokio::spawn(async move { while messages.recv().await.is_some() {} });
+        let turn = Turn {
+            client: Client {
+                caller: Caller::local(),
+                era: Era::Legacy,
+                identity: "command line".into(),
+                name: Some("kitbag call".to_owned()),
+                capabilities: Capabilities::new(None),
+                logs: Logs::None,
+            },
+            view: View::All,
+            back: BackChannel::new(outbox, None),
+            cancelled: CancellationToken::new(),
+        };
+        let params = RawObject::new().with("name", name).with("arguments", &arguments);
+        match pipeline::run(&self.rooms, &turn, Call { method: CallMethod::CallTool, params }).await {
+            Ok(result) => Ok(serde_json::from_str(result.get())?),
+            Err(Failure::Upstream(error)) => Err(error.into()),
+            Err(failure) => Err(anyhow::anyhow!("{failure}")),
+        }
+    }
+
+    /// Lists every server nobody has listed yet; one that fails is only mentioned.
+    async fn know_all(&self) {
+        let unknown = self.rooms.upstreams.iter().filter(|server| server.listing().is_none());
+        join_all(unknown.map(|server| async {
+            if let Err(error) = background::refresh(&self.rooms, server, Changes::default()).await {
+                tracing::warn!(server = %server.name(), "{error}");
+            }
+        }))
+        .await;
+    }
+
+    fn banner(&self, address: SocketAddr) -> Banner {
+        let known = self.rooms.upstreams.iter().filter(|server| server.listing().is_some()).count();
+        Banner {
+            endpoint: format!("http://{address}/mcp"),
+            known,
+            asking: self.rooms.upstreams.iter().count() - known,
+            tools: self.rooms.catalog().tools.len(),
+        }
+    }
+
+    /// A door that wants a key nobody has would be a wall.
+    async fn check_keys(&self) -> anyhow::Result<()> {
+        if self.rooms.serve.keyless() || self.rooms.store.has_active_keys().await? {
+            return Ok(());
+        }
+        Err(anyhow::anyhow!(
+            "this configuration lets nobody in without a key, and there is no key yet; \
+             make one: kitbag key create --tenant NAME"
+        ))
+    }
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").finish_non_exhaustive()
+    }
+}
+
+/// What the server offered in an earlier run, unless its configuration has changed since.
+async fn stored_listing(
+    store: &Store,
+    spec: &kitbag_upstream::ServerSpec,
+) -> anyhow::Result<Option<Listing>> {
+    let stored = store.listing(&spec.name).await?;
+    Ok(stored
+        .filter(|stored| stored.fingerprint == spec.fingerprint())
+        .and_then(|stored| serde_json::from_str(&stored.body).ok()))
+}
+
+async fn until_asked_to_end(ended: CancellationToken, rooms: Arc<Rooms>) {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        else {
+            return;
+        };
+        tokio::select! {
+            _ = interrupt => {}
+            _ = terminate.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = interrupt.await;
+    // Streams that would stay open for ever end here, so that the server can.
+    rooms.sessions.close_all();
+    ended.cancel();
+}
+
+fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u128(duration.as_millis())
+}

@@ -1,0 +1,210 @@
+//! What goes on beside the requests: servers are listed, listings kept, changes announced.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use kitbag_domain::ServerName;
+use kitbag_store::StoredListing;
+use kitbag_upstream::{Listing, Notice, NoticeKind, Server};
+use kitbag_wire::meta::method;
+use kitbag_wire::{Notification, Raw, RawObject};
+use tokio::sync::mpsc;
+
+use crate::front::forget_subscriptions;
+use crate::rooms::{Rooms, now};
+use crate::session::announcements::Filter;
+use crate::turn::View;
+
+/// Servers that are started at once to be listed for the first time.
+const LISTED_AT_ONCE: usize = 4;
+/// Changes that come this close together are answered with one new listing.
+const SETTLE: Duration = Duration::from_millis(50);
+const TIDY_EVERY: Duration = Duration::from_secs(60);
+
+/// Asks every server that was never listed what it offers. Those known from an earlier run
+/// are left asleep.
+pub(crate) async fn list_unknown(rooms: Arc<Rooms>) {
+    let unknown: Vec<_> =
+        rooms.upstreams.iter().filter(|server| server.listing().is_none()).cloned().collect();
+    futures::stream::iter(unknown)
+        .for_each_concurrent(LISTED_AT_ONCE, |server| {
+            let rooms = rooms.clone();
+            async move {
+                if let Err(error) = refresh(&rooms, &server, Changes::default()).await {
+                    tracing::warn!(server = %server.name(), "{error}");
+                }
+            }
+        })
+        .await;
+}
+
+/// Hears what servers announce, until the house closes.
+pub(crate) async fn follow_notices(rooms: Arc<Rooms>, mut notices: mpsc::UnboundedReceiver<Notice>) {
+    let mut changed: HashMap<ServerName, Changes> = HashMap::new();
+    loop {
+        let notice = if changed.is_empty() {
+            match notices.recv().await {
+                Some(notice) => notice,
+                None => return,
+            }
+        } else {
+            match tokio::time::timeout(SETTLE, notices.recv()).await {
+                Ok(Some(notice)) => notice,
+                Ok(None) => return,
+                Err(_quiet) => {
+                    for (name, changes) in changed.drain() {
+                        relist(&rooms, &name, changes);
+                    }
+                    continue;
+                }
+            }
+        };
+        match notice.kind {
+            NoticeKind::ResourceUpdated(params) => announce_update(&rooms, &notice.server, &params),
+            kind => changed.entry(notice.server).or_default().add(&kind),
+        }
+    }
+}
+
+/// Takes out sessions nobody came back to, now and then.
+pub(crate) async fn tidy(rooms: Arc<Rooms>) {
+    loop {
+        tokio::time::sleep(TIDY_EVERY).await;
+        for session in rooms.sessions.forget_abandoned() {
+            forget_subscriptions(&rooms, &session).await;
+        }
+    }
+}
+
+/// Lists a server, keeps the listing and tells whoever wants to know.
+pub(crate) async fn refresh(
+    rooms: &Rooms,
+    server: &Arc<Server>,
+    announced: Changes,
+) -> Result<Arc<Listing>, kitbag_upstream::CallError> {
+    let before = server.listing();
+    let listing = server.list().await?;
+    for problem in &listing.problems {
+        tracing::debug!(server = %server.name(), about = problem.about, "{}", problem.what);
+    }
+    rooms.rebuild_catalog();
+    keep(rooms, server, &listing).await;
+    announce_changes(rooms, server.name(), announced.or(Changes::between(before.as_deref(), &listing)));
+    Ok(listing)
+}
+
+/// Which lists of a server are not what they were.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Changes {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+}
+
+impl Changes {
+    fn add(&mut self, kind: &NoticeKind) {
+        match kind {
+            NoticeKind::ToolsChanged => self.tools = true,
+            NoticeKind::PromptsChanged => self.prompts = true,
+            NoticeKind::ResourcesChanged => self.resources = true,
+            NoticeKind::Started | NoticeKind::ResourceUpdated(_) => {}
+        }
+    }
+
+    fn any(self) -> bool {
+        self.tools || self.prompts || self.resources
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            tools: self.tools || other.tools,
+            prompts: self.prompts || other.prompts,
+            resources: self.resources || other.resources,
+        }
+    }
+
+    fn between(before: Option<&Listing>, after: &Listing) -> Self {
+        let texts = |items: &[Raw]| items.iter().map(|item| item.get().to_owned()).collect::<Vec<_>>();
+        let differ = |list: fn(&Listing) -> &[Raw]| {
+            before.map_or(!list(after).is_empty(), |before| texts(list(before)) != texts(list(after)))
+        };
+        Self {
+            tools: differ(|it| &it.tools),
+            prompts: differ(|it| &it.prompts),
+            resources: differ(|it| &it.resources) || differ(|it| &it.templates),
+        }
+    }
+}
+
+fn relist(rooms: &Arc<Rooms>, name: &ServerName, changes: Changes) {
+    let Some(server) = rooms.upstreams.get(name).cloned() else { return };
+    if !changes.any() && !server.is_stale() {
+        return;
+    }
+    let rooms = rooms.clone();
+    tokio::spawn(async move {
+        if let Err(error) = refresh(&rooms, &server, changes).await {
+            tracing::warn!(server = %server.name(), "{error}");
+        }
+    });
+}
+
+async fn keep(rooms: &Rooms, server: &Server, listing: &Listing) {
+    let body = serde_json::to_string(listing).expect("a listing is plain JSON");
+    let stored = StoredListing {
+        server: server.name().clone(),
+        fingerprint: server.spec().fingerprint(),
+        body,
+        listed_at: now(),
+    };
+    if let Err(error) = rooms.store.put_listing(&stored).await {
+        tracing::warn!(server = %server.name(), %error, "the listing could not be kept for the next start");
+    }
+}
+
+fn announce_changes(rooms: &Rooms, server: &ServerName, changes: Changes) {
+    let announce = |method: &str, wanted: fn(&Filter) -> bool| {
+        for subscriber in rooms.sessions.subscribers() {
+            if concerns(&subscriber.view, server)
+                && wanted(&subscriber.filter())
+                && rooms.policy.server_visible(&subscriber.caller, server)
+            {
+                subscriber.announce(Notification::new(method, None));
+            }
+        }
+    };
+    if changes.tools {
+        announce(method::TOOLS_CHANGED, |filter| filter.tools);
+    }
+    if changes.prompts {
+        announce(method::PROMPTS_CHANGED, |filter| filter.prompts);
+    }
+    if changes.resources {
+        announce(method::RESOURCES_CHANGED, |filter| filter.resources);
+    }
+}
+
+fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
+    let Ok(object) = RawObject::open(params) else { return };
+    let Some(own) = object.read::<String>("uri") else { return };
+    let exposed = rooms.catalog().exposed_uri(server, &own);
+    for subscriber in rooms.sessions.subscribers() {
+        let uri = match &subscriber.view {
+            View::One(_) => &own,
+            View::All => &exposed,
+        };
+        if concerns(&subscriber.view, server) && subscriber.filter().uris.contains(uri) {
+            let params = object.clone().with("uri", uri).to_raw();
+            subscriber.announce(Notification::new(method::RESOURCE_UPDATED, Some(params)));
+        }
+    }
+}
+
+fn concerns(view: &View, server: &ServerName) -> bool {
+    match view {
+        View::All => true,
+        View::One(one) => one == server,
+    }
+}

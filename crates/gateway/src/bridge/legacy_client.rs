@@ -1,0 +1,92 @@
+//! A client that can be asked in the middle of a call.
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use kitbag_upstream::{Ask, Event, InFlight, Outbound};
+use kitbag_wire::meta::method;
+use kitbag_wire::{Raw, RawObject};
+
+use super::{is_input_required, pass_on, send, signed};
+use crate::failure::Failure;
+use crate::pipeline::Target;
+use crate::secret::random_token;
+use crate::turn::Turn;
+
+/// A modern server that asks again and again is stopped here.
+const MAX_ROUNDS: usize = 10;
+
+pub(super) async fn carry(turn: &Turn, target: &Target, mut outbound: Outbound) -> Result<Raw, Failure> {
+    for _ in 0..MAX_ROUNDS {
+        let (in_flight, first) = send(target, &outbound).await?;
+        let result = follow(turn, target, in_flight, first).await?;
+        let Some(questions) = is_input_required(&result) else { return Ok(result) };
+        let answers = ask_all(turn, target, &questions).await?;
+        outbound.params.put("inputResponses", &answers);
+        match questions.get("requestState") {
+            Some(state) => outbound.params.set("requestState", state.to_owned()),
+            None => drop(outbound.params.remove("requestState")),
+        }
+    }
+    Err(Failure::TooManyRounds { server: target.capability.server.clone(), rounds: MAX_ROUNDS })
+}
+
+/// Follows the call to its end; questions are put while it goes on.
+async fn follow(turn: &Turn, target: &Target, mut in_flight: InFlight, first: Event) -> Result<Raw, Failure> {
+    let mut questions = FuturesUnordered::new();
+    let mut event = first;
+    loop {
+        match event {
+            Event::Done(done) => return Ok(done?),
+            Event::Ask(ask) if turn.client.capabilities.can_answer(&ask.method, ask.params.as_ref()) => {
+                questions.push(put(turn, target, ask));
+            }
+            other => pass_on(turn, other),
+        }
+        event = loop {
+            tokio::select! {
+                event = in_flight.next() => break event,
+                Some(()) = questions.next() => {}
+            }
+        };
+    }
+}
+
+async fn put(turn: &Turn, target: &Target, ask: Ask) {
+    let params = signed(ask.params.as_ref(), &target.capability.server);
+    let withdrawn = ask.withdrawn.clone();
+    tokio::select! {
+        answer = turn.back.ask(&ask.method, Some(params)) => ask.answer(answer),
+        () = withdrawn.cancelled() => {}
+    }
+}
+
+/// Puts all questions of a modern server at once and gathers the answers under their keys.
+async fn ask_all(turn: &Turn, target: &Target, questions: &RawObject) -> Result<RawObject, Failure> {
+    let questions = questions.object("inputRequests").unwrap_or_default();
+    let asked = questions.iter().map(|(key, question)| async move {
+        let question = RawObject::open(question)
+            .map_err(|error| Failure::params(format!("the server's question is malformed: {error}")))?;
+        let method: String = question.read("method").unwrap_or_default();
+        let params = question.get("params").map(ToOwned::to_owned);
+        let params = Some(signed(params.as_ref(), &target.capability.server))
+            .map(|it| with_elicitation_id(&method, it));
+        let answer =
+            turn.back.ask(&method, params).await.map_err(|error| Failure::ClientRefused { error })?;
+        Ok::<_, Failure>((key.to_owned(), answer))
+    });
+    let answers = futures::future::try_join_all(asked).await?;
+    Ok(answers.into_iter().collect())
+}
+
+/// The older revision numbers its URL elicitations; the newer one has no such number.
+fn with_elicitation_id(method: &str, params: Raw) -> Raw {
+    if method != method::ELICIT {
+        return params;
+    }
+    let Ok(mut object) = RawObject::open(&params) else { return params };
+    if object.read::<String>("mode").as_deref() != Some("url") || object.contains("elicitationId") {
+        return params;
+    }
+    object.put("elicitationId", &random_token());
+    object.to_raw()
+}

@@ -1,0 +1,88 @@
+//! Carries a call between a client of one era and a server of either.
+//!
+//! The eras differ in how a server gets an answer from the person: a legacy server asks in
+//! the middle of a call, a modern one ends the call with a list of questions and is called
+//! again. Four pairs follow from that:
+//!
+//! | client | server | |
+//! |---|---|---|
+//! | legacy | legacy | the question is passed on, under another number (`legacy_client`) |
+//! | legacy | modern | the questions are put one by one, then the call is repeated (`legacy_client`) |
+//! | modern | legacy | the call is parked, the question becomes its result (`modern_client`, `parking`) |
+//! | modern | modern | everything passes untouched (`modern_client`) |
+
+mod legacy_client;
+mod modern_client;
+mod parking;
+
+use std::sync::Arc;
+
+use kitbag_domain::ServerName;
+use kitbag_upstream::{CallError, Event, InFlight, Outbound};
+use kitbag_wire::meta::{method, result_type};
+use kitbag_wire::{Era, Raw, RawObject};
+
+pub(crate) use self::modern_client::complete;
+pub(crate) use self::parking::Parking;
+use crate::failure::Failure;
+use crate::pipeline::Target;
+use crate::rooms::Rooms;
+use crate::turn::Turn;
+
+/// Where a question says which server it comes from, since the person sees only Kitbag.
+const ASKED_BY: &str = "io.kitbag/server";
+
+pub(crate) async fn carry(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    target: &Target,
+    outbound: Outbound,
+) -> Result<Raw, Failure> {
+    match turn.client.era {
+        Era::Legacy => legacy_client::carry(turn, target, outbound).await,
+        Era::Modern => modern_client::carry(rooms, turn, target, outbound).await,
+    }
+}
+
+/// A call under way, with the first thing the server said.
+///
+/// A server that has forgotten our session has not looked at the call, so it is sent again.
+async fn send(target: &Target, outbound: &Outbound) -> Result<(InFlight, Event), Failure> {
+    let mut in_flight = target.server.send(outbound).await?;
+    let first = in_flight.next().await;
+    if !matches!(first, Event::Done(Err(CallError::SessionExpired { .. }))) {
+        return Ok((in_flight, first));
+    }
+    let mut in_flight = target.server.send(outbound).await?;
+    let first = in_flight.next().await;
+    Ok((in_flight, first))
+}
+
+/// Hands on what a server says along the way, as far as the client wants to hear it.
+fn pass_on(turn: &Turn, event: Event) {
+    match event {
+        Event::Progress(params) => turn.back.notify(method::PROGRESS, Some(params)),
+        Event::Log(params) if turn.client.wants_log(&params) => turn.back.notify(method::LOG, Some(params)),
+        Event::Log(_) => {}
+        Event::Other { method, params } => turn.back.notify(&method, params),
+        Event::Ask(ask) => ask.decline("this client cannot answer that"),
+        Event::Done(_) => {}
+    }
+}
+
+fn is_input_required(result: &Raw) -> Option<RawObject> {
+    if !result.get().contains(result_type::INPUT_REQUIRED) {
+        return None;
+    }
+    let result = RawObject::open(result).ok()?;
+    (result.read::<String>("resultType")? == result_type::INPUT_REQUIRED).then_some(result)
+}
+
+/// Adds to a question who asks it.
+fn signed(params: Option<&Raw>, server: &ServerName) -> Raw {
+    let mut params = params.and_then(|params| RawObject::open(params).ok()).unwrap_or_default();
+    let mut meta = params.object("_meta").unwrap_or_default();
+    meta.put(ASKED_BY, server.as_str());
+    params.put("_meta", &meta);
+    params.to_raw()
+}

@@ -1,0 +1,175 @@
+//! A client that gets questions as the result of its call, and calls again with the answers.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound};
+use kitbag_wire::meta::{code, method, result_type};
+use kitbag_wire::{ErrorObject, Raw, RawObject};
+
+use super::parking::{Parked, Purpose, Ticket};
+use super::{pass_on, send, signed};
+use crate::failure::Failure;
+use crate::pipeline::Target;
+use crate::rooms::Rooms;
+use crate::turn::Turn;
+
+/// How a legacy server says that the person must first open a URL.
+const URL_ELICITATION_REQUIRED: i64 = -32042;
+
+pub(super) async fn carry(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    target: &Target,
+    mut outbound: Outbound,
+) -> Result<Raw, Failure> {
+    let state: Option<String> = outbound.params.read("requestState");
+    let Some(ticket) = state.as_deref().and_then(Ticket::parse) else {
+        // The state of a modern server, or none: both go on as they are.
+        return Carrying { rooms, turn, target, outbound: &outbound }.begin().await;
+    };
+    let answers = outbound.params.object("inputResponses").unwrap_or_default();
+    outbound.params.remove("inputResponses");
+    outbound.params.remove("requestState");
+    let call = Carrying { rooms, turn, target, outbound: &outbound };
+    match rooms.parking.claim(&ticket, &call.purpose())? {
+        Parked::Waiting { in_flight, asks } => call.resume(in_flight, asks, &answers).await,
+        Parked::CallAgain => call.begin().await,
+    }
+}
+
+/// A call and everything around it.
+struct Carrying<'a> {
+    rooms: &'a Arc<Rooms>,
+    turn: &'a Turn,
+    target: &'a Target,
+    outbound: &'a Outbound,
+}
+
+impl Carrying<'_> {
+    async fn begin(&self) -> Result<Raw, Failure> {
+        let (in_flight, first) = send(self.target, self.outbound).await?;
+        self.follow(in_flight, first).await
+    }
+
+    /// Follows the call until it ends or wants to know something.
+    async fn follow(&self, mut in_flight: InFlight, first: Event) -> Result<Raw, Failure> {
+        let mut event = first;
+        loop {
+            match event {
+                Event::Done(done) => return self.finish(done),
+                Event::Ask(ask) if can_answer(self.turn, &ask) => {
+                    let asks = gather(self.turn, &mut in_flight, ask);
+                    return Ok(self.park(in_flight, asks));
+                }
+                other => pass_on(self.turn, other),
+            }
+            event = in_flight.next().await;
+        }
+    }
+
+    /// Gives the answers to the server that waits for them. What is still missing is asked again.
+    async fn resume(
+        &self,
+        mut in_flight: InFlight,
+        asks: Vec<(String, Ask)>,
+        answers: &RawObject,
+    ) -> Result<Raw, Failure> {
+        let mut missing = Vec::new();
+        for (key, ask) in asks {
+            match answers.get(&key).filter(|answer| answer.get().starts_with('{')) {
+                Some(answer) => ask.answer(Ok(answer.to_owned())),
+                None => missing.push((key, ask)),
+            }
+        }
+        if !missing.is_empty() {
+            return Ok(self.park(in_flight, missing));
+        }
+        let first = in_flight.next().await;
+        self.follow(in_flight, first).await
+    }
+
+    fn park(&self, in_flight: InFlight, asks: Vec<(String, Ask)>) -> Raw {
+        let questions = asks.iter().map(|(key, ask)| {
+            let params = signed(ask.params.as_ref(), &self.target.capability.server);
+            let question = RawObject::new().with("method", &ask.method).with("params", &params);
+            (key.clone(), question.to_raw())
+        });
+        let questions: RawObject = questions.collect();
+        let ticket = self.rooms.parking.park(self.purpose(), Parked::Waiting { in_flight, asks });
+        input_required(&questions, &ticket)
+    }
+
+    fn finish(&self, done: Result<Raw, CallError>) -> Result<Raw, Failure> {
+        match done {
+            Ok(result) => Ok(complete(result)),
+            Err(CallError::Refused { server, error }) => match url_questions(&error) {
+                Some(questions) => {
+                    let ticket = self.rooms.parking.park(self.purpose(), Parked::CallAgain);
+                    Ok(input_required(&questions, &ticket))
+                }
+                None => Err(CallError::Refused { server, error: modern_code(error) }.into()),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn purpose(&self) -> Purpose {
+        Purpose::of(self.turn, self.target, self.outbound)
+    }
+}
+
+/// Takes in what else the server has already asked, so that the client is asked once.
+fn gather(turn: &Turn, in_flight: &mut InFlight, first: Ask) -> Vec<(String, Ask)> {
+    let mut asks = vec![first];
+    while let Some(event) = in_flight.next().now_or_never() {
+        match event {
+            Event::Ask(ask) if can_answer(turn, &ask) => asks.push(ask),
+            other => pass_on(turn, other),
+        }
+    }
+    asks.into_iter().enumerate().map(|(number, ask)| (format!("question-{}", number + 1), ask)).collect()
+}
+
+fn input_required(questions: &RawObject, ticket: &Ticket) -> Raw {
+    RawObject::new()
+        .with("resultType", result_type::INPUT_REQUIRED)
+        .with("inputRequests", questions)
+        .with("requestState", &ticket.to_string())
+        .to_raw()
+}
+
+/// A legacy error that lists URLs to open, as the questions of a modern result.
+fn url_questions(error: &ErrorObject) -> Option<RawObject> {
+    if error.code != URL_ELICITATION_REQUIRED {
+        return None;
+    }
+    let elicitations: Vec<Raw> = RawObject::open(error.data.as_ref()?).ok()?.read("elicitations")?;
+    let questions = elicitations.into_iter().enumerate().map(|(number, params)| {
+        let question = RawObject::new().with("method", method::ELICIT).with("params", &params);
+        (format!("question-{}", number + 1), question.to_raw())
+    });
+    Some(questions.collect())
+}
+
+/// Codes the modern revision has withdrawn.
+fn modern_code(mut error: ErrorObject) -> ErrorObject {
+    if error.code == code::LEGACY_RESOURCE_NOT_FOUND {
+        error.code = code::INVALID_PARAMS;
+    }
+    error
+}
+
+/// Modern clients insist on `resultType`; a legacy server does not know it.
+pub(crate) fn complete(result: Raw) -> Raw {
+    match RawObject::open(&result) {
+        Ok(object) if !object.contains("resultType") => {
+            object.with("resultType", result_type::COMPLETE).to_raw()
+        }
+        _ => result,
+    }
+}
+
+fn can_answer(turn: &Turn, ask: &Ask) -> bool {
+    turn.client.capabilities.can_answer(&ask.method, ask.params.as_ref())
+}

@@ -1,0 +1,122 @@
+//! Calls that wait for their client to come back with an answer.
+//!
+//! The client gets a ticket: a random name nobody can guess, so there is nothing in it to
+//! forge or to read. It opens only for the caller it was given to, only for the same request,
+//! only once, and only for a while.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kitbag_domain::Caller;
+use kitbag_upstream::{Ask, InFlight, Outbound};
+
+use crate::failure::Failure;
+use crate::pipeline::Target;
+use crate::secret::random_token;
+use crate::sync::lock;
+use crate::turn::Turn;
+
+const KEPT_FOR: Duration = Duration::from_secs(600);
+/// Beyond this many, the oldest call is given up: a client that never comes back must not
+/// be able to hold the servers.
+const MAX_PARKED: usize = 1_000;
+
+#[derive(Default, Clone)]
+pub(crate) struct Parking {
+    places: Arc<Mutex<HashMap<Ticket, Place>>>,
+}
+
+pub(super) enum Parked {
+    /// A legacy server that waits for answers in the middle of a call.
+    Waiting { in_flight: InFlight, asks: Vec<(String, Ask)> },
+    /// A call that is simply made again once the person has done what was asked.
+    CallAgain,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Ticket(String);
+
+/// What a ticket is good for: this caller, this request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Purpose {
+    caller: Caller,
+    digest: [u8; 32],
+}
+
+struct Place {
+    purpose: Purpose,
+    parked: Parked,
+    since: Instant,
+}
+
+impl Parking {
+    pub(super) fn park(&self, purpose: Purpose, parked: Parked) -> Ticket {
+        let ticket = Ticket(random_token());
+        let mut places = lock(&self.places);
+        if places.len() >= MAX_PARKED
+            && let Some(oldest) =
+                places.iter().min_by_key(|(_, place)| place.since).map(|(ticket, _)| ticket.clone())
+        {
+            places.remove(&oldest);
+        }
+        places.insert(ticket.clone(), Place { purpose, parked, since: Instant::now() });
+        drop(places);
+        self.clear_later(ticket.clone());
+        ticket
+    }
+
+    pub(super) fn claim(&self, ticket: &Ticket, purpose: &Purpose) -> Result<Parked, Failure> {
+        let mut places = lock(&self.places);
+        match places.get(ticket) {
+            Some(place) if place.purpose == *purpose => {}
+            Some(_) => return Err(Failure::params("this `requestState` belongs to another request")),
+            None => {
+                return Err(Failure::params(
+                    "this `requestState` is unknown or has expired; call again without it",
+                ));
+            }
+        }
+        let place = places.remove(ticket).expect("it was just looked at");
+        Ok(place.parked)
+    }
+
+    fn clear_later(&self, ticket: Ticket) {
+        let places = Arc::downgrade(&self.places);
+        tokio::spawn(async move {
+            tokio::time::sleep(KEPT_FOR).await;
+            if let Some(places) = places.upgrade() {
+                lock(&places).remove(&ticket);
+            }
+        });
+    }
+}
+
+impl Ticket {
+    const PREFIX: &str = "kitbag-call-";
+
+    pub(super) fn parse(state: &str) -> Option<Self> {
+        state.strip_prefix(Self::PREFIX).map(|token| Self(token.to_owned()))
+    }
+}
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", Self::PREFIX, self.0)
+    }
+}
+
+impl Purpose {
+    /// The request as the server saw it, without what belongs to a single attempt.
+    pub(super) fn of(turn: &Turn, target: &Target, outbound: &Outbound) -> Self {
+        let mut hash = blake3::Hasher::new();
+        hash.update(target.capability.server.as_str().as_bytes())
+            .update(b"\0")
+            .update(outbound.method.as_bytes());
+        for (name, value) in outbound.params.iter().filter(|(name, _)| *name != "_meta") {
+            hash.update(b"\0").update(name.as_bytes()).update(b"\0").update(value.get().as_bytes());
+        }
+        Self { caller: turn.client.caller.clone(), digest: *hash.finalize().as_bytes() }
+    }
+}

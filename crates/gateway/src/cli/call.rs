@@ -1,0 +1,118 @@
+//! `kitbag call`: one tool, called from the command line, on the same road as any client.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::Invocation;
+use super::arguments::{overlay, parse_object};
+use super::output::printable;
+use crate::app::App;
+
+/// Call a tool and show its result.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The tool, as `kitbag tools` shows it.
+    name: String,
+    /// Its arguments: `key=value`, `key:=json`, `outer.inner=value`.
+    #[arg(value_name = "KEY=VALUE")]
+    words: Vec<String>,
+    /// All arguments as a JSON object, in @FILE, or on stdin (-).
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    args: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag call time__get_current_time timezone=Europe/Berlin
+  kitbag call github__search query='is:open label:bug' page=2 filter.state=open
+  kitbag call github__get id:='\"12\"'
+  kitbag call files__write --args @note.json path=/tmp/note.txt
+
+A value is JSON if it reads as JSON, and text otherwise; `:=` insists on JSON.
+The exit code is 1 when the tool reports an error.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let base = arguments.args.as_deref().map_or_else(|| Ok(Map::new()), read_object)?;
+    let given = overlay(base, &arguments.words)?;
+    let app = App::open(&invocation.config()?).await?;
+    let called = app.call(&arguments.name, given).await;
+    app.close().await;
+    let result = called?;
+    invocation.output.show(&result, for_people)?;
+    let failed = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
+    let text = match source.strip_prefix('@') {
+        Some(path) => fs::read_to_string(path).with_context(|| format!("the file {path} cannot be read"))?,
+        None if source == "-" => {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text).context("stdin cannot be read")?;
+            text
+        }
+        None => source.to_owned(),
+    };
+    Ok(parse_object(&text)?)
+}
+
+/// The text of the result; what is not text is named. Structure is shown where there is
+/// nothing else.
+fn for_people(result: &Value) -> String {
+    let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let shown: Vec<_> = blocks.iter().map(block).collect();
+    match (shown.is_empty(), result.get("structuredContent")) {
+        (true, Some(structured)) => format!("{structured:#}"),
+        (true, None) => format!("{result:#}"),
+        (false, _) => printable(&shown.join("\n")),
+    }
+}
+
+fn block(block: &Value) -> String {
+    let text = |key: &str| block.get(key).and_then(Value::as_str);
+    let inner =
+        |key: &str| block.get("resource").and_then(|resource| resource.get(key)).and_then(Value::as_str);
+    let size = |data: &str| data.len() / 4 * 3;
+    match (text("type"), text("text"), text("data"), inner("text")) {
+        (Some("text"), Some(text), ..) | (Some("resource"), .., Some(text)) => text.to_owned(),
+        (Some("resource_link"), ..) => format!("[{}]", text("uri").unwrap_or("resource")),
+        (Some("resource"), ..) => format!("[{}]", inner("uri").unwrap_or("resource")),
+        (Some(kind), _, Some(data), _) => {
+            format!("[{kind} {}, about {} bytes]", text("mimeType").unwrap_or_default(), size(data))
+        }
+        _ => format!("{block:#}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn people_read_the_text_and_are_told_of_the_rest() {
+        let check = |result: Value, expected: &str| assert_eq!(for_people(&result), expected);
+        check(
+            json!({ "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }),
+            "a\nb",
+        );
+        check(
+            json!({ "content": [{ "type": "image", "mimeType": "image/png", "data": "AAAA" }] }),
+            "[image image/png, about 3 bytes]",
+        );
+        check(json!({ "content": [{ "type": "resource", "resource": { "uri": "x:y", "text": "t" } }] }), "t");
+        check(
+            json!({ "content": [{ "type": "resource", "resource": { "uri": "x:y", "blob": "" } }] }),
+            "[x:y]",
+        );
+        check(json!({ "content": [], "structuredContent": { "n": 1 } }), "{\n  \"n\": 1\n}");
+        check(json!({ "content": [{ "type": "hologram" }] }), "{\n  \"type\": \"hologram\"\n}");
+    }
+}

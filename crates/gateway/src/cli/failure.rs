@@ -1,0 +1,164 @@
+//! How an error is told to a person: what failed, why, and what to do now.
+
+use std::error::Error;
+use std::fmt;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use kitbag_upstream::{CallError, StartError};
+use serde::Serialize;
+
+use super::output::{is_closed_pipe, printable};
+use crate::config::{ConfigError, OpenDoor};
+
+/// An error, taken apart into what a person wants to know. Shown, it is for people.
+#[derive(Debug, Serialize)]
+pub struct Failure {
+    pub error: String,
+    pub why: Vec<String>,
+    #[serde(rename = "try")]
+    pub advice: Vec<String>,
+    /// What a server wrote to stderr before it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_words: Option<String>,
+}
+
+/// An error together with what the person can do about it; it reads like the error itself.
+#[derive(Debug)]
+struct Advised {
+    error: anyhow::Error,
+    advice: String,
+}
+
+pub trait Advise<T> {
+    fn advise(self, advice: impl FnOnce() -> String) -> anyhow::Result<T>;
+}
+
+impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
+    fn advise(self, advice: impl FnOnce() -> String) -> anyhow::Result<T> {
+        self.map_err(|error| anyhow::Error::new(Advised { error: error.into(), advice: advice() }))
+    }
+}
+
+/// Tells the error on stderr, and with which code to leave.
+pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
+    if is_closed_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    let failure = Failure::of(error);
+    let text = if json { serde_json::json!(failure).to_string() } else { failure.to_string() };
+    // Nothing is left to do when not even stderr listens.
+    let _unheard = writeln!(anstream::stderr(), "{text}");
+    ExitCode::FAILURE
+}
+
+impl Failure {
+    pub fn of(error: &anyhow::Error) -> Self {
+        Self {
+            error: error.to_string(),
+            why: error.chain().skip(1).map(ToString::to_string).collect(),
+            advice: error.chain().filter_map(remedy).collect(),
+            last_words: error.chain().find_map(last_words),
+        }
+    }
+}
+
+/// Every error that knows a remedy is asked here.
+fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(advised) = cause.downcast_ref::<Advised>() {
+        return Some(advised.advice.clone());
+    }
+    if let Some(config) = cause.downcast_ref::<ConfigError>() {
+        return config.remedy();
+    }
+    if let Some(start) = start_error(cause) {
+        return start.remedy();
+    }
+    cause.downcast_ref::<OpenDoor>().map(|_| OpenDoor::REMEDY.to_owned())
+}
+
+fn last_words(cause: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(CallError::Lost { stderr, .. }) = cause.downcast_ref() {
+        return Some(stderr.clone()).filter(|text| !text.is_empty());
+    }
+    start_error(cause)?.stderr().map(str::to_owned)
+}
+
+fn start_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a StartError> {
+    match cause.downcast_ref() {
+        Some(CallError::Start(start)) => Some(start),
+        _ => cause.downcast_ref(),
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const RED: Style = AnsiColor::Red.on_default().bold();
+        const CYAN: Style = AnsiColor::Cyan.on_default().bold();
+        const DIM: Style = Style::new().dimmed();
+
+        write!(f, "{RED}error:{RED:#} {}", indented(&self.error, "       "))?;
+        for why in &self.why {
+            write!(f, "\n  {DIM}why:{DIM:#} {}", indented(why, "       "))?;
+        }
+        if let Some(text) = &self.last_words {
+            write!(f, "\n  {DIM}it said:{DIM:#}\n    {}", indented(text, "    "))?;
+        }
+        for advice in &self.advice {
+            write!(f, "\n  {CYAN}try:{CYAN:#} {}", indented(advice, "       "))?;
+        }
+        Ok(())
+    }
+}
+
+fn indented(text: &str, by: &str) -> String {
+    printable(text).trim_end().replace('\n', &format!("\n{by}"))
+}
+
+impl fmt::Display for Advised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl Error for Advised {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context as _, anyhow};
+
+    use super::*;
+
+    fn told(error: &anyhow::Error) -> String {
+        anstream::adapter::strip_str(&Failure::of(error).to_string()).to_string()
+    }
+
+    #[test]
+    fn an_error_is_told_as_what_why_and_what_now() {
+        let result: anyhow::Result<()> = Err(anyhow!("the file is\ngone")).context("no keys");
+        let error = result.advise(|| "look again".to_owned()).context("cannot start").unwrap_err();
+        assert_eq!(
+            told(&error),
+            "error: cannot start\n  why: no keys\n  why: the file is\n       gone\n  try: look again"
+        );
+    }
+
+    #[test]
+    fn a_server_that_ended_is_quoted_and_its_remedy_shown() {
+        let start = StartError::Exited {
+            server: "git".parse().unwrap(),
+            status: "exit status 1".to_owned(),
+            stderr: "no TOKEN\nbye\n".to_owned(),
+            remedy: Some("set `TOKEN`".to_owned()),
+        };
+        let expected = "error: `git` ended before it was ready (exit status 1)\n  it said:\n    no TOKEN\n    \
+                        bye\n  try: set `TOKEN`";
+        assert_eq!(told(&start.clone().into()), expected);
+        assert_eq!(told(&CallError::Start(start).into()), expected);
+    }
+}

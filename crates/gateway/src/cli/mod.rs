@@ -1,0 +1,164 @@
+//! What a person types, and what they read in answer.
+//!
+//! stdout is for results, stderr for logs and messages.
+//!
+//! # Layout
+//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`key`]
+//! - [`output`]: tables for people, JSON for programs
+//! - [`failure`]: how an error is told: what, why, what now
+//! - [`logging`]: where log lines go, and how they look
+//! - [`arguments`]: `key=value` words into the arguments of a call
+
+pub mod arguments;
+pub mod call;
+pub mod failure;
+pub mod key;
+pub mod logging;
+pub mod output;
+pub mod serve;
+pub mod servers;
+pub mod tools;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Config, Overrides, Surroundings};
+use logging::{LogFormat, Logging};
+use output::{Color, Output};
+
+/// One MCP endpoint in front of all your MCP servers.
+#[derive(Debug, Parser)]
+#[command(name = "kitbag", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    global: Global,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag serve
+  kitbag servers add time -- uvx mcp-server-time
+  kitbag servers add docs https://docs.example/mcp -H 'X-Key=${DOCS_KEY}'
+  kitbag servers test
+  kitbag tools
+  kitbag call time__get_current_time timezone=Europe/Berlin
+  kitbag key create --tenant acme --label 'build machine'
+
+Configuration is read from --config, $KITBAG_CONFIG, ./kitbag.toml or
+~/.config/kitbag/kitbag.toml, the first there is; without one, defaults apply.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Serve(serve::Arguments),
+    Servers(servers::Arguments),
+    Tools(tools::Arguments),
+    Call(call::Arguments),
+    Key(key::Arguments),
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Everywhere")]
+struct Global {
+    /// The configuration file.
+    #[arg(long, global = true, env = "KITBAG_CONFIG", hide_env_values = true, value_name = "PATH")]
+    config: Option<PathBuf>,
+    /// Where the database and the logs of servers are kept.
+    #[arg(long, global = true, env = "KITBAG_DATA_DIR", hide_env_values = true, value_name = "PATH")]
+    data_dir: Option<PathBuf>,
+    /// Answer in JSON, for programs.
+    #[arg(long, global = true)]
+    json: bool,
+    /// What to log: error, warn, info, debug, trace, or `module=level,…`.
+    #[arg(long, global = true, env = "KITBAG_LOG", hide_env_values = true, value_name = "LEVEL")]
+    log: Option<logging::Targets>,
+    /// How log lines look.
+    #[arg(
+        long,
+        global = true,
+        env = "KITBAG_LOG_FORMAT",
+        hide_env_values = true,
+        default_value = "text",
+        value_name = "FORMAT"
+    )]
+    log_format: LogFormat,
+    /// When to use colour.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: Color,
+}
+
+/// What every verb is handed: how to answer, and where the configuration is.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    pub(crate) output: Output,
+    pub(crate) overrides: Overrides,
+    pub(crate) around: Surroundings,
+}
+
+impl Invocation {
+    pub(crate) fn config(&self) -> anyhow::Result<Config> {
+        Config::load(&self.overrides, &self.around).context("the configuration cannot be used")
+    }
+}
+
+impl Cli {
+    pub fn run(self) -> ExitCode {
+        let Global { config, data_dir, json, log, log_format, color } = self.global;
+        color.apply();
+        logging::start(Logging { targets: log, format: log_format, default: self.verb.default_level() });
+        let invocation = Invocation {
+            output: Output { json },
+            overrides: Overrides { config, data_dir, ..Overrides::default() },
+            around: Surroundings::of_this_process(),
+        };
+        let ended = in_runtime(self.verb.run(invocation));
+        ended.unwrap_or_else(|error| failure::report(&error, json))
+    }
+}
+
+impl Verb {
+    async fn run(self, invocation: Invocation) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Serve(arguments) => serve::run(arguments, invocation).await,
+            Self::Servers(arguments) => servers::run(arguments, &invocation).await,
+            Self::Tools(arguments) => tools::run(arguments, &invocation).await,
+            Self::Call(arguments) => call::run(arguments, &invocation).await,
+            Self::Key(arguments) => key::run(arguments, &invocation).await,
+        }
+    }
+
+    fn default_level(&self) -> tracing::Level {
+        match self {
+            Self::Serve(_) => tracing::Level::INFO,
+            Self::Servers(_) | Self::Tools(_) | Self::Call(_) | Self::Key(_) => tracing::Level::WARN,
+        }
+    }
+}
+
+fn in_runtime(verb: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the operating system gives no threads to work with")?;
+    let ended = runtime.block_on(verb);
+    // A read from stdin cannot be interrupted; waiting for it would keep the process alive
+    // until the person presses a key.
+    runtime.shutdown_background();
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_contradicts_itself_nowhere() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,122 @@
+//! Tables for people, JSON for programs, colour only where it is wanted.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use anstyle::Style;
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Output {
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Output {
+    /// A result: as JSON, or as `people` would like to read it.
+    pub fn show<T: Serialize>(self, result: &T, people: impl FnOnce(&T) -> String) -> anyhow::Result<()> {
+        let text = if self.json { serde_json::to_string_pretty(result)? } else { people(result) };
+        self.print(&text)
+    }
+
+    pub fn print(self, text: &str) -> anyhow::Result<()> {
+        let mut stdout = anstream::stdout().lock();
+        writeln!(stdout, "{}", text.trim_end())?;
+        Ok(stdout.flush()?)
+    }
+
+    /// Something worth knowing beside the result; a program has no use for it.
+    pub fn note(self, text: &str) {
+        if !self.json {
+            // Nothing is left to do when not even stderr listens.
+            let _unheard = writeln!(anstream::stderr(), "{text}");
+        }
+    }
+}
+
+impl Color {
+    pub fn apply(self) {
+        let choice = match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+}
+
+/// Columns under bold headings, as wide as the terminal, or 80 where there is none.
+pub fn table<const N: usize>(headings: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let width = terminal_size::terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| width.0);
+    table_within(width, headings, rows)
+}
+
+const DEFAULT_WIDTH: u16 = 80;
+const BOLD: Style = Style::new().bold();
+
+fn table_within<const N: usize>(
+    width: u16,
+    headings: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    table.set_header(headings);
+    table.add_rows(rows.into_iter().map(|row| row.map(|cell| printable(&cell))));
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let mut text = String::new();
+    for (index, line) in table.lines().enumerate() {
+        let line = line.trim_end();
+        let styled = if index == 0 { format!("{BOLD}{line}{BOLD:#}") } else { line.to_owned() };
+        writeln!(text, "{styled}").expect("writing into a string cannot fail");
+    }
+    text
+}
+
+/// Without anything that could steer the terminal: much of what is shown was written by
+/// other people's servers.
+pub fn printable(text: &str) -> String {
+    let plain = anstream::adapter::strip_str(text).to_string();
+    plain.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+}
+
+/// `1 tool`, `2 tools`.
+pub fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// Whether an error only says that whoever read our output has read enough.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_fits_its_width_whatever_the_cells_hold() {
+        let long = "word ".repeat(40);
+        let text = table_within(80, ["NAME", "TEXT"], [["x".repeat(50), long], ["y".into(), "z".into()]]);
+        let plain = anstream::adapter::strip_str(&text).to_string();
+        assert!(plain.lines().all(|line| line.chars().count() <= 80), "{plain}");
+        assert!(plain.starts_with("NAME") && plain.contains('y') && plain.contains('z'), "{plain}");
+    }
+
+    #[test]
+    fn what_a_server_wrote_cannot_steer_the_terminal() {
+        assert_eq!(printable("a\u{1b}[31mred\u{1b}[0m\u{7}\tb"), "ared b");
+    }
+}

@@ -1,0 +1,93 @@
+//! `kitbag serve`: opens the doors.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Invocation;
+use super::output::count;
+use crate::app::{App, Banner};
+use crate::config::{Config, parse_bind};
+
+/// Serve every configured server at one MCP endpoint.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Speak MCP on stdin and stdout instead of HTTP.
+    #[arg(long)]
+    stdio: bool,
+    /// The address to listen on; 127.0.0.1:7420 unless configured.
+    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = parse_bind)]
+    bind: Option<SocketAddr>,
+    /// Let nobody in without a key, not even from this machine.
+    #[arg(
+        long,
+        env = "KITBAG_REQUIRE_KEY",
+        hide_env_values = true,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    require_key: Option<bool>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag serve
+  kitbag serve --stdio
+  kitbag serve --bind 0.0.0.0:7420 --require-key";
+
+pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
+    invocation.overrides.bind = arguments.bind;
+    invocation.overrides.require_key = arguments.require_key;
+    let config = invocation.config()?;
+    if arguments.stdio {
+        App::open(&config).await?.serve_stdio().await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    config.serve.guarded()?;
+    let app = App::open(&config).await?;
+    app.serve_http(|banner| welcome(banner, &config, &invocation)).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn welcome(banner: &Banner, config: &Config, invocation: &Invocation) {
+    let snippet = snippet(banner, config);
+    let result = json!({ "endpoint": banner.endpoint, "servers": config.servers.len(), "client": snippet });
+    let shown = invocation.output.show(&result, |_| for_people(banner, config, &snippet));
+    if let Err(error) = shown {
+        // Whoever started us may have closed stdout; that is no reason not to serve.
+        tracing::debug!(%error, "the welcome could not be shown");
+    }
+}
+
+fn for_people(banner: &Banner, config: &Config, snippet: &serde_json::Value) -> String {
+    let origin = config.origin.as_ref().map_or("the defaults".to_owned(), |path| path.display().to_string());
+    let found = match config.servers.len() {
+        0 => "no servers yet; add one: kitbag servers add time -- uvx mcp-server-time".to_owned(),
+        number => count(number, "server"),
+    };
+    let disabled = match config.disabled.len() {
+        0 => String::new(),
+        number => format!(" ({number} disabled)"),
+    };
+    let door = if config.serve.require_key { "with a key" } else { "from this machine, without a key" };
+    format!(
+        "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Open:    {door}\n  Config:  {origin}\n\n\
+         Paste into a client:\n\n{snippet:#}\n",
+        endpoint = banner.endpoint,
+    )
+}
+
+/// What most clients understand; the key stays for the person to fill in.
+fn snippet(banner: &Banner, config: &Config) -> serde_json::Value {
+    let mut server = json!({ "type": "http", "url": banner.endpoint });
+    if config.serve.require_key {
+        server["headers"] = json!({ "Authorization": "Bearer YOUR_KEY" });
+    }
+    json!({ "mcpServers": { "kitbag": server } })
+}

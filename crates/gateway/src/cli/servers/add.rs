@@ -1,0 +1,114 @@
+//! `kitbag servers add`: one more server in the configuration file.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use kitbag_domain::ServerName;
+use serde_json::json;
+
+use crate::cli::Invocation;
+use crate::cli::failure::Advise as _;
+use crate::config::edit::{self, NewServer, Reach};
+use crate::config::{self, ConfigError};
+
+/// Add a server: a program to launch, or the URL of one that is running.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+pub(super) struct Arguments {
+    /// What to call it; tools appear as NAME__tool.
+    name: ServerName,
+    /// Where the server is reached.
+    #[arg(conflicts_with = "command", required_unless_present = "command")]
+    url: Option<String>,
+    /// The program and its arguments, after `--`.
+    #[arg(last = true)]
+    command: Vec<String>,
+    /// A variable for the program; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, conflicts_with = "url")]
+    env: Vec<(String, String)>,
+    /// The directory to launch the program in.
+    #[arg(long, value_name = "PATH", conflicts_with = "url")]
+    cwd: Option<String>,
+    /// A header for every request; may be repeated.
+    #[arg(long, short = 'H', value_name = "KEY=VALUE", value_parser = header, conflicts_with = "command")]
+    header: Vec<(String, String)>,
+    /// `sse` for a server that speaks only the old HTTP+SSE transport.
+    #[arg(long, value_parser = ["http", "sse"], conflicts_with = "command")]
+    transport: Option<String>,
+    /// Write it down without using it yet.
+    #[arg(long)]
+    disabled: bool,
+    /// Replace a server of the same name.
+    #[arg(long)]
+    force: bool,
+}
+
+const USAGE: &str = "kitbag servers add [OPTIONS] <NAME> -- <COMMAND> [ARGS]...
+       kitbag servers add [OPTIONS] <NAME> <URL>";
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag servers add time -- uvx mcp-server-time
+  kitbag servers add notes --cwd ~/notes -- npx -y @acme/notes-mcp .
+  kitbag servers add git --env 'TOKEN=${GIT_TOKEN}' -- git-mcp-server stdio
+  kitbag servers add docs https://docs.example/mcp -H 'X-Key=${DOCS_KEY}'
+  kitbag servers add old http://localhost:8000/sse --transport sse
+
+${VARIABLE} is filled in at launch, so that the secret stays out of the file.
+Put it in single quotes, or the shell fills it in right away.";
+
+pub(super) fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let name = arguments.name.clone();
+    let path = invocation.around.editable(&invocation.overrides).ok_or(ConfigError::NoHome)?;
+    let text = read(&path)?;
+    let before = config::parse(&text, Some(&path), &invocation.overrides, &invocation.around)
+        .context("the configuration cannot be used")?;
+    if before.server(&name).is_some() && !arguments.force {
+        return Err(anyhow!("there is a server `{name}` already"))
+            .advise(|| "choose another name, or replace it with --force".to_owned());
+    }
+    let server = describe(arguments)?;
+    let text = edit::add_server(&text, &name, &server)?;
+    config::parse(&text, Some(&path), &invocation.overrides, &invocation.around)
+        .with_context(|| format!("the server `{name}` was not added"))?;
+    edit::write(&path, &text).with_context(|| format!("{} could not be written", path.display()))?;
+    invocation.output.show(&json!({ "name": name, "config": path }), |_| {
+        format!("Added `{name}` to {}\nSee whether it works: kitbag servers test {name}", path.display())
+    })
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        other => other.with_context(|| format!("the configuration file {} cannot be read", path.display())),
+    }
+}
+
+fn describe(arguments: Arguments) -> anyhow::Result<NewServer> {
+    let Arguments { name, url, command, env, cwd, header, transport, disabled, .. } = arguments;
+    let mut words = command.into_iter();
+    let reach = match (words.next(), url) {
+        (Some(command), None) => Reach::Launch { command, args: words.collect(), env, cwd },
+        (None, Some(url)) if url.contains("://") => Reach::Remote { url, transport, headers: header },
+        (None, Some(word)) => {
+            return Err(anyhow!("`{word}` is not a URL"))
+                .advise(|| format!("to launch it as a program: kitbag servers add {name} -- {word} …"));
+        }
+        _ => bail!("a server needs either a program to launch or a URL"),
+    };
+    Ok(NewServer { reach, enabled: !disabled })
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// `Key=value`, or `Key: value` as other tools want it.
+fn header(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once(['=', ':']).ok_or("write KEY=VALUE")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}

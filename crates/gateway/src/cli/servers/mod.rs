@@ -1,0 +1,56 @@
+//! `kitbag servers`: which servers are behind the endpoint.
+
+mod add;
+mod list;
+mod logs;
+mod remove;
+mod test;
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use kitbag_domain::ServerName;
+use kitbag_upstream::ServerSpec;
+
+use super::Invocation;
+use super::failure::Advise as _;
+use crate::config::{Config, nearest};
+
+/// See, add, remove and inspect the servers behind the endpoint.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    List(list::Arguments),
+    Add(add::Arguments),
+    Remove(remove::Arguments),
+    Test(test::Arguments),
+    Logs(logs::Arguments),
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    match arguments.verb {
+        Verb::List(arguments) => list::run(&arguments, invocation).await?,
+        Verb::Add(arguments) => add::run(arguments, invocation)?,
+        Verb::Remove(arguments) => remove::run(&arguments, invocation)?,
+        Verb::Test(arguments) => return test::run(arguments, invocation).await,
+        Verb::Logs(arguments) => logs::run(&arguments, invocation).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The configured server of that name, or an error that knows what was probably meant.
+fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<&'a ServerSpec> {
+    let known = || config.servers.keys().chain(config.disabled.keys()).map(ServerName::as_str);
+    let advice = || match nearest(name.as_str(), known()) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => "see which there are with `kitbag servers list`".to_owned(),
+    };
+    config.server(name).ok_or_else(|| anyhow!("there is no server `{name}`")).advise(advice)
+}

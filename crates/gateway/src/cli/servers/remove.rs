@@ -1,0 +1,34 @@
+//! `kitbag servers remove`: one server less in the configuration file.
+
+use std::fs;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use kitbag_domain::ServerName;
+use serde_json::json;
+
+use super::find;
+use crate::cli::Invocation;
+use crate::config::edit;
+
+/// Take a server out of the configuration.
+#[derive(Debug, Args)]
+#[command(visible_alias = "rm", after_help = "Example:\n  kitbag servers remove time")]
+pub(super) struct Arguments {
+    name: ServerName,
+}
+
+pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let name = &arguments.name;
+    let config = invocation.config()?;
+    find(&config, name)?;
+    let path = config.origin.ok_or_else(|| anyhow!("there is no configuration file"))?;
+    let text = fs::read_to_string(&path)
+        .with_context(|| format!("the configuration file {} cannot be read", path.display()))?;
+    if let Some(text) = edit::remove_server(&text, name)? {
+        edit::write(&path, &text).with_context(|| format!("{} could not be written", path.display()))?;
+    }
+    invocation.output.show(&json!({ "name": name, "config": path }), |_| {
+        format!("Removed `{name}` from {}", path.display())
+    })
+}

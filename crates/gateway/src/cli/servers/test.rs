@@ -1,0 +1,99 @@
+//! `kitbag servers test`: starts servers and says what came of it.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use futures::future::join_all;
+use kitbag_domain::ServerName;
+use serde::Serialize;
+
+use super::find;
+use crate::app::{App, ServerReport};
+use crate::cli::Invocation;
+use crate::cli::failure::Failure;
+use crate::cli::output::{count, table};
+
+/// Start servers, ask what they offer, and stop them again.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// Which ones; all that are enabled, if none is named.
+    names: Vec<ServerName>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag servers test
+  kitbag servers test github --json
+
+The exit code is 1 when a server fails.";
+
+#[derive(Debug, Serialize)]
+struct Row {
+    name: ServerName,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+enum Outcome {
+    Works(ServerReport),
+    Fails(Failure),
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let mut config = invocation.config()?;
+    for name in &arguments.names {
+        let spec = find(&config, name)?.clone();
+        // Asked for by name, a server is tested even while it is switched off.
+        config.servers.insert(name.clone(), spec);
+    }
+    let names = match arguments.names {
+        names if names.is_empty() => config.servers.keys().cloned().collect(),
+        names => names,
+    };
+    let app = App::open(&config).await?;
+    let rows = join_all(names.into_iter().map(|name| test(&app, name))).await;
+    app.close().await;
+    invocation.output.show(&rows, |rows| for_people(rows))?;
+    let failed = rows.iter().any(|row| matches!(row.outcome, Outcome::Fails(_)));
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+async fn test(app: &App, name: ServerName) -> Row {
+    let outcome = match app.listing(&name, true).await {
+        Ok(report) => Outcome::Works(report),
+        Err(error) => Outcome::Fails(Failure::of(&error.into())),
+    };
+    Row { name, outcome }
+}
+
+fn for_people(rows: &[Row]) -> String {
+    let mut text = table(["NAME", "STATE", "PROTOCOL", "OFFERS", "TOOK"], rows.iter().map(cells));
+    for row in rows {
+        match &row.outcome {
+            Outcome::Fails(failure) => text.push_str(&format!("\n{failure}\n")),
+            Outcome::Works(report) => {
+                text.extend(report.problems.iter().map(|problem| format!("\n{}: {problem}\n", row.name)));
+            }
+        }
+    }
+    text
+}
+
+fn cells(row: &Row) -> [String; 5] {
+    let name = row.name.to_string();
+    match &row.outcome {
+        Outcome::Fails(_) => [name, "fails".to_owned(), String::new(), String::new(), String::new()],
+        Outcome::Works(report) => [
+            name,
+            "works".to_owned(),
+            format!("{} ({})", report.version, report.era),
+            [(report.tools, "tool"), (report.prompts, "prompt"), (report.resources, "resource")]
+                .map(|(number, noun)| count(number, noun))
+                .join(", "),
+            format!("{:.1} s", report.took.as_secs_f64()),
+        ],
+    }
+}

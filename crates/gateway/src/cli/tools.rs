@@ -1,0 +1,63 @@
+//! `kitbag tools`: what a client sees at the endpoint.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use kitbag_domain::ServerName;
+
+use super::Invocation;
+use super::output::table;
+use crate::app::{App, ToolRow};
+
+/// Show the tools a client sees at the endpoint.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Only tools with this word in their name or description; several must all occur.
+    words: Vec<String>,
+    /// Only the tools of this server.
+    #[arg(long, value_name = "NAME")]
+    server: Option<ServerName>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag tools
+  kitbag tools create issue
+  kitbag tools --server github --json";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let app = App::open(&invocation.config()?).await?;
+    let mut rows = app.tools().await;
+    app.close().await;
+    rows.retain(|row| arguments.accept(row));
+    if rows.is_empty() && !invocation.output.json {
+        invocation.output.note("No tools. See which servers answer: kitbag servers test");
+        return Ok(ExitCode::SUCCESS);
+    }
+    invocation.output.show(&rows, |rows| table(["NAME", "DESCRIPTION"], rows.iter().map(cells)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    fn accept(&self, row: &ToolRow) -> bool {
+        let text = format!("{} {}", row.name, row.description.as_deref().unwrap_or_default()).to_lowercase();
+        self.server.as_ref().is_none_or(|server| *server == row.server)
+            && self.words.iter().all(|word| text.contains(&word.to_lowercase()))
+    }
+}
+
+fn cells(row: &ToolRow) -> [String; 2] {
+    [row.name.to_string(), first_sentence(row.description.as_deref().unwrap_or_default())]
+}
+
+/// Descriptions can be pages long; a list needs only what they begin with.
+fn first_sentence(text: &str) -> String {
+    const ENOUGH: usize = 120;
+    let line = text.trim().lines().next().unwrap_or_default();
+    let sentence = line.split_once(". ").map_or(line, |(sentence, _)| sentence);
+    match sentence.char_indices().nth(ENOUGH) {
+        Some((end, _)) => format!("{}…", &sentence[..end]),
+        None => sentence.to_owned(),
+    }
+}

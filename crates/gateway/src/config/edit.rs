@@ -1,0 +1,264 @@
+//! Adding and removing servers in `kitbag.toml` the way a careful person would: comments,
+//! order and spelling of everything else stay as they are.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use kitbag_domain::ServerName;
+use tempfile::NamedTempFile;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, value};
+
+/// A server as somebody describes it on the command line.
+#[derive(Debug, Clone)]
+pub struct NewServer {
+    pub reach: Reach,
+    pub enabled: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum Reach {
+    Launch { command: String, args: Vec<String>, env: Vec<(String, String)>, cwd: Option<String> },
+    Remote { url: String, transport: Option<String>, headers: Vec<(String, String)> },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    #[error("the configuration is not TOML")]
+    Syntax(#[from] TomlError),
+    #[error("`servers` is not a table")]
+    NotATable,
+}
+
+/// The text with the server in it; one of the same name is replaced.
+pub fn add_server(text: &str, name: &ServerName, server: &NewServer) -> Result<String, EditError> {
+    let mut document: DocumentMut = text.parse()?;
+    let servers = document.entry("servers").or_insert_with(|| Item::Table(implicit_table()));
+    let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
+    insert(servers, name, server.table());
+    Ok(document.to_string())
+}
+
+/// The text without the server, or nothing when it was not there.
+pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, EditError> {
+    let mut document: DocumentMut = text.parse()?;
+    let Some(servers) = document.get_mut("servers") else { return Ok(None) };
+    let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
+    let Some(removed) = servers.remove(name.as_str()) else { return Ok(None) };
+    if let Item::Table(table) = &removed {
+        keep_what_is_not_its_own(&mut document, table);
+    }
+    Ok(Some(document.to_string()))
+}
+
+/// Whole or not at all: readers see the old file or the new one. A new file is for its owner
+/// only, since people write secrets into it; an old one keeps its permissions.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    // A link is followed, so that a configuration kept elsewhere stays a link.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let permissions = fs::metadata(&path).map_or(Permissions::from_mode(0o600), |found| found.permissions());
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().set_permissions(permissions)?;
+    file.as_file().sync_all()?;
+    file.persist(&path)?;
+    Ok(())
+}
+
+impl NewServer {
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        match &self.reach {
+            Reach::Launch { command, args, env, cwd } => {
+                table.insert("command", value(command));
+                if !args.is_empty() {
+                    table.insert("args", value(Array::from_iter(args)));
+                }
+                insert_pairs(&mut table, "env", env);
+                if let Some(cwd) = cwd {
+                    table.insert("cwd", value(cwd));
+                }
+            }
+            Reach::Remote { url, transport, headers } => {
+                table.insert("url", value(url));
+                if let Some(transport) = transport {
+                    table.insert("transport", value(transport));
+                }
+                insert_pairs(&mut table, "headers", headers);
+            }
+        }
+        if !self.enabled {
+            table.insert("enabled", value(false));
+        }
+        table
+    }
+}
+
+fn insert_pairs(table: &mut Table, key: &str, pairs: &[(String, String)]) {
+    if !pairs.is_empty() {
+        let pairs = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        table.insert(key, value(InlineTable::from_iter(pairs)));
+    }
+}
+
+fn insert(servers: &mut dyn TableLike, name: &ServerName, mut table: Table) {
+    match servers.get_mut(name.as_str()) {
+        // In the place of the old one, with the comment that stood over it.
+        Some(Item::Table(old)) => {
+            *table.decor_mut() = old.decor().clone();
+            table.set_position(old.position());
+            *old = table;
+        }
+        Some(other) => *other = value(table.into_inline_table()),
+        None => {
+            servers.insert(name.as_str(), Item::Table(table));
+        }
+    }
+}
+
+fn implicit_table() -> Table {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    table
+}
+
+/// The paragraph right above a table speaks of that table and goes with it; what stands
+/// further up, behind an empty line, speaks of the file and moves to whatever comes next.
+fn keep_what_is_not_its_own(document: &mut DocumentMut, removed: &Table) {
+    let above = removed.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+    let Some((kept, _)) = above.rsplit_once("\n\n") else { return };
+    if kept.trim().is_empty() {
+        return;
+    }
+    let kept = format!("{kept}\n");
+    match next_table(document.as_table_mut(), removed.position()) {
+        Some(next) => {
+            let below = next.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+            let prefix = format!("{kept}{below}");
+            next.decor_mut().set_prefix(prefix);
+        }
+        None => {
+            let below = document.trailing().as_str().unwrap_or_default();
+            let trailing = format!("{kept}{below}");
+            document.set_trailing(trailing);
+        }
+    }
+}
+
+/// The table whose header comes next in the text.
+fn next_table(table: &mut Table, after: Option<isize>) -> Option<&mut Table> {
+    let mut nearest: Option<&mut Table> = None;
+    for (_, item) in table.iter_mut() {
+        let Item::Table(inner) = item else { continue };
+        let itself = !inner.is_implicit() && inner.position() > after;
+        let candidate = if itself { Some(inner) } else { next_table(inner, after) };
+        if let Some(candidate) = candidate
+            && nearest.as_ref().is_none_or(|nearest| candidate.position() < nearest.position())
+        {
+            nearest = Some(candidate);
+        }
+    }
+    nearest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"# Our servers.
+# Ask before you add one.
+
+# The history.
+[servers.git]
+command = "uvx" # with uv
+args = ["mcp-server-git"]
+
+[servers.git.env]
+A = "1"
+
+# The clock.
+[servers.time]
+command = 'time-mcp'
+
+# Everyone may use these.
+[policy]
+deny_tools = ["*/delete_*"]
+# The end.
+"#;
+
+    fn launch(command: &str) -> NewServer {
+        let env = vec![("KEY".to_owned(), "${KEY}".to_owned())];
+        let reach =
+            Reach::Launch { command: command.to_owned(), args: vec!["-y".to_owned()], env, cwd: None };
+        NewServer { reach, enabled: true }
+    }
+
+    fn added(text: &str, name: &str, server: &NewServer) -> String {
+        add_server(text, &name.parse().unwrap(), server).unwrap()
+    }
+
+    fn removed(text: &str, name: &str) -> Option<String> {
+        remove_server(text, &name.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_new_server_leaves_everything_else_untouched() {
+        let text = added(TEXT, "files", &launch("npx"));
+        let table = "\n[servers.files]\ncommand = \"npx\"\nargs = [\"-y\"]\nenv = { KEY = \"${KEY}\" }\n";
+        assert_eq!(text.replacen(table, "", 1), TEXT);
+        assert!(text.contains(table), "{text}");
+    }
+
+    #[test]
+    fn the_first_server_of_an_empty_file_needs_nothing_around_it() {
+        let reach =
+            Reach::Remote { url: "http://h/mcp".into(), transport: Some("sse".into()), headers: vec![] };
+        let text = added("", "a", &NewServer { reach, enabled: false });
+        assert_eq!(text, "[servers.a]\nurl = \"http://h/mcp\"\ntransport = \"sse\"\nenabled = false\n");
+    }
+
+    #[test]
+    fn a_replaced_server_keeps_its_place_and_the_comment_above_it() {
+        let text = added(TEXT, "git", &launch("npx"));
+        let head =
+            "# Our servers.\n# Ask before you add one.\n\n# The history.\n[servers.git]\ncommand = \"npx\"\n";
+        assert!(text.starts_with(head), "{text}");
+        assert!(!text.contains("servers.git.env"), "{text}");
+    }
+
+    #[test]
+    fn a_removed_server_takes_its_own_comment_along_and_leaves_the_others() {
+        let text = removed(TEXT, "git").unwrap();
+        assert!(
+            text.starts_with("# Our servers.\n# Ask before you add one.\n\n# The clock.\n[servers.time]"),
+            "{text}"
+        );
+        assert!(!text.contains("history") && text.ends_with("# The end.\n"), "{text}");
+
+        let text = removed(&removed(TEXT, "time").unwrap(), "git").unwrap();
+        assert!(text.starts_with("# Our servers.\n# Ask before you add one.\n\n# Everyone may"), "{text}");
+        assert_eq!(removed(TEXT, "nobody"), None);
+    }
+
+    #[test]
+    fn inline_servers_stay_inline() {
+        let text = added("servers = { a = { command = 'x' } } # ours\n", "b", &launch("npx"));
+        assert!(text.starts_with("servers = { a = { command = 'x' } , b = { command = \"npx\""), "{text}");
+        assert!(text.ends_with("# ours\n") && removed(&text, "b").is_some(), "{text}");
+    }
+
+    #[test]
+    fn a_new_file_is_for_its_owner_and_an_old_one_keeps_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kitbag/kitbag.toml");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        write(&path, "a").unwrap();
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        write(&path, "b").unwrap();
+        assert_eq!((mode(), fs::read_to_string(&path).unwrap().as_str()), (0o640, "b"));
+    }
+}

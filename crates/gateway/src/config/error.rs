@@ -1,0 +1,166 @@
+//! What can be wrong with a configuration: what, where, and what to do about it.
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use kitbag_domain::{ServerNameError, TenantError};
+use kitbag_policy::PatternError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("there is no configuration file at {}", path.display())]
+    Missing { path: PathBuf },
+    #[error("the configuration file {} cannot be read", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{place}: {problem}")]
+    Invalid { place: Place, problem: Problem },
+    #[error("there is no place for Kitbag's files: neither XDG_DATA_HOME nor HOME is set")]
+    NoHome,
+}
+
+/// Where in which file something is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub file: Option<PathBuf>,
+    pub line: usize,
+    /// The key, with the tables around it: `servers.git.command`. Empty for the whole file.
+    pub key: String,
+}
+
+/// The configuration is never quoted here beyond names and a few harmless settings: what
+/// people write into it may be a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error("this is not TOML: {message}")]
+    Syntax { message: String },
+    #[error("there is no key `{key}`")]
+    UnknownKey { key: String, nearest: Option<&'static str>, known: &'static [&'static str] },
+    #[error("expected {expected}, found {}", with_article(found))]
+    WrongType { expected: String, found: &'static str },
+    #[error(transparent)]
+    ServerName(#[from] ServerNameError),
+    #[error(transparent)]
+    Tenant(#[from] TenantError),
+    #[error("`{found}` is none of {}", quoted(choices))]
+    NotOneOf { found: String, choices: Vec<&'static str>, nearest: Option<&'static str> },
+    #[error("`{found}` is not a duration")]
+    Duration { found: String },
+    #[error("expected a number of at least {least}, found {found}")]
+    TooSmall { found: i64, least: i64 },
+    #[error("`{found}` is not an address to listen on")]
+    Bind { found: String },
+    #[error("`{found}` is not an origin")]
+    Origin { found: String },
+    #[error("not a URL: {reason}")]
+    Url { reason: String },
+    #[error("a server cannot be reached by `{scheme}:`")]
+    Scheme { scheme: String },
+    #[error("the command is empty")]
+    EmptyCommand,
+    #[error("`{name}` cannot be the name of an HTTP header")]
+    HeaderName { name: String },
+    #[error("`{name}` cannot be the name of an environment variable")]
+    VariableName { name: String },
+    #[error("it has both a `command` and a `url`")]
+    CommandAndUrl,
+    #[error("it has neither a `command` nor a `url`")]
+    NeitherCommandNorUrl,
+    #[error("`{key}` has no meaning for a server with a `{kind}`")]
+    Foreign { key: &'static str, kind: &'static str },
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    #[error("an empty list allows either nothing or everything, depending on whom you ask")]
+    EmptyAllowList { key: &'static str },
+}
+
+/// A problem at a stretch of the text, before it is known which file that is.
+#[derive(Debug)]
+pub(super) struct Fault {
+    span: Range<usize>,
+    key: String,
+    problem: Problem,
+}
+
+impl ConfigError {
+    /// What the person can do about it.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Missing { .. } => Some("check the path, or leave it out to run on the defaults".to_owned()),
+            Self::Unreadable { .. } => None,
+            Self::Invalid { problem, .. } => problem.remedy(),
+            Self::NoHome => Some("name a directory with --data-dir or KITBAG_DATA_DIR".to_owned()),
+        }
+    }
+}
+
+impl Problem {
+    fn remedy(&self) -> Option<String> {
+        Some(match self {
+            Self::UnknownKey { nearest: Some(nearest), .. }
+            | Self::NotOneOf { nearest: Some(nearest), .. } => {
+                format!("did you mean `{nearest}`?")
+            }
+            Self::UnknownKey { nearest: None, known, .. } => format!("the keys here are {}", quoted(known)),
+            Self::Duration { .. } => "write it like \"90s\", \"10m\" or \"1h30m\"".to_owned(),
+            Self::Bind { .. } => "write an address and a port, like \"127.0.0.1:7420\"".to_owned(),
+            Self::Origin { .. } => "write scheme and host, like \"https://app.example\"".to_owned(),
+            Self::Url { .. } | Self::Scheme { .. } => {
+                "write it like \"https://host/mcp\"; to launch a program, use `command`".to_owned()
+            }
+            Self::CommandAndUrl => {
+                "keep `command` to launch a program, or `url` to reach a running server".to_owned()
+            }
+            Self::EmptyCommand | Self::NeitherCommandNorUrl => {
+                "give it a `command` to launch, or the `url` of a running server".to_owned()
+            }
+            Self::Foreign { key, .. } => format!("remove `{key}`"),
+            Self::EmptyAllowList { key } => {
+                let deny = key.replace("allow", "deny");
+                format!("remove `{key}` to allow everything, or write `{deny} = [\"*\"]` to allow nothing")
+            }
+            Self::Syntax { .. }
+            | Self::WrongType { .. }
+            | Self::ServerName(_)
+            | Self::Tenant(_)
+            | Self::NotOneOf { nearest: None, .. }
+            | Self::TooSmall { .. }
+            | Self::Pattern(_)
+            | Self::HeaderName { .. }
+            | Self::VariableName { .. } => return None,
+        })
+    }
+}
+
+impl Fault {
+    pub(super) fn new(span: Range<usize>, key: impl Into<String>, problem: impl Into<Problem>) -> Self {
+        Self { span, key: key.into(), problem: problem.into() }
+    }
+
+    pub(super) fn at(self, text: &str, file: Option<&Path>) -> ConfigError {
+        let before = text.as_bytes().get(..self.span.start).unwrap_or_default();
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let place = Place { file: file.map(Path::to_owned), line, key: self.key };
+        ConfigError::Invalid { place, problem: self.problem }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{}, ", file.display())?;
+        }
+        write!(f, "line {}", self.line)?;
+        if self.key.is_empty() { Ok(()) } else { write!(f, ", in `{}`", self.key) }
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {noun}")
+}

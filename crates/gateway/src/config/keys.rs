@@ -1,0 +1,93 @@
+//! Which keys there are: an unknown one is refused, with the nearest known one beside it.
+
+use serde::de::{self, Deserialize, Deserializer, Error as _, Visitor};
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Fault, Problem};
+use super::raw::{RawConfig, RawRules, RawServe, RawServer, RawStore};
+
+pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
+    check_table::<RawConfig>(document, "")?;
+    check_section::<RawServe>(document, "serve")?;
+    check_section::<RawStore>(document, "store")?;
+    check_section::<RawRules>(document, "policy")?;
+    check_each::<RawRules>(document, "tenants")?;
+    check_each::<RawServer>(document, "servers")
+}
+
+/// The candidate a person most probably meant, if one is near enough to be worth saying.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const CLOSE_ENOUGH: f64 = 0.75;
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(&word.to_lowercase(), candidate), candidate))
+        .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, candidate)| candidate)
+}
+
+fn check_section<T: Deserialize<'static>>(document: &DeTable<'_>, section: &str) -> Result<(), Fault> {
+    match inner_table(document, section) {
+        Some(table) => check_table::<T>(table, section),
+        None => Ok(()),
+    }
+}
+
+fn check_each<T: Deserialize<'static>>(document: &DeTable<'_>, section: &str) -> Result<(), Fault> {
+    let tables = inner_table(document, section).into_iter().flatten();
+    for (name, value) in tables {
+        if let DeValue::Table(table) = value.get_ref() {
+            check_table::<T>(table, &format!("{section}.{}", name.get_ref()))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_table<T: Deserialize<'static>>(table: &DeTable<'_>, path: &str) -> Result<(), Fault> {
+    let known = keys_of::<T>();
+    match table.keys().find(|key| !known.contains(&key.get_ref().as_ref())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let key = unknown.get_ref().to_string();
+            let nearest = nearest(&key, known.iter().copied());
+            Err(Fault::new(unknown.span(), path, Problem::UnknownKey { key, nearest, known }))
+        }
+    }
+}
+
+fn inner_table<'a, 'i>(document: &'a DeTable<'i>, section: &str) -> Option<&'a DeTable<'i>> {
+    document.get(section)?.get_ref().as_table()
+}
+
+/// The field names of `T`, asked of serde so that they are written down only once.
+fn keys_of<T: Deserialize<'static>>() -> &'static [&'static str] {
+    let mut keys: &'static [&'static str] = &[];
+    let refused = T::deserialize(KeyProbe(&mut keys));
+    debug_assert!(refused.is_err(), "the probe hands out no values");
+    keys
+}
+
+struct KeyProbe<'a>(&'a mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for KeyProbe<'_> {
+    type Error = de::value::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        _visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = fields;
+        Err(Self::Error::custom("only the keys were wanted"))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Self::Error> {
+        Err(Self::Error::custom("not a table"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}

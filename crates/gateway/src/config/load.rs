@@ -1,0 +1,116 @@
+//! Where a configuration is found, and what lies over it: defaults, then the file, then
+//! the environment and flags.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::error::ConfigError;
+use super::{Config, build, raw};
+
+/// What flags and environment say; either beats the file.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    pub config: Option<PathBuf>,
+    pub data_dir: Option<PathBuf>,
+    pub bind: Option<SocketAddr>,
+    pub require_key: Option<bool>,
+}
+
+/// The directories that decide where files are looked for.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    pub cwd: PathBuf,
+    pub home: Option<PathBuf>,
+    pub config_home: Option<PathBuf>,
+    pub data_home: Option<PathBuf>,
+}
+
+/// What paths in a configuration are relative to.
+pub(super) struct Ground {
+    pub(super) data_dir: PathBuf,
+    pub(super) base: PathBuf,
+    pub(super) home: Option<PathBuf>,
+}
+
+impl Config {
+    /// No file at all is fine: everything has a default.
+    pub fn load(overrides: &Overrides, around: &Surroundings) -> Result<Self, ConfigError> {
+        let found = match &overrides.config {
+            Some(path) => Some(around.cwd.join(path)),
+            None => around.candidates().into_iter().find(|path| path.is_file()),
+        };
+        match found {
+            Some(path) => parse(&read(&path)?, Some(&path), overrides, around),
+            None => parse("", None, overrides, around),
+        }
+    }
+}
+
+/// A configuration from its text, as if it stood in `file`.
+pub fn parse(
+    text: &str,
+    file: Option<&Path>,
+    overrides: &Overrides,
+    around: &Surroundings,
+) -> Result<Config, ConfigError> {
+    let ground = Ground {
+        data_dir: overrides
+            .data_dir
+            .as_ref()
+            .map_or_else(|| around.data_dir(), |dir| Ok(around.cwd.join(dir)))?,
+        base: file.and_then(Path::parent).unwrap_or(&around.cwd).to_owned(),
+        home: around.home.clone(),
+    };
+    let built = raw::read(text).and_then(|raw| build::build(raw, &ground));
+    let mut config = built.map_err(|fault| fault.at(text, file))?;
+    config.serve.bind = overrides.bind.unwrap_or(config.serve.bind);
+    config.serve.require_key = overrides.require_key.unwrap_or(config.serve.require_key);
+    config.origin = file.map(Path::to_owned);
+    Ok(config)
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    fs::read_to_string(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => ConfigError::Missing { path: path.to_owned() },
+        _ => ConfigError::Unreadable { path: path.to_owned(), source },
+    })
+}
+
+impl Surroundings {
+    pub fn of_this_process() -> Self {
+        let directory = |variable| env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        Self {
+            cwd: env::current_dir().unwrap_or_default(),
+            home: directory("HOME"),
+            config_home: directory("XDG_CONFIG_HOME"),
+            data_home: directory("XDG_DATA_HOME"),
+        }
+    }
+
+    /// The file an edit goes to: the one in use, or else the person's own.
+    pub fn editable(&self, overrides: &Overrides) -> Option<PathBuf> {
+        if let Some(path) = &overrides.config {
+            return Some(self.cwd.join(path));
+        }
+        let candidates = self.candidates();
+        candidates.iter().find(|path| path.is_file()).or(candidates.last()).cloned()
+    }
+
+    /// Where a configuration is looked for when none is named, nearest first.
+    fn candidates(&self) -> Vec<PathBuf> {
+        let home = self.config_home.clone().or_else(|| self.home.as_ref().map(|home| home.join(".config")));
+        let user = home.map(|home| home.join("kitbag").join(FILE_NAME));
+        [Some(self.cwd.join(FILE_NAME)), user].into_iter().flatten().collect()
+    }
+
+    fn data_dir(&self) -> Result<PathBuf, ConfigError> {
+        let home =
+            self.data_home.clone().or_else(|| self.home.as_ref().map(|home| home.join(".local/share")));
+        home.map(|home| home.join("kitbag")).ok_or(ConfigError::NoHome)
+    }
+}
+
+const FILE_NAME: &str = "kitbag.toml";

@@ -1,0 +1,108 @@
+//! What the program runs on: typed, complete, built once at the start.
+//!
+//! # Layout
+//! - `load`: where a configuration is found, and what lies over it
+//! - `raw`: what people write into the file; `keys`: which keys there are
+//! - `build`, `server`: from what people write to what the program runs on
+//! - `error`: what can be wrong, and what to do about it
+//! - [`edit`]: adding and removing servers, with comments and order kept
+
+mod build;
+pub mod edit;
+mod error;
+mod keys;
+mod load;
+mod raw;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use kitbag_domain::ServerName;
+use kitbag_policy::Policy;
+use kitbag_upstream::ServerSpec;
+
+pub use build::parse_bind;
+pub use error::{ConfigError, Place, Problem};
+pub(crate) use keys::nearest;
+pub use load::{Overrides, Surroundings, parse};
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub serve: Serve,
+    /// Where everything lives that Kitbag writes for itself.
+    pub data_dir: PathBuf,
+    pub store_path: PathBuf,
+    pub policy: Policy,
+    pub servers: BTreeMap<ServerName, ServerSpec>,
+    /// Configured, but switched off with `enabled = false`.
+    pub disabled: BTreeMap<ServerName, ServerSpec>,
+    /// The file it was read from; absent when it is all defaults.
+    pub origin: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Serve {
+    pub bind: SocketAddr,
+    pub require_key: bool,
+    pub allowed_hosts: Vec<String>,
+    pub allowed_origins: Vec<String>,
+    pub max_body_bytes: usize,
+    pub page_size: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("listening on {bind} would let anyone who reaches this machine use your tools")]
+pub struct OpenDoor {
+    pub bind: SocketAddr,
+}
+
+impl Config {
+    /// Where what a server writes to stderr is kept.
+    pub fn server_log(&self, server: &ServerName) -> PathBuf {
+        self.data_dir.join("logs").join(format!("{server}.log"))
+    }
+
+    /// Enabled or not.
+    pub fn server(&self, name: &ServerName) -> Option<&ServerSpec> {
+        self.servers.get(name).or_else(|| self.disabled.get(name))
+    }
+}
+
+impl Serve {
+    /// Whether somebody on this machine needs no key. A gateway that others can reach,
+    /// directly or through a proxy that gives it another name, cannot tell who is local.
+    pub fn keyless(&self) -> bool {
+        !self.require_key && self.bind.ip().is_loopback() && self.allowed_hosts.is_empty()
+    }
+
+    /// Beyond loopback, a key is all that stands between a stranger and the tools.
+    pub fn guarded(&self) -> Result<(), OpenDoor> {
+        if self.require_key || self.bind.ip().is_loopback() {
+            Ok(())
+        } else {
+            Err(OpenDoor { bind: self.bind })
+        }
+    }
+}
+
+impl OpenDoor {
+    pub const REMEDY: &str = "create a key with `kitbag key create` and start with --require-key \
+         (or `require_key = true` under [serve]), or listen on 127.0.0.1";
+}
+
+impl Default for Serve {
+    fn default() -> Self {
+        Self {
+            bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 7420)),
+            require_key: false,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_body_bytes: 4 * 1024 * 1024,
+            page_size: 1000,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What people write into `kitbag.toml`, key by key.
+//!
+//! Nothing here is judged beyond its shape: that a key exists and that its value is of the
+//! right kind. Every value remembers where it stood, so that whoever judges it later can
+//! say so.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Fault, Problem};
+use super::keys;
+
+/// A key a person chose: the name of a server or a tenant.
+pub(super) type Named<T> = BTreeMap<Spanned<String>, T>;
+pub(super) type Texts = Vec<Spanned<String>>;
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawConfig {
+    pub(super) serve: RawServe,
+    pub(super) store: RawStore,
+    pub(super) policy: RawRules,
+    pub(super) tenants: Named<RawRules>,
+    pub(super) servers: Named<RawServer>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawServe {
+    pub(super) bind: Option<Spanned<String>>,
+    pub(super) require_key: Option<bool>,
+    pub(super) allowed_hosts: Vec<String>,
+    pub(super) allowed_origins: Texts,
+    pub(super) max_body_bytes: Option<Spanned<i64>>,
+    pub(super) page_size: Option<Spanned<i64>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawStore {
+    pub(super) path: Option<String>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawRules {
+    pub(super) allow_servers: Option<Spanned<Texts>>,
+    pub(super) deny_servers: Option<Spanned<Texts>>,
+    pub(super) allow_tools: Option<Spanned<Texts>>,
+    pub(super) deny_tools: Option<Spanned<Texts>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawServer {
+    pub(super) command: Option<Spanned<String>>,
+    pub(super) args: Option<Spanned<Vec<String>>>,
+    pub(super) env: Option<Spanned<Named<String>>>,
+    pub(super) cwd: Option<Spanned<String>>,
+    pub(super) url: Option<Spanned<String>>,
+    pub(super) headers: Option<Spanned<Named<String>>>,
+    pub(super) transport: Option<Spanned<String>>,
+    pub(super) enabled: Option<bool>,
+    pub(super) era: Option<Spanned<String>>,
+    pub(super) start_timeout: Option<Spanned<RawDuration>>,
+    pub(super) call_timeout: Option<Spanned<RawDuration>>,
+    pub(super) call_deadline: Option<Spanned<RawDuration>>,
+    pub(super) idle_timeout: Option<Spanned<RawDuration>>,
+    pub(super) max_concurrent: Option<Spanned<i64>>,
+    pub(super) max_queued: Option<Spanned<i64>>,
+    pub(super) max_message_bytes: Option<Spanned<i64>>,
+}
+
+/// `"90s"`, `"10m"`, or a number of seconds.
+#[derive(Debug)]
+pub(super) enum RawDuration {
+    Text(String),
+    Seconds(i64),
+}
+
+pub(super) fn read(text: &str) -> Result<RawConfig, Fault> {
+    let document = DeTable::parse(text).map_err(|error| syntax(&error))?;
+    keys::check(document.get_ref())?;
+    RawConfig::deserialize(toml::Deserializer::from(document.clone()))
+        .map_err(|error| misfit(document.get_ref(), &error))
+}
+
+fn syntax(error: &toml::de::Error) -> Fault {
+    let problem = Problem::Syntax { message: error.message().to_owned() };
+    Fault::new(error.span().unwrap_or_default(), "", problem)
+}
+
+/// serde's message quotes the value it met, and that may be a secret, so only what it
+/// expected is kept; what stood there instead is looked up in the document.
+fn misfit(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
+    let span = error.span().unwrap_or_default();
+    let (key, found) = locate(document, &span).unwrap_or_default();
+    let expected = match error.message().rsplit_once("expected ").map_or("another value", |(_, it)| it) {
+        "i64" => "a whole number",
+        "a sequence" => "an array",
+        "a map" => "a table",
+        other => other,
+    };
+    Fault::new(span, key, Problem::WrongType { expected: expected.to_owned(), found })
+}
+
+/// The path of the value at `span`, and what kind of value it is.
+fn locate(table: &DeTable<'_>, span: &Range<usize>) -> Option<(String, &'static str)> {
+    table.iter().find_map(|(key, value)| {
+        let (inner, kind) = locate_in(value, span)?;
+        Some((format!("{}{inner}", key.get_ref()), kind))
+    })
+}
+
+fn locate_in(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Option<(String, &'static str)> {
+    let here = (value.span() == *span).then(|| (String::new(), value.get_ref().type_str()));
+    here.or_else(|| match value.get_ref() {
+        DeValue::Table(table) => locate(table, span).map(|(inner, kind)| (format!(".{inner}"), kind)),
+        DeValue::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+            locate_in(item, span).map(|(inner, kind)| (format!("[{index}]{inner}"), kind))
+        }),
+        _ => None,
+    })
+}
+
+impl<'de> Deserialize<'de> for RawDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct DurationVisitor;
+
+        impl Visitor<'_> for DurationVisitor {
+            type Value = RawDuration;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration such as \"90s\" or \"10m\", or a number of seconds")
+            }
+
+            fn visit_i64<E: de::Error>(self, seconds: i64) -> Result<RawDuration, E> {
+                Ok(RawDuration::Seconds(seconds))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<RawDuration, E> {
+                Ok(RawDuration::Text(text.to_owned()))
+            }
+        }
+
+        deserializer.deserialize_any(DurationVisitor)
+    }
+}

@@ -1,0 +1,313 @@
+//! Configurations as people write them, and what Kitbag makes of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kitbag_domain::{Caller, Capability};
+use kitbag_upstream::{Endpoint, Launch, Limits, Template, Transport};
+use kitbag_wire::Era;
+
+use super::*;
+
+fn around() -> Surroundings {
+    Surroundings { cwd: "/work".into(), home: Some("/home/ann".into()), config_home: None, data_home: None }
+}
+
+fn config(text: &str) -> Result<Config, ConfigError> {
+    parse(text, Some(Path::new("/etc/kitbag.toml")), &Overrides::default(), &around())
+}
+
+/// `error` is what a person reads; after `=>` comes the remedy, if there is one.
+#[track_caller]
+fn check(text: &str, error: &str) {
+    let found = config(text).expect_err("the configuration should be refused");
+    let mut told = found.to_string().replace("/etc/kitbag.toml, ", "");
+    if let Some(remedy) = found.remedy() {
+        told = format!("{told} => {remedy}");
+    }
+    assert_eq!(told, error);
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
+    check("[serve]\nbnd = 1", "line 2, in `serve`: there is no key `bnd` => did you mean `bind`?");
+    check("[server.git]\ncommand = 'x'", "line 1: there is no key `server` => did you mean `servers`?");
+    check(
+        "[servers.git]\ncommand = 'git-mcp'\nenviron = {}",
+        "line 3, in `servers.git`: there is no key `environ` => did you mean `env`?",
+    );
+    check(
+        "[policy]\nDeny_Tools = []",
+        "line 2, in `policy`: there is no key `Deny_Tools` => did you mean `deny_tools`?",
+    );
+    check("[store]\nwarp = 9", "line 2, in `store`: there is no key `warp` => the keys here are `path`");
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_pointed_at_but_never_quoted() {
+    check("[serve]\nbind = 7420", "line 2, in `serve.bind`: expected a string, found an integer");
+    check(
+        "[serve]\npage_size = 'many'",
+        "line 2, in `serve.page_size`: expected a whole number, found a string",
+    );
+    check("servers = 3", "line 1, in `servers`: expected a table, found an integer");
+    check("[servers]\ngit = 'git-mcp'", "line 2, in `servers.git`: expected a table, found a string");
+    check(
+        "[servers.a]\nurl = 'http://a'\nheaders = 'Authorization: Bearer s3cret'",
+        "line 3, in `servers.a.headers`: expected a table, found a string",
+    );
+    check(
+        "[servers.a]\ncommand = 'a'\nenv = { PIN = 1234 }",
+        "line 3, in `servers.a.env.PIN`: expected a string, found an integer",
+    );
+    check(
+        "[servers.a]\nargs = ['x', 1]",
+        "line 2, in `servers.a.args[1]`: expected a string, found an integer",
+    );
+    check(
+        "[servers.a]\ncall_timeout = true",
+        "line 2, in `servers.a.call_timeout`: expected a duration such as \"90s\" or \"10m\", or a number of seconds, \
+         found a boolean",
+    );
+}
+
+#[test]
+fn text_that_is_not_toml_is_refused_with_its_line() {
+    check(
+        "[serve]\n\nbind = ",
+        "line 3: this is not TOML: string values must be quoted, expected literal string",
+    );
+}
+
+#[test]
+fn a_server_is_either_launched_or_reached() {
+    check(
+        "[servers.a]\ncommand = 'x'\nurl = 'http://x'",
+        "line 1, in `servers.a`: it has both a `command` and a `url` => keep `command` to launch a program, \
+         or `url` to reach a running server",
+    );
+    check(
+        "[servers.a]\nenabled = false",
+        "line 1, in `servers.a`: it has neither a `command` nor a `url` => give it a `command` to launch, \
+         or the `url` of a running server",
+    );
+    check(
+        "[servers.a]\ncommand = 'x'\nheaders = {}",
+        "line 3, in `servers.a`: `headers` has no meaning for a server with a `command` => remove `headers`",
+    );
+    check(
+        "[servers.a]\nurl = 'http://x'\nenv = {}",
+        "line 3, in `servers.a`: `env` has no meaning for a server with a `url` => remove `env`",
+    );
+}
+
+#[test]
+fn values_that_cannot_work_are_refused() {
+    check(
+        "[serve]\nbind = 'everywhere'",
+        "line 2, in `serve.bind`: `everywhere` is not an address to listen on => write an address and a port, \
+         like \"127.0.0.1:7420\"",
+    );
+    check(
+        "[serve]\nallowed_origins = ['app.example']",
+        "line 2, in `serve.allowed_origins`: `app.example` is not an origin => write scheme and host, \
+         like \"https://app.example\"",
+    );
+    check("[serve]\npage_size = 0", "line 2, in `serve.page_size`: expected a number of at least 1, found 0");
+    check(
+        "[servers.a]\ncommand = 'x'\nera = 'modren'",
+        "line 3, in `servers.a.era`: `modren` is none of `auto`, `legacy`, `modern` => did you mean `modern`?",
+    );
+    check(
+        "[servers.a]\ncommand = 'x'\nidle_timeout = '10 parsecs'",
+        "line 3, in `servers.a.idle_timeout`: `10 parsecs` is not a duration => write it like \"90s\", \"10m\" \
+         or \"1h30m\"",
+    );
+    check(
+        "[servers.a]\nurl = 'ftp://user:s3cret@host'",
+        "line 2, in `servers.a.url`: a server cannot be reached by `ftp:` => write it like \"https://host/mcp\"; \
+         to launch a program, use `command`",
+    );
+    check(
+        "[servers.a]\nurl = 'http://x'\nheaders = { 'X Key' = 's3cret' }",
+        "line 3, in `servers.a.headers`: `X Key` cannot be the name of an HTTP header",
+    );
+}
+
+#[test]
+fn names_and_patterns_are_checked_where_they_stand() {
+    check(
+        "[servers.a__b]\ncommand = 'x'",
+        "line 1, in `servers`: the server name `a__b` must not begin or end with `_` nor contain `__`: \
+         that separates server and tool",
+    );
+    check(
+        "[tenants.ACME]",
+        "line 1, in `tenants`: `ACME` is not a tenant name: use 1 to 64 lower-case letters, digits, `-`, `_` or `.`",
+    );
+    check(
+        "[tenants.acme]\ndeny_tools = ['*/ok', '*/[']",
+        "line 2, in `tenants.acme.deny_tools`: `*/[` is not a pattern: unclosed character class; missing ']'",
+    );
+    check(
+        "[policy]\nallow_tools = []",
+        "line 2, in `policy.allow_tools`: an empty list allows either nothing or everything, depending on whom you \
+         ask => remove `allow_tools` to allow everything, or write `deny_tools = [\"*\"]` to allow nothing",
+    );
+}
+
+#[test]
+fn every_key_reaches_what_the_program_runs_on() {
+    let config = config(
+        r#"
+        [serve]
+        bind = "localhost:9000"
+        require_key = true
+        allowed_hosts = ["kit.example"]
+        allowed_origins = ["https://App.example/"]
+        max_body_bytes = 1_000_000
+        page_size = 50
+
+        [store]
+        path = "state/kitbag.db"
+
+        [policy]
+        deny_tools = ["*/delete_*"]
+
+        [tenants.acme]
+        allow_servers = ["git"]
+
+        [servers.git]
+        command = "uvx"
+        args = ["mcp-server-git", "--repository", "${REPO}"]
+        env = { TOKEN = "${GIT_TOKEN:-none}" }
+        cwd = "~/src"
+        era = "legacy"
+        start_timeout = "1m30s"
+        call_timeout = 5
+        call_deadline = "2h"
+        idle_timeout = "500ms"
+        max_concurrent = 1
+        max_queued = 0
+        max_message_bytes = 2048
+
+        [servers.remote]
+        url = "https://host/mcp?key=1"
+        headers = { Authorization = "Bearer ${TOKEN}" }
+
+        [servers.old]
+        url = "http://host/sse"
+        transport = "sse"
+        enabled = false
+        "#,
+    )
+    .unwrap();
+
+    assert_eq!(
+        config.serve,
+        Serve {
+            bind: "127.0.0.1:9000".parse().unwrap(),
+            require_key: true,
+            allowed_hosts: vec!["kit.example".to_owned()],
+            allowed_origins: vec!["https://app.example".to_owned()],
+            max_body_bytes: 1_000_000,
+            page_size: 50,
+        }
+    );
+    assert_eq!(config.store_path, Path::new("/etc/state/kitbag.db"));
+    assert_eq!(config.data_dir, Path::new("/home/ann/.local/share/kitbag"));
+    assert_eq!(config.servers.keys().map(ServerName::as_str).collect::<Vec<_>>(), ["git", "remote"]);
+    assert_eq!(config.disabled.keys().map(ServerName::as_str).collect::<Vec<_>>(), ["old"]);
+
+    let git = &config.servers[&"git".parse().unwrap()];
+    assert_eq!(
+        *git,
+        ServerSpec {
+            name: "git".parse().unwrap(),
+            transport: Transport::Stdio(Launch {
+                command: "uvx".to_owned(),
+                args: ["mcp-server-git", "--repository", "${REPO}"].map(Template::from).to_vec(),
+                env: BTreeMap::from([("TOKEN".to_owned(), Template::from("${GIT_TOKEN:-none}"))]),
+                cwd: Some("/home/ann/src".into()),
+            }),
+            era: Some(Era::Legacy),
+            limits: Limits {
+                start_timeout: Duration::from_secs(90),
+                call_timeout: Duration::from_secs(5),
+                call_deadline: Duration::from_secs(7200),
+                idle_timeout: Duration::from_millis(500),
+                max_concurrent: 1,
+                max_queued: 0,
+                max_message_bytes: 2048,
+            },
+        }
+    );
+    let endpoint = Endpoint {
+        url: "https://host/mcp?key=1".parse().unwrap(),
+        headers: BTreeMap::from([("Authorization".to_owned(), Template::from("Bearer ${TOKEN}"))]),
+    };
+    assert_eq!(config.servers[&"remote".parse().unwrap()].transport, Transport::Http(endpoint));
+    assert!(matches!(config.disabled[&"old".parse().unwrap()].transport, Transport::Sse(_)));
+
+    let may = |tenant: &str, server: &str, tool: &str| {
+        let caller = Caller { tenant: tenant.parse().unwrap(), key: None };
+        config.policy.visible(&caller, &Capability::tool(server.parse().unwrap(), tool))
+    };
+    assert!(
+        may("acme", "git", "log") && !may("acme", "git", "delete_branch") && !may("acme", "remote", "log")
+    );
+}
+
+#[test]
+fn an_empty_configuration_is_the_defaults() {
+    let config = config("").unwrap();
+    assert_eq!(config.serve, Serve::default());
+    assert_eq!(config.store_path, Path::new("/home/ann/.local/share/kitbag/kitbag.db"));
+    let log = config.server_log(&"git".parse().unwrap());
+    assert_eq!(log, Path::new("/home/ann/.local/share/kitbag/logs/git.log"));
+}
+
+#[test]
+fn a_door_to_the_world_needs_a_key() {
+    let guarded = |text: &str| config(text).unwrap().serve.guarded().is_ok();
+    assert!(guarded("serve.bind = '127.0.0.1:1'") && guarded("serve.bind = '[::1]:1'"));
+    assert!(!guarded("serve.bind = '0.0.0.0:1'") && !guarded("serve.bind = '[::]:1'"));
+    assert!(guarded("serve = { bind = '0.0.0.0:1', require_key = true }"));
+}
+
+#[test]
+fn the_nearest_file_is_taken_and_flags_lie_over_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, page_size: u32| -> PathBuf {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("serve.page_size = {page_size}\nserve.bind = '127.0.0.1:1'")).unwrap();
+        path
+    };
+    let around = Surroundings {
+        cwd: folder.path().join("here"),
+        home: Some(folder.path().join("home")),
+        ..Surroundings::default()
+    };
+    let load = |overrides: &Overrides| Config::load(overrides, &around).unwrap();
+    let mut overrides = Overrides::default();
+
+    assert_eq!(
+        (load(&overrides).origin, around.editable(&overrides)),
+        (None, Some(folder.path().join("home/.config/kitbag/kitbag.toml")))
+    );
+    let user = write("home/.config/kitbag/kitbag.toml", 1);
+    assert_eq!((load(&overrides).serve.page_size, load(&overrides).origin), (1, Some(user)));
+    let local = write("here/kitbag.toml", 2);
+    assert_eq!((load(&overrides).serve.page_size, around.editable(&overrides)), (2, Some(local)));
+    overrides.config = Some(write("elsewhere.toml", 3));
+    overrides.bind = Some("127.0.0.1:2".parse().unwrap());
+    overrides.data_dir = Some("data".into());
+    let config = load(&overrides);
+    assert_eq!((config.serve.page_size, config.serve.bind.port()), (3, 2));
+    assert_eq!(config.store_path, folder.path().join("here/data/kitbag.db"));
+
+    overrides.config = Some("missing.toml".into());
+    assert!(matches!(Config::load(&overrides, &around), Err(ConfigError::Missing { .. })));
+}

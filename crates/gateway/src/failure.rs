@@ -1,0 +1,80 @@
+//! Why a request was not answered with a result. How each is told to a client is written
+//! in one place, `front/reply.rs`.
+
+use kitbag_domain::{Outcome, ServerName};
+use kitbag_upstream::CallError;
+use kitbag_wire::Malformed;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    #[error("`{method}` is not a method this endpoint knows")]
+    UnknownMethod { method: String },
+    #[error("{reason}")]
+    BadParams { reason: String },
+    #[error("there is no tool called `{name}`{}", did_you_mean(near))]
+    UnknownTool { name: String, near: Vec<String> },
+    #[error("there is no prompt called `{name}`")]
+    UnknownPrompt { name: String },
+    #[error("there is no resource `{uri}`")]
+    UnknownResource { uri: String },
+    #[error("there is no server called `{server}`")]
+    UnknownServer { server: String },
+    #[error("{reason}")]
+    Denied { reason: String },
+    #[error(transparent)]
+    Upstream(#[from] CallError),
+    #[error("the request was cancelled")]
+    Cancelled,
+    #[error("`{server}` asked for input {rounds} times in a row without an end")]
+    TooManyRounds { server: ServerName, rounds: usize },
+    #[error("the protocol version `{requested}` is not supported")]
+    UnsupportedVersion { requested: String },
+    #[error("{reason}")]
+    HeaderMismatch { reason: String },
+    #[error("the session is unknown or has ended; send `initialize` again")]
+    UnknownSession,
+    #[error("{reason}")]
+    NoSession { reason: String },
+    /// An error a client gave as its answer to a question of a server.
+    #[error("{}", error.message)]
+    ClientRefused { error: kitbag_wire::ErrorObject },
+}
+
+impl Failure {
+    pub(crate) fn params(reason: impl Into<String>) -> Self {
+        Self::BadParams { reason: reason.into() }
+    }
+
+    /// How it is written into the audit.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Denied { .. } => Outcome::Denied,
+            Self::Cancelled => Outcome::Cancelled,
+            Self::Upstream(CallError::Refused { .. })
+            | Self::ClientRefused { .. }
+            | Self::TooManyRounds { .. } => Outcome::Refused,
+            Self::Upstream(CallError::TimedOut { .. }) => Outcome::TimedOut,
+            Self::Upstream(_) => Outcome::Unavailable,
+            Self::Malformed(_)
+            | Self::UnknownMethod { .. }
+            | Self::BadParams { .. }
+            | Self::UnknownTool { .. }
+            | Self::UnknownPrompt { .. }
+            | Self::UnknownResource { .. }
+            | Self::UnknownServer { .. }
+            | Self::UnsupportedVersion { .. }
+            | Self::HeaderMismatch { .. }
+            | Self::UnknownSession
+            | Self::NoSession { .. } => Outcome::Invalid,
+        }
+    }
+}
+
+fn did_you_mean(near: &[String]) -> String {
+    match near {
+        [] => String::new(),
+        near => format!("; did you mean {}?", near.join(", ")),
+    }
+}

@@ -1,0 +1,50 @@
+//! Who stands at the HTTP door.
+//!
+//! A key decides, and it alone: no header or argument can name a tenant. Somebody on this
+//! machine needs no key as long as the gateway is open to this machine only.
+
+use std::net::SocketAddr;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use kitbag_domain::Caller;
+use kitbag_store::Store;
+
+use crate::config::Serve;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error(
+        "this gateway wants an API key: send `Authorization: Bearer kb_…` (make one with `kitbag key create`)"
+    )]
+    KeyWanted,
+    #[error("the API key is unknown or was revoked")]
+    KeyUnknown,
+    #[error("the Authorization header is not of the form `Bearer kb_…`")]
+    NotABearer,
+    #[error("keys cannot be checked right now: {0}")]
+    Store(#[from] kitbag_store::Error),
+}
+
+pub(super) async fn caller(
+    serve: &Serve,
+    store: &Store,
+    peer: SocketAddr,
+    headers: &HeaderMap,
+) -> Result<Caller, Refused> {
+    let Some(authorization) = headers.get(AUTHORIZATION) else {
+        return if serve.keyless() && peer.ip().is_loopback() {
+            Ok(Caller::local())
+        } else {
+            Err(Refused::KeyWanted)
+        };
+    };
+    let token = authorization
+        .to_str()
+        .ok()
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim())
+        .ok_or(Refused::NotABearer)?;
+    store.authenticate(token).await?.ok_or(Refused::KeyUnknown)
+}

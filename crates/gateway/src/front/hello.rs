@@ -1,0 +1,118 @@
+//! How the gateway introduces itself: the answers to `initialize` and `server/discover`.
+
+use kitbag_upstream::Listing;
+use kitbag_wire::{ProtocolVersion, Raw, RawObject, meta, raw};
+use serde_json::{Map, Value, json};
+
+use super::lists::CACHE_MS;
+use crate::failure::Failure;
+use crate::rooms::Rooms;
+use crate::session::Session;
+use crate::turn::{Turn, View};
+
+pub(super) async fn initialize(rooms: &Rooms, session: &Session) -> Result<Raw, Failure> {
+    let face = Face::of(rooms, &session.view).await?;
+    let mut result = RawObject::new()
+        .with("protocolVersion", session.version.as_str())
+        .with("capabilities", &face.capabilities)
+        .with("serverInfo", &face.info);
+    if let Some(instructions) = face.instructions {
+        result.put("instructions", &instructions);
+    }
+    Ok(result.to_raw())
+}
+
+pub(super) async fn discover(rooms: &Rooms, turn: &Turn) -> Result<Raw, Failure> {
+    let face = Face::of(rooms, &turn.view).await?;
+    let mut result = RawObject::new()
+        .with("resultType", "complete")
+        .with("supportedVersions", &[ProtocolVersion::LATEST.as_str()])
+        .with("capabilities", &face.capabilities)
+        .with("ttlMs", &CACHE_MS)
+        .with("cacheScope", "private")
+        .with("_meta", &RawObject::new().with(meta::SERVER_INFO, &face.info));
+    if let Some(instructions) = face.instructions {
+        result.put("instructions", &instructions);
+    }
+    Ok(result.to_raw())
+}
+
+/// What a door shows of the house.
+struct Face {
+    capabilities: Value,
+    info: Raw,
+    instructions: Option<String>,
+}
+
+impl Face {
+    async fn of(rooms: &Rooms, view: &View) -> Result<Self, Failure> {
+        match view {
+            View::All => Ok(Self::of_the_house(rooms)),
+            View::One(name) => {
+                let server = rooms.upstreams.get(name);
+                let server = server.ok_or_else(|| Failure::UnknownServer { server: name.to_string() })?;
+                let listing = match server.listing() {
+                    Some(listing) => listing,
+                    None => server.list().await?,
+                };
+                Ok(Self::of_one(&listing))
+            }
+        }
+    }
+
+    /// Everything is on offer, because servers come and go while clients stay.
+    fn of_the_house(rooms: &Rooms) -> Self {
+        let mut capabilities = bridged(Map::from_iter([
+            ("tools".to_owned(), json!({ "listChanged": true })),
+            ("prompts".to_owned(), json!({ "listChanged": true })),
+            ("resources".to_owned(), json!({ "listChanged": true, "subscribe": true })),
+            ("completions".to_owned(), json!({})),
+            ("logging".to_owned(), json!({})),
+        ]));
+        for (_, listing) in rooms.catalog().listings() {
+            let theirs: Map<String, Value> =
+                serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
+            for key in ["tasks", "extensions"] {
+                if let Some(value) = theirs.get(key) {
+                    merge(capabilities.entry(key).or_insert_with(|| json!({})), value);
+                }
+            }
+        }
+        let names: Vec<_> = rooms.upstreams.iter().map(|server| server.name().as_str()).collect();
+        let instructions = (!names.is_empty()).then(|| {
+            format!(
+                "Kitbag puts {} behind one endpoint. Names begin with their server: <server>__<name>.",
+                names.join(", ")
+            )
+        });
+        Self { capabilities: Value::Object(capabilities), info: own_info(), instructions }
+    }
+
+    fn of_one(listing: &Listing) -> Self {
+        let capabilities = serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
+        Self {
+            capabilities: Value::Object(bridged(capabilities)),
+            info: listing.server_info.clone().unwrap_or_else(own_info),
+            instructions: listing.instructions.clone(),
+        }
+    }
+}
+
+/// What the gateway does for a client whatever the server's era: it passes log lines on and
+/// watches resources in the way the server understands.
+fn bridged(mut capabilities: Map<String, Value>) -> Map<String, Value> {
+    capabilities.entry("logging").or_insert_with(|| json!({}));
+    capabilities
+}
+
+fn merge(into: &mut Value, from: &Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        for (key, value) in from {
+            merge(into.entry(key).or_insert_with(|| json!({})), value);
+        }
+    }
+}
+
+pub(super) fn own_info() -> Raw {
+    raw(&json!({ "name": "kitbag", "title": "Kitbag", "version": env!("CARGO_PKG_VERSION") }))
+}

@@ -1,0 +1,396 @@
+//! The HTTP door: streamable HTTP for both eras on one address.
+//!
+//! A POST is answered with plain JSON, unless something has to be said before the answer;
+//! then it becomes a stream. For a modern client closing that stream cancels the request; a
+//! legacy client may lose its connection and still wants the work done.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request as HttpRequest, State};
+use axum::response::{IntoResponse, Response as HttpResponse};
+use axum::routing::any;
+use axum::serve::ListenerExt;
+use futures::{Stream, StreamExt};
+use http::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
+use http::{Method, StatusCode};
+use kitbag_domain::Caller;
+use kitbag_wire::meta::method;
+use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response, sse};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::auth::{self, Refused};
+use super::{guard, headers, hello, mcp, modern, reply, subscriptions};
+use crate::failure::Failure;
+use crate::rooms::Rooms;
+use crate::session::Session;
+use crate::turn::{BACKLOG, BackChannel, Turn, View};
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// How often a silent stream says that it still lives.
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
+/// How long requests may still run after the gateway was asked to end.
+const LAST_CALLS: Duration = Duration::from_secs(3);
+/// How long a client may take to send the body it has announced.
+const BODY_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Serves until `ended`; requests under way are then given a moment to finish.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    rooms: Arc<Rooms>,
+    ended: CancellationToken,
+) -> std::io::Result<()> {
+    let listener = listener.tap_io(|connection| {
+        let _ = connection.set_nodelay(true);
+    });
+    let service = router(rooms).into_make_service_with_connect_info::<SocketAddr>();
+    let serving = axum::serve(listener, service).with_graceful_shutdown(ended.clone().cancelled_owned());
+    let overdue = async {
+        ended.cancelled().await;
+        tokio::time::sleep(LAST_CALLS).await;
+    };
+    tokio::select! {
+        served = serving => served,
+        () = overdue => Ok(()),
+    }
+}
+
+fn router(rooms: Arc<Rooms>) -> Router {
+    Router::new()
+        .route("/mcp", any(all))
+        .route("/mcp/all", any(all))
+        .route("/servers/{name}/mcp", any(one))
+        .fallback(nowhere)
+        .layer(DefaultBodyLimit::disable())
+        .with_state(rooms)
+}
+
+async fn all(
+    State(rooms): State<Arc<Rooms>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: HttpRequest,
+) -> HttpResponse {
+    enter(rooms, peer, request, View::All).await
+}
+
+async fn one(
+    State(rooms): State<Arc<Rooms>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Path(name): Path<String>,
+    request: HttpRequest,
+) -> HttpResponse {
+    match name.parse() {
+        Ok(server) => enter(rooms, peer, request, View::One(server)).await,
+        Err(_) => refuse_at_door(None, Era::Legacy, &Failure::UnknownServer { server: name }),
+    }
+}
+
+async fn nowhere() -> HttpResponse {
+    let text = "Nothing here. MCP is at /mcp, /mcp/all and /servers/{name}/mcp.\n";
+    (StatusCode::NOT_FOUND, text).into_response()
+}
+
+async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, view: View) -> HttpResponse {
+    if let Some(reason) = guard::refusal(&rooms.serve, request.headers()) {
+        return (StatusCode::FORBIDDEN, format!("{reason}\n")).into_response();
+    }
+    let caller = match auth::caller(&rooms.serve, &rooms.store, peer, request.headers()).await {
+        Ok(caller) => caller,
+        Err(refused) => return unauthorized(&refused),
+    };
+    if let View::One(server) = &view
+        && (rooms.upstreams.get(server).is_none() || !rooms.policy.server_visible(&caller, server))
+    {
+        let failure = Failure::UnknownServer { server: server.to_string() };
+        return refuse_at_door(None, Era::Legacy, &failure);
+    }
+    let visit = Visit { rooms, caller, view };
+    match *request.method() {
+        Method::POST => visit.post(request).await,
+        Method::GET => visit.get(request.headers()),
+        Method::DELETE => visit.delete(request.headers()).await,
+        _ => not_allowed(),
+    }
+}
+
+/// One HTTP request by a known caller at a known door.
+struct Visit {
+    rooms: Arc<Rooms>,
+    caller: Caller,
+    view: View,
+}
+
+impl Visit {
+    async fn post(self, request: HttpRequest) -> HttpResponse {
+        let (parts, body) = request.into_parts();
+        let body = match read_body(body, self.rooms.serve.max_body_bytes).await {
+            Ok(body) => body,
+            Err(refused) => return refused,
+        };
+        match Message::parse(&body) {
+            Ok(Message::Request(request)) => self.request(&parts.headers, request).await,
+            Ok(Message::Notification(notification)) => self.notification(&parts.headers, &notification),
+            Ok(Message::Response(response)) => self.response(&parts.headers, response),
+            Err(malformed) => {
+                let id = match &malformed {
+                    Malformed::NotJsonRpc { id, .. } => id.clone(),
+                    _ => None,
+                };
+                refuse_at_door(id, Era::Legacy, &malformed.into())
+            }
+        }
+    }
+
+    async fn request(self, http: &HeaderMap, request: Request) -> HttpResponse {
+        let mut params = match request.object() {
+            Ok(params) => params,
+            Err(error) => {
+                let failure = Failure::params(format!("`params` cannot be read: {error}"));
+                return refuse_at_door(Some(request.id), Era::Legacy, &failure);
+            }
+        };
+        if modern::is_modern(&request) || headers::is_modern(http) {
+            let client = headers::check_version(http, &params)
+                .and_then(|()| modern::read_client(self.caller.clone(), &mut params))
+                .and_then(|client| {
+                    headers::check(&self.rooms, &self.view, http, &request.method, &params).map(|()| client)
+                });
+            return match client {
+                Ok(client) => self.modern(client, request, params).await,
+                Err(failure) => refuse_at_door(Some(request.id), Era::Modern, &failure),
+            };
+        }
+        if request.method == method::INITIALIZE {
+            return self.initialize(request, &params).await;
+        }
+        match self.session(http) {
+            Ok(session) => self.legacy(session, request, params).await,
+            Err(failure) => refuse_at_door(Some(request.id), Era::Legacy, &failure),
+        }
+    }
+
+    async fn modern(self, client: crate::turn::Client, request: Request, params: RawObject) -> HttpResponse {
+        let cancelled = CancellationToken::new();
+        let gone = cancelled.clone().drop_guard();
+        let (outbox, messages) = mpsc::channel(BACKLOG);
+        let back = BackChannel::new(outbox.clone(), None);
+        let turn = Turn { client, view: self.view, back, cancelled };
+        tokio::spawn(async move {
+            let response = mcp::serve(&self.rooms, &turn, None, request, params).await;
+            let _ = outbox.send(response.into()).await;
+        });
+        answer(messages, Era::Modern, Some(gone)).await
+    }
+
+    async fn legacy(self, session: Arc<Session>, request: Request, params: RawObject) -> HttpResponse {
+        let cancelled = CancellationToken::new();
+        let (outbox, messages) = mpsc::channel(BACKLOG);
+        let back = BackChannel::new(outbox.clone(), Some(session.clone()));
+        let turn = Turn { client: session.client(), view: self.view, back, cancelled };
+        session.begin(&request.id, &turn.cancelled);
+        tokio::spawn(async move {
+            let id = request.id.clone();
+            let response = mcp::serve(&self.rooms, &turn, Some(&session), request, params).await;
+            session.end(&id);
+            let _ = outbox.send(response.into()).await;
+        });
+        answer(messages, Era::Legacy, None).await
+    }
+
+    async fn initialize(self, request: Request, params: &RawObject) -> HttpResponse {
+        let session = self.rooms.sessions.open(self.caller, self.view, params);
+        match hello::initialize(&self.rooms, &session).await {
+            Ok(result) => {
+                let mut response = json(StatusCode::OK, &Response::result(request.id, result).into());
+                let id = HeaderValue::try_from(session.id.as_str()).expect("session ids are plain ASCII");
+                response.headers_mut().insert(SESSION_ID, id);
+                response
+            }
+            Err(failure) => {
+                self.rooms.sessions.close(&session);
+                let response = reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure);
+                json(StatusCode::OK, &response.into())
+            }
+        }
+    }
+
+    fn notification(&self, http: &HeaderMap, notification: &Notification) -> HttpResponse {
+        // A modern client has no session and nothing to notify of; saying so would help nobody.
+        if headers::is_modern(http) {
+            return StatusCode::ACCEPTED.into_response();
+        }
+        let session = match self.session(http) {
+            Ok(session) => session,
+            Err(failure) => return refuse_at_door(None, Era::Legacy, &failure),
+        };
+        if notification.method == method::CANCELLED
+            && let Some(id) =
+                notification.object().ok().and_then(|params| params.read::<RequestId>("requestId"))
+        {
+            session.cancel(&id);
+        }
+        StatusCode::ACCEPTED.into_response()
+    }
+
+    fn response(&self, http: &HeaderMap, response: Response) -> HttpResponse {
+        match self.session(http) {
+            Ok(session) => {
+                session.answered(response);
+                StatusCode::ACCEPTED.into_response()
+            }
+            Err(failure) => refuse_at_door(None, Era::Legacy, &failure),
+        }
+    }
+
+    /// The stream on which a legacy session hears of changes.
+    fn get(&self, http: &HeaderMap) -> HttpResponse {
+        if headers::is_modern(http) {
+            return not_allowed();
+        }
+        if !accepts(http, "text/event-stream") {
+            return (StatusCode::NOT_ACCEPTABLE, "this stream is text/event-stream\n").into_response();
+        }
+        let session = match self.session(http) {
+            Ok(session) => session,
+            Err(Failure::NoSession { .. }) => return not_allowed(),
+            Err(failure) => return refuse_at_door(None, Era::Legacy, &failure),
+        };
+        let last = http
+            .get(LAST_EVENT_ID)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|id| id.parse::<u64>().ok());
+        let from = last.map_or(0, |last| last + 1);
+        let events = futures::stream::unfold((session, from), |(session, from)| async move {
+            let (number, notification) = {
+                let _listening = session.subscriber.listening();
+                session.subscriber.next(from).await?
+            };
+            let event = sse::event_with_id(&notification.into(), &number.to_string());
+            Some((Bytes::from(event), (session, number + 1)))
+        });
+        stream(events)
+    }
+
+    async fn delete(&self, http: &HeaderMap) -> HttpResponse {
+        match self.session(http) {
+            Ok(session) => {
+                subscriptions::forget(&self.rooms, &session).await;
+                self.rooms.sessions.close(&session);
+                StatusCode::NO_CONTENT.into_response()
+            }
+            Err(Failure::NoSession { .. }) => not_allowed(),
+            Err(failure) => refuse_at_door(None, Era::Legacy, &failure),
+        }
+    }
+
+    fn session(&self, http: &HeaderMap) -> Result<Arc<Session>, Failure> {
+        let Some(id) = http.get(SESSION_ID) else {
+            let reason = "the Mcp-Session-Id header is missing: send `initialize` first, or, in the modern manner, \
+                          the `_meta` keys with every request";
+            return Err(Failure::NoSession { reason: reason.to_owned() });
+        };
+        headers::check_legacy_version(http)?;
+        let id = id.to_str().map_err(|_| Failure::UnknownSession)?;
+        self.rooms.sessions.find(id, &self.caller, &self.view).ok_or(Failure::UnknownSession)
+    }
+}
+
+/// Plain JSON if the answer is the first thing said, otherwise a stream that ends with it.
+async fn answer(mut messages: mpsc::Receiver<Message>, era: Era, gone: Option<DropGuard>) -> HttpResponse {
+    let Some(first) = messages.recv().await else {
+        return StatusCode::NO_CONTENT.into_response();
+    };
+    if let Message::Response(response) = &first {
+        // The request is over; letting go of the guard must not look like a cancellation.
+        gone.map(DropGuard::disarm);
+        return json(reply::status(era, response), &first);
+    }
+    let opening = futures::stream::once(std::future::ready(first));
+    let rest = futures::stream::unfold((messages, gone), |(mut messages, gone)| async move {
+        let message = messages.recv().await?;
+        Some((message, (messages, gone)))
+    });
+    stream(opening.chain(rest).map(|message| Bytes::from(sse::event(&message))))
+}
+
+fn stream(events: impl Stream<Item = Bytes> + Send + 'static) -> HttpResponse {
+    let alive = futures::stream::unfold(Box::pin(events), |mut events| async move {
+        let next = match tokio::time::timeout(KEEP_ALIVE_EVERY, events.next()).await {
+            Ok(Some(event)) => event,
+            Ok(None) => return None,
+            Err(_) => Bytes::from_static(sse::KEEP_ALIVE),
+        };
+        Some((Ok::<_, Infallible>(next), events))
+    });
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (UNBUFFERED, HeaderValue::from_static("no")),
+    ];
+    (headers, Body::from_stream(alive)).into_response()
+}
+
+fn json(status: StatusCode, message: &Message) -> HttpResponse {
+    (status, [(CONTENT_TYPE, HeaderValue::from_static("application/json"))], message.to_bytes())
+        .into_response()
+}
+
+fn refuse_at_door(id: Option<RequestId>, era: Era, failure: &Failure) -> HttpResponse {
+    let response = Response::error(id, reply::error(failure, era));
+    json(reply::door_status(failure), &response.into())
+}
+
+fn unauthorized(refused: &Refused) -> HttpResponse {
+    let status = match refused {
+        Refused::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::UNAUTHORIZED,
+    };
+    let mut response = (status, format!("{refused}\n")).into_response();
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+fn not_allowed() -> HttpResponse {
+    (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, HeaderValue::from_static("POST"))]).into_response()
+}
+
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    headers
+        .get(ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .is_none_or(|value| value.contains(kind) || value.contains("*/*"))
+}
+
+async fn read_body(body: Body, max: usize) -> Result<Vec<u8>, HttpResponse> {
+    let reading = async {
+        let mut bytes = Vec::new();
+        let mut chunks = body.into_data_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk =
+                chunk.map_err(|error| (StatusCode::BAD_REQUEST, format!("the body broke off: {error}\n")))?;
+            if bytes.len() + chunk.len() > max {
+                let text = format!(
+                    "the body is larger than {max} bytes; `max_body_bytes` in [serve] sets that limit\n"
+                );
+                return Err((StatusCode::PAYLOAD_TOO_LARGE, text));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    };
+    match tokio::time::timeout(BODY_PATIENCE, reading).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(refused)) => Err(refused.into_response()),
+        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time\n").into_response()),
+    }
+}

@@ -1,0 +1,157 @@
+//! The lists of everything a caller may see: merged from the catalog page by page, or of one
+//! server as that server gives them.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kitbag_domain::{Capability, Kind};
+use kitbag_wire::meta::method;
+use kitbag_wire::{Era, Raw, RawObject};
+
+use crate::bridge::complete;
+use crate::catalog::Entry;
+use crate::failure::Failure;
+use crate::pipeline::{self, Call, CallMethod};
+use crate::rooms::Rooms;
+use crate::turn::{Turn, View};
+
+/// How long a modern client may keep a list without asking again. Changes are announced, so
+/// this only bounds how long a client that does not listen stays behind.
+pub(super) const CACHE_MS: u64 = 60_000;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum List {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+}
+
+pub(super) async fn list(
+    rooms: &std::sync::Arc<Rooms>,
+    turn: &Turn,
+    list: List,
+    params: RawObject,
+) -> Result<Raw, Failure> {
+    let result = match turn.view {
+        View::All => merged(rooms, turn, list, &params)?,
+        View::One(_) => {
+            let call = Call { method: CallMethod::List(list.method()), params };
+            only_visible(rooms, turn, list, pipeline::run(rooms, turn, call).await?)?
+        }
+    };
+    Ok(if turn.client.era == Era::Modern { cacheable(result) } else { result })
+}
+
+fn merged(rooms: &Rooms, turn: &Turn, list: List, params: &RawObject) -> Result<Raw, Failure> {
+    let catalog = rooms.catalog();
+    let entries = match list {
+        List::Tools => &catalog.tools,
+        List::Prompts => &catalog.prompts,
+        List::Resources => &catalog.resources,
+        List::Templates => &catalog.templates,
+    };
+    let visible: Vec<&Entry> =
+        entries.iter().filter(|entry| rooms.policy.visible(&turn.client.caller, &entry.capability)).collect();
+    let from = start(&visible, params)?;
+    let page = &visible[from..visible.len().min(from + rooms.serve.page_size)];
+    let definitions: Vec<&Raw> = page.iter().map(|entry| &entry.definition).collect();
+    let mut result = RawObject::new().with(list.field(), &definitions);
+    if from + page.len() < visible.len()
+        && let Some(last) = page.last()
+    {
+        result.put("nextCursor", &URL_SAFE_NO_PAD.encode(&last.exposed));
+    }
+    Ok(result.to_raw())
+}
+
+/// A cursor names the last entry of the page before, so that it stays good while the
+/// catalog changes around it.
+fn start(visible: &[&Entry], params: &RawObject) -> Result<usize, Failure> {
+    let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") else { return Ok(0) };
+    let bad = || {
+        Failure::params("this cursor is not one of ours, or what it stood for is gone; list from the start")
+    };
+    let cursor: String = serde_json::from_str(cursor.get()).map_err(|_| bad())?;
+    let last = URL_SAFE_NO_PAD
+        .decode(cursor)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .ok_or_else(bad)?;
+    visible.iter().position(|entry| entry.exposed == last).map(|at| at + 1).ok_or_else(bad)
+}
+
+/// Takes out of one server's list what the caller may not see. A list where nothing is
+/// hidden stays the very text the server sent.
+fn only_visible(rooms: &Rooms, turn: &Turn, list: List, result: Raw) -> Result<Raw, Failure> {
+    let View::One(server) = &turn.view else { return Ok(result) };
+    let Ok(mut object) = RawObject::open(&result) else { return Ok(result) };
+    let Some(items) = object.read::<Vec<Raw>>(list.field()) else { return Ok(result) };
+    let visible = |item: &Raw| {
+        let name: Option<String> = RawObject::open(item).ok().and_then(|item| item.read(list.key()));
+        let name = name.unwrap_or_default();
+        rooms
+            .policy
+            .visible(&turn.client.caller, &Capability { server: server.clone(), kind: list.kind(), name })
+    };
+    if items.iter().all(visible) {
+        return Ok(result);
+    }
+    let shown: Vec<&Raw> = items.iter().filter(|item| visible(item)).collect();
+    object.put(list.field(), &shown);
+    Ok(object.to_raw())
+}
+
+/// Adds the cache hints modern results must have, where the server gave none.
+pub(super) fn cacheable(result: Raw) -> Raw {
+    let result = complete(result);
+    let Ok(mut object) = RawObject::open(&result) else { return result };
+    if object.contains("ttlMs") && object.contains("cacheScope") {
+        return result;
+    }
+    if object.read::<String>("resultType").as_deref() != Some("complete") {
+        return result;
+    }
+    if !object.contains("ttlMs") {
+        object.put("ttlMs", &CACHE_MS);
+    }
+    if !object.contains("cacheScope") {
+        object.put("cacheScope", "private");
+    }
+    object.to_raw()
+}
+
+impl List {
+    fn method(self) -> &'static str {
+        match self {
+            Self::Tools => method::LIST_TOOLS,
+            Self::Prompts => method::LIST_PROMPTS,
+            Self::Resources => method::LIST_RESOURCES,
+            Self::Templates => method::LIST_TEMPLATES,
+        }
+    }
+
+    fn field(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+
+    fn key(self) -> &'static str {
+        match self {
+            Self::Tools | Self::Prompts => "name",
+            Self::Resources => "uri",
+            Self::Templates => "uriTemplate",
+        }
+    }
+
+    fn kind(self) -> Kind {
+        match self {
+            Self::Tools => Kind::Tool,
+            Self::Prompts => Kind::Prompt,
+            Self::Resources | Self::Templates => Kind::Resource,
+        }
+    }
+}

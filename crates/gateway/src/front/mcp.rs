@@ -1,0 +1,105 @@
+//! One request, whichever door it came through, to the part that answers it.
+
+use std::sync::Arc;
+
+use kitbag_upstream::LogLevel;
+use kitbag_wire::meta::method;
+use kitbag_wire::{Era, Raw, RawObject, Request, Response, raw};
+
+use super::lists::{self, List, cacheable};
+use super::{hello, reply, subscriptions};
+use crate::failure::Failure;
+use crate::pipeline::{self, Call, CallMethod, TaskMethod, required};
+use crate::rooms::Rooms;
+use crate::session::Session;
+use crate::turn::Turn;
+
+/// Serves one request to its end. A modern request comes with its hop's keys already taken
+/// out of `params`; a legacy one comes with its session.
+pub(super) async fn serve(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    session: Option<&Session>,
+    request: Request,
+    params: RawObject,
+) -> Response {
+    let Request { id, method, .. } = request;
+    let answer = match turn.client.era {
+        Era::Modern => modern(rooms, turn, &method, params, &id).await,
+        Era::Legacy => match session {
+            Some(session) => legacy(rooms, turn, session, &method, params).await,
+            None => Err(Failure::NoSession { reason: "send `initialize` first".to_owned() }),
+        },
+    };
+    match answer {
+        Ok(result) => Response::result(id, result),
+        Err(failure) => {
+            tracing::debug!(%method, %failure, "answered with an error");
+            reply::response(Some(id), &method, turn.client.era, &failure)
+        }
+    }
+}
+
+async fn modern(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    method: &str,
+    params: RawObject,
+    id: &kitbag_wire::RequestId,
+) -> Result<Raw, Failure> {
+    match method {
+        method::DISCOVER => hello::discover(rooms, turn).await,
+        method::LISTEN => subscriptions::listen(rooms, turn, &params, id).await,
+        "tasks/update" => run(rooms, turn, CallMethod::Task(TaskMethod::Update), params).await,
+        _ => either(rooms, turn, method, params).await,
+    }
+}
+
+async fn legacy(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    session: &Session,
+    method: &str,
+    params: RawObject,
+) -> Result<Raw, Failure> {
+    match method {
+        method::PING => Ok(raw(&RawObject::new())),
+        method::SET_LEVEL => set_level(session, &params),
+        method::SUBSCRIBE => subscriptions::subscribe(rooms, turn, session, &params).await,
+        method::UNSUBSCRIBE => subscriptions::unsubscribe(rooms, turn, session, &params).await,
+        "tasks/result" => run(rooms, turn, CallMethod::Task(TaskMethod::Result), params).await,
+        _ => either(rooms, turn, method, params).await,
+    }
+}
+
+/// What both eras have in common.
+async fn either(rooms: &Arc<Rooms>, turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Failure> {
+    match method {
+        method::LIST_TOOLS => lists::list(rooms, turn, List::Tools, params).await,
+        method::LIST_PROMPTS => lists::list(rooms, turn, List::Prompts, params).await,
+        method::LIST_RESOURCES => lists::list(rooms, turn, List::Resources, params).await,
+        method::LIST_TEMPLATES => lists::list(rooms, turn, List::Templates, params).await,
+        method::CALL_TOOL => run(rooms, turn, CallMethod::CallTool, params).await,
+        method::GET_PROMPT => run(rooms, turn, CallMethod::GetPrompt, params).await,
+        method::COMPLETE => run(rooms, turn, CallMethod::Complete, params).await,
+        method::READ_RESOURCE => {
+            let result = run(rooms, turn, CallMethod::ReadResource, params).await?;
+            Ok(if turn.client.era == Era::Modern { cacheable(result) } else { result })
+        }
+        "tasks/get" => run(rooms, turn, CallMethod::Task(TaskMethod::Get), params).await,
+        "tasks/cancel" => run(rooms, turn, CallMethod::Task(TaskMethod::Cancel), params).await,
+        _ => Err(Failure::UnknownMethod { method: method.to_owned() }),
+    }
+}
+
+async fn run(rooms: &Arc<Rooms>, turn: &Turn, method: CallMethod, params: RawObject) -> Result<Raw, Failure> {
+    pipeline::run(rooms, turn, Call { method, params }).await
+}
+
+fn set_level(session: &Session, params: &RawObject) -> Result<Raw, Failure> {
+    let level: String = required(params, "level")?;
+    let level =
+        LogLevel::parse(&level).ok_or_else(|| Failure::params(format!("`{level}` is not a log level")))?;
+    session.set_log_level(level);
+    Ok(raw(&RawObject::new()))
+}

@@ -1,0 +1,24 @@
+//! The doors: MCP over stdio and streamable HTTP, for clients of both eras.
+//!
+//! # Layout
+//! - `mcp`: one request, whichever door it came through, to the part that answers it
+//! - `http`, `stdio`: the two doors; `auth` and `guard` stand at the first
+//! - `modern`: what every modern request says about itself; `headers`: what HTTP repeats of it
+//! - `hello`: the answers to `initialize` and `server/discover`
+//! - `lists`: the merged lists, page by page
+//! - `subscriptions`: who hears of which changes
+//! - `reply`: every error's face on the wire, and nothing else has any
+
+mod auth;
+mod guard;
+mod headers;
+mod hello;
+pub(crate) mod http;
+mod lists;
+mod mcp;
+mod modern;
+mod reply;
+pub(crate) mod stdio;
+mod subscriptions;
+
+pub(crate) use self::subscriptions::forget as forget_subscriptions;

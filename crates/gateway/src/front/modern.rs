@@ -1,0 +1,69 @@
+//! What every modern request says about itself: version, client, capabilities.
+
+use std::sync::Arc;
+
+use kitbag_domain::Caller;
+use kitbag_upstream::LogLevel;
+use kitbag_wire::{Era, ProtocolVersion, RawObject, Request, meta};
+
+use crate::failure::Failure;
+use crate::turn::{Capabilities, Client, Logs};
+
+/// Whether the request is in the modern manner, which a single key tells.
+pub(super) fn is_modern(request: &Request) -> bool {
+    // A search first: legacy requests, which lack the key, need not be opened at all.
+    let has_key =
+        request.params.as_deref().is_some_and(|params| params.get().contains(meta::PROTOCOL_VERSION));
+    has_key
+        && request
+            .object()
+            .ok()
+            .and_then(|params| params.object("_meta"))
+            .is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION))
+}
+
+/// Reads who is asking, and takes out of `params` what concerned only this hop.
+pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Client, Failure> {
+    let missing =
+        |key: &str| Failure::params(format!("`_meta` lacks `{key}`, which every request must carry"));
+    let mut meta = params.object("_meta").ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+    let version: String = meta.read(meta::PROTOCOL_VERSION).ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+    if ProtocolVersion::parse(&version).is_none_or(|version| version.era() != Era::Modern) {
+        return Err(Failure::UnsupportedVersion { requested: version });
+    }
+    let capabilities =
+        meta.remove(meta::CLIENT_CAPABILITIES).ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
+    if !capabilities.get().starts_with('{') {
+        return Err(Failure::params(format!("`{}` must be an object", meta::CLIENT_CAPABILITIES)));
+    }
+    let logs = match meta.remove(meta::LOG_LEVEL) {
+        None => Logs::None,
+        Some(level) => serde_json::from_str::<String>(level.get())
+            .ok()
+            .and_then(|level| LogLevel::parse(&level))
+            .map(Logs::From)
+            .ok_or_else(|| Failure::params(format!("{level} is not a log level")))?,
+    };
+    let name = meta.object(meta::CLIENT_INFO).and_then(|info| info.read("name"));
+    meta.remove(meta::PROTOCOL_VERSION);
+    meta.remove(meta::CLIENT_INFO);
+    if meta.is_empty() {
+        params.remove("_meta");
+    } else {
+        params.put("_meta", &meta);
+    }
+    Ok(Client {
+        identity: identity(&caller),
+        caller,
+        era: Era::Modern,
+        name,
+        capabilities: Capabilities::new(Some(capabilities)),
+        logs,
+    })
+}
+
+/// Modern clients have no session; one caller counts as one client.
+fn identity(caller: &Caller) -> Arc<str> {
+    let key = caller.key.as_ref().map_or("", |key| key.0.as_str());
+    format!("{}/{key}", caller.tenant).into()
+}

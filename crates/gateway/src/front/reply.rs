@@ -1,0 +1,152 @@
+//! What an error becomes on the wire: the JSON-RPC code, the sentence, the HTTP status.
+//!
+//! A tool that cannot be run is told to the model as a tool result it can act on; everything
+//! else is told to the client as a protocol error.
+
+use http::StatusCode;
+use kitbag_upstream::{CallError, StartError};
+use kitbag_wire::meta::{code, method};
+use kitbag_wire::{Era, ErrorObject, Malformed, ProtocolVersion, Raw, RequestId, Response, raw};
+use serde_json::json;
+
+use crate::failure::Failure;
+
+/// The answer to a request that failed.
+pub(super) fn response(id: Option<RequestId>, method: &str, era: Era, failure: &Failure) -> Response {
+    match failure {
+        Failure::Upstream(error)
+            if method == method::CALL_TOOL && !matches!(error, CallError::Refused { .. }) =>
+        {
+            Response { id, outcome: Ok(tool_error(error, era)) }
+        }
+        Failure::Denied { reason } if method == method::CALL_TOOL => {
+            Response { id, outcome: Ok(tool_text(reason, era)) }
+        }
+        _ => Response::error(id, error(failure, era)),
+    }
+}
+
+/// The protocol error for a failure.
+pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
+    let message = failure.to_string();
+    match failure {
+        Failure::Malformed(Malformed::NotJson(_)) => ErrorObject::new(code::PARSE_ERROR, message),
+        Failure::Malformed(_) | Failure::NoSession { .. } | Failure::UnknownSession => {
+            ErrorObject::new(code::INVALID_REQUEST, message)
+        }
+        Failure::UnknownMethod { .. } => ErrorObject::new(code::METHOD_NOT_FOUND, message),
+        Failure::BadParams { .. } | Failure::UnknownPrompt { .. } | Failure::UnknownServer { .. } => {
+            ErrorObject::new(code::INVALID_PARAMS, message)
+        }
+        Failure::UnknownTool { near, .. } => {
+            ErrorObject::new(code::INVALID_PARAMS, message).with_data(&json!({ "near": near }))
+        }
+        Failure::UnknownResource { uri } => {
+            let code = match era {
+                Era::Modern => code::INVALID_PARAMS,
+                Era::Legacy => code::LEGACY_RESOURCE_NOT_FOUND,
+            };
+            ErrorObject::new(code, message).with_data(&json!({ "uri": uri }))
+        }
+        Failure::Denied { .. } => ErrorObject::new(code::INVALID_REQUEST, message),
+        Failure::Upstream(CallError::Refused { error, .. }) | Failure::ClientRefused { error } => {
+            error.clone()
+        }
+        Failure::Upstream(error) => ErrorObject::new(code::INTERNAL_ERROR, explain(error))
+            .with_data(&json!({ "server": server(error) })),
+        Failure::Cancelled | Failure::TooManyRounds { .. } => ErrorObject::new(code::INTERNAL_ERROR, message),
+        Failure::UnsupportedVersion { requested } => {
+            let supported = [ProtocolVersion::LATEST.as_str()];
+            ErrorObject::new(code::UNSUPPORTED_VERSION, message)
+                .with_data(&json!({ "supported": supported, "requested": requested }))
+        }
+        Failure::HeaderMismatch { .. } => ErrorObject::new(code::HEADER_MISMATCH, message),
+    }
+}
+
+/// The HTTP status that goes with an answer to a modern client; a legacy client's answers
+/// all travel under 200.
+pub(super) fn status(era: Era, response: &Response) -> StatusCode {
+    let Err(error) = &response.outcome else { return StatusCode::OK };
+    match (era, error.code) {
+        (Era::Modern, code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        (
+            Era::Modern,
+            code::HEADER_MISMATCH | code::MISSING_CLIENT_CAPABILITY | code::UNSUPPORTED_VERSION,
+        ) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+/// The status for a message that was refused at the door, before anything was asked.
+pub(super) fn door_status(failure: &Failure) -> StatusCode {
+    match failure {
+        Failure::UnknownSession | Failure::UnknownServer { .. } | Failure::UnknownMethod { .. } => {
+            StatusCode::NOT_FOUND
+        }
+        _ => StatusCode::BAD_REQUEST,
+    }
+}
+
+fn tool_error(error: &CallError, era: Era) -> Raw {
+    tool_text(&explain(error), era)
+}
+
+fn tool_text(text: &str, era: Era) -> Raw {
+    let mut result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
+    if era == Era::Modern {
+        result["resultType"] = json!("complete");
+    }
+    raw(&result)
+}
+
+/// What happened, whose fault it is, and what to do next.
+pub(crate) fn explain(error: &CallError) -> String {
+    let mut text = error.to_string();
+    let (stderr, remedy) = match error {
+        CallError::Start(start) => (start.stderr().map(str::to_owned), start.remedy()),
+        CallError::Lost { stderr, .. } if !stderr.is_empty() => (Some(stderr.clone()), None),
+        CallError::Busy { .. } => (None, Some("wait for a running call to end, then try again".to_owned())),
+        CallError::TimedOut { server, .. } => {
+            (None, Some(format!("try a smaller request, or raise `call_timeout` of [servers.{server}]")))
+        }
+        _ => (None, None),
+    };
+    if let Some(stderr) = stderr {
+        text.push_str(&format!("\nIts last words:\n{stderr}"));
+    }
+    let next = remedy.or_else(|| match error {
+        CallError::Lost { .. } => Some("it is started again with the next call".to_owned()),
+        _ => None,
+    });
+    if let Some(next) = next {
+        text.push_str(&format!("\nWhat to do: {next}"));
+    }
+    text
+}
+
+fn server(error: &CallError) -> String {
+    match error {
+        CallError::Start(start) => start_server(start).to_owned(),
+        CallError::Refused { server, .. }
+        | CallError::Busy { server, .. }
+        | CallError::TimedOut { server, .. }
+        | CallError::Lost { server, .. }
+        | CallError::Http { server, .. }
+        | CallError::SessionExpired { server } => server.to_string(),
+    }
+}
+
+fn start_server(error: &StartError) -> &str {
+    match error {
+        StartError::Variable { server, .. }
+        | StartError::Launch { server, .. }
+        | StartError::Exited { server, .. }
+        | StartError::TimedOut { server, .. }
+        | StartError::Unreachable { server, .. }
+        | StartError::Unauthorized { server, .. }
+        | StartError::Protocol { server, .. }
+        | StartError::BackingOff { server, .. }
+        | StartError::Stopping { server } => server.as_str(),
+    }
+}

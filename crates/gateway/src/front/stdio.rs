@@ -1,0 +1,185 @@
+//! The stdio door: one client, one line per message, for as long as stdin is open.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use kitbag_domain::Caller;
+use kitbag_wire::meta::method;
+use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, BufWriter};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::{hello, mcp, modern, reply};
+use crate::failure::Failure;
+use crate::rooms::Rooms;
+use crate::session::Session;
+use crate::sync::lock;
+use crate::turn::{BACKLOG, BackChannel, Turn, View};
+
+/// Serves until the client closes stdin. Requests under way then are cancelled.
+pub(crate) async fn serve(rooms: Arc<Rooms>, view: View) -> std::io::Result<()> {
+    let (outbox, messages) = mpsc::channel(BACKLOG);
+    let writer = tokio::spawn(write(messages));
+    let door = Arc::new(Door { rooms, view, outbox, session: Mutex::default(), running: Mutex::default() });
+    let mut requests = JoinSet::new();
+    let mut stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if stdin.read_until(b'\n', &mut line).await? == 0 {
+            break;
+        }
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        while requests.try_join_next().is_some() {}
+        match Message::parse(&line) {
+            Ok(Message::Request(request)) => door.clone().request(request, &mut requests).await,
+            Ok(Message::Notification(notification)) => door.notification(&notification),
+            Ok(Message::Response(response)) => door.answered(response),
+            Err(malformed) => door.say(refusal(malformed).into()).await,
+        }
+    }
+    for (_, token) in lock(&door.running).drain() {
+        token.cancel();
+    }
+    while requests.join_next().await.is_some() {}
+    door.close().await;
+    drop(door);
+    let _ = writer.await;
+    Ok(())
+}
+
+struct Door {
+    rooms: Arc<Rooms>,
+    view: View,
+    outbox: mpsc::Sender<Message>,
+    /// The legacy session, once the client has sent `initialize`.
+    session: Mutex<Option<Arc<Session>>>,
+    running: Mutex<HashMap<RequestId, CancellationToken>>,
+}
+
+impl Door {
+    async fn request(self: Arc<Self>, request: Request, requests: &mut JoinSet<()>) {
+        if request.method == method::INITIALIZE && !modern::is_modern(&request) {
+            let response = self.initialize(request).await;
+            return self.say(response.into()).await;
+        }
+        let cancelled = CancellationToken::new();
+        let id = request.id.clone();
+        lock(&self.running).insert(id.clone(), cancelled.clone());
+        requests.spawn(async move {
+            let response = self.serve(request, cancelled.clone()).await;
+            lock(&self.running).remove(&id);
+            // The client that cancelled does not want to hear any more of it.
+            if !cancelled.is_cancelled() {
+                self.say(response.into()).await;
+            }
+        });
+    }
+
+    async fn serve(&self, request: Request, cancelled: CancellationToken) -> Response {
+        let (id, method) = (request.id.clone(), request.method.clone());
+        let refuse = |era, failure: Failure| reply::response(Some(id.clone()), &method, era, &failure);
+        let mut params = match request.object() {
+            Ok(params) => params,
+            Err(error) => {
+                return refuse(Era::Legacy, Failure::params(format!("`params` cannot be read: {error}")));
+            }
+        };
+        let session = lock(&self.session).clone();
+        let is_modern =
+            modern::is_modern(&request) || (session.is_none() && request.method == method::DISCOVER);
+        let (client, session) = match session {
+            _ if is_modern => match modern::read_client(Caller::local(), &mut params) {
+                Ok(client) => (client, None),
+                Err(failure) => return refuse(Era::Modern, failure),
+            },
+            Some(session) => (session.client(), Some(session)),
+            None => {
+                let reason =
+                    "send `initialize` first, or put the modern `_meta` keys on every request".to_owned();
+                return refuse(Era::Legacy, Failure::NoSession { reason });
+            }
+        };
+        let back = BackChannel::new(self.outbox.clone(), session.clone());
+        let turn = Turn { client, view: self.view.clone(), back, cancelled };
+        mcp::serve(&self.rooms, &turn, session.as_deref(), request, params).await
+    }
+
+    async fn initialize(&self, request: Request) -> Response {
+        let params = request.object().unwrap_or_default();
+        let session = self.rooms.sessions.open(Caller::local(), self.view.clone(), &params);
+        match hello::initialize(&self.rooms, &session).await {
+            Ok(result) => {
+                if let Some(former) = lock(&self.session).replace(session.clone()) {
+                    self.rooms.sessions.close(&former);
+                }
+                tokio::spawn(announce(session, self.outbox.clone()));
+                Response::result(request.id, result)
+            }
+            Err(failure) => reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure),
+        }
+    }
+
+    fn notification(&self, notification: &Notification) {
+        if notification.method != method::CANCELLED {
+            return;
+        }
+        let id = notification.object().ok().and_then(|params: RawObject| params.read("requestId"));
+        if let Some(token) = id.and_then(|id: RequestId| lock(&self.running).remove(&id)) {
+            token.cancel();
+        }
+    }
+
+    fn answered(&self, response: Response) {
+        if let Some(session) = lock(&self.session).as_ref() {
+            session.answered(response);
+        }
+    }
+
+    async fn say(&self, message: Message) {
+        let _ = self.outbox.send(message).await;
+    }
+
+    async fn close(&self) {
+        let session = lock(&self.session).take();
+        if let Some(session) = session {
+            super::subscriptions::forget(&self.rooms, &session).await;
+            self.rooms.sessions.close(&session);
+        }
+    }
+}
+
+/// Passes announcements on as long as the session lasts.
+async fn announce(session: Arc<Session>, outbox: mpsc::Sender<Message>) {
+    let _listening = session.subscriber.listening();
+    let mut from = 0;
+    while let Some((number, notification)) = session.subscriber.next(from).await {
+        if outbox.send(notification.into()).await.is_err() {
+            return;
+        }
+        from = number + 1;
+    }
+}
+
+async fn write(mut messages: mpsc::Receiver<Message>) {
+    let mut stdout = BufWriter::new(tokio::io::stdout());
+    while let Some(message) = messages.recv().await {
+        let mut line = message.to_line();
+        line.push(b'\n');
+        if stdout.write_all(&line).await.is_err() || (messages.is_empty() && stdout.flush().await.is_err()) {
+            return;
+        }
+    }
+}
+
+fn refusal(malformed: Malformed) -> Response {
+    let id = match &malformed {
+        Malformed::NotJsonRpc { id, .. } => id.clone(),
+        _ => None,
+    };
+    reply::response(id, "", Era::Legacy, &malformed.into())
+}

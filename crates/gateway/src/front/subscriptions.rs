@@ -1,0 +1,182 @@
+//! Who hears of which changes: `resources/subscribe` of legacy clients and
+//! `subscriptions/listen` of modern ones.
+
+use std::sync::Arc;
+
+use kitbag_domain::{Capability, Decision, Kind};
+use kitbag_upstream::Server;
+use kitbag_wire::meta::{self, method};
+use kitbag_wire::{Notification, Raw, RawObject, RequestId, raw};
+
+use crate::failure::Failure;
+use crate::pipeline::required;
+use crate::rooms::Rooms;
+use crate::session::Session;
+use crate::session::announcements::{Filter, Subscriber};
+use crate::turn::{Turn, View};
+
+pub(super) async fn subscribe(
+    rooms: &Rooms,
+    turn: &Turn,
+    session: &Session,
+    params: &RawObject,
+) -> Result<Raw, Failure> {
+    let uri: String = required(params, "uri")?;
+    let (server, own) = owner(rooms, turn, &uri)?;
+    if session.subscriber.filter().uris.insert(uri.clone())
+        && let Err(error) = server.watch(&own).await
+    {
+        session.subscriber.filter().uris.remove(&uri);
+        return Err(error.into());
+    }
+    Ok(raw(&RawObject::new()))
+}
+
+pub(super) async fn unsubscribe(
+    rooms: &Rooms,
+    turn: &Turn,
+    session: &Session,
+    params: &RawObject,
+) -> Result<Raw, Failure> {
+    let uri: String = required(params, "uri")?;
+    let (server, own) = owner(rooms, turn, &uri)?;
+    if session.subscriber.filter().uris.remove(&uri) {
+        server.unwatch(&own).await?;
+    }
+    Ok(raw(&RawObject::new()))
+}
+
+/// Serves a listen stream until the client ends it or the house closes.
+pub(super) async fn listen(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    params: &RawObject,
+    id: &RequestId,
+) -> Result<Raw, Failure> {
+    let wanted =
+        params.object("notifications").ok_or_else(|| Failure::params("`notifications` must be an object"))?;
+    let wants = |key: &str| wanted.read::<bool>(key).unwrap_or(false);
+    let filter = Filter {
+        tools: wants("toolsListChanged"),
+        prompts: wants("promptsListChanged"),
+        resources: wants("resourcesListChanged"),
+        uris: wanted.read::<Vec<String>>("resourceSubscriptions").unwrap_or_default().into_iter().collect(),
+    };
+    let watching = Watching::begin(rooms, turn, &filter).await;
+    let subscriber =
+        Arc::new(Subscriber::new(turn.client.caller.clone(), turn.view.clone(), watching.agreed(filter)));
+    rooms.sessions.subscribe(&subscriber);
+    turn.back.notify(method::SUBSCRIPTION_ACKNOWLEDGED, Some(acknowledgement(&subscriber, id)));
+    let tell = async {
+        let _listening = subscriber.listening();
+        let mut from = 0;
+        while let Some((number, notification)) = subscriber.next(from).await {
+            let params = with_subscription(&notification, id);
+            turn.back.notify(&notification.method, Some(params));
+            from = number + 1;
+        }
+    };
+    tokio::select! {
+        () = tell => {}
+        () = turn.cancelled.cancelled() => {}
+    }
+    watching.end().await;
+    let meta = RawObject::new().with(meta::SUBSCRIPTION_ID, id);
+    Ok(RawObject::new().with("resultType", "complete").with("_meta", &meta).to_raw())
+}
+
+/// Lets go of what a session watched when it ends.
+pub(crate) async fn forget(rooms: &Rooms, session: &Session) {
+    let uris = std::mem::take(&mut session.subscriber.filter().uris);
+    for uri in uris {
+        if let Some((server, own)) = find(rooms, &session.view, &uri) {
+            let _ = server.unwatch(&own).await;
+        }
+    }
+}
+
+/// The resources a listen stream watches, let go when it ends however it ends.
+struct Watching {
+    held: Vec<(String, Arc<Server>, String)>,
+}
+
+impl Watching {
+    async fn begin(rooms: &Rooms, turn: &Turn, filter: &Filter) -> Self {
+        let mut held = Vec::new();
+        for uri in &filter.uris {
+            if let Ok((server, own)) = owner(rooms, turn, uri)
+                && server.watch(&own).await.is_ok()
+            {
+                held.push((uri.clone(), server, own));
+            }
+        }
+        Self { held }
+    }
+
+    fn agreed(&self, mut filter: Filter) -> Filter {
+        filter.uris = self.held.iter().map(|(uri, ..)| uri.clone()).collect();
+        filter
+    }
+
+    async fn end(mut self) {
+        for (_, server, own) in std::mem::take(&mut self.held) {
+            let _ = server.unwatch(&own).await;
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        if !held.is_empty() {
+            tokio::spawn(Self { held }.end());
+        }
+    }
+}
+
+fn owner(rooms: &Rooms, turn: &Turn, uri: &str) -> Result<(Arc<Server>, String), Failure> {
+    let unknown = || Failure::UnknownResource { uri: uri.to_owned() };
+    let (server, own) = find(rooms, &turn.view, uri).ok_or_else(unknown)?;
+    let capability = Capability { server: server.name().clone(), kind: Kind::Resource, name: own.clone() };
+    match rooms.policy.decide(&turn.client.caller, &capability) {
+        Decision::Allow => Ok((server, own)),
+        Decision::Deny(reason) => Err(Failure::Denied { reason }),
+    }
+}
+
+fn find(rooms: &Rooms, view: &View, uri: &str) -> Option<(Arc<Server>, String)> {
+    let (name, own) = match view {
+        View::One(server) => (server.clone(), uri.to_owned()),
+        View::All => {
+            let capability = rooms.catalog().resource(uri)?;
+            (capability.server, capability.name)
+        }
+    };
+    Some((rooms.upstreams.get(&name)?.clone(), own))
+}
+
+fn acknowledgement(subscriber: &Subscriber, id: &RequestId) -> Raw {
+    let filter = subscriber.filter();
+    let mut agreed = RawObject::new();
+    for (on, key) in [
+        (filter.tools, "toolsListChanged"),
+        (filter.prompts, "promptsListChanged"),
+        (filter.resources, "resourcesListChanged"),
+    ] {
+        if on {
+            agreed.put(key, &true);
+        }
+    }
+    if !filter.uris.is_empty() {
+        agreed.put("resourceSubscriptions", &filter.uris);
+    }
+    let meta = RawObject::new().with(meta::SUBSCRIPTION_ID, id);
+    RawObject::new().with("_meta", &meta).with("notifications", &agreed).to_raw()
+}
+
+fn with_subscription(notification: &Notification, id: &RequestId) -> Raw {
+    let mut params = notification.object().unwrap_or_default();
+    let meta = params.object("_meta").unwrap_or_default().with(meta::SUBSCRIPTION_ID, id);
+    params.put("_meta", &meta);
+    params.to_raw()
+}

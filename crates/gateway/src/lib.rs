@@ -1,0 +1,18 @@
+//! Opens the doors, carries each request through the rooms in order, and tells people what happened.
+
+pub mod app;
+mod background;
+mod bridge;
+mod catalog;
+pub mod cli;
+pub mod config;
+mod failure;
+mod front;
+mod pipeline;
+mod rooms;
+mod secret;
+mod session;
+mod sync;
+mod tasks;
+mod template;
+mod turn;

@@ -1,0 +1,267 @@
+//! One call, from a name a client knows to an answer. Read this file first.
+//!
+//! This is the only road to an upstream: each line of [`run`] is a room of the house.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use kitbag_domain::{Capability, Decision, Kind, Observation, Outcome};
+use kitbag_upstream::{Outbound, Server};
+use kitbag_wire::meta::method;
+use kitbag_wire::{Raw, RawObject};
+
+use crate::bridge;
+use crate::failure::Failure;
+use crate::rooms::{Rooms, now};
+use crate::turn::{Turn, View};
+
+/// A request that some server has to answer.
+pub(crate) struct Call {
+    pub(crate) method: CallMethod,
+    pub(crate) params: RawObject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallMethod {
+    CallTool,
+    GetPrompt,
+    ReadResource,
+    Complete,
+    /// Lists of one server, untouched.
+    List(&'static str),
+    /// `tasks/…`, about a task some tool call has begun.
+    Task(TaskMethod),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskMethod {
+    Get,
+    Result,
+    Update,
+    Cancel,
+}
+
+/// What a call is about, and the server that answers it.
+pub(crate) struct Target {
+    pub(crate) server: Arc<Server>,
+    pub(crate) capability: Capability,
+}
+
+pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
+    let started = Instant::now();
+    let target = resolve(rooms, turn, &mut call)?;
+    let answer = match decide(rooms, turn, &target).and_then(|()| validate(turn, call)) {
+        Ok(outbound) => dispatch(rooms, turn, &target, outbound).await,
+        Err(failure) => Err(failure),
+    };
+    observe(rooms, turn, target, &answer, started);
+    answer
+}
+
+/// Finds the server and puts its own name for the thing in place of ours.
+fn resolve(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Target, Failure> {
+    let capability = match &turn.view {
+        _ if matches!(call.method, CallMethod::Task(_)) => resolve_task(rooms, turn, call)?,
+        View::One(server) => {
+            let (kind, name) = subject(call)?;
+            Capability { server: server.clone(), kind, name }
+        }
+        View::All => resolve_exposed(rooms, turn, call)?,
+    };
+    let server = rooms.upstreams.get(&capability.server).cloned();
+    let server = server.ok_or_else(|| Failure::UnknownServer { server: capability.server.to_string() })?;
+    Ok(Target { server, capability })
+}
+
+fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capability, Failure> {
+    let catalog = rooms.catalog();
+    match call.method {
+        CallMethod::CallTool => {
+            let name: String = required(&call.params, "name")?;
+            let entry = catalog.tool(&name).ok_or_else(|| {
+                let visible = catalog
+                    .tools
+                    .iter()
+                    .filter(|it| rooms.policy.visible(&turn.client.caller, &it.capability));
+                let near = crate::catalog::near(&name, visible.map(|it| it.exposed.as_str()));
+                Failure::UnknownTool {
+                    name: name.clone(),
+                    near: near.into_iter().map(str::to_owned).collect(),
+                }
+            })?;
+            call.params.put("name", &entry.capability.name);
+            Ok(entry.capability.clone())
+        }
+        CallMethod::GetPrompt => {
+            let name: String = required(&call.params, "name")?;
+            let entry = catalog.prompt(&name).ok_or(Failure::UnknownPrompt { name })?;
+            call.params.put("name", &entry.capability.name);
+            Ok(entry.capability.clone())
+        }
+        CallMethod::ReadResource => {
+            let uri: String = required(&call.params, "uri")?;
+            let capability = catalog.resource(&uri).ok_or(Failure::UnknownResource { uri })?;
+            call.params.put("uri", &capability.name);
+            Ok(capability)
+        }
+        CallMethod::Complete => resolve_completion(&catalog, &mut call.params),
+        CallMethod::List(_) | CallMethod::Task(_) => {
+            Err(Failure::UnknownMethod { method: call.method.as_str().to_owned() })
+        }
+    }
+}
+
+/// A task belongs to the tool that began it, and to the tenant who called that.
+fn resolve_task(rooms: &Rooms, turn: &Turn, call: &Call) -> Result<Capability, Failure> {
+    let id: String = required(&call.params, "taskId")?;
+    let owner = rooms.tasks.owner(&turn.client.caller.tenant, &id);
+    let here = owner.filter(|owner| match &turn.view {
+        View::All => true,
+        View::One(server) => owner.server == *server,
+    });
+    here.ok_or_else(|| Failure::params(format!("there is no task `{id}`")))
+}
+
+fn resolve_completion(
+    catalog: &crate::catalog::Catalog,
+    params: &mut RawObject,
+) -> Result<Capability, Failure> {
+    let mut reference = params.object("ref").ok_or_else(|| Failure::params("`ref` must be an object"))?;
+    let kind: String = required(&reference, "type")?;
+    let capability = if kind == "ref/prompt" {
+        let name: String = required(&reference, "name")?;
+        let entry = catalog.prompt(&name).ok_or(Failure::UnknownPrompt { name })?;
+        reference.put("name", &entry.capability.name);
+        entry.capability.clone()
+    } else {
+        let uri: String = required(&reference, "uri")?;
+        let owner = catalog.template(&uri).map(|entry| entry.capability.clone());
+        let capability = owner.or_else(|| catalog.resource(&uri)).ok_or(Failure::UnknownResource { uri })?;
+        reference.put("uri", &capability.name);
+        capability
+    };
+    params.put("ref", &reference);
+    Ok(capability)
+}
+
+fn decide(rooms: &Rooms, turn: &Turn, target: &Target) -> Result<(), Failure> {
+    let decision = match turn.view {
+        // A list is about the server; what it contains is filtered one by one.
+        View::One(_) if target.capability.name.is_empty() => {
+            if rooms.policy.server_visible(&turn.client.caller, &target.capability.server) {
+                Decision::Allow
+            } else {
+                let server = target.capability.server.to_string();
+                return Err(Failure::UnknownServer { server });
+            }
+        }
+        _ => rooms.policy.decide(&turn.client.caller, &target.capability),
+    };
+    match decision {
+        Decision::Allow => Ok(()),
+        Decision::Deny(reason) => Err(Failure::Denied { reason }),
+    }
+}
+
+/// Checks what can be known to be wrong without asking the server, and makes the call ready
+/// to leave.
+fn validate(turn: &Turn, call: Call) -> Result<Outbound, Failure> {
+    if call.method == CallMethod::CallTool
+        && let Some(arguments) = call.params.get("arguments")
+        && !arguments.get().starts_with('{')
+    {
+        return Err(Failure::params("`arguments` must be an object"));
+    }
+    if let Some(meta) = call.params.get("_meta")
+        && !meta.get().starts_with('{')
+    {
+        return Err(Failure::params("`_meta` must be an object"));
+    }
+    Ok(Outbound { method: call.method.as_str().to_owned(), params: call.params, client: turn.client.face() })
+}
+
+async fn dispatch(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    target: &Target,
+    outbound: Outbound,
+) -> Result<Raw, Failure> {
+    tokio::select! {
+        answer = bridge::carry(rooms, turn, target, outbound) => answer,
+        () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
+    }
+}
+
+fn observe(rooms: &Rooms, turn: &Turn, target: Target, answer: &Result<Raw, Failure>, started: Instant) {
+    if let Ok(result) = answer {
+        rooms.tasks.learn(&turn.client.caller.tenant, &target.capability, result);
+    }
+    if target.capability.name.is_empty() {
+        return;
+    }
+    rooms.audit.observe(Observation {
+        at: now(),
+        caller: turn.client.caller.clone(),
+        client: turn.client.name.clone(),
+        capability: target.capability,
+        outcome: answer.as_ref().map_or_else(Failure::outcome, outcome),
+        latency: started.elapsed(),
+    });
+}
+
+fn outcome(result: &Raw) -> Outcome {
+    // Most results are large and say neither; a search is cheaper than opening them.
+    let text = result.get();
+    if !text.contains("\"isError\"") && !text.contains("\"input_required\"") {
+        return Outcome::Ok;
+    }
+    let Ok(result) = RawObject::open(result) else { return Outcome::Ok };
+    if result.read("isError") == Some(true) {
+        return Outcome::ToolError;
+    }
+    match result.read::<String>("resultType").as_deref() {
+        Some(kitbag_wire::meta::result_type::INPUT_REQUIRED) => Outcome::InputRequired,
+        _ => Outcome::Ok,
+    }
+}
+
+/// What a call to a single server is about; a list is about the server itself.
+fn subject(call: &Call) -> Result<(Kind, String), Failure> {
+    Ok(match call.method {
+        CallMethod::CallTool => (Kind::Tool, required(&call.params, "name")?),
+        CallMethod::GetPrompt => (Kind::Prompt, required(&call.params, "name")?),
+        CallMethod::ReadResource => (Kind::Resource, required(&call.params, "uri")?),
+        CallMethod::Complete => {
+            let reference =
+                call.params.object("ref").ok_or_else(|| Failure::params("`ref` must be an object"))?;
+            match reference.read("name") {
+                Some(name) => (Kind::Prompt, name),
+                None => (Kind::Resource, required(&reference, "uri")?),
+            }
+        }
+        CallMethod::List(_) | CallMethod::Task(_) => (Kind::Tool, String::new()),
+    })
+}
+
+pub(crate) fn required(params: &RawObject, field: &str) -> Result<String, Failure> {
+    match params.get(field) {
+        None => Err(Failure::params(format!("`{field}` is missing"))),
+        Some(_) => params.read(field).ok_or_else(|| Failure::params(format!("`{field}` must be a string"))),
+    }
+}
+
+impl CallMethod {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::CallTool => method::CALL_TOOL,
+            Self::GetPrompt => method::GET_PROMPT,
+            Self::ReadResource => method::READ_RESOURCE,
+            Self::Complete => method::COMPLETE,
+            Self::List(method) => method,
+            Self::Task(TaskMethod::Get) => "tasks/get",
+            Self::Task(TaskMethod::Result) => "tasks/result",
+            Self::Task(TaskMethod::Update) => "tasks/update",
+            Self::Task(TaskMethod::Cancel) => "tasks/cancel",
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Names nobody can guess, for sessions and parked calls.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+/// 256 random bits as text.
+pub(crate) fn random_token() -> String {
+    let mut bytes = [0u8; 32];
+    getrandom::fill(&mut bytes).expect("the operating system has randomness to give");
+    URL_SAFE_NO_PAD.encode(bytes)
+}

@@ -1,0 +1,132 @@
+//! A legacy client's session: what it said in `initialize`, what it is being asked, what it
+//! waits for and what it is to be told.
+
+pub(crate) mod announcements;
+pub(crate) mod registry;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kitbag_domain::Caller;
+use kitbag_upstream::LogLevel;
+use kitbag_wire::{Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use self::announcements::{Filter, Subscriber};
+use crate::sync::lock;
+use crate::turn::{Capabilities, Client, Logs, View};
+
+pub(crate) struct Session {
+    pub(crate) id: String,
+    pub(crate) view: View,
+    pub(crate) version: ProtocolVersion,
+    pub(crate) subscriber: Arc<Subscriber>,
+    caller: Caller,
+    name: Option<String>,
+    capabilities: Capabilities,
+    log_level: Mutex<Option<LogLevel>>,
+    next_question: AtomicI64,
+    questions: Mutex<HashMap<RequestId, oneshot::Sender<Result<Raw, ErrorObject>>>>,
+    running: Mutex<HashMap<RequestId, CancellationToken>>,
+    last_seen: Mutex<Instant>,
+}
+
+impl Session {
+    /// Opens a session from the params of `initialize`.
+    pub(crate) fn open(id: String, caller: Caller, view: View, params: &RawObject) -> Arc<Self> {
+        let proposed: String = params.read("protocolVersion").unwrap_or_default();
+        let name = params.object("clientInfo").and_then(|info| info.read("name"));
+        Arc::new(Self {
+            subscriber: Arc::new(Subscriber::new(caller.clone(), view.clone(), Filter::everything())),
+            id,
+            view,
+            version: ProtocolVersion::negotiate_legacy(&proposed),
+            caller,
+            name,
+            capabilities: Capabilities::new(params.get("capabilities").map(ToOwned::to_owned)),
+            log_level: Mutex::new(None),
+            next_question: AtomicI64::new(1),
+            questions: Mutex::default(),
+            running: Mutex::default(),
+            last_seen: Mutex::new(Instant::now()),
+        })
+    }
+
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client {
+            caller: self.caller.clone(),
+            era: Era::Legacy,
+            identity: self.id.as_str().into(),
+            name: self.name.clone(),
+            capabilities: self.capabilities.clone(),
+            logs: lock(&self.log_level).map_or(Logs::Unset, Logs::From),
+        }
+    }
+
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        *lock(&self.log_level) = Some(level);
+    }
+
+    /// Writes down a question to the client, with the place where its answer will arrive.
+    pub(crate) fn question(
+        &self,
+        method: &str,
+        params: Option<Raw>,
+    ) -> (Request, oneshot::Receiver<Result<Raw, ErrorObject>>) {
+        let id = RequestId::Number(self.next_question.fetch_add(1, Ordering::Relaxed));
+        let (reply, answer) = oneshot::channel();
+        lock(&self.questions).insert(id.clone(), reply);
+        (Request { id, method: method.to_owned(), params }, answer)
+    }
+
+    pub(crate) fn forget_question(&self, id: &RequestId) {
+        lock(&self.questions).remove(id);
+    }
+
+    /// Takes in a client's answer to a question of ours. An answer to no question is let go.
+    pub(crate) fn answered(&self, response: Response) {
+        if let Some(reply) = response.id.and_then(|id| lock(&self.questions).remove(&id)) {
+            let _ = reply.send(response.outcome);
+        }
+    }
+
+    /// Enters a request as running, so that the client can cancel it by its id.
+    pub(crate) fn begin(&self, id: &RequestId, cancelled: &CancellationToken) {
+        lock(&self.running).insert(id.clone(), cancelled.clone());
+    }
+
+    pub(crate) fn end(&self, id: &RequestId) {
+        lock(&self.running).remove(id);
+    }
+
+    pub(crate) fn cancel(&self, id: &RequestId) {
+        if let Some(token) = lock(&self.running).remove(id) {
+            token.cancel();
+        }
+    }
+
+    /// Cancels all that runs, because the session is over.
+    pub(crate) fn close(&self) {
+        for (_, token) in lock(&self.running).drain() {
+            token.cancel();
+        }
+        self.subscriber.close();
+    }
+
+    pub(crate) fn touch(&self) {
+        *lock(&self.last_seen) = Instant::now();
+    }
+
+    pub(crate) fn abandoned(&self, after: Duration) -> bool {
+        lock(&self.last_seen).elapsed() > after
+            && lock(&self.running).is_empty()
+            && !self.subscriber.is_heard()
+    }
+}

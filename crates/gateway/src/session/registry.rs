@@ -1,0 +1,83 @@
+//! All legacy sessions, and everybody who wants to hear of changes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use kitbag_domain::Caller;
+use kitbag_wire::RawObject;
+
+use super::Session;
+use super::announcements::Subscriber;
+use crate::secret::random_token;
+use crate::sync::lock;
+use crate::turn::View;
+
+/// A session nobody has used for this long is over.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
+/// More sessions than any honest use; beyond it the longest unused must go.
+const MAX_SESSIONS: usize = 10_000;
+
+#[derive(Default)]
+pub(crate) struct Registry {
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    subscribers: Mutex<Vec<Weak<Subscriber>>>,
+}
+
+impl Registry {
+    pub(crate) fn open(&self, caller: Caller, view: View, params: &RawObject) -> Arc<Session> {
+        let session = Session::open(random_token(), caller, view, params);
+        self.subscribe(&session.subscriber);
+        let mut sessions = lock(&self.sessions);
+        if sessions.len() >= MAX_SESSIONS {
+            sessions.retain(|_, session| !session.abandoned(Duration::ZERO));
+        }
+        sessions.insert(session.id.clone(), session.clone());
+        session
+    }
+
+    /// A session is only ever found by the caller who opened it, through the door it was
+    /// opened at.
+    pub(crate) fn find(&self, id: &str, caller: &Caller, view: &View) -> Option<Arc<Session>> {
+        let session = lock(&self.sessions).get(id).cloned()?;
+        (session.caller() == caller && session.view == *view).then(|| {
+            session.touch();
+            session
+        })
+    }
+
+    pub(crate) fn close(&self, session: &Session) {
+        lock(&self.sessions).remove(&session.id);
+        session.close();
+    }
+
+    pub(crate) fn subscribe(&self, subscriber: &Arc<Subscriber>) {
+        let mut subscribers = lock(&self.subscribers);
+        subscribers.retain(|it| it.strong_count() > 0);
+        subscribers.push(Arc::downgrade(subscriber));
+    }
+
+    pub(crate) fn subscribers(&self) -> Vec<Arc<Subscriber>> {
+        lock(&self.subscribers).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Takes out the sessions nobody came back to.
+    pub(crate) fn forget_abandoned(&self) -> Vec<Arc<Session>> {
+        let mut sessions = lock(&self.sessions);
+        let gone: Vec<_> = sessions.values().filter(|it| it.abandoned(FORGOTTEN_AFTER)).cloned().collect();
+        for session in &gone {
+            sessions.remove(&session.id);
+            session.close();
+        }
+        gone
+    }
+
+    pub(crate) fn close_all(&self) {
+        for (_, session) in lock(&self.sessions).drain() {
+            session.close();
+        }
+        for subscriber in self.subscribers() {
+            subscriber.close();
+        }
+    }
+}

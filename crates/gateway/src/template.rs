@@ -1,0 +1,97 @@
+//! Tells whether a URI could have come from a URI template (RFC 6570), to find the server
+//! that owns it. Values are not extracted; that is the server's business.
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UriTemplate {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    /// `{name}`: no slash inside, unless the operator (`+`, `#`, `/`…) allows one.
+    Variable {
+        spans_slashes: bool,
+    },
+}
+
+impl UriTemplate {
+    pub(crate) fn parse(template: &str) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = template;
+        while let Some((literal, after)) = rest.split_once('{') {
+            let Some((expression, tail)) = after.split_once('}') else { break };
+            if !literal.is_empty() {
+                parts.push(Part::Literal(literal.to_owned()));
+            }
+            let spans_slashes =
+                expression.starts_with(['+', '#', '/', '.', ';', '?', '&']) || expression.ends_with('*');
+            parts.push(Part::Variable { spans_slashes });
+            rest = tail;
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Literal(rest.to_owned()));
+        }
+        Self { parts }
+    }
+
+    /// Walks the template with the set of all places in the URI it could have reached, so
+    /// that no template, however contrived, costs more than a few passes.
+    pub(crate) fn matches(&self, uri: &str) -> bool {
+        let mut reached = vec![false; uri.len() + 1];
+        reached[0] = true;
+        for part in &self.parts {
+            reached = match part {
+                Part::Literal(literal) => after_literal(&reached, uri, literal),
+                Part::Variable { spans_slashes } => after_variable(&reached, uri, *spans_slashes),
+            };
+        }
+        reached[uri.len()]
+    }
+}
+
+fn after_literal(reached: &[bool], uri: &str, literal: &str) -> Vec<bool> {
+    let mut next = vec![false; reached.len()];
+    for at in (0..reached.len()).filter(|at| reached[*at]) {
+        if uri.as_bytes()[at..].starts_with(literal.as_bytes()) {
+            next[at + literal.len()] = true;
+        }
+    }
+    next
+}
+
+fn after_variable(reached: &[bool], uri: &str, spans_slashes: bool) -> Vec<bool> {
+    let mut next = vec![false; reached.len()];
+    let mut inside = false;
+    for at in 0..reached.len() {
+        next[at] = inside || (spans_slashes && reached[at]);
+        inside |= reached[at];
+        if !spans_slashes && uri.as_bytes().get(at) == Some(&b'/') {
+            inside = false;
+        }
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(template: &str, uri: &str, expect: bool) {
+        assert_eq!(UriTemplate::parse(template).matches(uri), expect, "{template} against {uri}");
+    }
+
+    #[test]
+    fn a_uri_fits_the_template_it_was_made_from() {
+        check("test://template/{id}/data", "test://template/123/data", true);
+        check("test://template/{id}/data", "test://template/1/2/data", false);
+        check("file:///{+path}", "file:///a/b.txt", true);
+        check("file:///{path}", "file:///a/b.txt", false);
+        check("demo://item{?page}", "demo://item?page=2", true);
+        check("demo://item{?page}", "demo://item", true);
+        check("plain://x", "plain://x", true);
+        check("plain://x", "plain://xy", false);
+        check("{a}", "", false);
+    }
+}

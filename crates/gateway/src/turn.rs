@@ -1,0 +1,165 @@
+//! One request being served: who asks, through which door, and how to talk back meanwhile.
+
+use std::sync::Arc;
+
+use kitbag_domain::{Caller, ServerName};
+use kitbag_upstream::{ClientFace, LogLevel};
+use kitbag_wire::meta::code;
+use kitbag_wire::{Era, ErrorObject, Message, Notification, Raw, RawObject, raw};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::session::Session;
+
+/// Notifications a slow client may be behind by; later ones are dropped, answers never are.
+pub(crate) const BACKLOG: usize = 256;
+
+pub(crate) struct Turn {
+    pub(crate) client: Client,
+    pub(crate) view: View,
+    pub(crate) back: BackChannel,
+    pub(crate) cancelled: CancellationToken,
+}
+
+/// What the client behind this request is and can do.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) caller: Caller,
+    pub(crate) era: Era,
+    /// Tells clients apart where an upstream serves several at once.
+    pub(crate) identity: Arc<str>,
+    /// What it calls itself.
+    pub(crate) name: Option<String>,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) logs: Logs,
+}
+
+/// Which log lines of servers a client is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Logs {
+    None,
+    /// A legacy client that never set a level gets what the server sends by itself.
+    Unset,
+    From(LogLevel),
+}
+
+/// The capabilities a client declared, as it wrote them.
+#[derive(Debug, Clone)]
+pub(crate) struct Capabilities {
+    raw: Raw,
+    object: RawObject,
+}
+
+/// How much of the house a door opens to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum View {
+    /// Every server, names prefixed.
+    All,
+    /// One server, names untouched.
+    One(ServerName),
+}
+
+/// The way back to the client while its request is being served.
+#[derive(Clone)]
+pub(crate) struct BackChannel {
+    outbox: mpsc::Sender<Message>,
+    /// Legacy clients can be asked questions; modern ones are answered with one instead.
+    session: Option<Arc<Session>>,
+}
+
+impl Client {
+    pub(crate) fn face(&self) -> ClientFace {
+        let log_level = match self.logs {
+            Logs::None => None,
+            // What a modern server would send at this level is what a legacy one sends unasked.
+            Logs::Unset => Some(LogLevel::Info).filter(|_| self.era == Era::Modern),
+            Logs::From(level) => Some(level),
+        };
+        ClientFace { identity: self.identity.clone(), capabilities: self.capabilities.raw.clone(), log_level }
+    }
+
+    /// Whether the client wants a log line of this level.
+    pub(crate) fn wants_log(&self, params: &Raw) -> bool {
+        let level = || {
+            let level: String = RawObject::open(params).ok()?.read("level")?;
+            LogLevel::parse(&level)
+        };
+        match self.logs {
+            Logs::None => false,
+            Logs::Unset => true,
+            Logs::From(wanted) => level().is_none_or(|level| level >= wanted),
+        }
+    }
+}
+
+impl Capabilities {
+    pub(crate) fn new(declared: Option<Raw>) -> Self {
+        let raw = declared.unwrap_or_else(|| raw(&RawObject::new()));
+        Self { object: RawObject::open(&raw).unwrap_or_default(), raw }
+    }
+
+    /// Whether the client can answer this question of a server.
+    pub(crate) fn can_answer(&self, method: &str, params: Option<&Raw>) -> bool {
+        use kitbag_wire::meta::method;
+        match method {
+            method::LIST_ROOTS => self.object.contains("roots"),
+            method::CREATE_MESSAGE => self.object.contains("sampling"),
+            method::ELICIT => self.can_elicit(params),
+            _ => false,
+        }
+    }
+
+    /// An `elicitation` without modes means forms, as it did before there were modes.
+    fn can_elicit(&self, params: Option<&Raw>) -> bool {
+        let Some(declared) = self.object.object("elicitation") else { return false };
+        let mode: Option<String> = params.and_then(|params| RawObject::open(params).ok()?.read("mode"));
+        match mode.as_deref() {
+            Some("url") => declared.contains("url"),
+            _ => declared.is_empty() || declared.contains("form") || !declared.contains("url"),
+        }
+    }
+}
+
+impl BackChannel {
+    pub(crate) fn new(outbox: mpsc::Sender<Message>, session: Option<Arc<Session>>) -> Self {
+        Self { outbox, session }
+    }
+
+    pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
+        let _ = self.outbox.try_send(Notification::new(method, params).into());
+    }
+
+    /// Puts a question to a legacy client and waits for its answer.
+    pub(crate) async fn ask(&self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
+        let gone = || ErrorObject::new(code::INTERNAL_ERROR, "the client went away without an answer");
+        let Some(session) = &self.session else {
+            return Err(ErrorObject::new(code::METHOD_NOT_FOUND, "this client cannot be asked"));
+        };
+        let (request, answer) = session.question(method, params);
+        let withdraw = Withdraw { session, id: Some(request.id.clone()) };
+        self.outbox.send(request.into()).await.map_err(|_| gone())?;
+        let answer = answer.await.unwrap_or_else(|_| Err(gone()));
+        withdraw.answered();
+        answer
+    }
+}
+
+/// Forgets a question whose answer nobody waits for any more.
+struct Withdraw<'a> {
+    session: &'a Session,
+    id: Option<kitbag_wire::RequestId>,
+}
+
+impl Withdraw<'_> {
+    fn answered(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Withdraw<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = &self.id {
+            self.session.forget_question(id);
+        }
+    }
+}

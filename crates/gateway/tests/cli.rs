@@ -1,0 +1,231 @@
+//! The verbs that need no running server, through the real binary.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A person's home of its own, with nothing in it.
+struct Home(TempDir);
+
+struct Told {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kitbag"));
+        command
+            .args(words)
+            .current_dir(self.0.path())
+            .env_clear()
+            .env("HOME", self.0.path())
+            .env("COLUMNS", "80");
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Told {
+        let output = self.command(words).output().expect("the binary runs");
+        Told {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    #[track_caller]
+    fn ok(&self, words: &[&str]) -> String {
+        let told = self.run(words);
+        assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
+        told.stdout
+    }
+
+    #[track_caller]
+    fn json(&self, words: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(&[words, &["--json"]].concat())).expect("JSON on stdout")
+    }
+
+    #[track_caller]
+    fn fails(&self, words: &[&str]) -> String {
+        let told = self.run(words);
+        assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "{words:?}");
+        told.stderr
+    }
+
+    fn config(&self) -> PathBuf {
+        self.path(".config/kitbag/kitbag.toml")
+    }
+}
+
+#[test]
+fn a_server_is_added_listed_and_removed() {
+    let home = Home::new();
+    assert_eq!(home.json(&["servers", "list"]), json!([]));
+    home.ok(&["servers", "add", "time", "--env", "TZ=${TZ}", "--", "uvx", "mcp-server-time", "--verbose"]);
+    home.ok(&["servers", "add", "docs", "https://ann:pw@docs.example/mcp?key=s3cret", "-H", "X-Key: s3cret"]);
+    home.ok(&["servers", "add", "old", "http://localhost:1/sse", "--transport", "sse", "--disabled"]);
+
+    assert_eq!(
+        home.json(&["servers", "list"]),
+        json!([
+            { "name": "docs", "enabled": true, "transport": "http", "target": "https://docs.example/mcp?…" },
+            { "name": "old", "enabled": false, "transport": "sse", "target": "http://localhost:1/sse" },
+            { "name": "time", "enabled": true, "transport": "stdio", "target": "uvx" },
+        ])
+    );
+    let table = home.ok(&["servers", "list"]);
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(!table.contains('\u{1b}'), "colour without a terminal: {table}");
+    assert!(!table.contains("s3cret") && table.contains("disabled"), "{table}");
+
+    home.ok(&["servers", "remove", "docs"]);
+    assert_eq!(
+        fs::read_to_string(home.config()).unwrap(),
+        "[servers.time]\ncommand = \"uvx\"\nargs = [\"mcp-server-time\", \"--verbose\"]\nenv = { TZ = \"${TZ}\" }\n\n\
+         [servers.old]\nurl = \"http://localhost:1/sse\"\ntransport = \"sse\"\nenabled = false\n"
+    );
+    assert_eq!(fs::metadata(home.config()).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_server_that_cannot_be_meant_is_not_added() {
+    let home = Home::new();
+    home.ok(&["servers", "add", "time", "--", "uvx"]);
+    let before = fs::read_to_string(home.config()).unwrap();
+
+    let told = home.fails(&["servers", "add", "time", "--", "npx"]);
+    assert!(told.contains("there is a server `time` already") && told.contains("--force"), "{told}");
+    let told = home.fails(&["servers", "add", "git", "npx"]);
+    assert!(told.contains("try: to launch it as a program: kitbag servers add git -- npx"), "{told}");
+    let told = home.fails(&["servers", "add", "git", "ftp://host/"]);
+    assert!(told.contains("the server `git` was not added"), "{told}");
+    assert_eq!(home.run(&["servers", "add", "a__b", "--", "x"]).code, Some(2));
+    assert_eq!(home.run(&["servers", "add", "git"]).code, Some(2));
+    assert_eq!(home.run(&["servers", "add", "git", "http://h/", "--env", "A=1"]).code, Some(2));
+    assert_eq!(fs::read_to_string(home.config()).unwrap(), before);
+
+    home.ok(&["servers", "add", "time", "--force", "--", "npx"]);
+    assert_eq!(fs::read_to_string(home.config()).unwrap(), "[servers.time]\ncommand = \"npx\"\n");
+}
+
+#[test]
+fn an_unknown_server_is_refused_with_a_suggestion() {
+    let home = Home::new();
+    home.ok(&["servers", "add", "github", "--", "x"]);
+    let told = home.fails(&["servers", "remove", "githb"]);
+    assert_eq!(told, "error: there is no server `githb`\n  try: did you mean `github`?\n");
+    let told = home.fails(&["servers", "logs", "zzz", "--json"]);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["error"], "there is no server `zzz`");
+}
+
+#[test]
+fn a_wrong_configuration_is_told_as_what_why_and_what_now() {
+    let home = Home::new();
+    fs::write(home.path("kitbag.toml"), "[servers.git]\ncomand = 'x'\n").unwrap();
+    let told = home.fails(&["servers", "list"]);
+    let path = fs::canonicalize(home.path("kitbag.toml")).unwrap();
+    assert_eq!(
+        told,
+        format!(
+            "error: the configuration cannot be used\n  why: {}, line 2, in `servers.git`: there is no key \
+             `comand`\n  try: did you mean `command`?\n",
+            path.display()
+        )
+    );
+    let told = home.fails(&["servers", "list", "--config", "missing.toml"]);
+    assert!(told.contains("missing.toml") && told.contains("try:"), "{told}");
+}
+
+#[test]
+fn the_environment_beats_the_file_and_a_flag_beats_the_environment() {
+    let home = Home::new();
+    for name in ["one", "two"] {
+        fs::write(home.path(name), format!("servers.{name}.command = 'x'\n")).unwrap();
+    }
+    let listed = |words: &[&str]| {
+        let output = home.command(words).env("KITBAG_CONFIG", "one").output().unwrap();
+        let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+        rows[0]["name"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(listed(&["servers", "list", "--json"]), "one");
+    assert_eq!(listed(&["servers", "list", "--json", "--config", "two"]), "two");
+}
+
+#[test]
+fn a_key_is_shown_once_listed_and_revoked() {
+    let home = Home::new();
+    let told = home.run(&["key", "create", "--tenant", "acme", "--label", "build machine"]);
+    let token = told.stdout.trim();
+    assert!(token.starts_with("kb_") && token.lines().count() == 1, "{token}");
+    assert!(told.stderr.contains("cannot be shown again"), "{}", told.stderr);
+
+    let keys = home.json(&["key", "list"]);
+    let id = keys[0]["id"].as_str().unwrap();
+    assert_eq!((&keys[0]["tenant"], &keys[0]["label"]), (&json!("acme"), &json!("build machine")));
+    assert!(token.contains(id) && !keys.to_string().contains(token));
+
+    home.ok(&["key", "revoke", id]);
+    assert!(home.ok(&["key", "list"]).contains("revoked"));
+    let told = home.fails(&["key", "revoke", id]);
+    assert!(told.contains("try: see which there are"), "{told}");
+    assert!(home.path(".local/share/kitbag/kitbag.db").exists());
+}
+
+#[test]
+fn data_goes_where_it_is_sent() {
+    let home = Home::new();
+    home.json(&["key", "create", "--data-dir", "elsewhere"]);
+    assert!(home.path("elsewhere/kitbag.db").exists() && !home.path(".local").exists());
+    assert_eq!(home.run(&["key", "create", "--tenant", "No Good"]).code, Some(2));
+}
+
+#[test]
+fn the_log_of_a_server_is_shown_from_its_end_and_followed() {
+    let home = Home::new();
+    home.ok(&["servers", "add", "time", "--", "x"]);
+    assert_eq!(home.ok(&["servers", "logs", "time"]), "");
+    let logs = home.path(".local/share/kitbag/logs");
+    fs::create_dir_all(&logs).unwrap();
+    fs::write(logs.join("time.log.1"), "a\nb\n").unwrap();
+    fs::write(logs.join("time.log"), "c\n\u{1b}[31md\u{1b}[0m\n").unwrap();
+    assert_eq!(home.ok(&["servers", "logs", "time"]), "a\nb\nc\nd\n");
+    assert_eq!(home.ok(&["servers", "logs", "time", "-n", "3"]), "b\nc\nd\n");
+    assert_eq!(home.json(&["servers", "logs", "time", "-n", "1"]), json!(["d"]));
+
+    let mut child =
+        home.command(&["servers", "logs", "time", "-n", "1", "-f"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "d");
+    let mut log = OpenOptions::new().append(true).open(logs.join("time.log")).unwrap();
+    log.write_all(b"e\n").unwrap();
+    assert_eq!(lines.next().unwrap(), "e");
+    fs::write(logs.join("time.log"), "f\n").unwrap();
+    assert_eq!(lines.next().unwrap(), "f");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn help_teaches_by_example_and_fits_a_terminal() {
+    let home = Home::new();
+    for words in [vec!["--help"], vec!["servers", "add", "--help"], vec!["key", "--help"]] {
+        let help = home.ok(&words);
+        assert!(help.contains("Examples:"), "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+    }
+}

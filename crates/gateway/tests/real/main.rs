@@ -1,0 +1,164 @@
+//! Real servers behind the gateway, real clients in front of it, over both doors.
+//!
+//! Neither side was written by us, so this is where a misreading of the protocol shows that
+//! our own client and our own server would share.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod clients;
+mod driver;
+mod gateway;
+mod processes;
+mod servers;
+
+use clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
+use driver::{Driver, Event, Sdk};
+use gateway::{Door, Stage};
+use serde_json::json;
+
+/// Lists the tools of all servers and calls one of each.
+#[track_caller]
+fn check_list_and_call(client: Client, door: Door) {
+    let stage = Stage::with(servers::all);
+    let mut caller = client.connect(&stage, door);
+    let wanted: Vec<String> = stage.servers.iter().map(servers::RealServer::tool_on_merged_route).collect();
+    caller.list_until(&wanted);
+    for server in &stage.servers {
+        let result = caller.call(&server.tool_on_merged_route(), &server.arguments);
+        let text = result.to_string();
+        assert_ne!(result["isError"], true, "{}: {text}", server.name);
+        assert!(
+            text.contains(server.expected),
+            "{} should answer {:?}: {text}",
+            server.name,
+            server.expected
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_inspector_lists_and_calls_real_servers_over_http() {
+    check_list_and_call(INSPECTOR, Door::Http);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_inspector_lists_and_calls_real_servers_over_stdio() {
+    check_list_and_call(INSPECTOR, Door::Stdio);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_python_client_lists_and_calls_real_servers_over_http() {
+    check_list_and_call(PYTHON, Door::Http);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_python_client_lists_and_calls_real_servers_over_stdio() {
+    check_list_and_call(PYTHON, Door::Stdio);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_python_client_in_the_legacy_era_lists_and_calls_real_servers() {
+    check_list_and_call(PYTHON_LEGACY, Door::Http);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_typescript_client_lists_and_calls_real_servers_over_http() {
+    check_list_and_call(TYPESCRIPT, Door::Http);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_typescript_client_lists_and_calls_real_servers_over_stdio() {
+    check_list_and_call(TYPESCRIPT, Door::Stdio);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_typescript_client_in_the_modern_era_lists_and_calls_real_servers() {
+    check_list_and_call(TYPESCRIPT_MODERN, Door::Http);
+}
+
+/// Every SDK in both eras, at both doors, in front of the one server that reports progress.
+#[track_caller]
+fn check_each_sdk(claim: fn(&mut Driver, &Stage)) {
+    for door in [Door::Http, Door::Stdio] {
+        for (sdk, mode) in [(Sdk::Python, "auto"), (Sdk::Python, "legacy"), (Sdk::TypeScript, "legacy")] {
+            let stage = Stage::with(servers::only_everything);
+            let mut driver = Driver::connect(sdk, mode, &stage, door);
+            driver.list_until(&[ECHO.to_owned()]);
+            claim(&mut driver, &stage);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn progress_of_a_real_server_reaches_real_clients() {
+    check_each_sdk(|driver, _| {
+        driver.send(&json!({"call": LONG_OPERATION, "arguments": {"duration": 1, "steps": 4}}));
+        let mut steps = Vec::new();
+        let result = loop {
+            match driver.next() {
+                Event::Progress(progress) => steps.push(progress["progress"].as_f64().unwrap()),
+                Event::Result(result) => break result,
+                other => panic!("neither progress nor a result: {other:?}"),
+            }
+        };
+        assert_eq!(steps, [1.0, 2.0, 3.0, 4.0]);
+        assert!(result.to_string().contains("completed"), "{result}");
+    });
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn a_cancelled_call_leaves_client_and_server_usable() {
+    check_each_sdk(|driver, _| {
+        let endless = json!({"duration": 600, "steps": 6000});
+        driver.send(&json!({"call": LONG_OPERATION, "arguments": endless, "cancel_at_progress": true}));
+        assert!(matches!(driver.next(), Event::Progress(_)));
+        while let Event::Progress(_) = driver.peek() {
+            driver.next();
+        }
+        assert!(matches!(driver.next(), Event::Cancelled));
+        check_echo(driver);
+    });
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn a_server_killed_during_a_call_is_named_and_restarted() {
+    check_each_sdk(|driver, stage| {
+        driver.send(&json!({"call": LONG_OPERATION, "arguments": {"duration": 600, "steps": 6000}}));
+        assert!(matches!(driver.next(), Event::Progress(_)));
+        let gateway = stage.gateway_pid().unwrap_or(driver.pid());
+        processes::kill(processes::descendant(gateway, "server-everything"));
+        let complaint = loop {
+            match driver.next() {
+                Event::Progress(_) => {}
+                Event::Result(result) => {
+                    assert_eq!(result["isError"], true, "{result}");
+                    break result.to_string();
+                }
+                Event::Error(message) => break message,
+                other => panic!("not the end of a call: {other:?}"),
+            }
+        };
+        assert!(complaint.contains("everything"), "the error should name the server: {complaint}");
+        check_echo(driver);
+    });
+}
+
+#[track_caller]
+fn check_echo(driver: &mut Driver) {
+    let result = driver.call(ECHO, &json!({"message": "still here"}));
+    assert!(result.to_string().contains("still here"), "{result}");
+}
+
+const ECHO: &str = "everything__echo";
+const LONG_OPERATION: &str = "everything__trigger-long-running-operation";

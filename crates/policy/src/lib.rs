@@ -1,0 +1,227 @@
+//! Given a caller and a capability, may this happen?
+//!
+//! Pure: no I/O, no clock, no state that changes, so that every decision can be replayed.
+//!
+//! # Layout
+//! - [`rules`]: allow and deny lists, compiled from the patterns people write
+//! - this file: whose rules apply, and the sentence a refused caller reads
+
+pub mod rules;
+
+use std::collections::BTreeMap;
+
+use kitbag_domain::{Caller, Capability, Decision, ServerName, Tenant};
+
+pub use rules::{PatternError, RuleText, Rules};
+use rules::{Refusal, Subject};
+
+/// The default rules and those of each tenant. Both must permit; a tenant without rules of
+/// its own has only the default ones.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    default: Rules,
+    tenants: BTreeMap<Tenant, Rules>,
+}
+
+impl Policy {
+    pub fn new(default: Rules, tenants: BTreeMap<Tenant, Rules>) -> Self {
+        Self { default, tenants }
+    }
+
+    pub fn decide(&self, caller: &Caller, capability: &Capability) -> Decision {
+        match self.refusal(caller, &Subject::capability(capability)) {
+            None => Decision::Allow,
+            Some((origin, refusal)) => Decision::Deny(explain(caller, capability, origin, &refusal)),
+        }
+    }
+
+    pub fn visible(&self, caller: &Caller, capability: &Capability) -> bool {
+        self.refusal(caller, &Subject::capability(capability)).is_none()
+    }
+
+    /// Whether the caller may know of the server at all; what it offers is asked one by one.
+    pub fn server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
+        self.refusal(caller, &Subject::server(server)).is_none()
+    }
+
+    fn refusal(&self, caller: &Caller, subject: &Subject<'_>) -> Option<(Origin, Refusal<'_>)> {
+        let by_default = self.default.refuse(subject).map(|refusal| (Origin::Default, refusal));
+        by_default.or_else(|| {
+            let rules = self.tenants.get(&caller.tenant)?;
+            rules.refuse(subject).map(|refusal| (Origin::Tenant, refusal))
+        })
+    }
+}
+
+/// Whose rule it was, so that a person knows which part of the configuration to look at.
+#[derive(Clone, Copy)]
+enum Origin {
+    Default,
+    Tenant,
+}
+
+fn explain(caller: &Caller, capability: &Capability, origin: Origin, refusal: &Refusal<'_>) -> String {
+    let tenant = &caller.tenant;
+    let kind = capability.kind.as_str();
+    let Capability { server, name, .. } = capability;
+    let whose = match origin {
+        Origin::Default => "the rules for every tenant",
+        Origin::Tenant => "the rules of this tenant",
+    };
+    let why = match refusal {
+        Refusal::Denied { pattern } => format!("deny `{pattern}`"),
+        Refusal::NotAllowed { patterns } => format!("allow only {}", listed(patterns)),
+    };
+    format!("tenant `{tenant}` may not use the {kind} `{server}/{name}`: {whose} {why}")
+}
+
+fn listed(patterns: &[&str]) -> String {
+    patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_domain::Kind;
+
+    use super::*;
+
+    /// `default | acme`, each side with words such as `+tool:github/*` and `-server:mail`.
+    fn policy(text: &str) -> Policy {
+        let (default, acme) = text.split_once('|').unwrap();
+        let tenants = BTreeMap::from([("acme".parse().unwrap(), rules(acme))]);
+        Policy::new(rules(default), tenants)
+    }
+
+    fn rules(text: &str) -> Rules {
+        let mut raw = RuleText::default();
+        for word in text.split_whitespace() {
+            let (list, pattern) = word.split_once(':').unwrap();
+            let list = match list {
+                "+server" => &mut raw.allow_servers,
+                "-server" => &mut raw.deny_servers,
+                "+tool" => &mut raw.allow_tools,
+                "-tool" => &mut raw.deny_tools,
+                other => panic!("unknown list {other}"),
+            };
+            list.push(pattern.to_owned());
+        }
+        Rules::compile(&raw).unwrap()
+    }
+
+    fn caller(tenant: &str) -> Caller {
+        Caller { tenant: tenant.parse().unwrap(), key: None }
+    }
+
+    fn capability(text: &str) -> Capability {
+        let (server, name) = text.split_once('/').unwrap();
+        let kind = if name.contains("://") { Kind::Resource } else { Kind::Tool };
+        Capability { server: server.parse().unwrap(), kind, name: name.to_owned() }
+    }
+
+    /// Of all the capabilities in the test world, those the tenant may use.
+    #[track_caller]
+    fn check(text: &str, tenant: &str, expected: &str) {
+        const WORLD: [&str; 6] = [
+            "github/list_issues",
+            "github/delete_repo",
+            "mail/send",
+            "mail/delete_all",
+            "files/file:///etc/passwd",
+            "files/file:///home/notes.txt",
+        ];
+        let policy = policy(text);
+        let caller = caller(tenant);
+        let mut permitted = Vec::new();
+        for item in WORLD {
+            let decision = policy.decide(&caller, &capability(item));
+            assert_eq!(policy.visible(&caller, &capability(item)), decision == Decision::Allow, "{item}");
+            if decision == Decision::Allow {
+                permitted.push(item);
+            }
+        }
+        assert_eq!(permitted.join(" "), expected, "{text} for {tenant}");
+    }
+
+    const ALL: &str = "github/list_issues github/delete_repo mail/send mail/delete_all \
+                       files/file:///etc/passwd files/file:///home/notes.txt";
+
+    #[test]
+    fn without_rules_everything_is_allowed() {
+        check("|", "acme", ALL);
+        check("|", "local", ALL);
+    }
+
+    #[test]
+    fn an_allow_list_excludes_what_it_does_not_name() {
+        check("+tool:github/* |", "acme", "github/list_issues github/delete_repo");
+        check("+server:mail |", "acme", "mail/send mail/delete_all");
+        check("+server:mail +tool:*/delete_* |", "acme", "mail/delete_all");
+    }
+
+    #[test]
+    fn deny_beats_allow() {
+        check("+tool:github/* -tool:github/delete_* |", "acme", "github/list_issues");
+        check("+tool:github/delete_repo -tool:*/delete_* |", "acme", "");
+        check("+tool:mail/send -server:mail |", "acme", "");
+        check("-tool:*/* |", "acme", "");
+    }
+
+    #[test]
+    fn the_rules_of_a_tenant_narrow_the_default_and_never_widen_it() {
+        check("-tool:*/delete_* | +tool:github/*", "acme", "github/list_issues");
+        check("-tool:*/delete_* | +tool:*/delete_*", "acme", "");
+        check("+server:mail | +server:github", "acme", "");
+    }
+
+    #[test]
+    fn the_rules_of_one_tenant_do_not_touch_another() {
+        check("| -server:*", "acme", "");
+        check("| -server:*", "globex", ALL);
+    }
+
+    #[test]
+    fn a_star_reaches_across_the_slashes_of_a_resource() {
+        check("+tool:files/file:///etc/* |", "acme", "files/file:///etc/passwd");
+        check("+tool:*.txt +tool:*/send |", "acme", "mail/send files/file:///home/notes.txt");
+        check("+tool:files/* |", "acme", "files/file:///etc/passwd files/file:///home/notes.txt");
+    }
+
+    #[test]
+    fn patterns_are_case_sensitive_and_match_the_whole_name() {
+        check("+tool:github/LIST_issues +tool:github/list +server:git |", "acme", "");
+    }
+
+    #[test]
+    fn a_server_is_hidden_by_server_rules_only() {
+        let policy = policy("-server:mail -tool:github/* | +server:git*");
+        let sees =
+            |tenant: &str, server: &str| policy.server_visible(&caller(tenant), &server.parse().unwrap());
+        assert!(sees("acme", "github") && !sees("acme", "mail") && !sees("acme", "files"));
+        assert!(sees("globex", "github") && !sees("globex", "mail") && sees("globex", "files"));
+    }
+
+    #[track_caller]
+    fn check_reason(text: &str, item: &str, expected: &str) {
+        let decision = policy(text).decide(&caller("acme"), &capability(item));
+        assert_eq!(decision, Decision::Deny(expected.to_owned()));
+    }
+
+    #[test]
+    fn a_refusal_names_the_tenant_the_thing_and_the_pattern() {
+        check_reason(
+            "-tool:*/send -tool:*/delete_* |",
+            "github/delete_repo",
+            "tenant `acme` may not use the tool `github/delete_repo`: the rules for every tenant deny `*/delete_*`",
+        );
+        check_reason(
+            "| -server:files",
+            "files/file:///etc/passwd",
+            "tenant `acme` may not use the resource `files/file:///etc/passwd`: the rules of this tenant deny `files`",
+        );
+        check_reason(
+            "| +tool:github/* +tool:files/*",
+            "mail/send",
+            "tenant `acme` may not use the tool `mail/send`: the rules of this tenant allow only `github/*`, `files/*`",
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! Remembers and recalls what the gateway must not forget.
+//!
+//! What a method has returned `Ok` for survives the death of the process at any moment. Several
+//! processes may hold the same store open at once, such as a running gateway and the command
+//! line. SQL stays in here: callers see domain values and [`Error`].
+//!
+//! # Layout
+//! - [`listings`]: what each server offered when it was last asked
+//! - [`keys`]: API keys, kept as keyed hashes
+//! - [`audit`]: the table of what happened
+//! - [`sink`]: writes to that table off the hot path
+//! - `sqlite`: the file, its connections and its migrations
+//! - `pepper`: the secret beside the database that the key hashes depend on
+
+pub mod audit;
+pub mod keys;
+pub mod listings;
+mod pepper;
+pub mod sink;
+mod sqlite;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use audit::{AuditQuery, AuditRow};
+pub use keys::{KeyInfo, NewKey, Token};
+pub use listings::StoredListing;
+pub use sink::AuditSink;
+
+/// A cheap handle; clones share the connections.
+#[derive(Debug, Clone)]
+pub struct Store {
+    sqlite: sqlite::Sqlite,
+    door: Arc<keys::Door>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("could not {action} `{}`", path.display())]
+    File { action: &'static str, path: PathBuf, source: io::Error },
+    #[error(
+        "the database `{}` belongs to a newer version of kitbag (its schema is {found}, this version \
+         knows {known}); update kitbag or choose another database",
+        path.display()
+    )]
+    Newer { path: PathBuf, found: i64, known: i64 },
+    #[error(
+        "`{}` is missing, and without it no API key in the database can be recognised; restore it from \
+         a backup, or put 32 random bytes there and create new keys",
+        path.display()
+    )]
+    PepperMissing { path: PathBuf },
+    #[error("`{}` should hold 32 bytes and holds {found}; restore it from a backup", path.display())]
+    PepperDamaged { path: PathBuf, found: usize },
+    #[error("the store could not {action}")]
+    Database { action: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error("the store holds a {what} that cannot be read: {value:?}")]
+    Unreadable { what: &'static str, value: String },
+}
+
+impl Store {
+    /// Opens the database at `path`, and creates it with whatever directories it needs.
+    pub async fn open(path: &Path) -> Result<Self, Error> {
+        let opening = sqlite::Opening::begin(path).await?;
+        let sqlite = sqlite::Sqlite::connect(path).await?;
+        let has_keys = keys::any_active(&sqlite.writer).await?;
+        let pepper = pepper::load(&opening, &path.with_file_name("pepper"), has_keys)?;
+        Ok(Self { sqlite, door: Arc::new(keys::Door::new(pepper)) })
+    }
+
+    /// Waits for what is under way and closes the files. Clones stop working too.
+    pub async fn close(&self) {
+        self.sqlite.close().await;
+    }
+}
+
+fn failed<E>(action: &'static str) -> impl FnOnce(E) -> Error
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    move |source| Error::Database { action, source: Box::new(source) }
+}
+
+fn unreadable(what: &'static str, value: impl Into<String>) -> Error {
+    Error::Unreadable { what, value: value.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use kitbag_domain::{Tenant, Timestamp};
+
+    use super::*;
+
+    /// A store in a directory of its own, which goes when the first value is dropped.
+    pub(crate) async fn store() -> (tempfile::TempDir, Store) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&path(&directory)).await.unwrap();
+        (directory, store)
+    }
+
+    pub(crate) fn path(directory: &tempfile::TempDir) -> PathBuf {
+        directory.path().join("data/kitbag.db")
+    }
+
+    #[tokio::test]
+    async fn only_the_owner_can_read_what_is_stored() {
+        let (directory, store) = store().await;
+        store.create_key(&Tenant::local(), None, Timestamp(1)).await.unwrap();
+        let data = directory.path().join("data");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&data), 0o700);
+        let mut names: Vec<_> =
+            std::fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path()).collect();
+        names.sort();
+        for file in &names {
+            assert_eq!(mode(file), 0o600, "{}", file.display());
+        }
+        let names: Vec<_> = names.iter().map(|file| file.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["kitbag.db", "kitbag.db-shm", "kitbag.db-wal", "pepper"]);
+    }
+
+    #[tokio::test]
+    async fn a_database_from_a_newer_version_is_refused() {
+        let (directory, store) = store().await;
+        sqlx::query("INSERT INTO _sqlx_migrations VALUES (9000, 'later', 0, TRUE, x'00', 0)")
+            .execute(&store.sqlite.writer)
+            .await
+            .unwrap();
+        let error = Store::open(&path(&directory)).await.unwrap_err();
+        assert!(matches!(error, Error::Newer { found: 9000, known: 1.., .. }), "{error}");
+        assert!(error.to_string().contains("update kitbag"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_database_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kitbag.db");
+        std::fs::write(&path, "dear diary".repeat(1000)).unwrap();
+        let error = Store::open(&path).await.unwrap_err();
+        assert!(matches!(error, Error::Database { .. }), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "dear diary".repeat(1000));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn many_can_open_a_new_store_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = path(&directory);
+        let mut openings = tokio::task::JoinSet::new();
+        for number in 0..8 {
+            let path = path.clone();
+            openings.spawn(async move {
+                let store = Store::open(&path).await?;
+                store.create_key(&Tenant::local(), None, Timestamp(number)).await
+            });
+        }
+        let created = openings.join_all().await;
+        let store = Store::open(&path).await.unwrap();
+        for key in created {
+            assert!(store.authenticate(key.unwrap().token.reveal()).await.unwrap().is_some());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lost_pepper_is_reported_rather_than_replaced_under_living_keys() {
+        let (directory, store) = store().await;
+        let pepper = directory.path().join("data/pepper");
+        std::fs::remove_file(&pepper).unwrap();
+        Store::open(&path(&directory)).await.expect("no key depends on the pepper yet");
+
+        store.create_key(&Tenant::local(), None, Timestamp(1)).await.unwrap();
+        std::fs::remove_file(&pepper).unwrap();
+        let error = Store::open(&path(&directory)).await.unwrap_err();
+        assert!(matches!(error, Error::PepperMissing { .. }), "{error}");
+
+        std::fs::write(&pepper, "short").unwrap();
+        let error = Store::open(&path(&directory)).await.unwrap_err();
+        assert!(matches!(error, Error::PepperDamaged { found: 5, .. }), "{error}");
+    }
+}

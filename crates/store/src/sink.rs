@@ -1,0 +1,174 @@
+//! Writes to the audit table off the hot path.
+//!
+//! Requests put what they saw into a bounded queue and go on; a task writes it in batches.
+//! A batch is whatever gathered while the one before it was being written, so a quiet gateway
+//! writes at once and a busy one syncs the disk no more often than it must.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kitbag_domain::Observation;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::Store;
+
+/// A cheap handle; clones feed the same queue. The writing task ends with the last of them.
+#[derive(Debug, Clone)]
+pub struct AuditSink {
+    queue: mpsc::Sender<Message>,
+    lost: Arc<AtomicU64>,
+}
+
+impl Store {
+    /// Starts the writing task; to be called within a Tokio runtime.
+    pub fn audit_sink(&self) -> AuditSink {
+        AuditSink::start(self.clone(), CAPACITY)
+    }
+}
+
+impl AuditSink {
+    /// Never waits: if the disk cannot keep up, or after [`AuditSink::shutdown`], the
+    /// observation is lost, which is counted and logged.
+    pub fn observe(&self, observation: Observation) {
+        if self.queue.try_send(Message::Observed(observation)).is_err() {
+            let lost = self.lost.fetch_add(1, Ordering::Relaxed) + 1;
+            // One line per doubling: logging every loss would make an overload worse.
+            if lost.is_power_of_two() {
+                tracing::warn!(lost, "the audit queue takes no more; observations are lost");
+            }
+        }
+    }
+
+    /// Resolves when everything observed before has been written.
+    pub async fn flush(&self) {
+        self.ask(Message::Flush).await;
+    }
+
+    /// Like `flush`, and nothing observed later is taken in, by any clone.
+    pub async fn shutdown(&self) {
+        self.ask(Message::Stop).await;
+    }
+
+    /// How many observations could not be written since the start.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    fn start(store: Store, capacity: usize) -> Self {
+        let (queue, messages) = mpsc::channel(capacity);
+        let lost = Arc::new(AtomicU64::new(0));
+        tokio::spawn(write(store, messages, Arc::clone(&lost)));
+        Self { queue, lost }
+    }
+
+    async fn ask(&self, message: fn(oneshot::Sender<()>) -> Message) {
+        let (done, written) = oneshot::channel();
+        if self.queue.send(message(done)).await.is_ok() {
+            // Dropped unanswered only when the runtime itself goes down: nobody is left to tell.
+            let _ = written.await;
+        }
+    }
+}
+
+const CAPACITY: usize = 16 * 1024;
+const BATCH: usize = 1024;
+
+#[derive(Debug)]
+enum Message {
+    Observed(Observation),
+    Flush(oneshot::Sender<()>),
+    Stop(oneshot::Sender<()>),
+}
+
+async fn write(store: Store, mut queue: mpsc::Receiver<Message>, lost: Arc<AtomicU64>) {
+    let mut messages = Vec::with_capacity(BATCH);
+    while queue.recv_many(&mut messages, BATCH).await > 0 {
+        let mut observations = Vec::with_capacity(messages.len());
+        let mut waiting = Vec::new();
+        for message in messages.drain(..) {
+            match message {
+                Message::Observed(observation) => observations.push(observation),
+                Message::Flush(done) => waiting.push(done),
+                Message::Stop(done) => {
+                    queue.close();
+                    waiting.push(done);
+                }
+            }
+        }
+        if !observations.is_empty() {
+            record(&store, &observations, &lost).await;
+        }
+        for done in waiting {
+            // Whoever asked may have stopped waiting.
+            let _ = done.send(());
+        }
+    }
+}
+
+async fn record(store: &Store, observations: &[Observation], lost: &AtomicU64) {
+    if let Err(error) = store.record(observations).await {
+        let count = observations.len();
+        lost.fetch_add(count as u64, Ordering::Relaxed);
+        let error: &dyn std::error::Error = &error;
+        tracing::error!(error, count, "observations could not be written and are lost");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::tests::{EVERYTHING, seen};
+    use crate::tests::store;
+
+    async fn written(store: &Store) -> usize {
+        store.audit(&EVERYTHING).await.unwrap().len()
+    }
+
+    #[tokio::test]
+    async fn a_flush_returns_when_all_that_was_observed_is_written() {
+        let (_directory, store) = store().await;
+        let sink = store.audit_sink();
+        for at in 0..3000 {
+            sink.clone().observe(seen(at, "acme", "git/log"));
+        }
+        sink.flush().await;
+        assert_eq!((written(&store).await, sink.lost()), (3000, 0));
+        sink.flush().await;
+        assert_eq!(written(&store).await, 3000);
+    }
+
+    // On a runtime with one thread the writing task cannot run between two observations.
+    #[tokio::test(flavor = "current_thread")]
+    async fn an_overflowing_queue_loses_and_counts_instead_of_blocking() {
+        let (_directory, store) = store().await;
+        let sink = AuditSink::start(store.clone(), 2);
+        for at in 0..5 {
+            sink.observe(seen(at, "acme", "git/log"));
+        }
+        assert_eq!(sink.lost(), 3);
+        sink.flush().await;
+        assert_eq!(written(&store).await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_shutdown_writes_what_is_queued_and_takes_no_more() {
+        let (_directory, store) = store().await;
+        let sink = store.audit_sink();
+        sink.observe(seen(1, "acme", "git/log"));
+        sink.shutdown().await;
+        sink.observe(seen(2, "acme", "git/log"));
+        sink.flush().await;
+        sink.shutdown().await;
+        assert_eq!((written(&store).await, sink.lost()), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_written_is_counted_as_lost() {
+        let (_directory, store) = store().await;
+        let sink = store.audit_sink();
+        store.close().await;
+        sink.observe(seen(1, "acme", "git/log"));
+        sink.flush().await;
+        assert_eq!(sink.lost(), 1);
+    }
+}

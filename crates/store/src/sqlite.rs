@@ -1,0 +1,137 @@
+//! The database file, its connections and its migrations.
+//!
+//! One connection writes, so that writers in this process queue up in memory instead of
+//! fighting for the file; a few others read beside it, which WAL permits. Every commit is
+//! synced to the disk before it is acknowledged.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::ConnectOptions;
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+
+use crate::{Error, failed};
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+
+const READERS: u32 = 4;
+
+/// How long a write waits for another process that is writing.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Sqlite {
+    pub(crate) writer: SqlitePool,
+    pub(crate) reader: SqlitePool,
+}
+
+impl Sqlite {
+    /// To be called while an [`Opening`] of the same path is held.
+    pub(crate) async fn connect(path: &Path) -> Result<Self, Error> {
+        let writing = options(path).journal_mode(SqliteJournalMode::Wal);
+        let writer = pool(1).connect_with(writing).await.map_err(failed("open the database"))?;
+        migrate(&writer, path).await?;
+        let reader = pool(READERS).connect_lazy_with(options(path).pragma("query_only", "ON"));
+        Ok(Self { writer, reader })
+    }
+
+    pub(crate) async fn close(&self) {
+        // The last connection to close folds the log back into the database, and only the
+        // writer may do that.
+        self.reader.close().await;
+        self.writer.close().await;
+    }
+}
+
+/// The exclusive right to prepare a store, across processes, until dropped.
+///
+/// Switching to WAL fails at once instead of waiting when someone else is connected, two
+/// processes must not run the same migration, and there must be only one pepper. The lock is
+/// on the directory, which needs no file of its own; a lock on the database file itself would
+/// disturb SQLite's.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    path: PathBuf,
+    directory: File,
+}
+
+impl Opening {
+    pub(crate) async fn begin(path: &Path) -> Result<Self, Error> {
+        let path = path.to_owned();
+        let prepared = tokio::task::spawn_blocking(move || Self::prepare(&path)).await;
+        prepared.map_err(failed("prepare its files"))?
+    }
+
+    fn prepare(path: &Path) -> Result<Self, Error> {
+        let parent = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let error = |action| move |source| Error::File { action, path: parent.to_owned(), source };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)
+            .map_err(error("create the directory"))?;
+        let directory = File::open(parent).map_err(error("open the directory"))?;
+        directory.lock().map_err(error("lock the directory"))?;
+        let opening = Self { path: parent.to_owned(), directory };
+        create_private(path).map_err(|source| Error::File {
+            action: "create",
+            path: path.to_owned(),
+            source,
+        })?;
+        opening.sync()?;
+        Ok(opening)
+    }
+
+    /// Makes sure that files created in the directory are still in it after a power cut.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        let error = |source| Error::File { action: "sync the directory", path: self.path.clone(), source };
+        self.directory.sync_all().map_err(error)
+    }
+}
+
+/// SQLite gives its side files the mode of the database, so only that has to be made first.
+/// An existing file is not even opened: closing it would drop the locks that SQLite holds on
+/// it elsewhere in this process.
+fn create_private(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true)
+        .disable_statement_logging()
+}
+
+fn pool(connections: u32) -> SqlitePoolOptions {
+    // A connection to a file does not go stale, so there is nothing to renew or to test.
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+}
+
+async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
+    MIGRATIONS.run(writer).await.map_err(|error| match error {
+        MigrateError::VersionMissing(found) => {
+            let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0);
+            Error::Newer { path: path.to_owned(), found, known }
+        }
+        other => failed("bring the database up to date")(other),
+    })
+}

@@ -1,0 +1,218 @@
+//! Kills a process that is writing, again and again, and looks whether anything it had
+//! acknowledged is gone.
+//!
+//! The process is this test binary itself, told by a variable to play the writer.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use kitbag_domain::{Caller, Capability, Observation, Outcome, Tenant, Timestamp};
+use kitbag_store::{AuditQuery, Store, StoredListing};
+use sqlx::{ConnectOptions, Connection};
+
+const PLAY_THE_WRITER: &str = "KITBAG_KILL_TEST_DATABASE";
+const ROUND: &str = "KITBAG_KILL_TEST_ROUND";
+const ROUNDS: u32 = 24;
+
+#[tokio::test]
+async fn what_was_acknowledged_survives_a_kill_at_any_moment() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kitbag.db");
+    let mut acknowledged = Acknowledged::default();
+    for round in 0..ROUNDS {
+        let mut writer = start_writer(&path, round);
+        let mut output = BufReader::new(writer.stdout.take().unwrap());
+        acknowledged.read(&until_first_acknowledgement(&mut output));
+        kill_within(&mut writer, Duration::from_millis(40));
+        acknowledged.read(&rest(output));
+        acknowledged.check(&path).await;
+    }
+    acknowledged.is_not_trivial();
+}
+
+#[tokio::test]
+async fn a_store_killed_while_it_is_being_created_can_be_opened() {
+    for round in 0..ROUNDS {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data/kitbag.db");
+        let mut writer = start_writer(&path, round);
+        let output = BufReader::new(writer.stdout.take().unwrap());
+        kill_within(&mut writer, Duration::from_millis(25));
+        let mut acknowledged = Acknowledged::default();
+        acknowledged.read(&rest(output));
+        acknowledged.check(&path).await;
+    }
+}
+
+fn start_writer(path: &Path, round: u32) -> Child {
+    Command::new(std::env::current_exe().expect("a running test has a path"))
+        .args(["--ignored", "--exact", "--nocapture", "the_writer"])
+        .env(PLAY_THE_WRITER, path)
+        .env(ROUND, round.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the test binary can be started again")
+}
+
+fn until_first_acknowledgement(output: &mut impl BufRead) -> String {
+    let mut text = String::new();
+    while !text.contains("ack ") || !text.ends_with('\n') {
+        let read = output.read_line(&mut text).expect("the writer prints text");
+        assert!(read > 0, "the writer ended by itself: {text}");
+    }
+    text
+}
+
+fn rest(mut output: impl Read) -> String {
+    let mut text = String::new();
+    output.read_to_string(&mut text).expect("the writer prints text");
+    text
+}
+
+/// The moment is the point of the test: it has to fall anywhere, not where something happens.
+fn kill_within(writer: &mut Child, limit: Duration) {
+    let random = getrandom::u32().expect("randomness");
+    std::thread::sleep(limit.mul_f64(f64::from(random) / f64::from(u32::MAX)));
+    writer.kill().expect("the writer is still running");
+    writer.wait().expect("the writer can be waited for");
+}
+
+/// What the writers of all rounds have said is stored.
+#[derive(Default)]
+struct Acknowledged {
+    tokens: HashMap<String, String>,
+    revoked: HashSet<String>,
+    listings: HashMap<String, u64>,
+    audit: HashSet<String>,
+}
+
+impl Acknowledged {
+    fn read(&mut self, output: &str) {
+        // A last line without its end was cut off by the kill and acknowledges nothing.
+        let complete = output.rsplit_once('\n').map_or("", |(complete, _)| complete);
+        for words in complete.lines().filter_map(|line| line.strip_prefix("ack ")) {
+            match words.split(' ').collect::<Vec<_>>()[..] {
+                ["key", id, token] => self.tokens.extend([(id.to_owned(), token.to_owned())]),
+                ["revoked", id] => self.revoked.extend([id.to_owned()]),
+                ["listing", server, body] => {
+                    let body = body.parse().expect("a number");
+                    self.listings.extend([(server.to_owned(), body)]);
+                }
+                ["audit", name] => self.audit.extend([name.to_owned()]),
+                ref other => panic!("the writer said {other:?}"),
+            }
+        }
+    }
+
+    async fn check(&self, path: &Path) {
+        let store = Store::open(path).await.expect("the store opens after a kill");
+        let keys = store.keys().await.expect("keys can be listed");
+        let known: HashMap<_, _> = keys.into_iter().map(|key| (key.id.0, key.revoked_at)).collect();
+        for (id, token) in &self.tokens {
+            let revoked_at = known.get(id).unwrap_or_else(|| panic!("key {id} is lost"));
+            assert!(revoked_at.is_some() || !self.revoked.contains(id), "the revocation of {id} is lost");
+            let caller = store.authenticate(token).await.expect("keys can be looked up");
+            assert_eq!(caller.is_some(), revoked_at.is_none(), "{caller:?}");
+        }
+        for (server, written) in &self.listings {
+            let server = server.parse().expect("a server name");
+            let listing = store.listing(&server).await.expect("listings can be read").expect("it is there");
+            let found: u64 = listing.body.parse().expect("a number");
+            assert!(found >= *written, "{found} instead of {written}");
+        }
+        let everything = AuditQuery { limit: u32::MAX, tenant: None, server: None };
+        let rows = store.audit(&everything).await.expect("audit rows can be read");
+        let found: HashSet<_> = rows.into_iter().map(|row| row.observation.capability.name).collect();
+        let lost: Vec<_> = self.audit.difference(&found).collect();
+        assert!(lost.is_empty(), "{lost:?}");
+        store.close().await;
+        check_integrity(path).await;
+    }
+
+    /// Guards against a test that passes because nothing was ever written.
+    fn is_not_trivial(&self) {
+        let counts = [self.tokens.len(), self.revoked.len(), self.listings.len(), self.audit.len()];
+        assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+    }
+}
+
+async fn check_integrity(path: &Path) {
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+    let mut connection = options.connect().await.expect("the file can be opened");
+    let verdict: String = sqlx::query_scalar("PRAGMA integrity_check")
+        .fetch_one(&mut connection)
+        .await
+        .expect("it can be checked");
+    assert_eq!(verdict, "ok");
+    connection.close().await.expect("it can be closed");
+}
+
+#[test]
+#[ignore = "not a test: the process that gets killed"]
+fn the_writer() {
+    let Some(path) = std::env::var_os(PLAY_THE_WRITER) else { return };
+    let round = std::env::var(ROUND).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Store::open(&PathBuf::from(path)).await.unwrap();
+        // The harness has begun a line of its own.
+        writeln!(std::io::stdout()).unwrap();
+        tokio::join!(write_keys(&store), write_listings(&store), write_audit(&store, &round));
+    });
+}
+
+async fn write_keys(store: &Store) {
+    loop {
+        let key = store.create_key(&Tenant::local(), None, Timestamp(1)).await.expect("a key is created");
+        acknowledge(&format!("key {} {}", key.id, key.token.reveal()));
+        if key.id.0.starts_with(|first: char| first.is_ascii_digit()) {
+            store.revoke_key(&key.id, Timestamp(2)).await.expect("it is revoked");
+            acknowledge(&format!("revoked {}", key.id));
+        }
+    }
+}
+
+async fn write_listings(store: &Store) {
+    for number in 0_u64.. {
+        let server = if number % 2 == 0 { "even" } else { "odd" }.parse().expect("a server name");
+        let earlier = store.listing(&server).await.expect("it can be read");
+        let body = earlier.map_or(0, |it| it.body.parse::<u64>().expect("a number")) + 1;
+        let listing = StoredListing {
+            server,
+            fingerprint: String::new(),
+            body: body.to_string(),
+            listed_at: Timestamp(1),
+        };
+        store.put_listing(&listing).await.expect("a listing is stored");
+        acknowledge(&format!("listing {} {body}", listing.server));
+    }
+}
+
+async fn write_audit(store: &Store, round: &str) {
+    let sink = store.audit_sink();
+    for batch in 0.. {
+        let names: Vec<_> = (0..10).map(|number| format!("{round}.{batch}.{number}")).collect();
+        for name in &names {
+            sink.observe(Observation {
+                at: Timestamp(1),
+                caller: Caller::local(),
+                client: None,
+                capability: Capability::tool("git".parse().expect("a server name"), name),
+                outcome: Outcome::Ok,
+                latency: Duration::ZERO,
+            });
+        }
+        sink.flush().await;
+        for name in &names {
+            acknowledge(&format!("audit {name}"));
+        }
+    }
+}
+
+fn acknowledge(what: &str) {
+    let line = format!("ack {what}\n");
+    std::io::stdout().write_all(line.as_bytes()).expect("the parent is listening");
+}

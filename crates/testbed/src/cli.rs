@@ -1,0 +1,95 @@
+//! The flags: which era is spoken, over which transport, and how badly.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use kitbag_wire::Era;
+
+/// A real MCP server with every manner, good and bad, that the tests need.
+#[derive(Debug, Parser)]
+pub(crate) struct Arguments {
+    /// Which era of the protocol to speak.
+    #[arg(long, value_enum, default_value_t = Served::Dual)]
+    pub(crate) era: Served,
+    /// A way to misbehave; may be given more than once.
+    #[arg(long = "manner", value_enum, value_name = "MANNER")]
+    pub(crate) manners: Vec<Manner>,
+    /// Where to leave traces for a test to find, such as `events.log`.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) data_dir: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum Command {
+    /// Serve one client over stdin and stdout.
+    Stdio,
+    /// Serve streamable HTTP at `/mcp`.
+    Http {
+        /// Zero picks a free port.
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+    },
+    /// Serve the HTTP+SSE transport of 2024-11-05 at `/sse`.
+    Sse {
+        /// Zero picks a free port.
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+    },
+    /// Print the exact result of the `exotic` tool.
+    PrintExotic,
+    /// Print the exact definition of the `exotic_definition` tool.
+    PrintDefinition,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Served {
+    Legacy,
+    Modern,
+    Dual,
+}
+
+impl Served {
+    pub(crate) fn speaks(self, era: Era) -> bool {
+        match self {
+            Self::Legacy => era == Era::Legacy,
+            Self::Modern => era == Era::Modern,
+            Self::Dual => true,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Manner {
+    /// Text and foreign JSON on stdout before and between messages.
+    Noise,
+    /// A request and a notification named `log` right after the greeting.
+    OddMessages,
+    /// Asks for the roots at once and holds `tools/list` back until it has them.
+    EarlyRoots,
+    /// Advertises resources and prompts, refuses the one and never answers the other.
+    Lie,
+    /// Three seconds before anything is read.
+    SlowStart,
+    /// Complains about a missing variable and exits with 1.
+    CrashAtStart,
+    /// Lists one tool twice.
+    DuplicateNames,
+    /// Leaves a process behind in a session of its own.
+    Detach,
+    /// Stays when stdin closes.
+    IgnoreStdinClose,
+    /// Stays when stdin closes and on SIGTERM.
+    IgnoreTerm,
+    /// `tools/list` always has one more page, the same one.
+    EndlessCursor,
+    /// Reads everything, answers nothing.
+    Hang,
+    /// Says nothing to methods it does not know before `initialize`.
+    NoDiscoverAnswer,
+    /// Offers `change_tools`, which makes the list of tools grow.
+    ChangeTools,
+    /// Lists come in pages of two.
+    Paginate,
+}

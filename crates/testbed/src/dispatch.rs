@@ -1,0 +1,112 @@
+//! From an incoming message to its effect, whatever transport brought it.
+
+use std::sync::Arc;
+
+use kitbag_wire::meta::{self, code, method};
+use kitbag_wire::{
+    Era, ErrorObject, Malformed, Message, Notification, RawObject, Request, RequestId, Response,
+};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Call, Dialogue, Stop};
+use crate::cli::{Manner, Served};
+use crate::outbox::Outbox;
+use crate::peer::Peer;
+use crate::server::Server;
+use crate::{legacy, modern};
+
+pub(crate) struct Started {
+    pub(crate) cancel: CancellationToken,
+    pub(crate) done: JoinHandle<()>,
+}
+
+/// Serves a request in the background; its answer is the last thing put into the outbox.
+pub(crate) fn start(
+    server: &Arc<Server>,
+    peer: &Arc<Peer>,
+    era: Era,
+    request: Request,
+    outbox: &Outbox,
+) -> Started {
+    let dialogue = match era {
+        Era::Legacy => Dialogue::Legacy,
+        Era::Modern => Dialogue::Modern,
+    };
+    let call = Call::new(server.clone(), peer.clone(), request, outbox.clone(), dialogue);
+    let cancel = call.cancelled.clone();
+    Started { cancel, done: tokio::spawn(answer(call)) }
+}
+
+/// Takes a message from a pipe, where everything goes out the way it came in.
+pub(crate) fn receive(server: &Arc<Server>, peer: &Arc<Peer>, message: Message) -> Option<Started> {
+    match message {
+        Message::Request(request) => {
+            let era = era_of(server.era, &request);
+            return Some(start(server, peer, era, request, &peer.general));
+        }
+        Message::Notification(notification) => notice(server, peer, &notification),
+        Message::Response(response) => peer.answered(response),
+    }
+    None
+}
+
+pub(crate) fn notice(server: &Arc<Server>, peer: &Arc<Peer>, notification: &Notification) {
+    match notification.method.as_str() {
+        method::CANCELLED => {
+            let id = notification.object().ok().and_then(|params| params.read::<RequestId>("requestId"));
+            if let Some(id) = id {
+                peer.cancel(&id);
+            }
+        }
+        method::INITIALIZED => legacy::initialized(server, peer),
+        _ => {}
+    }
+}
+
+/// A request declares its era by what it carries; a server of one era hears only that one.
+pub(crate) fn era_of(served: Served, request: &Request) -> Era {
+    match served {
+        Served::Legacy => Era::Legacy,
+        Served::Modern => Era::Modern,
+        Served::Dual if is_modern(request) => Era::Modern,
+        Served::Dual => Era::Legacy,
+    }
+}
+
+pub(crate) fn is_modern(request: &Request) -> bool {
+    let meta = request.object().ok().and_then(|params| params.object("_meta"));
+    request.method == method::DISCOVER || meta.is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION))
+}
+
+pub(crate) fn malformed(why: &Malformed) -> Response {
+    let (code, id) = match why {
+        Malformed::NotJson(_) => (code::PARSE_ERROR, None),
+        Malformed::Batch => (code::INVALID_REQUEST, None),
+        Malformed::NotJsonRpc { id, .. } => (code::INVALID_REQUEST, id.clone()),
+    };
+    Response::error(id, ErrorObject::new(code, why.to_string()))
+}
+
+pub(crate) fn method_not_found(name: &str) -> Stop {
+    Stop::Error(ErrorObject::new(code::METHOD_NOT_FOUND, format!("unknown method `{name}`")))
+}
+
+async fn answer(call: Call) {
+    let (id, peer, outbox) = (call.id.clone(), call.peer.clone(), call.outbox.clone());
+    let outcome = if call.server.has(Manner::Hang) {
+        call.cancelled.cancelled().await;
+        Err(Stop::Cancelled)
+    } else if matches!(call.dialogue, Dialogue::Legacy) {
+        Box::pin(legacy::serve(call)).await
+    } else {
+        Box::pin(modern::serve(call)).await
+    };
+    peer.end(&id);
+    match outcome {
+        Ok(reply) => outbox.send(Response::result(id, reply.into_raw())),
+        Err(Stop::Error(error)) => outbox.send(Response::error(Some(id), error)),
+        Err(Stop::Input(result)) => outbox.send(Response::result(id, RawObject::to_raw(&result))),
+        Err(Stop::Cancelled) => {}
+    }
+}

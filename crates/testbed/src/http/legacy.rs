@@ -1,0 +1,209 @@
+//! Legacy HTTP: sessions, a stream for what belongs to no request, and streams to resume.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use kitbag_wire::meta::{code, method};
+use kitbag_wire::{Era, ErrorObject, Message, ProtocolVersion, Request, Response as Answer};
+
+use super::stream::{StreamLog, parse_event_id};
+use super::{House, VERSION_HEADER, event_stream, json, text};
+use crate::call::Stop;
+use crate::cli::Manner;
+use crate::dispatch::{self, method_not_found};
+use crate::outbox::{Outbox, Outgoing};
+use crate::peer::Peer;
+
+#[derive(Debug)]
+pub(super) struct Session {
+    peer: Arc<Peer>,
+    general: Arc<StreamLog>,
+    streams: Mutex<HashMap<String, Arc<StreamLog>>>,
+    next_stream: AtomicUsize,
+}
+
+pub(super) async fn receive(house: &House, headers: &HeaderMap, message: Message) -> Response {
+    if let Message::Request(request) = &message
+        && request.method == method::INITIALIZE
+    {
+        return open_session(house, request.clone()).await;
+    }
+    let session = match session(house, headers) {
+        Ok(session) => session,
+        Err(refusal) => {
+            return refusal.into_response(&message, house.server.has(Manner::NoDiscoverAnswer)).await;
+        }
+    };
+    match message {
+        Message::Request(request) => serve(house, &session, request).await,
+        Message::Notification(notification) => {
+            dispatch::notice(&house.server, &session.peer, &notification);
+            StatusCode::ACCEPTED.into_response()
+        }
+        Message::Response(response) => {
+            session.peer.answered(response);
+            StatusCode::ACCEPTED.into_response()
+        }
+    }
+}
+
+/// GET: the stream of the session, or the rest of one that broke off.
+pub(super) async fn open_stream(State(house): State<Arc<House>>, headers: HeaderMap) -> Response {
+    if !house.server.era.speaks(Era::Legacy) {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    let session = match session(&house, &headers) {
+        Ok(session) => session,
+        Err(refusal) => return refusal.status().into_response(),
+    };
+    let Some(last) = text(&headers, "last-event-id") else {
+        let general = session.general.clone();
+        let from = general.delivered();
+        return event_stream(general.resume(from, session.primes()));
+    };
+    let resumed = parse_event_id(last).and_then(|(name, from)| Some((session.stream(name)?, from)));
+    match resumed {
+        Some((stream, from)) => event_stream(stream.resume(from, session.primes())),
+        None => (StatusCode::BAD_REQUEST, "unknown event id").into_response(),
+    }
+}
+
+pub(super) async fn end_session(State(house): State<Arc<House>>, headers: HeaderMap) -> Response {
+    if !house.server.era.speaks(Era::Legacy) {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    let session = match session(&house, &headers) {
+        Ok(session) => session,
+        Err(refusal) => return refusal.status().into_response(),
+    };
+    house.lock().retain(|_, other| !Arc::ptr_eq(other, &session));
+    session.peer.cancel_all();
+    if let Some(greeting) = session.peer.greeting() {
+        house.server.listeners.remove(greeting.listener);
+    }
+    StatusCode::NO_CONTENT.into_response()
+}
+
+const SESSION_HEADER: &str = "mcp-session-id";
+const GENERAL: &str = "general";
+
+async fn open_session(house: &House, request: Request) -> Response {
+    let (general, for_general) = Outbox::channel();
+    let peer = Arc::new(Peer::new(general));
+    let session = Arc::new(Session {
+        peer,
+        general: StreamLog::record(GENERAL.to_owned(), None, for_general),
+        streams: Mutex::new(HashMap::new()),
+        next_stream: AtomicUsize::new(1),
+    });
+    let mut response = serve(house, &session, request).await;
+    if session.peer.greeting().is_some() {
+        let id = new_id();
+        let value = HeaderValue::from_str(&id).expect("hexadecimal fits a header");
+        response.headers_mut().insert(SESSION_HEADER, value);
+        house.lock().insert(id, session);
+    }
+    response
+}
+
+/// The answer alone goes out as JSON; as soon as anything comes before it, a stream is opened.
+async fn serve(house: &House, session: &Session, request: Request) -> Response {
+    let (outbox, mut outgoing) = Outbox::channel();
+    dispatch::start(&house.server, &session.peer, Era::Legacy, request, &outbox);
+    drop(outbox);
+    match outgoing.recv().await {
+        Some(Outgoing::Message(Message::Response(answer))) => json(StatusCode::OK, answer),
+        Some(first) => {
+            let stream = session.record(first, outgoing);
+            event_stream(stream.read(session.primes()))
+        }
+        // A cancelled request is not answered; its POST ends as a stream on which nothing came.
+        None => event_stream(stream::empty()),
+    }
+}
+
+fn session(house: &House, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+    let id = text(headers, SESSION_HEADER).ok_or(Refusal::NoSession)?;
+    let session = house.lock().get(id).cloned().ok_or(Refusal::UnknownSession)?;
+    let version = text(headers, VERSION_HEADER).map(ProtocolVersion::parse);
+    match version {
+        None => Ok(session),
+        Some(Some(version)) if version.era() == Era::Legacy => Ok(session),
+        Some(_) => Err(Refusal::UnknownVersion),
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Refusal {
+    NoSession,
+    UnknownSession,
+    UnknownVersion,
+}
+
+impl Refusal {
+    fn status(self) -> StatusCode {
+        match self {
+            Self::NoSession | Self::UnknownVersion => StatusCode::BAD_REQUEST,
+            Self::UnknownSession => StatusCode::NOT_FOUND,
+        }
+    }
+
+    async fn into_response(self, message: &Message, silent: bool) -> Response {
+        let Message::Request(request) = message else { return self.status().into_response() };
+        if silent && matches!(self, Self::NoSession) {
+            std::future::pending::<()>().await;
+        }
+        let error = match (self, method_not_found(&request.method)) {
+            (Self::NoSession, Stop::Error(error)) => error,
+            (Self::UnknownVersion, _) => {
+                ErrorObject::new(code::INVALID_REQUEST, "unsupported protocol version")
+            }
+            (Self::NoSession | Self::UnknownSession, _) => {
+                ErrorObject::new(code::INVALID_REQUEST, "unknown session")
+            }
+        };
+        json(self.status(), Answer::error(Some(request.id.clone()), error))
+    }
+}
+
+impl House {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    /// Clients before 2025-11-25 do not expect an event without data.
+    fn primes(&self) -> bool {
+        self.peer.greeting().is_some_and(|greeting| greeting.version >= ProtocolVersion::V2025_11_25)
+    }
+
+    fn record(
+        &self,
+        first: Outgoing,
+        rest: tokio::sync::mpsc::UnboundedReceiver<Outgoing>,
+    ) -> Arc<StreamLog> {
+        let name = format!("stream-{}", self.next_stream.fetch_add(1, Ordering::SeqCst));
+        let stream = StreamLog::record(name.clone(), Some(first), rest);
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(name, stream.clone());
+        stream
+    }
+
+    fn stream(&self, name: &str) -> Option<Arc<StreamLog>> {
+        if name == GENERAL {
+            return Some(self.general.clone());
+        }
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+}
+
+pub(crate) fn new_id() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the system has randomness");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

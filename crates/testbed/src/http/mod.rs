@@ -1,0 +1,99 @@
+//! Streamable HTTP at `/mcp`: which era a request belongs to, and who may knock at all.
+
+mod headers;
+mod legacy;
+mod local;
+mod modern;
+mod stream;
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::from_fn;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use futures::{Stream, StreamExt};
+use kitbag_wire::{Era, Message, ProtocolVersion};
+use tokio::net::TcpListener;
+
+use crate::cli::Served;
+use crate::dispatch;
+use crate::server::Server;
+
+pub(crate) use legacy::new_id;
+pub(crate) use local::only_local;
+
+pub(crate) async fn serve(server: Arc<Server>, port: u16) -> anyhow::Result<()> {
+    let house = Arc::new(House { server, sessions: Mutex::new(HashMap::new()) });
+    let router = Router::new()
+        .route("/mcp", post(receive).get(legacy::open_stream).delete(legacy::end_session))
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn(only_local))
+        .with_state(house);
+    listen(router, port, "/mcp").await
+}
+
+/// Binds, says where on stdout, and serves.
+pub(crate) async fn listen(router: Router, port: u16, path: &str) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+    writeln!(std::io::stdout(), "listening on http://{}{path}", listener.local_addr()?)?;
+    axum::serve(listener, router).await?;
+    Ok(())
+}
+
+pub(crate) fn event_stream(events: impl Stream<Item = Vec<u8>> + Send + 'static) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    (headers, [("x-accel-buffering", "no")], Body::from_stream(events.map(Ok::<_, std::io::Error>)))
+        .into_response()
+}
+
+pub(crate) fn json(status: StatusCode, message: impl Into<Message>) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], message.into().to_bytes()).into_response()
+}
+
+#[derive(Debug)]
+struct House {
+    server: Arc<Server>,
+    sessions: Mutex<HashMap<String, Arc<legacy::Session>>>,
+}
+
+const VERSION_HEADER: &str = "mcp-protocol-version";
+
+async fn receive(State(house): State<Arc<House>>, headers: HeaderMap, body: Bytes) -> Response {
+    if !accepts_both(&headers) {
+        return (StatusCode::NOT_ACCEPTABLE, "accept application/json and text/event-stream").into_response();
+    }
+    let message = match Message::parse(&body) {
+        Ok(message) => message,
+        Err(why) => return json(StatusCode::BAD_REQUEST, dispatch::malformed(&why)),
+    };
+    match era_of(house.server.era, &headers, &message) {
+        Era::Legacy => legacy::receive(&house, &headers, message).await,
+        Era::Modern => modern::receive(&house.server, &headers, message).await,
+    }
+}
+
+fn era_of(served: Served, headers: &HeaderMap, message: &Message) -> Era {
+    let says_modern = text(headers, VERSION_HEADER) == Some(ProtocolVersion::LATEST.as_str());
+    match (served, message) {
+        (Served::Dual, _) if says_modern => Era::Modern,
+        (_, Message::Request(request)) => dispatch::era_of(served, request),
+        (Served::Modern, _) => Era::Modern,
+        (Served::Legacy | Served::Dual, _) => Era::Legacy,
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+fn accepts_both(headers: &HeaderMap) -> bool {
+    let accepted = text(headers, "accept").unwrap_or_default();
+    accepted.contains("*/*")
+        || ["application/json", "text/event-stream"].iter().all(|kind| accepted.contains(kind))
+}

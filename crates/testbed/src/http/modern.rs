@@ -1,0 +1,71 @@
+//! Modern HTTP: one POST, one answer, and nothing remembered after it.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use kitbag_wire::meta::code;
+use kitbag_wire::{Era, Message, Response as Answer, sse};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::{event_stream, headers, json};
+use crate::dispatch;
+use crate::outbox::{Outbox, Outgoing};
+use crate::peer::Peer;
+use crate::server::Server;
+
+pub(super) async fn receive(server: &Arc<Server>, headers: &HeaderMap, message: Message) -> Response {
+    let Message::Request(request) = message else { return StatusCode::ACCEPTED.into_response() };
+    if let Err(error) = headers::check(headers, &request) {
+        return json(StatusCode::BAD_REQUEST, Answer::error(Some(request.id), error));
+    }
+    let (outbox, mut outgoing) = Outbox::channel();
+    let (nowhere, _) = Outbox::channel();
+    let peer = Arc::new(Peer::new(nowhere));
+    let started = dispatch::start(server, &peer, Era::Modern, request, &outbox);
+    drop(outbox);
+    // Whoever hangs up before the answer has cancelled: dropping this future or the stream tells.
+    let hung_up = started.cancel.drop_guard();
+    match next(&mut outgoing).await {
+        Some(Message::Response(answer)) => {
+            hung_up.disarm();
+            json(status_of(&answer), answer)
+        }
+        Some(first) => {
+            let rest =
+                stream::unfold((Some(first), outgoing, hung_up), |(at_hand, mut outgoing, hung_up)| async {
+                    let message = match at_hand {
+                        Some(message) => message,
+                        None => next(&mut outgoing).await?,
+                    };
+                    if matches!(message, Message::Response(_)) {
+                        outgoing.close();
+                    }
+                    Some((sse::event(&message), (None, outgoing, hung_up)))
+                });
+            event_stream(rest)
+        }
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+async fn next(outgoing: &mut UnboundedReceiver<Outgoing>) -> Option<Message> {
+    loop {
+        match outgoing.recv().await? {
+            Outgoing::Message(message) => return Some(message),
+            // Modern streams cannot be resumed, so they are not cut either.
+            Outgoing::Cut => {}
+        }
+    }
+}
+
+fn status_of(answer: &Answer) -> StatusCode {
+    match answer.outcome.as_ref().map_err(|error| error.code) {
+        Err(code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        Err(code::HEADER_MISMATCH | code::MISSING_CLIENT_CAPABILITY | code::UNSUPPORTED_VERSION) => {
+            StatusCode::BAD_REQUEST
+        }
+        _ => StatusCode::OK,
+    }
+}

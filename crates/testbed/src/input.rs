@@ -1,0 +1,96 @@
+//! What a server may ask its client for, in the form both eras share.
+
+use kitbag_wire::ErrorObject;
+use kitbag_wire::meta::{code, method};
+use serde_json::{Map, Value, json};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Input {
+    pub(crate) method: &'static str,
+    pub(crate) params: Value,
+}
+
+/// Several inputs wanted at once, each under the key its answer will have.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Inputs {
+    pub(crate) wanted: Vec<(&'static str, Input)>,
+    /// Whether a modern retry has to bring sealed state along.
+    pub(crate) sealed: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Answers(pub(crate) Map<String, Value>);
+
+impl Input {
+    pub(crate) fn elicit(message: &str, schema: &Value) -> Self {
+        Self { method: method::ELICIT, params: json!({ "message": message, "requestedSchema": schema }) }
+    }
+
+    /// A form with a single required field.
+    pub(crate) fn field(message: &str, name: &str, kind: &str) -> Self {
+        let schema =
+            json!({ "type": "object", "properties": { name: { "type": kind } }, "required": [name] });
+        Self::elicit(message, &schema)
+    }
+
+    pub(crate) fn sample(prompt: &str) -> Self {
+        let message = json!({ "role": "user", "content": { "type": "text", "text": prompt } });
+        Self { method: method::CREATE_MESSAGE, params: json!({ "messages": [message], "maxTokens": 100 }) }
+    }
+
+    pub(crate) fn roots() -> Self {
+        Self { method: method::LIST_ROOTS, params: json!({}) }
+    }
+
+    /// The capability a client must have declared to be asked this.
+    pub(crate) fn capability(&self) -> &'static str {
+        match self.method {
+            method::ELICIT => "elicitation",
+            method::CREATE_MESSAGE => "sampling",
+            _ => "roots",
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({ "method": self.method, "params": self.params })
+    }
+}
+
+impl Inputs {
+    pub(crate) fn one(key: &'static str, input: Input) -> Self {
+        Self { wanted: vec![(key, input)], sealed: false }
+    }
+
+    pub(crate) fn and(mut self, key: &'static str, input: Input) -> Self {
+        self.wanted.push((key, input));
+        self
+    }
+
+    pub(crate) fn sealed(mut self) -> Self {
+        self.sealed = true;
+        self
+    }
+}
+
+impl Answers {
+    pub(crate) fn get(&self, key: &str) -> &Value {
+        self.0.get(key).unwrap_or(&Value::Null)
+    }
+
+    /// The text at a JSON pointer below an answer; a dash where the client left it out.
+    pub(crate) fn text(&self, key: &str, pointer: &str) -> String {
+        match self.get(key).pointer(pointer) {
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => "-".to_owned(),
+        }
+    }
+}
+
+pub(crate) fn missing_capability(required: &Value) -> ErrorObject {
+    ErrorObject::new(
+        code::MISSING_CLIENT_CAPABILITY,
+        format!("the client did not declare a required capability: {required}"),
+    )
+    .with_data(&json!({ "requiredCapabilities": required }))
+}

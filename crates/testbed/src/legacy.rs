@@ -1,0 +1,99 @@
+//! The protocol up to 2025-11-25: a handshake, then a session with memory.
+
+use std::sync::Arc;
+
+use kitbag_wire::meta::method;
+use kitbag_wire::{Notification, ProtocolVersion, RawObject, Request, raw};
+use serde_json::{Value, json};
+
+use crate::call::{Call, Outcome, Reply, invalid};
+use crate::cli::Manner;
+use crate::dispatch::method_not_found;
+use crate::lists;
+use crate::peer::{Greeting, Level, Peer};
+use crate::server::{INSTRUCTIONS, Server, implementation};
+use crate::subscriptions::Interests;
+
+pub(crate) async fn serve(call: Call) -> Outcome {
+    let Some(greeting) = call.peer.greeting() else { return before_greeting(call).await };
+    match call.method.as_str() {
+        method::INITIALIZE => Err(invalid("this session is initialized already")),
+        method::PING => Reply::empty(),
+        method::SET_LEVEL => {
+            let level: Level = call.params.read("level").ok_or_else(|| invalid("unknown `level`"))?;
+            call.peer.set_log_level(level);
+            Reply::empty()
+        }
+        method::SUBSCRIBE => {
+            call.server.listeners.subscribe(greeting.listener, uri(&call)?);
+            Reply::empty()
+        }
+        method::UNSUBSCRIBE => {
+            call.server.listeners.unsubscribe(greeting.listener, &uri(&call)?);
+            Reply::empty()
+        }
+        _ => lists::serve(call).await,
+    }
+}
+
+/// What some servers send as soon as they may.
+pub(crate) fn initialized(server: &Arc<Server>, peer: &Arc<Peer>) {
+    if server.has(Manner::OddMessages) {
+        odd_messages(peer);
+    }
+    if server.has(Manner::EarlyRoots) {
+        let peer = peer.clone();
+        tokio::spawn(async move {
+            if peer.ask(&peer.general, method::LIST_ROOTS, &json!({})).await.is_ok() {
+                peer.roots_are_known();
+            }
+        });
+    }
+}
+
+pub(crate) fn odd_messages(peer: &Peer) {
+    let params = raw(&json!({ "level": "info", "message": "connected" }));
+    peer.general.send(Request::new("log-1", "log", Some(params.clone())));
+    peer.general.send(Notification::new("log", Some(params)));
+}
+
+async fn before_greeting(call: Call) -> Outcome {
+    match call.method.as_str() {
+        method::INITIALIZE => initialize(&call),
+        method::PING => Reply::empty(),
+        _ if call.server.has(Manner::NoDiscoverAnswer) => call.wait(std::future::pending()).await?,
+        name => Err(method_not_found(name)),
+    }
+}
+
+fn initialize(call: &Call) -> Outcome {
+    let proposed: String =
+        call.params.read("protocolVersion").ok_or_else(|| invalid("`protocolVersion` is missing"))?;
+    let version = ProtocolVersion::negotiate_legacy(&proposed);
+    let listener = call.server.listeners.add(Interests::every_list(), call.peer.general.clone(), None);
+    let capabilities = call.params.object("capabilities").unwrap_or_default();
+    if !call.peer.greet(Greeting { version, capabilities, listener }) {
+        call.server.listeners.remove(listener);
+        return Err(invalid("this session is initialized already"));
+    }
+    let result = RawObject::new()
+        .with("protocolVersion", version.as_str())
+        .with("capabilities", &capabilities_of_ours())
+        .with("serverInfo", &implementation())
+        .with("instructions", INSTRUCTIONS);
+    Ok(Reply::Object(result))
+}
+
+pub(crate) fn capabilities_of_ours() -> Value {
+    json!({
+        "completions": {},
+        "logging": {},
+        "prompts": { "listChanged": true },
+        "resources": { "listChanged": true, "subscribe": true },
+        "tools": { "listChanged": true },
+    })
+}
+
+fn uri(call: &Call) -> Result<String, crate::call::Stop> {
+    call.params.read("uri").ok_or_else(|| invalid("`uri` is missing"))
+}

@@ -1,0 +1,70 @@
+//! The requests both eras share, and how lists are cut into pages.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kitbag_wire::meta::method;
+use kitbag_wire::{Raw, RawObject};
+
+use crate::call::{Call, Outcome, Reply, invalid};
+use crate::cli::Manner;
+use crate::dispatch::method_not_found;
+use crate::{prompts, resources, tools};
+
+pub(crate) async fn serve(call: Call) -> Outcome {
+    let lies = call.server.has(Manner::Lie);
+    match call.method.as_str() {
+        method::LIST_TOOLS => list_tools(&call).await,
+        method::CALL_TOOL => tools::run(call).await,
+        method::LIST_RESOURCES if lies => Err(method_not_found(method::LIST_RESOURCES)),
+        method::LIST_RESOURCES => page(&call, "resources", &resources::list()),
+        method::LIST_TEMPLATES => page(&call, "resourceTemplates", &resources::templates()),
+        method::READ_RESOURCE => resources::read(&call),
+        method::LIST_PROMPTS if lies => call.wait(std::future::pending()).await?,
+        method::LIST_PROMPTS => page(&call, "prompts", &prompts::list()),
+        method::GET_PROMPT => prompts::get(&call).await,
+        method::COMPLETE => prompts::complete(&call),
+        name => Err(method_not_found(name)),
+    }
+}
+
+const PAGE: usize = 2;
+const ENDLESS_CURSOR: &str = "again";
+
+async fn list_tools(call: &Call) -> Outcome {
+    if call.server.has(Manner::EarlyRoots) && call.peer.greeting().is_some() {
+        call.wait(call.peer.wait_for_roots()).await?;
+    }
+    let tools = tools::definitions(&call.server);
+    if call.server.has(Manner::EndlessCursor) {
+        let result = RawObject::new().with("tools", &tools).with("nextCursor", ENDLESS_CURSOR);
+        return Ok(Reply::Object(result));
+    }
+    page(call, "tools", &tools)
+}
+
+fn page(call: &Call, key: &str, items: &[Raw]) -> Outcome {
+    if !call.server.has(Manner::Paginate) {
+        return Ok(Reply::Object(RawObject::new().with(key, items)));
+    }
+    let start = match call.params.read::<String>("cursor") {
+        Some(cursor) => {
+            offset(key, &cursor).filter(|at| *at <= items.len()).ok_or_else(|| invalid("unknown cursor"))?
+        }
+        None => 0,
+    };
+    let end = items.len().min(start + PAGE);
+    let mut result = RawObject::new().with(key, &items[start..end]);
+    if end < items.len() {
+        result.put("nextCursor", &cursor(key, end));
+    }
+    Ok(Reply::Object(result))
+}
+
+fn cursor(list: &str, offset: usize) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{list}@{offset}"))
+}
+
+fn offset(list: &str, cursor: &str) -> Option<usize> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+    text.strip_prefix(list)?.strip_prefix('@')?.parse().ok()
+}

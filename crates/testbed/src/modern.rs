@@ -1,0 +1,129 @@
+//! The protocol of 2026-07-28: every request stands on its own.
+
+use kitbag_wire::meta::{self, code, method, result_type};
+use kitbag_wire::{ErrorObject, Notification, ProtocolVersion, RawObject, Request};
+use serde_json::json;
+
+use crate::call::{Call, Outcome, Reply, Stop, invalid};
+use crate::cli::Manner;
+use crate::server::{INSTRUCTIONS, implementation};
+use crate::subscriptions::{Interests, tagged};
+use crate::{legacy, lists, tasks};
+
+pub(crate) async fn serve(call: Call) -> Outcome {
+    check_greeting(&call.method, &call.params)?;
+    check_meta(&call.params)?;
+    let cacheable = CACHEABLE.contains(&call.method.as_str());
+    let outcome = match call.method.as_str() {
+        method::INITIALIZE => Err(Stop::Error(removed(method::INITIALIZE))),
+        method::DISCOVER => Ok(Reply::Object(discover(&call))),
+        method::LISTEN => listen(&call).await,
+        tasks::GET => call.server.tasks.get(&call),
+        tasks::UPDATE => call.server.tasks.update(&call),
+        tasks::CANCEL => call.server.tasks.cancel(&call),
+        _ => lists::serve(call).await,
+    };
+    match outcome {
+        Ok(Reply::Object(result)) => Ok(Reply::Object(dressed(result, cacheable))),
+        Err(Stop::Input(result)) => Ok(Reply::Object(dressed(result, false))),
+        other => other,
+    }
+}
+
+/// A legacy client has no way forward by itself; the error tells its person what we speak.
+pub(crate) fn check_greeting(name: &str, params: &RawObject) -> Result<(), ErrorObject> {
+    let meant_for_us = params.object("_meta").is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION));
+    if name != method::INITIALIZE || meant_for_us {
+        return Ok(());
+    }
+    Err(unsupported(&params.read::<String>("protocolVersion").unwrap_or_default()))
+}
+
+/// Whether the request carries what each modern request must carry.
+pub(crate) fn check_meta(params: &RawObject) -> Result<(), ErrorObject> {
+    let missing = |key: &str| ErrorObject::new(code::INVALID_PARAMS, format!("`_meta` lacks `{key}`"));
+    let meta = params.object("_meta").unwrap_or_default();
+    let version: String = meta.read(meta::PROTOCOL_VERSION).ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+    meta.object(meta::CLIENT_CAPABILITIES).ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
+    if ProtocolVersion::parse(&version) == Some(ProtocolVersion::LATEST) {
+        Ok(())
+    } else {
+        Err(unsupported(&version))
+    }
+}
+
+/// The body member that `Mcp-Name` must repeat, for the methods that have one.
+pub(crate) fn name_of(request: &Request, params: &RawObject) -> Option<String> {
+    let member = match request.method.as_str() {
+        method::CALL_TOOL | method::GET_PROMPT => "name",
+        method::READ_RESOURCE => "uri",
+        tasks::GET | tasks::UPDATE | tasks::CANCEL => "taskId",
+        _ => return None,
+    };
+    params.read(member)
+}
+
+const CACHEABLE: [&str; 6] = [
+    method::DISCOVER,
+    method::LIST_TOOLS,
+    method::LIST_PROMPTS,
+    method::LIST_RESOURCES,
+    method::LIST_TEMPLATES,
+    method::READ_RESOURCE,
+];
+
+fn supported() -> [&'static str; 1] {
+    [ProtocolVersion::LATEST.as_str()]
+}
+
+fn unsupported(requested: &str) -> ErrorObject {
+    let message = format!("unsupported protocol version; this server speaks {}", supported().join(", "));
+    ErrorObject::new(code::UNSUPPORTED_VERSION, message)
+        .with_data(&json!({ "supported": supported(), "requested": requested }))
+}
+
+fn removed(name: &str) -> ErrorObject {
+    let message = format!("`{name}` is gone; this server speaks {}", supported().join(", "));
+    ErrorObject::new(code::METHOD_NOT_FOUND, message).with_data(&json!({ "supported": supported() }))
+}
+
+fn discover(call: &Call) -> RawObject {
+    if call.server.has(Manner::OddMessages) {
+        legacy::odd_messages(&call.peer);
+    }
+    let mut capabilities = legacy::capabilities_of_ours();
+    capabilities["extensions"] = json!({ tasks::EXTENSION: {} });
+    RawObject::new()
+        .with("supportedVersions", &supported())
+        .with("capabilities", &capabilities)
+        .with("instructions", INSTRUCTIONS)
+}
+
+async fn listen(call: &Call) -> Outcome {
+    let interests: Interests = call
+        .params
+        .read("notifications")
+        .ok_or_else(|| invalid("`notifications` is missing or malformed"))?;
+    let agreed = RawObject::new().with("notifications", &interests);
+    let acknowledged =
+        Notification::new(method::SUBSCRIPTION_ACKNOWLEDGED, Some(tagged(agreed, &call.id).to_raw()));
+    call.outbox.send(acknowledged);
+    let listener = call.server.listeners.add(interests, call.outbox.clone(), Some(call.id.clone()));
+    call.cancelled.cancelled().await;
+    call.server.listeners.remove(listener);
+    Err(Stop::Cancelled)
+}
+
+/// Adds what every modern result has, without touching what is there.
+fn dressed(mut result: RawObject, cacheable: bool) -> RawObject {
+    if !result.contains("resultType") {
+        result.put("resultType", result_type::COMPLETE);
+    }
+    if cacheable {
+        result.put("ttlMs", &60_000);
+        result.put("cacheScope", "public");
+    }
+    let meta = result.object("_meta").unwrap_or_default().with(meta::SERVER_INFO, &implementation());
+    result.put("_meta", &meta);
+    result
+}

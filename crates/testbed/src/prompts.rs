@@ -1,0 +1,79 @@
+//! Prompts, and completion of their arguments.
+
+use kitbag_wire::{Raw, RawObject, raw};
+use serde_json::{Value, json};
+
+use crate::call::{Call, Outcome, Reply, invalid};
+use crate::input::{Input, Inputs};
+use crate::tools::content::IMAGE;
+
+pub(crate) fn list() -> Vec<Raw> {
+    let arguments = json!([
+        { "name": "arg1", "description": "First argument", "required": true },
+        { "name": "arg2", "description": "Second argument", "required": true },
+    ]);
+    [
+        json!({ "name": "test_simple_prompt", "description": "Takes nothing, says one thing" }),
+        json!({ "name": "test_prompt_with_arguments", "description": "Repeats its arguments", "arguments": arguments }),
+        json!({
+            "name": "test_prompt_with_embedded_resource",
+            "description": "Embeds the resource it is given",
+            "arguments": [{ "name": "resourceUri", "description": "What to embed", "required": true }],
+        }),
+        json!({ "name": "test_prompt_with_image", "description": "Shows a pixel" }),
+        json!({ "name": "test_input_required_result_prompt", "description": "Asks the user before it answers" }),
+    ]
+    .iter()
+    .map(raw)
+    .collect()
+}
+
+pub(crate) async fn get(call: &Call) -> Outcome {
+    let name: String = call.params.read("name").ok_or_else(|| invalid("`name` is missing"))?;
+    let argument = |name: &str| call.argument::<String>(name).unwrap_or_default();
+    let contents = match name.as_str() {
+        "test_simple_prompt" => vec![text("This is a simple prompt for testing.")],
+        "test_prompt_with_arguments" => {
+            vec![text(&format!(
+                "Prompt with arguments: arg1='{}', arg2='{}'",
+                argument("arg1"),
+                argument("arg2")
+            ))]
+        }
+        "test_prompt_with_embedded_resource" => {
+            let uri = call.argument("resourceUri").unwrap_or_else(|| "test://example-resource".to_owned());
+            let resource = json!({ "uri": uri, "mimeType": "text/plain", "text": "Embedded resource content for testing." });
+            vec![
+                json!({ "type": "resource", "resource": resource }),
+                text("Please process the embedded resource above."),
+            ]
+        }
+        "test_prompt_with_image" => {
+            let image = json!({ "type": "image", "data": IMAGE, "mimeType": "image/png" });
+            vec![image, text("Please analyze the image above.")]
+        }
+        "test_input_required_result_prompt" => {
+            let wanted = Input::field("What context should the prompt use?", "context", "string");
+            let answers = call.ask(Inputs::one("user_context", wanted)).await?;
+            vec![text(&format!("Use this context: {}", answers.text("user_context", "/content/context")))]
+        }
+        unknown => return Err(invalid(format!("unknown prompt `{unknown}`"))),
+    };
+    let messages: Vec<Value> =
+        contents.into_iter().map(|content| json!({ "role": "user", "content": content })).collect();
+    Ok(Reply::Object(RawObject::new().with("messages", &messages)))
+}
+
+pub(crate) fn complete(call: &Call) -> Outcome {
+    let argument = call.params.object("argument").ok_or_else(|| invalid("`argument` is missing"))?;
+    let typed: String = argument.read("value").unwrap_or_default();
+    let values: Vec<&str> = WORDS.into_iter().filter(|word| word.starts_with(&typed)).collect();
+    let completion = json!({ "values": values, "total": values.len(), "hasMore": false });
+    Ok(Reply::Object(RawObject::new().with("completion", &completion)))
+}
+
+const WORDS: [&str; 5] = ["paris", "park", "party", "test1", "test2"];
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}

@@ -1,0 +1,61 @@
+//! Resources and their templates.
+
+use kitbag_wire::meta::code;
+use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
+use serde_json::{Value, json};
+
+use crate::call::{Call, Dialogue, Outcome, Reply, Stop, invalid};
+use crate::tools::content::IMAGE;
+
+pub(crate) fn list() -> Vec<Raw> {
+    [
+        json!({ "uri": TEXT, "name": "static-text", "description": "Always the same text", "mimeType": "text/plain" }),
+        json!({ "uri": BINARY, "name": "static-binary", "description": "Always the same pixel", "mimeType": "image/png" }),
+        json!({ "uri": WATCHED, "name": "watched", "description": "One to subscribe to", "mimeType": "text/plain" }),
+    ]
+    .iter()
+    .map(raw)
+    .collect()
+}
+
+pub(crate) fn templates() -> Vec<Raw> {
+    let template = json!({
+        "uriTemplate": "test://template/{id}/data",
+        "name": "template",
+        "description": "Data for an id of your choice",
+        "mimeType": "application/json",
+    });
+    vec![raw(&template)]
+}
+
+pub(crate) fn read(call: &Call) -> Outcome {
+    let uri: String = call.params.read("uri").ok_or_else(|| invalid("`uri` is missing"))?;
+    let contents = contents(&uri).ok_or_else(|| not_found(call, &uri))?;
+    Ok(Reply::Object(RawObject::new().with("contents", &[contents])))
+}
+
+const TEXT: &str = "test://static-text";
+const BINARY: &str = "test://static-binary";
+const WATCHED: &str = "test://watched-resource";
+
+fn contents(uri: &str) -> Option<Value> {
+    let text = |mime: &str, text: &str| json!({ "uri": uri, "mimeType": mime, "text": text });
+    match uri {
+        TEXT => Some(text("text/plain", "This is the content of the static text resource.")),
+        WATCHED => Some(text("text/plain", "Touch me and your subscribers hear of it.")),
+        BINARY => Some(json!({ "uri": uri, "mimeType": "image/png", "blob": IMAGE })),
+        _ => {
+            let id = uri.strip_prefix("test://template/")?.strip_suffix("/data")?;
+            let data = json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
+            Some(text("application/json", &data.to_string()))
+        }
+    }
+}
+
+fn not_found(call: &Call, uri: &str) -> Stop {
+    let code = match call.dialogue {
+        Dialogue::Legacy => code::LEGACY_RESOURCE_NOT_FOUND,
+        Dialogue::Modern | Dialogue::Task(_) => code::INVALID_PARAMS,
+    };
+    Stop::Error(ErrorObject::new(code, "resource not found").with_data(&json!({ "uri": uri })))
+}

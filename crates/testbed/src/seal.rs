@@ -1,0 +1,55 @@
+//! Seals `requestState`, so that what a client hands back is known to be ours.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Map, Value};
+
+/// What a retry must remember of the rounds before it.
+#[derive(Debug, Default, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct State {
+    /// The request the state belongs to, so that it opens no other door.
+    pub(crate) purpose: String,
+    pub(crate) answers: Map<String, Value>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Sealer {
+    key: [u8; 32],
+}
+
+impl Sealer {
+    pub(crate) fn new() -> Self {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).expect("the system has randomness");
+        Self { key }
+    }
+
+    pub(crate) fn seal(&self, state: &State) -> String {
+        let payload = serde_json::to_vec(state).expect("a state is plain JSON");
+        let tag = blake3::keyed_hash(&self.key, &payload);
+        format!("{}.{}", URL_SAFE_NO_PAD.encode(payload), URL_SAFE_NO_PAD.encode(tag.as_bytes()))
+    }
+
+    pub(crate) fn open(&self, sealed: &str) -> Option<State> {
+        let (payload, tag) = sealed.split_once('.')?;
+        let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
+        let tag: [u8; 32] = URL_SAFE_NO_PAD.decode(tag).ok()?.try_into().ok()?;
+        (blake3::keyed_hash(&self.key, &payload) == tag).then(|| serde_json::from_slice(&payload).ok())?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_untouched_seal_of_our_own_opens() {
+        let (ours, theirs) = (Sealer::new(), Sealer::new());
+        let state = State { purpose: "tools/call x".to_owned(), answers: Map::new() };
+        let sealed = ours.seal(&state);
+        assert_eq!(ours.open(&sealed), Some(state));
+        assert_eq!(theirs.open(&sealed), None);
+        assert_eq!(ours.open(&format!("{sealed}-TAMPERED")), None);
+        assert_eq!(ours.open(""), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! What all clients of this process share.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::cli::{Manner, Served};
+use crate::seal::Sealer;
+use crate::subscriptions::{Change, Listeners};
+use crate::tasks::Tasks;
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) era: Served,
+    pub(crate) sealer: Sealer,
+    pub(crate) listeners: Listeners,
+    pub(crate) tasks: Tasks,
+    manners: Vec<Manner>,
+    data_dir: Option<PathBuf>,
+    added_tools: AtomicUsize,
+}
+
+impl Server {
+    pub(crate) fn new(era: Served, manners: Vec<Manner>, data_dir: Option<PathBuf>) -> Arc<Self> {
+        Arc::new(Self {
+            era,
+            sealer: Sealer::new(),
+            listeners: Listeners::default(),
+            tasks: Tasks::default(),
+            manners,
+            data_dir,
+            added_tools: AtomicUsize::new(0),
+        })
+    }
+
+    pub(crate) fn has(&self, manner: Manner) -> bool {
+        self.manners.contains(&manner)
+    }
+
+    /// Leaves a line for the test that started us.
+    pub(crate) fn note(&self, event: &str) {
+        let Some(dir) = &self.data_dir else { return };
+        let written = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(dir.join("events.log"))
+            .and_then(|mut file| file.write_all(format!("{event}\n").as_bytes()));
+        if let Err(error) = written {
+            let _ = writeln!(std::io::stderr(), "cannot write events.log: {error}");
+        }
+    }
+
+    pub(crate) fn added_tools(&self) -> usize {
+        self.added_tools.load(Ordering::SeqCst)
+    }
+
+    /// One more tool from now on; returns its number.
+    pub(crate) fn add_tool(&self) -> usize {
+        let number = self.added_tools.fetch_add(1, Ordering::SeqCst) + 1;
+        self.listeners.announce(&Change::Tools);
+        number
+    }
+}
+
+pub(crate) const INSTRUCTIONS: &str = "A server for tests: every tool does what its description says.";
+
+pub(crate) fn implementation() -> Value {
+    json!({ "name": "kitbag-testbed", "title": "Kitbag testbed", "version": env!("CARGO_PKG_VERSION") })
+}

@@ -1,0 +1,89 @@
+//! One client over stdin and stdout, a message per line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_wire::meta::method;
+use kitbag_wire::{Message, Request};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, stdin, stdout};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
+
+use crate::cli::Manner;
+use crate::dispatch::{self, Started};
+use crate::manners::noise;
+use crate::outbox::{Outbox, Outgoing};
+use crate::peer::Peer;
+use crate::server::Server;
+
+pub(crate) async fn serve(server: Arc<Server>) -> std::io::Result<()> {
+    let (outbox, outgoing) = Outbox::channel();
+    let writer = tokio::spawn(write(outgoing, server.has(Manner::Noise)));
+    let peer = Arc::new(Peer::new(outbox));
+    let running = read(&server, &peer).await?;
+    peer.cancel_all();
+    if server.has(Manner::IgnoreStdinClose) {
+        std::future::pending::<()>().await;
+    }
+    finish(running, peer, writer).await;
+    Ok(())
+}
+
+/// How long answers that are on their way may take to get out once stdin has closed.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+async fn read(server: &Arc<Server>, peer: &Arc<Peer>) -> std::io::Result<Vec<JoinHandle<()>>> {
+    let mut lines = BufReader::new(stdin()).split(b'\n');
+    let mut running = Vec::new();
+    while let Some(line) = lines.next_segment().await? {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let message = match Message::parse(&line) {
+            Ok(message) => message,
+            Err(why) => {
+                peer.general.send(dispatch::malformed(&why));
+                continue;
+            }
+        };
+        let greets =
+            matches!(&message, Message::Request(Request { method, .. }) if method == method::INITIALIZE);
+        running.retain(|task: &JoinHandle<()>| !task.is_finished());
+        match dispatch::receive(server, peer, message) {
+            // What a hasty client sent right behind `initialize` must find the session open.
+            Some(Started { done, .. }) if greets && !server.has(Manner::Hang) => drop(done.await),
+            Some(Started { done, .. }) => running.push(done),
+            None => {}
+        }
+    }
+    Ok(running)
+}
+
+async fn write(mut outgoing: UnboundedReceiver<Outgoing>, noisy: bool) {
+    let mut out = stdout();
+    if noisy && out.write_all(noise().as_bytes()).await.is_err() {
+        return;
+    }
+    while let Some(next) = outgoing.recv().await {
+        let Outgoing::Message(message) = next else { continue };
+        let mut bytes = message.to_line();
+        bytes.push(b'\n');
+        if noisy {
+            bytes.extend_from_slice(noise().as_bytes());
+        }
+        if out.write_all(&bytes).await.is_err() || out.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn finish(running: Vec<JoinHandle<()>>, peer: Arc<Peer>, writer: JoinHandle<()>) {
+    let last_words = async {
+        for task in running {
+            let _ = task.await;
+        }
+        drop(peer);
+        let _ = writer.await;
+    };
+    let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+}

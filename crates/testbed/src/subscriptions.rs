@@ -1,0 +1,138 @@
+//! Who wants to hear about changes, in either era, and telling them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use kitbag_wire::meta::{self, method};
+use kitbag_wire::{Notification, RawObject, RequestId, raw};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::outbox::Outbox;
+
+#[derive(Debug, Clone)]
+pub(crate) enum Change {
+    Tools,
+    Prompts,
+    Resource(String),
+}
+
+/// The filter of `subscriptions/listen`. A legacy session has one too: every list, and
+/// the resources it subscribed to one by one.
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Interests {
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) tools_list_changed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) prompts_list_changed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) resources_list_changed: bool,
+    #[serde(skip_serializing_if = "HashSet::is_empty")]
+    pub(crate) resource_subscriptions: HashSet<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListenerId(u64);
+
+#[derive(Debug, Default)]
+pub(crate) struct Listeners {
+    registry: Mutex<Registry>,
+}
+
+impl Listeners {
+    /// `tag` is the id of the listen request that every message on its stream must carry.
+    pub(crate) fn add(&self, interests: Interests, outbox: Outbox, tag: Option<RequestId>) -> ListenerId {
+        let mut registry = self.lock();
+        let id = registry.next;
+        registry.next += 1;
+        registry.listeners.insert(id, Listener { interests, outbox, tag });
+        ListenerId(id)
+    }
+
+    pub(crate) fn remove(&self, id: ListenerId) {
+        self.lock().listeners.remove(&id.0);
+    }
+
+    pub(crate) fn subscribe(&self, id: ListenerId, uri: String) {
+        if let Some(listener) = self.lock().listeners.get_mut(&id.0) {
+            listener.interests.resource_subscriptions.insert(uri);
+        }
+    }
+
+    pub(crate) fn unsubscribe(&self, id: ListenerId, uri: &str) {
+        if let Some(listener) = self.lock().listeners.get_mut(&id.0) {
+            listener.interests.resource_subscriptions.remove(uri);
+        }
+    }
+
+    pub(crate) fn announce(&self, change: &Change) {
+        for listener in self.lock().listeners.values() {
+            if listener.interests.include(change) {
+                listener.outbox.send(change.notification(listener.tag.as_ref()));
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Interests {
+    pub(crate) fn every_list() -> Self {
+        Self {
+            tools_list_changed: true,
+            prompts_list_changed: true,
+            resources_list_changed: true,
+            resource_subscriptions: HashSet::new(),
+        }
+    }
+
+    fn include(&self, change: &Change) -> bool {
+        match change {
+            Change::Tools => self.tools_list_changed,
+            Change::Prompts => self.prompts_list_changed,
+            Change::Resource(uri) => self.resource_subscriptions.contains(uri),
+        }
+    }
+}
+
+/// What every message on a listen stream carries in `_meta`.
+pub(crate) fn tagged(mut params: RawObject, subscription: &RequestId) -> RawObject {
+    params.put("_meta", &json!({ meta::SUBSCRIPTION_ID: subscription }));
+    params
+}
+
+#[derive(Debug, Default)]
+struct Registry {
+    next: u64,
+    listeners: BTreeMap<u64, Listener>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    interests: Interests,
+    outbox: Outbox,
+    tag: Option<RequestId>,
+}
+
+impl Change {
+    fn notification(&self, tag: Option<&RequestId>) -> Notification {
+        let (name, params) = match self {
+            Self::Tools => (method::TOOLS_CHANGED, RawObject::new()),
+            Self::Prompts => (method::PROMPTS_CHANGED, RawObject::new()),
+            Self::Resource(uri) => (method::RESOURCE_UPDATED, RawObject::new().with("uri", uri)),
+        };
+        let params = match tag {
+            Some(tag) => tagged(params, tag),
+            None => params,
+        };
+        Notification::new(name, (!params.is_empty()).then(|| raw(&params)))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

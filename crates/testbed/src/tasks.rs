@@ -1,0 +1,238 @@
+//! The tasks extension: a call that goes on after its answer.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use kitbag_wire::{ErrorObject, Raw, RawObject};
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Call, Dialogue, Outcome, Reply, Stop, invalid};
+use crate::input::{Answers, Input, Inputs, missing_capability};
+
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+pub(crate) const GET: &str = "tasks/get";
+pub(crate) const UPDATE: &str = "tasks/update";
+pub(crate) const CANCEL: &str = "tasks/cancel";
+
+/// Whether a tool can also run while its caller waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    Optional,
+    Required,
+}
+
+/// Runs the rest of a tool as a task for clients that know tasks.
+pub(crate) async fn run_as_task<F>(call: Call, need: Need, body: impl FnOnce(Call) -> F) -> Outcome
+where
+    F: Future<Output = Outcome> + Send + 'static,
+{
+    if matches!(call.dialogue, Dialogue::Legacy) {
+        return body(call).await;
+    }
+    if !knows_tasks(&call) {
+        return match need {
+            Need::Optional => body(call).await,
+            Need::Required => Err(tasks_required().into()),
+        };
+    }
+    let task = call.server.tasks.create();
+    let created = task.describe().with("resultType", "task");
+    let inner = Call { dialogue: Dialogue::Task(task.clone()), cancelled: task.cancelled.clone(), ..call };
+    let work = body(inner);
+    tokio::spawn(async move { task.finish(work.await) });
+    Ok(Reply::Object(created))
+}
+
+/// Refuses clients that could not be answered in the end, before anything happens.
+pub(crate) fn require(call: &Call) -> Result<(), ErrorObject> {
+    if matches!(call.dialogue, Dialogue::Legacy) || knows_tasks(call) {
+        Ok(())
+    } else {
+        Err(tasks_required())
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    by_id: Mutex<HashMap<String, Arc<Task>>>,
+}
+
+impl Tasks {
+    pub(crate) fn get(&self, call: &Call) -> Outcome {
+        Ok(Reply::Object(self.find(call)?.detail()))
+    }
+
+    pub(crate) fn update(&self, call: &Call) -> Outcome {
+        let task = self.find(call)?;
+        let answers: Map<String, Value> = call.params.read("inputResponses").unwrap_or_default();
+        task.take_answers(answers);
+        Reply::empty()
+    }
+
+    pub(crate) fn cancel(&self, call: &Call) -> Outcome {
+        self.find(call)?.cancel();
+        Reply::empty()
+    }
+
+    fn create(&self) -> Arc<Task> {
+        let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Timestamp::now();
+        let task = Arc::new(Task {
+            id: format!("task-{}", by_id.len() + 1),
+            created: now,
+            cancelled: CancellationToken::new(),
+            answered: Notify::new(),
+            state: Mutex::new(State { updated: now, status: Status::Working }),
+        });
+        by_id.insert(task.id.clone(), task.clone());
+        task
+    }
+
+    fn find(&self, call: &Call) -> Result<Arc<Task>, Stop> {
+        require(call)?;
+        let id: String = call.params.read("taskId").ok_or_else(|| invalid("`taskId` is missing"))?;
+        let by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        by_id.get(&id).cloned().ok_or_else(|| invalid(format!("unknown task `{id}`")))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Task {
+    id: String,
+    created: Timestamp,
+    cancelled: CancellationToken,
+    answered: Notify,
+    state: Mutex<State>,
+}
+
+impl Task {
+    /// Waits until the client has answered everything through `tasks/update`.
+    pub(crate) async fn park(&self, inputs: Inputs) -> Answers {
+        self.set(Status::InputRequired { pending: inputs.wanted, answers: Map::new() });
+        loop {
+            let answered = self.answered.notified();
+            if let Some(answers) = self.resume() {
+                return Answers(answers);
+            }
+            answered.await;
+        }
+    }
+
+    fn resume(&self) -> Option<Map<String, Value>> {
+        let mut state = self.lock();
+        let Status::InputRequired { pending, answers } = &mut state.status else { return None };
+        if !pending.is_empty() {
+            return None;
+        }
+        let answers = std::mem::take(answers);
+        state.status = Status::Working;
+        Some(answers)
+    }
+
+    fn take_answers(&self, mut given: Map<String, Value>) {
+        if let Status::InputRequired { pending, answers } = &mut self.lock().status {
+            pending.retain(|(key, _)| match given.remove(*key) {
+                Some(answer) => {
+                    answers.insert((*key).to_owned(), answer);
+                    false
+                }
+                None => true,
+            });
+        }
+        self.answered.notify_waiters();
+    }
+
+    fn cancel(&self) {
+        let mut state = self.lock();
+        if !state.status.is_final() {
+            *state = State { updated: Timestamp::now(), status: Status::Cancelled };
+            self.cancelled.cancel();
+        }
+    }
+
+    fn finish(&self, outcome: Outcome) {
+        let status = match outcome {
+            Ok(reply) => Status::Completed(reply.into_raw()),
+            Err(Stop::Error(error)) => Status::Failed(error),
+            Err(Stop::Input(_) | Stop::Cancelled) => Status::Cancelled,
+        };
+        if !self.lock().status.is_final() {
+            self.set(status);
+        }
+    }
+
+    fn describe(&self) -> RawObject {
+        let state = self.lock();
+        RawObject::new()
+            .with("taskId", &self.id)
+            .with("status", state.status.name())
+            .with("createdAt", &self.created.to_string())
+            .with("lastUpdatedAt", &state.updated.to_string())
+            .with("ttlMs", &600_000)
+            .with("pollIntervalMs", &100)
+    }
+
+    fn detail(&self) -> RawObject {
+        let description = self.describe();
+        match &self.lock().status {
+            Status::InputRequired { pending, .. } => {
+                let pending: Map<String, Value> =
+                    pending.iter().map(|(key, input)| ((*key).to_owned(), input.to_json())).collect();
+                description.with("inputRequests", &pending)
+            }
+            Status::Completed(result) => description.with("result", result),
+            Status::Failed(error) => description.with("error", error),
+            Status::Working | Status::Cancelled => description,
+        }
+    }
+
+    fn set(&self, status: Status) {
+        *self.lock() = State { updated: Timestamp::now(), status };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    updated: Timestamp,
+    status: Status,
+}
+
+#[derive(Debug)]
+enum Status {
+    Working,
+    InputRequired { pending: Vec<(&'static str, Input)>, answers: Map<String, Value> },
+    Completed(Raw),
+    Failed(ErrorObject),
+    Cancelled,
+}
+
+impl Status {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::InputRequired { .. } => "input_required",
+            Self::Completed(_) => "completed",
+            Self::Failed(_) => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    fn is_final(&self) -> bool {
+        matches!(self, Self::Completed(_) | Self::Failed(_) | Self::Cancelled)
+    }
+}
+
+fn knows_tasks(call: &Call) -> bool {
+    call.capabilities().object("extensions").is_some_and(|extensions| extensions.contains(EXTENSION))
+}
+
+fn tasks_required() -> ErrorObject {
+    missing_capability(&json!({ "extensions": { EXTENSION: {} } }))
+}

@@ -1,0 +1,136 @@
+//! Tools that ask the client for one thing: a completion, or a form filled in.
+
+use serde_json::{Value, json};
+
+use super::{Tool, no_arguments};
+use crate::call::{Call, Dialogue, Outcome, Reply};
+use crate::input::{Input, Inputs, missing_capability};
+
+pub(super) const TOOLS: &[Tool] = &[
+    Tool::new("test_sampling", "Asks the model of the client", prompt_schema, |call| {
+        Box::pin(sampling(call))
+    }),
+    Tool::new("test_elicitation", "Asks the user for a name and an address", message_schema, |call| {
+        Box::pin(elicitation(call))
+    }),
+    Tool::new("test_elicitation_sep1034_defaults", "Asks with default values", no_arguments, |call| {
+        Box::pin(defaults(call))
+    }),
+    Tool::new("test_elicitation_sep1330_enums", "Asks with every kind of choice", no_arguments, |call| {
+        Box::pin(choices(call))
+    }),
+    Tool::new("test_streaming_elicitation", "Asks for a value", no_arguments, |call| Box::pin(value(call))),
+    Tool::new("test_missing_capability", "Works only for clients that can sample", no_arguments, |call| {
+        Box::pin(needs_sampling(call))
+    }),
+];
+
+async fn sampling(call: Call) -> Outcome {
+    let prompt = call.argument("prompt").unwrap_or_else(|| "Hello".to_owned());
+    let answers = call.ask(Inputs::one("sampling", Input::sample(&prompt))).await?;
+    Reply::text(format!("LLM response: {}", answers.text("sampling", "/content/text")))
+}
+
+async fn elicitation(call: Call) -> Outcome {
+    let message = call.argument("message").unwrap_or_else(|| "Please provide your information".to_owned());
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "username": { "type": "string", "description": "User's response" },
+            "email": { "type": "string", "description": "User's email address" },
+        },
+        "required": ["username", "email"],
+    });
+    elicit(call, "User response", Input::elicit(&message, &schema)).await
+}
+
+async fn defaults(call: Call) -> Outcome {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "description": "User name", "default": "John Doe" },
+            "age": { "type": "integer", "description": "User age", "default": 30 },
+            "score": { "type": "number", "description": "User score", "default": 95.5 },
+            "status": {
+                "type": "string",
+                "description": "User status",
+                "enum": ["active", "inactive", "pending"],
+                "default": "active",
+            },
+            "verified": { "type": "boolean", "description": "Verification status", "default": true },
+        },
+        "required": [],
+    });
+    let input = Input::elicit("Please review and update the form fields with defaults", &schema);
+    elicit(call, "Elicitation completed", input).await
+}
+
+async fn choices(call: Call) -> Outcome {
+    let titled = |prefix: &str| {
+        json!([
+            { "const": "value1", "title": format!("First {prefix}") },
+            { "const": "value2", "title": format!("Second {prefix}") },
+            { "const": "value3", "title": format!("Third {prefix}") },
+        ])
+    };
+    let options = ["option1", "option2", "option3"];
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "untitledSingle": { "type": "string", "enum": options },
+            "titledSingle": { "type": "string", "oneOf": titled("Option") },
+            "legacyEnum": {
+                "type": "string",
+                "enum": ["opt1", "opt2", "opt3"],
+                "enumNames": ["Option One", "Option Two", "Option Three"],
+            },
+            "untitledMulti": { "type": "array", "items": { "type": "string", "enum": options } },
+            "titledMulti": { "type": "array", "items": { "anyOf": titled("Choice") } },
+        },
+        "required": [],
+    });
+    elicit(
+        call,
+        "Elicitation completed",
+        Input::elicit("Please select options from the enum fields", &schema),
+    )
+    .await
+}
+
+async fn value(call: Call) -> Outcome {
+    elicit(call, "Value", Input::field("Provide a value", "value", "string")).await
+}
+
+async fn elicit(call: Call, what: &str, input: Input) -> Outcome {
+    let answers = call.ask(Inputs::one("elicitation", input)).await?;
+    let content = answers.get("elicitation").get("content").cloned().unwrap_or_default();
+    Reply::text(format!("{what}: action={}, content={content}", answers.text("elicitation", "/action")))
+}
+
+/// A session says once and for all what its client can do, which for a gateway is more than
+/// any one of its clients can. Only really asking tells.
+async fn needs_sampling(call: Call) -> Outcome {
+    if !call.capabilities().contains("sampling") {
+        return Err(missing_capability(&json!({ "sampling": {} })).into());
+    }
+    if matches!(call.dialogue, Dialogue::Legacy) {
+        call.ask(Inputs::one("sampling", Input::sample("Are you there?"))).await?;
+    }
+    Reply::text("The client can sample")
+}
+
+fn prompt_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "prompt": { "type": "string", "description": "What to ask" } },
+        "required": ["prompt"],
+    })
+}
+
+fn message_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "message": { "type": "string", "description": "What to show" } },
+        "required": ["message"],
+    })
+}

@@ -1,0 +1,266 @@
+//! A server that has been greeted and takes requests.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use ::http::HeaderMap;
+use arc_swap::ArcSwap;
+use kitbag_domain::ServerName;
+use kitbag_wire::meta::method;
+use kitbag_wire::{Era, Raw, RawObject};
+use tokio::sync::mpsc;
+
+use crate::dialog::{Asking, Dialog};
+use crate::error::{CallError, StartError};
+use crate::exchange::{ClientFace, InFlight, LogLevel, Outbound, Patience};
+use crate::handshake::{Greeting, Hello, greet};
+use crate::headers::{MirrorTable, read_marks};
+use crate::http::{self, HttpLink};
+use crate::link::{Link, header_map};
+use crate::listing::{Listing, Problem, list};
+use crate::log::ServerLog;
+use crate::remedy::remedy;
+use crate::router::{Notice, Router};
+use crate::spec::{Endpoint, ServerSpec, Transport};
+use crate::sse::{self, SseAddress};
+use crate::stdio::{self, Process};
+
+pub(crate) struct Connection {
+    pub(crate) hello: Hello,
+    dialog: Dialog,
+    process: Mutex<Option<Process>>,
+    mirror: ArcSwap<MirrorTable>,
+    /// The most talkative level any client has asked of a legacy server so far.
+    log_level: Mutex<Option<LogLevel>>,
+    spec: Arc<ServerSpec>,
+}
+
+impl Connection {
+    /// Launches or reaches the server and greets it.
+    pub(crate) async fn open(
+        spec: Arc<ServerSpec>,
+        known: Option<Era>,
+        log: Arc<ServerLog>,
+        notices: mpsc::UnboundedSender<Notice>,
+    ) -> Result<Self, StartError> {
+        let patience = spec.limits.start_timeout;
+        let opening = Opening {
+            known: spec.era.or(known),
+            router: Arc::new(Router::new(spec.name.clone(), notices)),
+            spec,
+            log,
+        };
+        let opened = tokio::time::timeout(patience + patience / 4, opening.run()).await;
+        opened.unwrap_or_else(|_| {
+            Err(StartError::TimedOut {
+                server: opening.spec.name.clone(),
+                after: patience,
+                stderr: opening.log.tail(),
+            })
+        })
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !self.dialog.link.closed().is_closed()
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.dialog.router.in_flight()
+    }
+
+    /// Sends a client's request.
+    pub(crate) fn start(&self, outbound: &Outbound) -> InFlight {
+        self.raise_log_level(&outbound.client);
+        let limits = &self.spec.limits;
+        let patience = Patience { silence: limits.call_timeout, total: limits.call_deadline };
+        let mirror = self.mirror.load();
+        self.dialog.start(Asking {
+            era: self.hello.era,
+            method: &outbound.method,
+            params: outbound.params.clone(),
+            client: Some(&outbound.client),
+            mirror: Some(&mirror),
+            patience,
+        })
+    }
+
+    /// Asks something on our own account.
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        params: RawObject,
+        patience: Patience,
+    ) -> Result<Raw, CallError> {
+        self.open_ended(method, params, patience).answer().await
+    }
+
+    pub(crate) fn open_ended(&self, method: &str, params: RawObject, patience: Patience) -> InFlight {
+        self.dialog.start(Asking {
+            era: self.hello.era,
+            method,
+            params,
+            client: None,
+            mirror: None,
+            patience,
+        })
+    }
+
+    pub(crate) async fn list(&self) -> Listing {
+        let mut listing = list(self).await;
+        self.learn(&mut listing);
+        listing
+    }
+
+    /// Takes in which arguments travel as headers, and leaves out tools whose marks are wrong.
+    pub(crate) fn learn(&self, listing: &mut Listing) {
+        if self.hello.era != Era::Modern || !matches!(self.dialog.link, Link::Http(_)) {
+            return;
+        }
+        let (table, invalid) = read_marks(&listing.tools);
+        self.mirror.store(Arc::new(table));
+        listing.tools.retain(|tool| {
+            let name =
+                RawObject::open(tool).ok().and_then(|it| it.read::<String>("name")).unwrap_or_default();
+            let Some(reason) = invalid.get(&name) else { return true };
+            let what = format!("left out, its `x-mcp-header` is wrong: {reason}");
+            listing.problems.push(Problem { about: name, what });
+            false
+        });
+    }
+
+    pub(crate) async fn close(&self) {
+        match &self.dialog.link {
+            Link::Http(http) => http.close().await,
+            Link::Pipe(pipe) => {
+                let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).take();
+                match process {
+                    Some(process) => process.stop().await,
+                    None => pipe.closed.close("closed by us"),
+                }
+            }
+        }
+    }
+
+    /// `logging/setLevel` holds for a whole legacy connection, so it is only ever lowered to
+    /// what somebody asked for; each client's own level is applied on our side.
+    fn raise_log_level(&self, client: &ClientFace) {
+        let Some(wanted) = client.log_level else { return };
+        if self.hello.era != Era::Legacy || !self.hello.capabilities.contains("logging") {
+            return;
+        }
+        let mut current = self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.is_none_or(|level| wanted < level) {
+            *current = Some(wanted);
+            let params = RawObject::new().with("level", wanted.as_str());
+            let asked =
+                self.open_ended(method::SET_LEVEL, params, Patience::of(self.spec.limits.call_timeout));
+            tokio::spawn(asked.answer());
+        }
+    }
+}
+
+struct Opening {
+    spec: Arc<ServerSpec>,
+    known: Option<Era>,
+    router: Arc<Router>,
+    log: Arc<ServerLog>,
+}
+
+impl Opening {
+    async fn run(&self) -> Result<Connection, StartError> {
+        match &self.spec.transport {
+            Transport::Stdio(launch) => {
+                let max_line = self.spec.limits.max_message_bytes;
+                let (pipe, process) =
+                    stdio::connect(self.server(), launch, max_line, &self.router, &self.log)?;
+                self.pipe(Link::Pipe(pipe), Some(process)).await
+            }
+            Transport::Http(endpoint) => self.http(endpoint).await,
+            Transport::Sse(endpoint) => self.sse(endpoint).await,
+        }
+    }
+
+    async fn http(&self, endpoint: &Endpoint) -> Result<Connection, StartError> {
+        let headers = self.headers(endpoint)?;
+        let max_bytes = self.spec.limits.max_message_bytes;
+        let (server, url, router) = (self.server().clone(), endpoint.url.clone(), self.router.clone());
+        let link = Link::Http(HttpLink::new(server, http::client(), url, headers, max_bytes, router));
+        let dialog = self.dialog(link);
+        match greet(&dialog, self.known, self.spec.limits.start_timeout).await? {
+            Greeting::Hello(hello) => Ok(self.ready(hello, dialog, None)),
+            Greeting::MaybeSse(error) => match self.sse(endpoint).await {
+                // The first answer tells more about a server that speaks neither transport.
+                Err(StartError::Unreachable { .. }) => Err(error),
+                other => other,
+            },
+        }
+    }
+
+    async fn sse(&self, endpoint: &Endpoint) -> Result<Connection, StartError> {
+        let address = SseAddress {
+            client: http::client(),
+            url: endpoint.url.clone(),
+            headers: self.headers(endpoint)?,
+            max_bytes: self.spec.limits.max_message_bytes,
+        };
+        let pipe = sse::connect(self.server(), address, &self.router).await?;
+        self.pipe(Link::Pipe(pipe), None).await
+    }
+
+    async fn pipe(&self, link: Link, process: Option<Process>) -> Result<Connection, StartError> {
+        let dialog = self.dialog(link);
+        let error = match greet(&dialog, self.known, self.spec.limits.start_timeout).await {
+            Ok(Greeting::Hello(hello)) => return Ok(self.ready(hello, dialog, process)),
+            Ok(Greeting::MaybeSse(error)) | Err(error) => error,
+        };
+        let Some(process) = process else { return Err(error) };
+        process.stop().await;
+        Err(self.with_last_words(error))
+    }
+
+    fn ready(&self, hello: Hello, dialog: Dialog, process: Option<Process>) -> Connection {
+        Connection {
+            hello,
+            dialog,
+            process: Mutex::new(process),
+            mirror: ArcSwap::default(),
+            log_level: Mutex::new(None),
+            spec: self.spec.clone(),
+        }
+    }
+
+    fn dialog(&self, link: Link) -> Dialog {
+        Dialog { server: self.server().clone(), router: self.router.clone(), link }
+    }
+
+    fn server(&self) -> &ServerName {
+        &self.spec.name
+    }
+
+    fn headers(&self, endpoint: &Endpoint) -> Result<HeaderMap, StartError> {
+        let lookup = |name: &str| std::env::var(name).ok();
+        let mut headers = Vec::new();
+        for (name, template) in &endpoint.headers {
+            let value = template
+                .resolve(lookup)
+                .map_err(|source| StartError::Variable { server: self.server().clone(), source })?;
+            self.log.hide([value.clone()]);
+            headers.push((name.clone(), value));
+        }
+        header_map(headers)
+            .map_err(|reason| StartError::Unreachable { server: self.server().clone(), reason })
+    }
+
+    /// A child that ended explains itself on stderr, if at all.
+    fn with_last_words(&self, error: StartError) -> StartError {
+        let stderr = self.log.tail();
+        match error {
+            StartError::Unreachable { server, reason: status } => {
+                StartError::Exited { server, status, remedy: remedy(&stderr), stderr }
+            }
+            StartError::TimedOut { server, after, .. } => StartError::TimedOut { server, after, stderr },
+            other => other,
+        }
+    }
+}

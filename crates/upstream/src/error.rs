@@ -1,0 +1,97 @@
+//! What can go wrong between us and a server: what, whose fault, and whether to try again.
+
+use std::time::Duration;
+
+use kitbag_domain::ServerName;
+use kitbag_wire::ErrorObject;
+
+use crate::spec::Unresolved;
+
+/// Why a server could not be brought to the point where it takes calls.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StartError {
+    #[error("`{server}` needs a variable: {source}")]
+    Variable { server: ServerName, source: Unresolved },
+    #[error("`{server}` could not be launched: `{command}`: {reason}")]
+    Launch { server: ServerName, command: String, reason: String },
+    #[error("`{server}` ended before it was ready ({status})")]
+    Exited { server: ServerName, status: String, stderr: String, remedy: Option<String> },
+    #[error("`{server}` was not ready within {after:?}")]
+    TimedOut { server: ServerName, after: Duration, stderr: String },
+    #[error("`{server}` could not be reached: {reason}")]
+    Unreachable { server: ServerName, reason: String },
+    #[error("`{server}` asks for a login (HTTP {status})")]
+    Unauthorized { server: ServerName, status: u16 },
+    #[error("`{server}` does not speak MCP as we know it: {reason}")]
+    Protocol { server: ServerName, reason: String },
+    #[error(
+        "`{server}` failed {failures} times in a row and is left alone for another {wait:?}; last: {last}"
+    )]
+    BackingOff { server: ServerName, failures: u32, wait: Duration, last: Box<Self> },
+    #[error("`{server}` is being stopped")]
+    Stopping { server: ServerName },
+}
+
+/// Why a call has no result.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CallError {
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The server answered, with an error of its own.
+    #[error("`{server}` answered with an error: {}", error.message)]
+    Refused { server: ServerName, error: ErrorObject },
+    #[error("`{server}` has {running} calls running and {queued} waiting")]
+    Busy { server: ServerName, running: usize, queued: usize },
+    #[error("`{server}` did not answer within {after:?}")]
+    TimedOut { server: ServerName, after: Duration },
+    #[error("`{server}` went away during the call: {reason}")]
+    Lost { server: ServerName, reason: String, stderr: String },
+    #[error("`{server}` answered HTTP {status}{}", hint(body))]
+    Http { server: ServerName, status: u16, body: String },
+    /// The session was forgotten by the server before the call was looked at.
+    #[error("`{server}` has ended our session")]
+    SessionExpired { server: ServerName },
+}
+
+fn hint(body: &str) -> String {
+    let line = body.trim().lines().next().unwrap_or_default();
+    let short: String = line.chars().take(200).collect();
+    if short.is_empty() { short } else { format!(": {short}") }
+}
+
+impl StartError {
+    /// The last lines the server wrote to stderr, where they may explain the failure.
+    pub fn stderr(&self) -> Option<&str> {
+        match self {
+            Self::Exited { stderr, .. } | Self::TimedOut { stderr, .. } if !stderr.is_empty() => Some(stderr),
+            Self::BackingOff { last, .. } => last.stderr(),
+            _ => None,
+        }
+    }
+
+    /// What a person can do about it.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Variable { source, .. } => Some(format!("set it: export {}=…", source.variable)),
+            Self::Exited { remedy, .. } => remedy.clone(),
+            Self::Launch { command, .. } => {
+                Some(format!("check that `{command}` is installed and on the PATH of this process"))
+            }
+            Self::TimedOut { server, .. } => {
+                Some(format!("if it is only slow, raise `start_timeout` of [servers.{server}]"))
+            }
+            Self::Unauthorized { server, .. } => {
+                Some(format!("put a token into `headers` of [servers.{server}]"))
+            }
+            Self::BackingOff { last, .. } => last.remedy(),
+            Self::Unreachable { .. } | Self::Protocol { .. } | Self::Stopping { .. } => None,
+        }
+    }
+}
+
+impl CallError {
+    /// Whether the same call may be sent again without any risk of doing its work twice.
+    pub fn retryable(&self) -> bool {
+        matches!(self, Self::SessionExpired { .. } | Self::Busy { .. })
+    }
+}

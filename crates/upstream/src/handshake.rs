@@ -1,0 +1,238 @@
+//! Finds out which era a server speaks, and introduces us in its manner.
+//!
+//! The probe for the modern era (`server/discover`) goes first, because no legacy server was
+//! ever seen to mind it; a server that stays silent may just be slow to start, so the legacy
+//! greeting is sent after a while without giving up on the probe.
+
+use std::time::Duration;
+
+use http::HeaderValue;
+use kitbag_domain::ServerName;
+use kitbag_wire::meta::{self, code, method};
+use kitbag_wire::{Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, raw};
+use serde_json::json;
+
+use crate::dialog::{Asking, Dialog, client_info};
+use crate::error::{CallError, StartError};
+use crate::exchange::Patience;
+use crate::http::HttpLink;
+use crate::link::{Link, Packet};
+
+/// How long a server may be silent about the probe before it is greeted the old way.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a server said about itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Hello {
+    pub(crate) era: Era,
+    pub(crate) version: String,
+    pub(crate) capabilities: RawObject,
+    pub(crate) server_info: Option<Raw>,
+    pub(crate) instructions: Option<String>,
+}
+
+pub(crate) enum Greeting {
+    Hello(Hello),
+    /// Neither era answers over HTTP: it may be a server of the HTTP+SSE transport.
+    MaybeSse(StartError),
+}
+
+/// Greets a server over any link. `known` is the era it spoke last time.
+pub(crate) async fn greet(
+    dialog: &Dialog,
+    known: Option<Era>,
+    patience: Duration,
+) -> Result<Greeting, StartError> {
+    match &dialog.link {
+        Link::Pipe(_) => greet_pipe(dialog, known, patience).await.map(Greeting::Hello),
+        Link::Http(http) => greet_http(dialog, http, known, patience).await,
+    }
+}
+
+async fn greet_pipe(dialog: &Dialog, known: Option<Era>, patience: Duration) -> Result<Hello, StartError> {
+    if known == Some(Era::Legacy) {
+        return greet_legacy(dialog, patience).await;
+    }
+    let mut probe = std::pin::pin!(discover(dialog, patience));
+    match tokio::time::timeout(PROBE_PATIENCE, &mut probe).await {
+        Ok(Ok(hello)) => Ok(hello),
+        Ok(Err(Probe::Broken(error))) => Err(error),
+        Ok(Err(Probe::NotModern)) => greet_legacy(dialog, patience).await,
+        Err(_silent) => {
+            let legacy = std::pin::pin!(greet_legacy(dialog, patience));
+            match futures::future::select(probe, legacy).await {
+                futures::future::Either::Left((Ok(hello), _)) => Ok(hello),
+                futures::future::Either::Left((Err(_), legacy)) => legacy.await,
+                futures::future::Either::Right((Ok(hello), _)) => Ok(hello),
+                // A slow modern server refuses the old greeting and answers the probe.
+                futures::future::Either::Right((Err(error), probe)) => probe.await.map_err(|_| error),
+            }
+        }
+    }
+}
+
+async fn greet_http(
+    dialog: &Dialog,
+    http: &HttpLink,
+    known: Option<Era>,
+    patience: Duration,
+) -> Result<Greeting, StartError> {
+    if known != Some(Era::Legacy) {
+        match discover(dialog, patience).await {
+            Ok(hello) => return Ok(Greeting::Hello(hello)),
+            Err(Probe::Broken(error)) => return Err(error),
+            Err(Probe::NotModern) => {}
+        }
+    }
+    let id = dialog.router.next_id();
+    let request = Request::new(id, method::INITIALIZE, Some(initialize_params()));
+    let packet = Packet { request, id, headers: Vec::new() };
+    let answer = tokio::time::timeout(patience, http.initialize(packet)).await.map_err(|_| {
+        StartError::TimedOut { server: dialog.server.clone(), after: patience, stderr: String::new() }
+    })?;
+    match answer {
+        Ok((response, session)) => {
+            let result = response.outcome.map_err(|error| refused(&dialog.server, &error))?;
+            let hello = read_initialize(&dialog.server, &result)?;
+            begin_http_session(dialog, http, session, &hello.version);
+            Ok(Greeting::Hello(hello))
+        }
+        Err(CallError::Http { server, status: status @ (400 | 404 | 405 | 406), body }) => {
+            let reason = CallError::Http { server: server.clone(), status, body }.to_string();
+            Ok(Greeting::MaybeSse(StartError::Protocol { server, reason }))
+        }
+        Err(error) => Err(start_error(&dialog.server, error)),
+    }
+}
+
+fn begin_http_session(dialog: &Dialog, http: &HttpLink, session: Option<HeaderValue>, version: &str) {
+    http.begin_session(session, version);
+    dialog.notify(method::INITIALIZED, None);
+}
+
+enum Probe {
+    NotModern,
+    Broken(StartError),
+}
+
+async fn discover(dialog: &Dialog, patience: Duration) -> Result<Hello, Probe> {
+    let asking = Asking {
+        era: Era::Modern,
+        method: method::DISCOVER,
+        params: RawObject::new(),
+        client: None,
+        mirror: None,
+        patience: Patience::of(patience),
+    };
+    match dialog.start(asking).answer().await {
+        Ok(result) => read_discover(&result).ok_or(Probe::NotModern),
+        // A modern server that does not take our version says so; with nothing newer to
+        // offer, the legacy greeting is what is left to try.
+        Err(CallError::Refused { .. } | CallError::TimedOut { .. }) => Err(Probe::NotModern),
+        Err(CallError::Http { status, .. }) if status != 401 && status != 403 => Err(Probe::NotModern),
+        Err(error) => Err(Probe::Broken(start_error(&dialog.server, error))),
+    }
+}
+
+fn read_discover(result: &Raw) -> Option<Hello> {
+    let result = RawObject::open(result).ok()?;
+    let versions: Vec<String> = result.read("supportedVersions")?;
+    if !versions.iter().any(|version| version == ProtocolVersion::LATEST.as_str()) {
+        return None;
+    }
+    let server_info = result
+        .object("_meta")
+        .and_then(|meta| meta.get(meta::SERVER_INFO).map(ToOwned::to_owned))
+        .or_else(|| result.get("serverInfo").map(ToOwned::to_owned));
+    Some(Hello {
+        era: Era::Modern,
+        version: ProtocolVersion::LATEST.to_string(),
+        capabilities: result.object("capabilities").unwrap_or_default(),
+        server_info,
+        instructions: result.read("instructions"),
+    })
+}
+
+async fn greet_legacy(dialog: &Dialog, patience: Duration) -> Result<Hello, StartError> {
+    let asking = Asking {
+        era: Era::Legacy,
+        method: method::INITIALIZE,
+        params: RawObject::open(&initialize_params()).expect("an object"),
+        client: None,
+        mirror: None,
+        patience: Patience::of(patience),
+    };
+    let result = dialog.start(asking).answer().await.map_err(|error| start_error(&dialog.server, error))?;
+    let hello = read_initialize(&dialog.server, &result)?;
+    dialog.notify(method::INITIALIZED, None);
+    Ok(hello)
+}
+
+/// One connection serves many clients, so it declares everything the gateway can carry to
+/// a client; a client that cannot answer declines when it is asked.
+fn initialize_params() -> Raw {
+    raw(&json!({
+        "protocolVersion": ProtocolVersion::LATEST_LEGACY.as_str(),
+        "capabilities": {
+            "roots": { "listChanged": true },
+            "sampling": {},
+            "elicitation": { "form": {}, "url": {} },
+        },
+        "clientInfo": serde_json::from_str::<serde_json::Value>(client_info().get()).expect("valid"),
+    }))
+}
+
+fn read_initialize(server: &ServerName, result: &Raw) -> Result<Hello, StartError> {
+    let protocol = |reason: String| StartError::Protocol { server: server.clone(), reason };
+    let result =
+        RawObject::open(result).map_err(|error| protocol(format!("its greeting is no object: {error}")))?;
+    let version: String = result
+        .read("protocolVersion")
+        .ok_or_else(|| protocol("its greeting names no protocol version".to_owned()))?;
+    match ProtocolVersion::parse(&version) {
+        Some(known) if known.era() == Era::Legacy => {}
+        _ => return Err(protocol(format!("it insists on protocol version `{version}`"))),
+    }
+    Ok(Hello {
+        era: Era::Legacy,
+        version,
+        capabilities: result.object("capabilities").unwrap_or_default(),
+        server_info: result.get("serverInfo").map(ToOwned::to_owned),
+        instructions: result.read("instructions"),
+    })
+}
+
+fn refused(server: &ServerName, error: &ErrorObject) -> StartError {
+    let reason = if error.code == code::METHOD_NOT_FOUND {
+        "it knows neither `server/discover` nor `initialize`".to_owned()
+    } else {
+        error.message.clone()
+    };
+    StartError::Protocol { server: server.clone(), reason }
+}
+
+fn start_error(server: &ServerName, error: CallError) -> StartError {
+    match error {
+        CallError::Start(error) => error,
+        CallError::Refused { server, error } => refused(&server, &error),
+        CallError::TimedOut { server, after } => {
+            StartError::TimedOut { server, after, stderr: String::new() }
+        }
+        CallError::Http { server, status: status @ (401 | 403), .. } => {
+            StartError::Unauthorized { server, status }
+        }
+        CallError::Http { .. } => {
+            StartError::Unreachable { server: server.clone(), reason: error.to_string() }
+        }
+        CallError::Lost { server, reason, stderr } if stderr.is_empty() => {
+            StartError::Unreachable { server, reason }
+        }
+        CallError::Lost { server, reason, stderr } => {
+            let remedy = crate::remedy::remedy(&stderr);
+            StartError::Exited { server, status: reason, stderr, remedy }
+        }
+        CallError::Busy { server, .. } | CallError::SessionExpired { server } => {
+            StartError::Unreachable { server, reason: "it ended the session at once".to_owned() }
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Streamable HTTP, as its client: one POST per message, the answer as JSON or as a stream.
+//!
+//! Legacy servers add sessions, a GET stream for what concerns no request, and streams that
+//! may be picked up again after they broke; modern servers have none of that.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{HeaderName, StatusCode};
+use kitbag_domain::ServerName;
+use kitbag_wire::{Message, Response};
+use reqwest::Client;
+use sse_stream::SseByteStream;
+use tokio::task::AbortHandle;
+use url::Url;
+
+use crate::body::{collect, limited};
+use crate::error::CallError;
+use crate::link::{Closed, Packet};
+use crate::router::{Outlet, Router};
+
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// How often a broken stream of a legacy server is picked up before the request is lost.
+const RESUME_ATTEMPTS: u32 = 5;
+const RESUME_DELAY: Duration = Duration::from_millis(500);
+/// How often the standing GET stream is opened anew after it broke.
+const LISTEN_ATTEMPTS: u32 = 10;
+
+pub(crate) struct HttpLink {
+    server: ServerName,
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    max_bytes: usize,
+    router: Arc<Router>,
+    session: OnceLock<Session>,
+    running: Mutex<HashMap<i64, AbortHandle>>,
+    pub(crate) closed: Closed,
+    me: std::sync::Weak<Self>,
+}
+
+/// What a legacy server's answer to `initialize` settled.
+struct Session {
+    id: Option<HeaderValue>,
+    version: HeaderValue,
+}
+
+impl HttpLink {
+    pub(crate) fn new(
+        server: ServerName,
+        client: Client,
+        url: Url,
+        headers: HeaderMap,
+        max_bytes: usize,
+        router: Arc<Router>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            server,
+            client,
+            url,
+            headers,
+            max_bytes,
+            router,
+            session: OnceLock::new(),
+            running: Mutex::default(),
+            closed: Closed::default(),
+            me: me.clone(),
+        })
+    }
+
+    /// Posts a request; whatever comes back is delivered through the router.
+    pub(crate) fn request(&self, packet: Packet) {
+        let Some(link) = self.me.upgrade() else { return };
+        let id = packet.id;
+        let task = tokio::spawn(async move {
+            if let Err(error) = link.exchange(packet).await {
+                link.router.fail(id, error);
+            }
+            link.running().remove(&id);
+        });
+        self.running().insert(id, task.abort_handle());
+        // The task may have ended before it was entered into the table.
+        if task.is_finished() {
+            self.running().remove(&id);
+        }
+    }
+
+    /// Stops reading the answer. To a modern server, closing the stream is the cancellation.
+    pub(crate) fn abandon(&self, id: i64) {
+        if let Some(task) = self.running().remove(&id) {
+            task.abort();
+        }
+    }
+
+    pub(crate) fn tell(&self, message: Message) {
+        let Some(link) = self.me.upgrade() else { return };
+        tokio::spawn(async move {
+            if let Err(error) = link.post(&message, Vec::new()).await {
+                tracing::debug!(server = %link.server, %error, "a message got no acknowledgement");
+            }
+        });
+    }
+
+    /// Remembers what a legacy handshake settled, and opens the stream for announcements.
+    pub(crate) fn begin_session(&self, id: Option<HeaderValue>, version: &str) {
+        let version = HeaderValue::try_from(version).unwrap_or(HeaderValue::from_static("2025-03-26"));
+        if self.session.set(Session { id, version }).is_err() {
+            return;
+        }
+        let Some(link) = self.me.upgrade() else { return };
+        let closed = self.closed.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = link.listen() => {}
+                () = closed.wait() => {}
+            }
+        });
+    }
+
+    /// Posts `initialize` and hands back the session id the answer came with.
+    pub(crate) async fn initialize(
+        &self,
+        packet: Packet,
+    ) -> Result<(Response, Option<HeaderValue>), CallError> {
+        let id = packet.id;
+        let response = self.post(&packet.request.into(), packet.headers).await?;
+        let session = response.headers().get(SESSION_ID).cloned();
+        let mut stream = self.messages(response).await?;
+        while let Some(message) = stream.next().await {
+            if let Message::Response(response) = message.map_err(|reason| self.lost(reason))? {
+                return Ok((response, session));
+            }
+        }
+        self.router.forget(id);
+        Err(self.lost("the answer to `initialize` ended early".to_owned()))
+    }
+
+    pub(crate) async fn close(&self) {
+        self.closed.close("closed by us");
+        let session = self.session.get().and_then(|session| session.id.clone());
+        if let Some(id) = session {
+            let request =
+                self.client.delete(self.url.clone()).headers(self.headers.clone()).header(SESSION_ID, id);
+            let _ = tokio::time::timeout(Duration::from_secs(2), request.send()).await;
+        }
+    }
+
+    async fn exchange(&self, packet: Packet) -> Result<(), CallError> {
+        let id = packet.id;
+        let response = self.post(&packet.request.into(), packet.headers).await?;
+        if is_event_stream(&response) {
+            return self.follow(id, response).await;
+        }
+        let body = collect(response, self.max_bytes).await.map_err(|reason| self.lost(reason))?;
+        let message = Message::parse(&body).map_err(|error| self.lost(error.to_string()))?;
+        self.router.deliver(message, Some(id), &self.outlet());
+        if self.router.is_pending(id) {
+            return Err(self.lost("the answer does not belong to the request".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Reads the stream of one request to its end, picking it up again where a legacy
+    /// server allows that.
+    async fn follow(&self, id: i64, response: reqwest::Response) -> Result<(), CallError> {
+        let mut cursor = Cursor::default();
+        let mut ended = self.read_events(Some(id), response, &mut cursor).await;
+        for _ in 0..RESUME_ATTEMPTS {
+            let Some(last) = cursor.resumable(self.session.get().is_some()) else { break };
+            if !self.router.is_pending(id) {
+                return Ok(());
+            }
+            tokio::time::sleep(cursor.delay()).await;
+            let Ok(response) = self.get(Some(&last)).await else { break };
+            ended = self.read_events(Some(id), response, &mut cursor).await;
+        }
+        let reason = ended.err().unwrap_or_else(|| "the stream ended without an answer".to_owned());
+        Err(self.lost(reason))
+    }
+
+    /// The standing stream of a legacy session, for what concerns no request.
+    async fn listen(&self) {
+        let mut cursor = Cursor::default();
+        for _ in 0..LISTEN_ATTEMPTS {
+            let Ok(response) = self.get(cursor.last.as_deref()).await else { return };
+            let _ = self.read_events(None, response, &mut cursor).await;
+            tokio::time::sleep(cursor.delay()).await;
+        }
+    }
+
+    async fn read_events(
+        &self,
+        id: Option<i64>,
+        response: reqwest::Response,
+        cursor: &mut Cursor,
+    ) -> Result<(), String> {
+        let (bytes, since_event) = limited(response, self.max_bytes);
+        let mut events = SseByteStream::new(bytes);
+        let outlet = self.outlet();
+        while let Some(event) = events.next().await {
+            let event = event.map_err(|error| error.to_string())?;
+            since_event.reset();
+            cursor.advance(event.id, event.retry);
+            let data = event.data.unwrap_or_default();
+            if data.trim().is_empty() {
+                continue;
+            }
+            match Message::parse(data.as_bytes()) {
+                Ok(message) => self.router.deliver(message, id, &outlet),
+                Err(error) => tracing::debug!(server = %self.server, %error, "skipped an event"),
+            }
+        }
+        Ok(())
+    }
+
+    async fn messages(
+        &self,
+        response: reqwest::Response,
+    ) -> Result<futures::stream::BoxStream<'static, Result<Message, String>>, CallError> {
+        if is_event_stream(&response) {
+            let (bytes, since_event) = limited(response, self.max_bytes);
+            return Ok(SseByteStream::new(bytes)
+                .filter_map(move |event| {
+                    since_event.reset();
+                    std::future::ready(match event {
+                        Ok(event) => event.data.and_then(|data| Message::parse(data.as_bytes()).ok()).map(Ok),
+                        Err(error) => Some(Err(error.to_string())),
+                    })
+                })
+                .boxed());
+        }
+        let body = collect(response, self.max_bytes).await.map_err(|reason| self.lost(reason))?;
+        let message = Message::parse(&body).map_err(|error| error.to_string());
+        Ok(futures::stream::iter([message]).boxed())
+    }
+
+    async fn post(
+        &self,
+        message: &Message,
+        headers: Vec<(HeaderName, HeaderValue)>,
+    ) -> Result<reqwest::Response, CallError> {
+        let mut request = self
+            .client
+            .post(self.url.clone())
+            .headers(self.headers.clone())
+            .header(ACCEPT, BOTH)
+            .header(CONTENT_TYPE, JSON)
+            .body(message.to_bytes());
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let response = self.in_session(request).send().await.map_err(|error| self.unreachable(&error))?;
+        self.accept(response).await
+    }
+
+    async fn get(&self, last_event_id: Option<&str>) -> Result<reqwest::Response, CallError> {
+        let mut request =
+            self.client.get(self.url.clone()).headers(self.headers.clone()).header(ACCEPT, EVENTS);
+        if let Some(last) = last_event_id {
+            request = request.header(LAST_EVENT_ID, last);
+        }
+        let response = self.in_session(request).send().await.map_err(|error| self.unreachable(&error))?;
+        let response = self.accept(response).await?;
+        if is_event_stream(&response) { Ok(response) } else { Err(self.lost("no event stream".to_owned())) }
+    }
+
+    fn in_session(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+        let Some(session) = self.session.get() else { return request };
+        let request = request.header(PROTOCOL_VERSION, session.version.clone());
+        match &session.id {
+            Some(id) => request.header(SESSION_ID, id.clone()),
+            None => request,
+        }
+    }
+
+    /// Sorts out everything that is not a success, using the server's own words if it has any.
+    async fn accept(&self, response: reqwest::Response) -> Result<reqwest::Response, CallError> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        if status == StatusCode::NOT_FOUND && self.session.get().is_some_and(|session| session.id.is_some()) {
+            self.closed.close("the server ended our session");
+            return Err(CallError::SessionExpired { server: self.server.clone() });
+        }
+        let server = self.server.clone();
+        let body = collect(response, self.max_bytes.min(64 * 1024)).await.unwrap_or_default();
+        match Message::parse(&body) {
+            Ok(Message::Response(Response { outcome: Err(error), .. })) if !is_auth(status) => {
+                Err(CallError::Refused { server, error })
+            }
+            _ => {
+                let body = String::from_utf8_lossy(&body).into_owned();
+                Err(CallError::Http { server, status: status.as_u16(), body })
+            }
+        }
+    }
+
+    fn outlet(&self) -> Outlet {
+        let link = self.me.clone();
+        Arc::new(move |message| {
+            if let Some(link) = link.upgrade() {
+                link.tell(message);
+            }
+        })
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<i64, AbortHandle>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> CallError {
+        self.lost(crate::body::describe(error))
+    }
+
+    fn lost(&self, reason: String) -> CallError {
+        CallError::Lost { server: self.server.clone(), reason, stderr: String::new() }
+    }
+}
+
+/// Where we are in a stream that may be picked up again.
+#[derive(Default)]
+struct Cursor {
+    last: Option<String>,
+    retry: Option<Duration>,
+}
+
+impl Cursor {
+    fn advance(&mut self, id: Option<String>, retry: Option<u64>) {
+        if let Some(id) = id.filter(|id| !id.is_empty()) {
+            self.last = Some(id);
+        }
+        if let Some(retry) = retry {
+            self.retry = Some(Duration::from_millis(retry.min(30_000)));
+        }
+    }
+
+    fn resumable(&self, legacy: bool) -> Option<String> {
+        self.last.clone().filter(|_| legacy)
+    }
+
+    fn delay(&self) -> Duration {
+        self.retry.unwrap_or(RESUME_DELAY)
+    }
+}
+
+fn is_event_stream(response: &reqwest::Response) -> bool {
+    response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.starts_with("text/event-stream"))
+}
+
+fn is_auth(status: StatusCode) -> bool {
+    status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN
+}
+
+/// The one HTTP client: no redirects, because a redirected POST would hand our headers to
+/// an address nobody configured.
+pub(crate) fn client() -> Client {
+    Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(10))
+        .pool_idle_timeout(Duration::from_secs(60))
+        .tcp_nodelay(true)
+        .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .expect("the client is built from constants")
+}

@@ -1,0 +1,45 @@
+//! How we connect to, keep alive, list and call other people's servers.
+//!
+//! [`Upstreams`] holds one [`Server`] for each that is configured. A request goes out as an
+//! [`Outbound`] and comes back as an [`InFlight`], which yields what the server says on the
+//! way (progress, log lines, questions to the client) and finally its answer. Params and
+//! results are raw JSON throughout: what a server sends is handed on as it is.
+//!
+//! # Layout
+//! - [`spec`]: how to reach a server, and within which limits
+//! - [`server`]: its life: lazy start, restart, back-off, idle stop
+//! - [`connection`]: a greeted server that takes requests; [`handshake`] is the greeting
+//! - [`exchange`], [`router`], [`dialog`]: one request; sorting what comes back; sending
+//! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`]
+//! - [`listing`], [`watch`]: what a server offers, and hearing when that changes
+//! - [`headers`]: what HTTP mirrors of a request
+//! - [`log`], [`remedy`]: what it says on stderr, and what that means
+
+mod body;
+mod connection;
+mod dialog;
+mod error;
+mod exchange;
+mod handshake;
+mod headers;
+mod http;
+mod link;
+mod listing;
+mod log;
+mod process;
+mod remedy;
+mod router;
+mod server;
+mod spec;
+mod sse;
+mod stdio;
+mod upstreams;
+mod watch;
+
+pub use error::{CallError, StartError};
+pub use exchange::{Ask, ClientFace, Event, InFlight, LogLevel, Outbound};
+pub use listing::{Listing, Problem};
+pub use router::{Notice, NoticeKind};
+pub use server::{Health, Server};
+pub use spec::{Endpoint, Launch, Limits, ServerSpec, Template, Transport, Unresolved};
+pub use upstreams::Upstreams;

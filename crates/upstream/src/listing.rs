@@ -1,0 +1,141 @@
+//! What a server offers, each definition as the very text it sent.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use kitbag_wire::meta::method;
+use kitbag_wire::{Era, Raw, RawObject};
+use serde::{Deserialize, Serialize};
+
+use crate::connection::Connection;
+use crate::exchange::Patience;
+
+/// Everything a server listed, fit to be stored and read back.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Listing {
+    pub era: Era,
+    pub version: String,
+    pub capabilities: Raw,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_info: Option<Raw>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    pub tools: Vec<Raw>,
+    pub prompts: Vec<Raw>,
+    pub resources: Vec<Raw>,
+    pub templates: Vec<Raw>,
+    /// What went wrong without spoiling the rest.
+    #[serde(default)]
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    pub about: String,
+    pub what: String,
+}
+
+/// More pages than any honest server has; a cursor that never ends stops here.
+const MAX_PAGES: usize = 1_000;
+/// A server that advertises a list and never gives it must not hold up the others.
+const LIST_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Lists everything the server says it has. A list that fails is noted and left empty.
+pub(crate) async fn list(connection: &Connection) -> Listing {
+    let hello = &connection.hello;
+    let has = |name: &str| hello.capabilities.contains(name);
+    let (tools, prompts, resources, templates) = tokio::join!(
+        pages_if(has("tools"), connection, method::LIST_TOOLS, "tools", "name"),
+        pages_if(has("prompts"), connection, method::LIST_PROMPTS, "prompts", "name"),
+        pages_if(has("resources"), connection, method::LIST_RESOURCES, "resources", "uri"),
+        pages_if(has("resources"), connection, method::LIST_TEMPLATES, "resourceTemplates", "uriTemplate"),
+    );
+    let problems = [&tools, &prompts, &resources, &templates].into_iter().flat_map(|it| it.problems.clone());
+    Listing {
+        era: hello.era,
+        version: hello.version.clone(),
+        capabilities: hello.capabilities.to_raw(),
+        server_info: hello.server_info.clone(),
+        instructions: hello.instructions.clone(),
+        problems: problems.collect(),
+        tools: tools.items,
+        prompts: prompts.items,
+        resources: resources.items,
+        templates: templates.items,
+    }
+}
+
+#[derive(Default)]
+struct Listed {
+    items: Vec<Raw>,
+    problems: Vec<Problem>,
+}
+
+impl Listed {
+    fn problem(&mut self, about: &str, what: impl Into<String>) {
+        self.problems.push(Problem { about: about.to_owned(), what: what.into() });
+    }
+}
+
+async fn pages_if(wanted: bool, connection: &Connection, method: &str, field: &str, key: &str) -> Listed {
+    if wanted { pages(connection, method, field, key).await } else { Listed::default() }
+}
+
+async fn pages(connection: &Connection, method: &str, field: &str, key: &str) -> Listed {
+    let mut listed = Listed::default();
+    let (mut names, mut cursors) = (HashSet::new(), HashSet::new());
+    let mut cursor: Option<Raw> = None;
+    for _ in 0..MAX_PAGES {
+        let mut params = RawObject::new();
+        if let Some(cursor) = cursor.take() {
+            params.set("cursor", cursor);
+        }
+        let page = connection.ask(method, params, Patience::of(LIST_PATIENCE)).await;
+        let page = match page.map(|result| RawObject::open(&result)) {
+            Ok(Ok(page)) => page,
+            Ok(Err(error)) => {
+                listed.problem(method, format!("the answer is no object: {error}"));
+                break;
+            }
+            Err(error) => {
+                listed.problem(method, error.to_string());
+                break;
+            }
+        };
+        take_items(&mut listed, &page, method, field, key, &mut names);
+        match page.get("nextCursor").filter(|cursor| cursor.get() != "null") {
+            None => break,
+            Some(next) if !cursors.insert(next.get().to_owned()) => {
+                listed.problem(method, "the server's cursor goes in circles");
+                break;
+            }
+            Some(next) => cursor = Some(next.to_owned()),
+        }
+    }
+    listed
+}
+
+fn take_items(
+    listed: &mut Listed,
+    page: &RawObject,
+    method: &str,
+    field: &str,
+    key: &str,
+    names: &mut HashSet<String>,
+) {
+    let Some(items) = page.read::<Vec<Raw>>(field) else {
+        return listed.problem(method, format!("the answer has no `{field}`"));
+    };
+    for item in items {
+        match RawObject::open(&item).ok().and_then(|it| it.read::<String>(key)) {
+            None => listed.problem(method, format!("an entry has no `{key}` and is left out")),
+            Some(name) if names.contains(&name) => {
+                listed.problem(method, format!("`{name}` is listed twice; the first one counts"));
+            }
+            Some(name) => {
+                names.insert(name);
+                listed.items.push(item);
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The life of a child process: launched with little, ended gently, and nothing left behind.
+//!
+//! Each child carries a mark in its environment that its own children inherit. A process
+//! that detached itself (a new session, so no longer in the group we can signal) is still
+//! found by that mark, and so are the children of a gateway that was killed: the next one
+//! that starts ends them.
+
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use crate::error::StartError;
+use crate::spec::{Launch, Unresolved};
+
+const MARK: &str = "KITBAG_CHILD";
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What a child may know of our environment; everything else must be configured.
+const INHERITED: [&str; 17] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
+pub(crate) struct Running {
+    child: Child,
+    /// The child leads a process group of its own, which may outlive it.
+    group: Option<Pid>,
+    mark: String,
+}
+
+pub(crate) struct Pipes {
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
+}
+
+/// Starts a server. Also returns the values it was given, which its log must not show.
+pub(crate) fn launch(
+    server: &kitbag_domain::ServerName,
+    launch: &Launch,
+) -> Result<(Running, Pipes, Vec<String>), StartError> {
+    let variable = |source: Unresolved| StartError::Variable { server: server.clone(), source };
+    let lookup = |name: &str| std::env::var(name).ok();
+    let mut command = Command::new(&launch.command);
+    for arg in &launch.args {
+        command.arg(arg.resolve(lookup).map_err(variable)?);
+    }
+    command.env_clear();
+    for name in INHERITED {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    let mut secrets = Vec::new();
+    for (name, template) in &launch.env {
+        let value = template.resolve(lookup).map_err(variable)?;
+        command.env(name, &value);
+        secrets.push(value);
+    }
+    let mark = new_mark();
+    command.env(MARK, &mark);
+    if let Some(cwd) = &launch.cwd {
+        command.current_dir(cwd);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    #[cfg(unix)]
+    command.process_group(0);
+    let mut child = command.spawn().map_err(|error| StartError::Launch {
+        server: server.clone(),
+        command: launch.command.clone(),
+        reason: match error.kind() {
+            std::io::ErrorKind::NotFound => "no such program".to_owned(),
+            _ => error.to_string(),
+        },
+    })?;
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        unreachable!("all three streams were asked for as pipes")
+    };
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    Ok((Running { child, group, mark }, Pipes { stdin, stdout, stderr }, secrets))
+}
+
+impl Running {
+    /// Ends the child after its stdin was closed: waits, then asks, then insists; and takes
+    /// along whatever it started. Tells how it ended.
+    pub(crate) async fn end(mut self) -> String {
+        let status = match tokio::time::timeout(GRACE, self.child.wait()).await {
+            Ok(status) => status,
+            Err(_) => {
+                self.signal_group(Signal::TERM);
+                match tokio::time::timeout(GRACE, self.child.wait()).await {
+                    Ok(status) => status,
+                    Err(_) => {
+                        self.signal_group(Signal::KILL);
+                        self.child.wait().await
+                    }
+                }
+            }
+        };
+        self.signal_group(Signal::TERM);
+        sweep(|mark| mark == self.mark).await;
+        status.map_or_else(|error| error.to_string(), describe)
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+}
+
+fn describe(status: std::process::ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("exit code {code}"),
+        None => status.to_string(),
+    }
+}
+
+/// Ends children of gateways that no longer live. Called once, at start.
+pub(crate) async fn sweep_orphans() {
+    let own = owner();
+    sweep(|mark| {
+        let Some((owner, _)) = mark.rsplit_once('/') else { return false };
+        owner != own && !owner_lives(owner)
+    })
+    .await;
+}
+
+/// Ends whatever is left of our own children. Called last.
+pub(crate) async fn sweep_own() {
+    let own = owner();
+    sweep(|mark| mark.rsplit_once('/').is_some_and(|(owner, _)| owner == own)).await;
+}
+
+/// Asks every marked process to end, and ends those that stay.
+async fn sweep(wanted: impl Fn(&str) -> bool) {
+    let marked = marked(&wanted);
+    if marked.is_empty() {
+        return;
+    }
+    for pid in &marked {
+        let _ = rustix::process::kill_process(*pid, Signal::TERM);
+    }
+    let deadline = tokio::time::Instant::now() + GRACE;
+    while tokio::time::Instant::now() < deadline {
+        if self::marked(&wanted).is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for pid in self::marked(&wanted) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Living processes whose environment carries a wanted mark. Only Linux shows that; on
+/// other systems the process group is all we can end.
+fn marked(wanted: &impl Fn(&str) -> bool) -> Vec<Pid> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let environment = std::fs::read(entry.path().join("environ")).ok()?;
+            let mark = environment.split(|byte| *byte == 0).find_map(|variable| {
+                std::str::from_utf8(variable).ok()?.strip_prefix(MARK)?.strip_prefix('=')
+            })?;
+            if wanted(mark) { Pid::from_raw(pid) } else { None }
+        })
+        .collect()
+}
+
+fn new_mark() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{}/{}", owner(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// This process, told apart from a later one that happens to get the same number.
+fn owner() -> String {
+    let pid = std::process::id();
+    format!("{pid}@{}", started_at(pid).unwrap_or_default())
+}
+
+fn owner_lives(owner: &str) -> bool {
+    let Some((pid, started)) = owner.split_once('@') else { return false };
+    pid.parse().ok().and_then(started_at).is_some_and(|at| at == started)
+}
+
+/// The kernel's start time of a process, field 22 of its `stat`.
+fn started_at(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.rsplit_once(')')?.1;
+    after_name.split_whitespace().nth(19).map(str::to_owned)
+}

@@ -1,0 +1,279 @@
+//! Sorts what a server sends: answers to their requests, questions to the client they
+//! concern, announcements to whoever keeps the catalog.
+//!
+//! On stdio nothing says which request a question or a log line belongs to. As long as all
+//! running requests come from one client there is no doubt; with several clients the
+//! question is declined rather than shown to the wrong person.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kitbag_domain::ServerName;
+use kitbag_wire::meta::{self, code, method};
+use kitbag_wire::{ErrorObject, Message, Notification, Raw, RawObject, Request, RequestId, Response, raw};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::CallError;
+use crate::exchange::{Ask, Event, Progressing};
+
+/// Something a server announces that concerns no single request.
+#[derive(Debug, Clone)]
+pub struct Notice {
+    pub server: ServerName,
+    pub kind: NoticeKind,
+}
+
+#[derive(Debug, Clone)]
+pub enum NoticeKind {
+    /// The server was started, and may offer something else than when it was listed last.
+    Started,
+    ToolsChanged,
+    PromptsChanged,
+    ResourcesChanged,
+    /// The params of `notifications/resources/updated`.
+    ResourceUpdated(Raw),
+}
+
+/// Where messages of our own leave; each transport has its way.
+pub(crate) type Outlet = Arc<dyn Fn(Message) + Send + Sync>;
+
+pub(crate) struct Router {
+    server: ServerName,
+    next_id: AtomicI64,
+    pending: Mutex<HashMap<i64, Pending>>,
+    /// Questions of the server that wait for an answer, by its own ids.
+    asked: Mutex<HashMap<RequestId, CancellationToken>>,
+    notices: mpsc::UnboundedSender<Notice>,
+}
+
+struct Pending {
+    progressing: Progressing,
+    identity: Option<Arc<str>>,
+    /// The token the client chose; ours is the request id.
+    progress_token: Option<Raw>,
+}
+
+impl Router {
+    pub(crate) fn new(server: ServerName, notices: mpsc::UnboundedSender<Notice>) -> Self {
+        Self {
+            server,
+            next_id: AtomicI64::new(1),
+            pending: Mutex::default(),
+            asked: Mutex::default(),
+            notices,
+        }
+    }
+
+    pub(crate) fn next_id(&self) -> i64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn expect(
+        &self,
+        id: i64,
+        progressing: Progressing,
+        identity: Option<Arc<str>>,
+        progress_token: Option<Raw>,
+    ) {
+        lock(&self.pending).insert(id, Pending { progressing, identity, progress_token });
+    }
+
+    /// Forgets a request; a late answer to it falls on the floor.
+    pub(crate) fn forget(&self, id: i64) {
+        lock(&self.pending).remove(&id);
+    }
+
+    pub(crate) fn is_pending(&self, id: i64) -> bool {
+        lock(&self.pending).contains_key(&id)
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        lock(&self.pending).len()
+    }
+
+    pub(crate) fn fail(&self, id: i64, error: CallError) {
+        if let Some(pending) = lock(&self.pending).remove(&id) {
+            let _ = pending.progressing.done.send(Err(error));
+        }
+    }
+
+    pub(crate) fn fail_all(&self, error: &CallError) {
+        for (_, pending) in lock(&self.pending).drain() {
+            let _ = pending.progressing.done.send(Err(error.clone()));
+        }
+    }
+
+    /// Takes one message in. `related` is the request on whose stream it came, where the
+    /// transport has such streams.
+    pub(crate) fn deliver(self: &Arc<Self>, message: Message, related: Option<i64>, outlet: &Outlet) {
+        match message {
+            Message::Response(response) => self.answered(response),
+            Message::Notification(notification) => self.notified(notification, related),
+            Message::Request(request) => self.asked(request, related, outlet),
+        }
+    }
+
+    fn answered(&self, response: Response) {
+        let Some(id) = response.id.as_ref().and_then(own_id) else { return };
+        let Some(pending) = lock(&self.pending).remove(&id) else { return };
+        let server = self.server.clone();
+        let outcome = response.outcome.map_err(|error| CallError::Refused { server, error });
+        let _ = pending.progressing.done.send(outcome);
+    }
+
+    fn notified(&self, notification: Notification, related: Option<i64>) {
+        let kind = match notification.method.as_str() {
+            method::PROGRESS => return self.progressed(&notification),
+            method::CANCELLED => return self.withdrawn(&notification),
+            method::TOOLS_CHANGED => NoticeKind::ToolsChanged,
+            method::PROMPTS_CHANGED => NoticeKind::PromptsChanged,
+            method::RESOURCES_CHANGED => NoticeKind::ResourcesChanged,
+            method::RESOURCE_UPDATED => match updated(&notification) {
+                Some(params) => NoticeKind::ResourceUpdated(params),
+                None => return,
+            },
+            method::SUBSCRIPTION_ACKNOWLEDGED => {
+                let related = subscription(&notification).or(related);
+                return self.mentioned(notification, related);
+            }
+            _ => return self.mentioned(notification, related),
+        };
+        let _ = self.notices.send(Notice { server: self.server.clone(), kind });
+    }
+
+    fn progressed(&self, notification: &Notification) {
+        let Ok(mut params) = notification.object() else { return };
+        let Some(id) = params.read::<RequestId>(meta::PROGRESS_TOKEN).as_ref().and_then(own_id) else {
+            return;
+        };
+        let pending = lock(&self.pending);
+        let Some((pending, token)) = pending.get(&id).and_then(|it| Some((it, it.progress_token.clone()?)))
+        else {
+            return;
+        };
+        params.set(meta::PROGRESS_TOKEN, token);
+        let _ = pending.progressing.events.try_send(Event::Progress(params.to_raw()));
+    }
+
+    /// A log line, or a notification we do not know: it goes to the request it came with.
+    fn mentioned(&self, notification: Notification, related: Option<i64>) {
+        let event = match (notification.method.as_str(), notification.params) {
+            (method::LOG, Some(params)) => Event::Log(params),
+            (method::LOG, None) => return,
+            (_, params) => Event::Other { method: notification.method, params },
+        };
+        let pending = lock(&self.pending);
+        if let Some(id) = related.or_else(|| sole_client(&pending))
+            && let Some(it) = pending.get(&id)
+        {
+            let _ = it.progressing.events.try_send(event);
+        }
+    }
+
+    fn withdrawn(&self, notification: &Notification) {
+        let Some(id) = notification.object().ok().and_then(|it| it.read::<RequestId>("requestId")) else {
+            return;
+        };
+        if let Some(token) = lock(&self.asked).remove(&id) {
+            token.cancel();
+        }
+    }
+
+    fn asked(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &Outlet) {
+        let answer = match request.method.as_str() {
+            method::PING => Ok(raw(&RawObject::new())),
+            method::LIST_ROOTS | method::CREATE_MESSAGE | method::ELICIT => {
+                return self.ask_client(request, related, outlet);
+            }
+            other => Err(ErrorObject::new(
+                code::METHOD_NOT_FOUND,
+                format!("`{other}` is not a method of MCP clients"),
+            )),
+        };
+        outlet(Response { id: Some(request.id), outcome: answer }.into());
+    }
+
+    fn ask_client(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &Outlet) {
+        let withdrawn = CancellationToken::new();
+        let offered = {
+            let pending = lock(&self.pending);
+            let about = related.or_else(|| sole_client(&pending)).and_then(|id| pending.get(&id));
+            about.and_then(|it| {
+                let (ask, answer) =
+                    Ask::new(request.method.clone(), request.params, &it.progressing.asks, withdrawn.clone());
+                it.progressing.events.try_send(Event::Ask(ask)).ok().map(|()| answer)
+            })
+        };
+        let Some(answer) = offered else {
+            let outcome = nobody_to_ask(&request.method);
+            return outlet(Response { id: Some(request.id), outcome }.into());
+        };
+        lock(&self.asked).insert(request.id.clone(), withdrawn);
+        let (router, outlet) = (self.clone(), outlet.clone());
+        tokio::spawn(async move {
+            if let Ok(outcome) = answer.await {
+                lock(&router.asked).remove(&request.id);
+                outlet(Response { id: Some(request.id), outcome }.into());
+            }
+        });
+    }
+}
+
+/// The params of an update without the number of our own subscription, which means nothing
+/// to anybody else.
+fn updated(notification: &Notification) -> Option<Raw> {
+    let mut params = notification.object().ok()?;
+    if let Some(mut meta) = params.object("_meta") {
+        meta.remove(meta::SUBSCRIPTION_ID);
+        if meta.is_empty() {
+            params.remove("_meta");
+        } else {
+            params.put("_meta", &meta);
+        }
+    }
+    Some(params.to_raw())
+}
+
+fn subscription(notification: &Notification) -> Option<i64> {
+    let meta = notification.object().ok()?.object("_meta")?;
+    own_id(&meta.read(meta::SUBSCRIPTION_ID)?)
+}
+
+/// Servers ask for roots right after the handshake, when no client is there yet; an empty
+/// list lets them go on. The other questions need a person.
+fn nobody_to_ask(method: &str) -> Result<Raw, ErrorObject> {
+    if method == method::LIST_ROOTS {
+        return Ok(raw(&RawObject::new().with("roots", &[(); 0])));
+    }
+    Err(ErrorObject::new(
+        code::METHOD_NOT_FOUND,
+        "no single client stands behind this request, so there is nobody to ask",
+    ))
+}
+
+/// The newest running request, if all running requests come from the same client.
+fn sole_client(pending: &HashMap<i64, Pending>) -> Option<i64> {
+    let mut with_client = pending.iter().filter_map(|(id, it)| Some((*id, it.identity.as_ref()?)));
+    let (mut newest, identity) = with_client.next()?;
+    for (id, other) in with_client {
+        if other != identity {
+            return None;
+        }
+        newest = newest.max(id);
+    }
+    Some(newest)
+}
+
+fn own_id(id: &RequestId) -> Option<i64> {
+    match id {
+        RequestId::Number(number) => Some(*number),
+        // Some servers hand numbers back as text.
+        RequestId::Text(text) => text.parse().ok(),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

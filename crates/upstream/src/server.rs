@@ -1,0 +1,342 @@
+//! One configured server over its whole life: started when needed, restarted after a crash,
+//! left alone for a while when it keeps failing, stopped when nobody calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use kitbag_domain::ServerName;
+use kitbag_wire::Era;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::Connection;
+use crate::error::{CallError, StartError};
+use crate::exchange::{InFlight, Outbound};
+use crate::listing::Listing;
+use crate::log::ServerLog;
+use crate::router::{Notice, NoticeKind};
+use crate::spec::ServerSpec;
+use crate::watch::Watch;
+
+/// The first failure may be an accident; from the second on, each costs twice the wait.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+pub struct Server {
+    spec: Arc<ServerSpec>,
+    log: Arc<ServerLog>,
+    notices: mpsc::UnboundedSender<Notice>,
+    live: ArcSwapOption<Live>,
+    /// Held while starting, so that those who come meanwhile share the outcome.
+    failures: tokio::sync::Mutex<Failures>,
+    failed: ArcSwapOption<StartError>,
+    closing: CancellationToken,
+    /// What it offered last; also tells which era to greet it in.
+    listing: ArcSwapOption<Listing>,
+    /// Whether it was asked what it offers since it was started.
+    listed: AtomicBool,
+    places: Arc<Semaphore>,
+    queued: AtomicUsize,
+    last_used: Mutex<Instant>,
+    /// Watched resources, each with how many clients watch it.
+    watched: Mutex<BTreeMap<String, usize>>,
+}
+
+/// How a server is doing right now.
+#[derive(Debug, Clone)]
+pub enum Health {
+    /// Not running; the next call starts it.
+    Asleep,
+    Ready {
+        calls: usize,
+    },
+    Failed(Arc<StartError>),
+}
+
+struct Live {
+    connection: Arc<Connection>,
+    watch: Watch,
+}
+
+#[derive(Default)]
+struct Failures {
+    count: u32,
+    last: Option<Instant>,
+}
+
+impl Server {
+    pub(crate) fn new(
+        spec: ServerSpec,
+        listing: Option<Listing>,
+        log: ServerLog,
+        notices: mpsc::UnboundedSender<Notice>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            places: Arc::new(Semaphore::new(spec.limits.max_concurrent)),
+            spec: Arc::new(spec),
+            log: Arc::new(log),
+            notices,
+            live: ArcSwapOption::empty(),
+            failures: tokio::sync::Mutex::default(),
+            failed: ArcSwapOption::empty(),
+            closing: CancellationToken::new(),
+            listing: ArcSwapOption::from(listing.map(Arc::new)),
+            listed: AtomicBool::new(false),
+            queued: AtomicUsize::new(0),
+            last_used: Mutex::new(Instant::now()),
+            watched: Mutex::default(),
+        })
+    }
+
+    pub fn name(&self) -> &ServerName {
+        &self.spec.name
+    }
+
+    pub fn spec(&self) -> &ServerSpec {
+        &self.spec
+    }
+
+    /// What the server offered when it was asked last, perhaps in an earlier run.
+    pub fn listing(&self) -> Option<Arc<Listing>> {
+        self.listing.load_full()
+    }
+
+    pub fn health(&self) -> Health {
+        if let Some(live) = self.live() {
+            return Health::Ready { calls: live.connection.in_flight() };
+        }
+        self.failed.load_full().map_or(Health::Asleep, Health::Failed)
+    }
+
+    /// The last lines it wrote to stderr.
+    pub fn last_words(&self) -> String {
+        self.log.tail()
+    }
+
+    /// The era it speaks, starting it to find out if nobody knows yet.
+    pub async fn era(self: &Arc<Self>) -> Result<Era, StartError> {
+        match self.listing.load().as_ref() {
+            Some(listing) => Ok(listing.era),
+            None => Ok(self.started().await?.connection.hello.era),
+        }
+    }
+
+    /// Sends a request, starting the server first if need be.
+    pub async fn send(self: &Arc<Self>, outbound: &Outbound) -> Result<InFlight, CallError> {
+        let place = self.place().await?;
+        let live = self.started().await?;
+        self.touch();
+        Ok(live.connection.start(outbound).holding(place))
+    }
+
+    /// Asks the server for everything it offers.
+    pub async fn list(self: &Arc<Self>) -> Result<Arc<Listing>, CallError> {
+        let live = self.started().await?;
+        self.touch();
+        self.listed.store(true, Ordering::Relaxed);
+        let listing = Arc::new(live.connection.list().await);
+        self.listing.store(Some(listing.clone()));
+        Ok(listing)
+    }
+
+    /// Whether what we know of its offer is from an earlier run.
+    pub fn is_stale(&self) -> bool {
+        !self.listed.load(Ordering::Relaxed)
+    }
+
+    /// Watches a resource for one more client.
+    pub async fn watch(self: &Arc<Self>, uri: &str) -> Result<(), CallError> {
+        let live = self.started().await?;
+        let all = {
+            let mut watched = self.watched();
+            *watched.entry(uri.to_owned()).or_insert(0) += 1;
+            watched.keys().cloned().collect()
+        };
+        let added = live.watch.add(uri, all).await;
+        if added.is_err() {
+            self.forget_watch(uri);
+        }
+        added
+    }
+
+    /// Undoes one [`watch`](Self::watch).
+    pub async fn unwatch(&self, uri: &str) -> Result<(), CallError> {
+        let was_last = self.forget_watch(uri);
+        match self.live() {
+            Some(live) if was_last => live.watch.remove(uri, self.watched_uris()).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Stops for good: nothing starts it again.
+    pub(crate) async fn shut(&self) {
+        self.closing.cancel();
+        self.stop().await;
+    }
+
+    pub async fn stop(&self) {
+        if let Some(live) = self.live.swap(None) {
+            live.connection.close().await;
+        }
+    }
+
+    pub(crate) async fn stop_if_idle(&self) {
+        let idle = self.last_used().elapsed() >= self.spec.limits.idle_timeout;
+        let unused =
+            self.live().is_some_and(|live| live.connection.in_flight() == 0) && self.watched().is_empty();
+        if idle && unused {
+            tracing::info!(server = %self.name(), "stopped after a while without calls");
+            self.stop().await;
+        }
+    }
+
+    fn live(&self) -> Option<Arc<Live>> {
+        self.live.load_full().filter(|live| live.connection.is_open())
+    }
+
+    /// A free place among the calls that may run at once, or a short wait for one.
+    async fn place(&self) -> Result<OwnedSemaphorePermit, CallError> {
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Ok(place);
+        }
+        let waiting = Waiting::new(&self.queued);
+        if waiting.position > self.spec.limits.max_queued {
+            return Err(CallError::Busy {
+                server: self.name().clone(),
+                running: self.spec.limits.max_concurrent,
+                queued: self.spec.limits.max_queued,
+            });
+        }
+        self.places
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|_| StartError::Stopping { server: self.name().clone() }.into())
+    }
+
+    async fn started(self: &Arc<Self>) -> Result<Arc<Live>, StartError> {
+        if let Some(live) = self.live() {
+            return Ok(live);
+        }
+        // On a task of its own: a client that goes away must not abort a start that others,
+        // or its own next call, will be glad of.
+        let server = self.clone();
+        let asked = Instant::now();
+        let started = tokio::spawn(async move { server.start_once(asked).await }).await;
+        started.unwrap_or_else(|_| Err(StartError::Stopping { server: self.name().clone() }))
+    }
+
+    async fn start_once(self: Arc<Self>, asked: Instant) -> Result<Arc<Live>, StartError> {
+        let mut failures = self.failures.lock().await;
+        if let Some(live) = self.live() {
+            return Ok(live);
+        }
+        if let (Some(last), Some(failed)) = (failures.last, self.failed.load_full()) {
+            if last >= asked {
+                return Err((*failed).clone());
+            }
+            if let Some(wait) = failures.wait().checked_sub(last.elapsed()).filter(|wait| !wait.is_zero()) {
+                let (server, last) = (self.name().clone(), Box::new((*failed).clone()));
+                return Err(StartError::BackingOff { server, failures: failures.count, wait, last });
+            }
+        }
+        let known = self.listing.load().as_ref().map(|listing| listing.era);
+        let opening = Connection::open(self.spec.clone(), known, self.log.clone(), self.notices.clone());
+        let opened = tokio::select! {
+            opened = opening => opened,
+            () = self.closing.cancelled() => return Err(StartError::Stopping { server: self.name().clone() }),
+        };
+        match opened {
+            Ok(connection) => {
+                *failures = Failures::default();
+                self.failed.store(None);
+                Ok(self.go_live(connection))
+            }
+            Err(error) => {
+                failures.count += 1;
+                failures.last = Some(Instant::now());
+                self.failed.store(Some(Arc::new(error.clone())));
+                Err(error)
+            }
+        }
+    }
+
+    fn go_live(&self, connection: Connection) -> Arc<Live> {
+        if let Some(listing) = self.listing.load_full() {
+            connection.learn(&mut (*listing).clone());
+        }
+        let connection = Arc::new(connection);
+        let watch = Watch::begin(connection.clone(), self.watched_uris());
+        let live = Arc::new(Live { connection, watch });
+        self.listed.store(false, Ordering::Relaxed);
+        self.live.store(Some(live.clone()));
+        self.touch();
+        let _ = self.notices.send(Notice { server: self.name().clone(), kind: NoticeKind::Started });
+        tracing::info!(server = %self.name(), era = %live.connection.hello.era, "ready");
+        live
+    }
+
+    fn forget_watch(&self, uri: &str) -> bool {
+        let mut watched = self.watched();
+        let Some(count) = watched.get_mut(uri) else { return false };
+        *count -= 1;
+        let last = *count == 0;
+        if last {
+            watched.remove(uri);
+        }
+        last
+    }
+
+    fn watched_uris(&self) -> BTreeSet<String> {
+        self.watched().keys().cloned().collect()
+    }
+
+    fn watched(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn touch(&self) {
+        *self.last_used() = Instant::now();
+    }
+
+    fn last_used(&self) -> MutexGuard<'_, Instant> {
+        self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+impl Failures {
+    fn wait(&self) -> Duration {
+        match self.count {
+            0 | 1 => Duration::ZERO,
+            count => (FIRST_WAIT * 2u32.saturating_pow(count - 2)).min(LONGEST_WAIT),
+        }
+    }
+}
+
+/// A place in the queue, given back when the wait is over or given up.
+struct Waiting<'a> {
+    queued: &'a AtomicUsize,
+    position: usize,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(queued: &'a AtomicUsize) -> Self {
+        Self { queued, position: queued.fetch_add(1, Ordering::Relaxed) + 1 }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.queued.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,177 @@
+//! What must be known to connect to a server: how to reach it, and within which limits.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kitbag_domain::ServerName;
+use kitbag_wire::Era;
+use url::Url;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSpec {
+    pub name: ServerName,
+    pub transport: Transport,
+    /// Set when a person knows better than the probe.
+    pub era: Option<Era>,
+    pub limits: Limits,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    Stdio(Launch),
+    /// Streamable HTTP; a server that turns out to speak only HTTP+SSE is spoken to that way.
+    Http(Endpoint),
+    /// The HTTP+SSE transport of 2024-11-05, asked for by name.
+    Sse(Endpoint),
+}
+
+/// How a stdio server is launched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    pub command: String,
+    pub args: Vec<Template>,
+    pub env: BTreeMap<String, Template>,
+    pub cwd: Option<PathBuf>,
+}
+
+/// Where a remote server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    pub url: Url,
+    pub headers: BTreeMap<String, Template>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// From launch to a usable connection.
+    pub start_timeout: Duration,
+    /// Silence after which a call is given up; progress starts the clock again.
+    pub call_timeout: Duration,
+    /// The most a call may take, progress or not.
+    pub call_deadline: Duration,
+    /// Without a call for this long, the connection is closed and the child stopped.
+    pub idle_timeout: Duration,
+    pub max_concurrent: usize,
+    /// Calls that may wait for a free place; the next one is refused at once.
+    pub max_queued: usize,
+    pub max_message_bytes: usize,
+}
+
+/// Text with `${VARIABLE}` or `${VARIABLE:-default}` in it, filled in at launch.
+///
+/// It may also hold a secret somebody typed into the configuration, so it never shows itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Template(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the environment variable `{variable}` is not set")]
+pub struct Unresolved {
+    pub variable: String,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            start_timeout: Duration::from_secs(60),
+            call_timeout: Duration::from_secs(120),
+            call_deadline: Duration::from_secs(3600),
+            idle_timeout: Duration::from_secs(600),
+            max_concurrent: 64,
+            max_queued: 256,
+            max_message_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+impl ServerSpec {
+    /// Changes whenever something changes that could change what the server offers.
+    pub fn fingerprint(&self) -> String {
+        let text = match &self.transport {
+            Transport::Stdio(launch) => {
+                let args: Vec<_> = launch.args.iter().map(Template::source).collect();
+                let env: Vec<_> = launch.env.iter().map(|(key, value)| (key, value.source())).collect();
+                format!("stdio {:?} {args:?} {env:?} {:?}", launch.command, launch.cwd)
+            }
+            Transport::Http(endpoint) => endpoint.fingerprint("http"),
+            Transport::Sse(endpoint) => endpoint.fingerprint("sse"),
+        };
+        blake3::hash(format!("{text} {:?}", self.era).as_bytes()).to_hex()[..32].to_owned()
+    }
+}
+
+impl Endpoint {
+    fn fingerprint(&self, kind: &str) -> String {
+        let headers: Vec<_> = self.headers.iter().map(|(key, value)| (key, value.source())).collect();
+        format!("{kind} {} {headers:?}", self.url)
+    }
+}
+
+impl Template {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text as written, variables unfilled. Not for showing: it may hold a secret.
+    pub fn source(&self) -> &str {
+        &self.0
+    }
+
+    pub fn resolve(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<String, Unresolved> {
+        let mut filled = String::with_capacity(self.0.len());
+        let mut rest = self.0.as_str();
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((inside, tail)) = after.split_once('}') else { break };
+            filled.push_str(before);
+            let (variable, default) = match inside.split_once(":-") {
+                Some((variable, default)) => (variable, Some(default)),
+                None => (inside, None),
+            };
+            match lookup(variable).or_else(|| default.map(str::to_owned)) {
+                Some(value) => filled.push_str(&value),
+                None => return Err(Unresolved { variable: variable.to_owned() }),
+            }
+            rest = tail;
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Template(…)")
+    }
+}
+
+impl From<&str> for Template {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(template: &str, expect: Result<&str, &str>) {
+        let lookup = |name: &str| (name == "TOKEN").then(|| "s3cret".to_owned());
+        let got = Template::new(template).resolve(lookup);
+        assert_eq!(got.as_deref().map_err(|missing| missing.variable.as_str()), expect);
+    }
+
+    #[test]
+    fn variables_are_filled_in_and_a_missing_one_is_named() {
+        check("Bearer ${TOKEN}", Ok("Bearer s3cret"));
+        check("${A:-x}-${TOKEN}-${B:-}", Ok("x-s3cret-"));
+        check("plain $TOKEN ${unclosed", Ok("plain $TOKEN ${unclosed"));
+        check("${MISSING}", Err("MISSING"));
+    }
+
+    #[test]
+    fn a_template_never_shows_its_text() {
+        assert!(!format!("{:?}", Template::new("s3cret")).contains("s3cret"));
+    }
+}

@@ -1,0 +1,140 @@
+//! The HTTP+SSE transport of 2024-11-05: one stream from the server, a POST for each message
+//! to it. Many deployed servers speak nothing else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use kitbag_domain::ServerName;
+use kitbag_wire::Message;
+use reqwest::Client;
+use sse_stream::{Sse, SseByteStream};
+use tokio::sync::mpsc;
+use url::Url;
+
+use crate::body::{describe, limited};
+use crate::error::{CallError, StartError};
+use crate::link::{Closed, Pipe};
+use crate::router::{Outlet, Router};
+
+const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) struct SseAddress {
+    pub(crate) client: Client,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) max_bytes: usize,
+}
+
+/// Opens the stream and waits for the address to post to.
+pub(crate) async fn connect(
+    server: &ServerName,
+    address: SseAddress,
+    router: &Arc<Router>,
+) -> Result<Pipe, StartError> {
+    let unreachable = |reason: String| StartError::Unreachable { server: server.clone(), reason };
+    let response = address
+        .client
+        .get(address.url.clone())
+        .headers(address.headers.clone())
+        .header(ACCEPT, "text/event-stream")
+        .send()
+        .await
+        .map_err(|error| unreachable(describe(&error)))?;
+    let status = response.status();
+    if status.as_u16() == 401 || status.as_u16() == 403 {
+        return Err(StartError::Unauthorized { server: server.clone(), status: status.as_u16() });
+    }
+    if !status.is_success() {
+        return Err(unreachable(format!("HTTP {status}")));
+    }
+    let (bytes, since_event) = limited(response, address.max_bytes);
+    let mut events = SseByteStream::new(bytes);
+    let post_to = tokio::time::timeout(ENDPOINT_TIMEOUT, endpoint(&address.url, &mut events))
+        .await
+        .map_err(|_| unreachable("no `endpoint` event came".to_owned()))?
+        .map_err(unreachable)?;
+
+    let (outgoing, queue) = mpsc::unbounded_channel();
+    let pipe = Pipe { outgoing: outgoing.clone(), closed: Closed::default() };
+    let outlet: Outlet = Arc::new(move |message| {
+        let _ = outgoing.send(message);
+    });
+    let writer = tokio::spawn(write(address, post_to, queue, server.clone(), router.clone()));
+    let (router, server, closed) = (router.clone(), server.clone(), pipe.closed.clone());
+    tokio::spawn(async move {
+        let reading = async {
+            while let Some(Ok(event)) = events.next().await {
+                since_event.reset();
+                if let Some(Ok(message)) = event.data.map(|data| Message::parse(data.as_bytes())) {
+                    router.deliver(message, None, &outlet);
+                }
+            }
+        };
+        tokio::select! {
+            () = reading => closed.close("the event stream ended"),
+            () = closed.wait() => {}
+        }
+        writer.abort();
+        router.fail_all(&CallError::Lost {
+            server,
+            reason: closed.reason().to_owned(),
+            stderr: String::new(),
+        });
+    });
+    Ok(pipe)
+}
+
+/// The first event names the address; it must be on the server we were told to use, or a
+/// stranger could have our headers sent anywhere.
+async fn endpoint(
+    base: &Url,
+    events: &mut (impl Stream<Item = Result<Sse, sse_stream::Error>> + Unpin),
+) -> Result<Url, String> {
+    while let Some(event) = events.next().await {
+        let event = event.map_err(|error| error.to_string())?;
+        if event.event.as_deref() != Some("endpoint") {
+            continue;
+        }
+        let data = event.data.unwrap_or_default();
+        let url = base
+            .join(data.trim())
+            .map_err(|error| format!("the endpoint `{data}` is no address: {error}"))?;
+        if url.origin() != base.origin() {
+            return Err(format!("the endpoint `{url}` is on another host than `{base}`"));
+        }
+        return Ok(url);
+    }
+    Err("the event stream ended before it named an endpoint".to_owned())
+}
+
+async fn write(
+    address: SseAddress,
+    post_to: Url,
+    mut queue: mpsc::UnboundedReceiver<Message>,
+    server: ServerName,
+    router: Arc<Router>,
+) {
+    while let Some(message) = queue.recv().await {
+        let sent = address
+            .client
+            .post(post_to.clone())
+            .headers(address.headers.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .body(message.to_bytes())
+            .send()
+            .await;
+        let problem = match sent {
+            Ok(response) if response.status().is_success() => continue,
+            Ok(response) => format!("HTTP {}", response.status()),
+            Err(error) => describe(&error),
+        };
+        if let Message::Request(request) = &message
+            && let kitbag_wire::RequestId::Number(id) = request.id
+        {
+            let lost = CallError::Lost { server: server.clone(), reason: problem, stderr: String::new() };
+            router.fail(id, lost);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A server as a child process: one JSON-RPC message per line, and whatever else it prints.
+
+use std::sync::Arc;
+
+use kitbag_domain::ServerName;
+use kitbag_wire::Message;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWriteExt, BufReader, BufWriter};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error::{CallError, StartError};
+use crate::link::{Closed, Pipe};
+use crate::log::ServerLog;
+use crate::process::{self, Running};
+use crate::router::{Outlet, Router};
+use crate::spec::Launch;
+
+/// The handle that ends the process.
+pub(crate) struct Process {
+    stop: Option<oneshot::Sender<()>>,
+    ended: Closed,
+}
+
+/// Launches the server and begins to read and write.
+pub(crate) fn connect(
+    server: &ServerName,
+    spec: &Launch,
+    max_line: usize,
+    router: &Arc<Router>,
+    log: &Arc<ServerLog>,
+) -> Result<(Pipe, Process), StartError> {
+    let (running, pipes, secrets) = process::launch(server, spec)?;
+    log.hide(secrets);
+    log.forget_tail();
+    let (outgoing, queue) = mpsc::unbounded_channel();
+    let pipe = Pipe { outgoing, closed: Closed::default() };
+    let (stop, stopped) = oneshot::channel();
+    let ended = Closed::default();
+
+    let errors = tokio::spawn(read_stderr(pipes.stderr, log.clone()));
+    let input = tokio::spawn(write(pipes.stdin, queue));
+    let output = read(pipes.stdout, max_line, server.clone(), router.clone(), pipe.clone(), log.clone());
+    let life = Life { server: server.clone(), running, pipe: pipe.clone(), ended: ended.clone() };
+    tokio::spawn(life.run(output, input, errors, stopped, router.clone(), log.clone()));
+    Ok((pipe, Process { stop: Some(stop), ended }))
+}
+
+impl Process {
+    /// Ends the process and waits until it, and all it started, are gone.
+    pub(crate) async fn stop(mut self) {
+        drop(self.stop.take());
+        self.ended.wait().await;
+    }
+}
+
+struct Life {
+    server: ServerName,
+    running: Running,
+    pipe: Pipe,
+    ended: Closed,
+}
+
+impl Life {
+    /// Waits for the end, whoever brings it about, and leaves nothing behind.
+    async fn run(
+        self,
+        output: impl Future<Output = ()>,
+        input: tokio::task::JoinHandle<()>,
+        errors: tokio::task::JoinHandle<()>,
+        stopped: oneshot::Receiver<()>,
+        router: Arc<Router>,
+        log: Arc<ServerLog>,
+    ) {
+        let by_us = tokio::select! {
+            () = output => false,
+            _ = stopped => true,
+        };
+        // Dropping the writer closes the server's stdin, which asks it to leave.
+        input.abort();
+        let _ = input.await;
+        let status = self.running.end().await;
+        // The last words are what explains the end, so they are read before anyone is told.
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(500), errors).await;
+        let reason = if by_us { "stopped".to_owned() } else { status };
+        self.pipe.closed.close(reason.clone());
+        router.fail_all(&CallError::Lost { server: self.server, reason, stderr: log.tail() });
+        self.ended.close("ended");
+    }
+}
+
+async fn write(stdin: ChildStdin, mut queue: mpsc::UnboundedReceiver<Message>) {
+    let mut stdin = BufWriter::new(stdin);
+    while let Some(message) = queue.recv().await {
+        let mut line = message.to_line();
+        line.push(b'\n');
+        if stdin.write_all(&line).await.is_err() {
+            return;
+        }
+        if queue.is_empty() && stdin.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read(
+    stdout: ChildStdout,
+    max_line: usize,
+    server: ServerName,
+    router: Arc<Router>,
+    pipe: Pipe,
+    log: Arc<ServerLog>,
+) {
+    let outgoing = pipe.outgoing;
+    let outlet: Outlet = Arc::new(move |message| {
+        let _ = outgoing.send(message);
+    });
+    let mut stdout = BufReader::with_capacity(64 * 1024, stdout);
+    let mut line = Vec::new();
+    while let Ok(Line::Whole | Line::Cut) = read_line(&mut stdout, &mut line, max_line).await {
+        match Message::parse(&line) {
+            Ok(message) => router.deliver(message, None, &outlet),
+            Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
+            // Servers print banners and stray logs to stdout; that is theirs to explain.
+            Err(error) => {
+                tracing::debug!(%server, %error, "skipped a line of output");
+                log.line(&format!("[stdout] {}", String::from_utf8_lossy(&line)));
+            }
+        }
+    }
+}
+
+async fn read_stderr(stderr: ChildStderr, log: Arc<ServerLog>) {
+    let mut stderr = BufReader::new(stderr);
+    let mut line = Vec::new();
+    while let Ok(Line::Whole | Line::Cut) = read_line(&mut stderr, &mut line, 64 * 1024).await {
+        log.line(String::from_utf8_lossy(&line).trim_end());
+    }
+}
+
+enum Line {
+    Whole,
+    /// Longer than we hold; the beginning is there, the rest was skipped.
+    Cut,
+    End,
+}
+
+async fn read_line(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+    max: usize,
+) -> std::io::Result<Line> {
+    line.clear();
+    let mut cut = false;
+    loop {
+        let buffer = reader.fill_buf().await?;
+        if buffer.is_empty() {
+            return Ok(if line.is_empty() { Line::End } else { Line::Whole });
+        }
+        let (taken, complete) = match buffer.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (buffer.len(), false),
+        };
+        let room = max.saturating_sub(line.len());
+        cut |= taken > room;
+        line.extend_from_slice(&buffer[..taken.min(room)]);
+        reader.consume(taken);
+        if complete {
+            return Ok(if cut { Line::Cut } else { Line::Whole });
+        }
+    }
+}

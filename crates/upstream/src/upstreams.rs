@@ -1,0 +1,70 @@
+//! All configured servers together.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use kitbag_domain::ServerName;
+use tokio::sync::mpsc;
+
+use crate::listing::Listing;
+use crate::log::ServerLog;
+use crate::process::{sweep_orphans, sweep_own};
+use crate::router::Notice;
+use crate::server::Server;
+use crate::spec::ServerSpec;
+
+/// How often servers are looked at for having nothing to do.
+const REAP_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub struct Upstreams {
+    servers: BTreeMap<ServerName, Arc<Server>>,
+}
+
+impl Upstreams {
+    /// Takes the servers in without starting any. Each may come with what it offered in an
+    /// earlier run. The receiver yields what servers announce.
+    pub fn new(
+        servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
+        log_dir: Option<&Path>,
+    ) -> (Arc<Self>, mpsc::UnboundedReceiver<Notice>) {
+        let (notices, announced) = mpsc::unbounded_channel();
+        let servers = servers
+            .into_iter()
+            .map(|(spec, listing)| {
+                let log = ServerLog::new(log_dir.map(|dir| dir.join(format!("{}.log", spec.name))));
+                (spec.name.clone(), Server::new(spec, listing, log, notices.clone()))
+            })
+            .collect();
+        let upstreams = Arc::new(Self { servers });
+        tokio::spawn(sweep_orphans());
+        tokio::spawn(reap(Arc::downgrade(&upstreams)));
+        (upstreams, announced)
+    }
+
+    pub fn get(&self, name: &ServerName) -> Option<&Arc<Server>> {
+        self.servers.get(name)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Server>> {
+        self.servers.values()
+    }
+
+    /// Stops all servers and waits until their processes are gone.
+    pub async fn shutdown(&self) {
+        futures::future::join_all(self.servers.values().map(|server| server.shut())).await;
+        sweep_own().await;
+    }
+}
+
+async fn reap(upstreams: Weak<Upstreams>) {
+    loop {
+        tokio::time::sleep(REAP_EVERY).await;
+        let Some(upstreams) = upstreams.upgrade() else { return };
+        for server in upstreams.iter() {
+            server.stop_if_idle().await;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Keeps announcements of a server coming: list changes, and updates of watched resources.
+//!
+//! Modern servers send them only on a `subscriptions/listen` stream, which is opened anew
+//! with another filter when the watched resources change. Legacy servers send list changes
+//! unasked, and take a `resources/subscribe` for each resource.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_wire::meta::method;
+use kitbag_wire::{Era, RawObject};
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::connection::Connection;
+use crate::error::CallError;
+use crate::exchange::{Event, Patience};
+
+const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(5);
+const RETRY_DELAY: Duration = Duration::from_secs(2);
+
+pub(crate) struct Watch {
+    connection: Arc<Connection>,
+    wanted: watch::Sender<BTreeSet<String>>,
+    /// The filter the server has acknowledged last.
+    heard: watch::Receiver<Option<BTreeSet<String>>>,
+    task: AbortHandle,
+}
+
+impl Watch {
+    pub(crate) fn begin(connection: Arc<Connection>, uris: BTreeSet<String>) -> Self {
+        let (wanted, changes) = watch::channel(uris);
+        let (hears, heard) = watch::channel(None);
+        let task = match connection.hello.era {
+            Era::Modern => tokio::spawn(listen(connection.clone(), changes, hears)),
+            Era::Legacy => tokio::spawn(subscribe_all(connection.clone(), changes)),
+        };
+        Self { connection, wanted, heard, task: task.abort_handle() }
+    }
+
+    /// Watches one more resource; comes back when the server has agreed.
+    pub(crate) async fn add(&self, uri: &str, all: BTreeSet<String>) -> Result<(), CallError> {
+        match self.connection.hello.era {
+            Era::Legacy => self.tell(method::SUBSCRIBE, uri).await,
+            Era::Modern => {
+                self.wanted.send_replace(all.clone());
+                let mut heard = self.heard.clone();
+                let agreed = heard.wait_for(|heard| heard.as_ref().is_some_and(|heard| all.is_subset(heard)));
+                // A server that never acknowledges may still send; there is nothing to report.
+                let _ = tokio::time::timeout(ACKNOWLEDGE_PATIENCE, agreed).await;
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) async fn remove(&self, uri: &str, all: BTreeSet<String>) -> Result<(), CallError> {
+        match self.connection.hello.era {
+            Era::Legacy => self.tell(method::UNSUBSCRIBE, uri).await,
+            Era::Modern => {
+                self.wanted.send_replace(all);
+                Ok(())
+            }
+        }
+    }
+
+    async fn tell(&self, method: &str, uri: &str) -> Result<(), CallError> {
+        let params = RawObject::new().with("uri", uri);
+        self.connection.ask(method, params, Patience::of(ACKNOWLEDGE_PATIENCE)).await.map(drop)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// After a restart, a legacy server must be told again.
+async fn subscribe_all(connection: Arc<Connection>, wanted: watch::Receiver<BTreeSet<String>>) {
+    let uris = wanted.borrow().clone();
+    for uri in uris {
+        let params = RawObject::new().with("uri", &uri);
+        let _ = connection.ask(method::SUBSCRIBE, params, Patience::of(ACKNOWLEDGE_PATIENCE)).await;
+    }
+}
+
+async fn listen(
+    connection: Arc<Connection>,
+    mut wanted: watch::Receiver<BTreeSet<String>>,
+    heard: watch::Sender<Option<BTreeSet<String>>>,
+) {
+    while connection.is_open() {
+        let uris = wanted.borrow_and_update().clone();
+        let Some(params) = filter(&connection, &uris) else {
+            heard.send_replace(Some(uris));
+            if wanted.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        let mut stream = connection.open_ended(method::LISTEN, params, Patience::ENDLESS);
+        loop {
+            tokio::select! {
+                event = stream.next() => match event {
+                    Event::Done(_) => {
+                        tokio::time::sleep(RETRY_DELAY).await;
+                        break;
+                    }
+                    Event::Other { method, .. } if method == method::SUBSCRIPTION_ACKNOWLEDGED => {
+                        heard.send_replace(Some(uris.clone()));
+                    }
+                    _ => {}
+                },
+                changed = wanted.changed() => match changed {
+                    Ok(()) => break,
+                    Err(_) => return,
+                },
+            }
+        }
+    }
+}
+
+/// What to listen for: the changes the server says it announces, and the watched resources.
+fn filter(connection: &Connection, uris: &BTreeSet<String>) -> Option<RawObject> {
+    let announces = |list: &str| {
+        let capability = connection.hello.capabilities.object(list);
+        capability.and_then(|it| it.read::<bool>("listChanged")).unwrap_or(false)
+    };
+    let mut filter = serde_json::Map::new();
+    for (list, key) in [
+        ("tools", "toolsListChanged"),
+        ("prompts", "promptsListChanged"),
+        ("resources", "resourcesListChanged"),
+    ] {
+        if announces(list) {
+            filter.insert(key.to_owned(), json!(true));
+        }
+    }
+    if !uris.is_empty() {
+        filter.insert("resourceSubscriptions".to_owned(), json!(uris));
+    }
+    (!filter.is_empty()).then(|| RawObject::new().with("notifications", &filter))
+}

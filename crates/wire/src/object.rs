@@ -1,0 +1,184 @@
+//! One level of a JSON object, in order, with every value left as the text it was.
+
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// JSON text that is known to be valid and is carried unchanged.
+pub type Raw = Box<RawValue>;
+
+/// Writes a value as raw JSON.
+///
+/// # Panics
+/// Only for values that JSON cannot express, such as a map with non-string keys;
+/// everything this workspace passes is a plain struct or a `serde_json::Value`.
+pub fn raw<T: Serialize + ?Sized>(value: &T) -> Raw {
+    serde_json::value::to_raw_value(value).expect("the value is expressible as JSON")
+}
+
+/// An object whose members keep their order and their exact text.
+///
+/// Looking up a member is a scan: MCP objects have a handful of members at the level
+/// where the gateway looks, and a scan over so few is faster than hashing.
+#[derive(Clone, Default)]
+pub struct RawObject {
+    members: Vec<(String, Raw)>,
+}
+
+impl RawObject {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Opens raw JSON as an object; anything else is an error.
+    pub fn open(json: &RawValue) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(json.get())
+    }
+
+    /// Opens optional raw JSON, where an absent object counts as an empty one.
+    pub fn open_or_empty(json: Option<&RawValue>) -> Result<Self, serde_json::Error> {
+        json.map_or_else(|| Ok(Self::new()), Self::open)
+    }
+
+    pub fn get(&self, key: &str) -> Option<&RawValue> {
+        self.members.iter().find(|(name, _)| name == key).map(|(_, value)| &**value)
+    }
+
+    /// Reads one member into a type; absent, `null` and ill-typed members are all `None`.
+    pub fn read<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        self.get(key).and_then(|value| serde_json::from_str(value.get()).ok())
+    }
+
+    /// Opens a member that is itself an object.
+    pub fn object(&self, key: &str) -> Option<Self> {
+        self.get(key).and_then(|value| Self::open(value).ok())
+    }
+
+    pub fn contains(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Replaces a member in place, or appends it.
+    pub fn set(&mut self, key: &str, value: Raw) {
+        match self.members.iter_mut().find(|(name, _)| name == key) {
+            Some((_, slot)) => *slot = value,
+            None => self.members.push((key.to_owned(), value)),
+        }
+    }
+
+    /// Like [`set`](Self::set), for any value that can be written as JSON.
+    pub fn put<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) {
+        self.set(key, raw(value));
+    }
+
+    pub fn with<T: Serialize + ?Sized>(mut self, key: &str, value: &T) -> Self {
+        self.put(key, value);
+        self
+    }
+
+    pub fn remove(&mut self, key: &str) -> Option<Raw> {
+        let at = self.members.iter().position(|(name, _)| name == key)?;
+        Some(self.members.remove(at).1)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.members.iter().map(|(name, value)| (name.as_str(), &**value))
+    }
+
+    pub fn to_raw(&self) -> Raw {
+        raw(self)
+    }
+}
+
+impl FromIterator<(String, Raw)> for RawObject {
+    fn from_iter<I: IntoIterator<Item = (String, Raw)>>(members: I) -> Self {
+        Self { members: members.into_iter().collect() }
+    }
+}
+
+impl IntoIterator for RawObject {
+    type Item = (String, Raw);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.members.into_iter()
+    }
+}
+
+impl fmt::Debug for RawObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|(name, value)| (name, value.get()))).finish()
+    }
+}
+
+impl Serialize for RawObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.members.len()))?;
+        for (name, value) in &self.members {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for RawObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = RawObject;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawObject, A::Error> {
+                let mut members = Vec::with_capacity(map.size_hint().unwrap_or(8));
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(RawObject { members })
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(text: &str) -> RawObject {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_touched_keeps_its_exact_text() {
+        let text = r#"{"z":1.00,"a":12345678901234567890123,"n":{"y" : 1e2,"x":null},"z2":"\u00e9"}"#;
+        assert_eq!(object(text).to_raw().get(), text);
+    }
+
+    #[test]
+    fn a_member_is_replaced_where_it_stood() {
+        let mut it = object(r#"{"a":1,"b":2,"c":3}"#);
+        it.put("b", "two");
+        it.remove("a");
+        it.put("d", &4);
+        assert_eq!(it.to_raw().get(), r#"{"b":"two","c":3,"d":4}"#);
+    }
+
+    #[test]
+    fn reading_an_ill_typed_member_is_like_not_having_it() {
+        let it = object(r#"{"name":7}"#);
+        assert_eq!(it.read::<String>("name"), None);
+        assert!(it.contains("name"));
+    }
+}

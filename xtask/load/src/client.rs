@@ -1,0 +1,111 @@
+//! One client of either era on one connection, reduced to what calling a tool takes.
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use tokio::net::TcpStream;
+
+use crate::Era;
+
+#[derive(Debug)]
+pub(crate) struct Client {
+    sender: SendRequest<Full<Bytes>>,
+    uri: Uri,
+    headers: HeaderMap,
+    call: Bytes,
+}
+
+impl Client {
+    /// Connects and, in the legacy era, opens a session.
+    pub(crate) async fn connect(uri: &Uri, era: Era, tool: &str) -> anyhow::Result<Self> {
+        let authority = uri.authority().context("the endpoint needs a host and a port")?.as_str();
+        let stream =
+            TcpStream::connect(authority).await.with_context(|| format!("connecting to {authority}"))?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_str(authority)?);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let mut client = Self { sender, uri: uri.clone(), headers, call: call(era, tool) };
+        match era {
+            Era::Legacy => client.initialize().await?,
+            Era::Modern => {
+                client.headers.insert("mcp-protocol-version", HeaderValue::from_static(MODERN));
+                client.headers.insert("mcp-method", HeaderValue::from_static("tools/call"));
+                client.headers.insert("mcp-name", HeaderValue::from_str(tool)?);
+            }
+        }
+        Ok(client)
+    }
+
+    /// Calls the tool once and checks that the answer is its answer.
+    pub(crate) async fn call(&mut self) -> anyhow::Result<()> {
+        let call = self.call.clone();
+        let (_, body) = self.post(call).await?;
+        if !contains(&body, MESSAGE.as_bytes()) || contains(&body, b"\"isError\":true") {
+            bail!("the call failed: {}", String::from_utf8_lossy(&body));
+        }
+        Ok(())
+    }
+
+    async fn initialize(&mut self) -> anyhow::Result<()> {
+        let request = json!({
+            "jsonrpc": "2.0", "id": 0, "method": "initialize",
+            "params": {
+                "protocolVersion": LEGACY,
+                "capabilities": {},
+                "clientInfo": {"name": "xtask-load", "version": "0"},
+            },
+        });
+        let (headers, _) = self.post(request.to_string().into()).await.context("opening a session")?;
+        self.headers.insert("mcp-protocol-version", HeaderValue::from_static(LEGACY));
+        if let Some(session) = headers.get("mcp-session-id") {
+            self.headers.insert("mcp-session-id", session.clone());
+        }
+        let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        self.post(notification.to_string().into()).await.context("confirming the session")?;
+        Ok(())
+    }
+
+    async fn post(&mut self, body: Bytes) -> anyhow::Result<(HeaderMap, Bytes)> {
+        self.sender.ready().await?;
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() =
+            Uri::from(self.uri.path_and_query().cloned().context("the endpoint has a path")?);
+        request.headers_mut().clone_from(&self.headers);
+        let (head, body) = self.sender.send_request(request).await?.into_parts();
+        let body = body.collect().await?.to_bytes();
+        if !head.status.is_success() {
+            bail!("{}: {}", head.status, String::from_utf8_lossy(&body));
+        }
+        Ok((head.headers, body))
+    }
+}
+
+fn call(era: Era, tool: &str) -> Bytes {
+    let mut params = json!({"name": tool, "arguments": {"message": MESSAGE}});
+    if era == Era::Modern {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "xtask-load", "version": "0"},
+        });
+    }
+    // One id for all: a client never has two calls under way, and the bytes are made only once.
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string().into()
+}
+
+fn contains(body: &[u8], wanted: &[u8]) -> bool {
+    body.windows(wanted.len()).any(|window| window == wanted)
+}
+
+const LEGACY: &str = "2025-11-25";
+const MODERN: &str = "2026-07-28";
+const MESSAGE: &str = "are you there?";

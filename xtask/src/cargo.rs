@@ -1,0 +1,21 @@
+//! The same cargo that started this chore.
+
+use std::process::Command;
+
+use crate::processes;
+use crate::repository::Repository;
+
+pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
+    processes::run(&mut command(repository, arguments))
+}
+
+pub(crate) fn command(repository: &Repository, arguments: &[&str]) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(arguments).current_dir(repository.root());
+    cargo
+}
+
+/// Everything that tests and the conformance suite start.
+pub(crate) fn build_programs(repository: &Repository) -> anyhow::Result<()> {
+    run(repository, &["build", "--workspace", "--bins", "--examples"])
+}

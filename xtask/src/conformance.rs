@@ -1,0 +1,200 @@
+//! The official suite against the gateway, for each pair of eras, and against our upstream half.
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::bail;
+
+use crate::expected::{self, Difference};
+use crate::repository::{Profile, Repository};
+use crate::results::Scenario;
+use crate::scene::{self, Era, Gateway, Transport, Upstream};
+use crate::suite::{self, Side};
+use crate::{cargo, setup};
+
+pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
+    let runs = chosen(arguments)?;
+    setup::run(repository)?;
+    cargo::build_programs(repository)?;
+    let scratch = repository.scratch("conformance")?;
+    let mut verdicts = Vec::new();
+    for run in runs {
+        let folder = scratch.join(run.to_string().replace('/', "-"));
+        std::fs::create_dir_all(&folder)?;
+        let scenarios = perform(repository, run, &folder)?;
+        let verdict = Verdict::of(run, &scenarios);
+        println!("{verdict}");
+        verdicts.push(verdict);
+    }
+    let complaints: Vec<&String> = verdicts.iter().flat_map(|verdict| &verdict.complaints).collect();
+    for complaint in &complaints {
+        println!("{complaint}");
+    }
+    if !complaints.is_empty() {
+        bail!("{} unexpected results; logs and checks are in {}", complaints.len(), scratch.display());
+    }
+    Ok(())
+}
+
+/// One run of the suite: as a client of the gateway, or as a server for our upstream half.
+#[derive(Debug, Clone, Copy)]
+enum Run {
+    Gateway {
+        client: Era,
+        upstream: Upstream,
+    },
+    UpstreamHalf(Era),
+    /// The testbed alone; only on request, to tell whose fault a failure is.
+    Direct(Era),
+}
+
+impl Run {
+    fn all() -> Vec<Self> {
+        use Era::{Legacy, Modern};
+        use Transport::{Http, Stdio};
+        let gateway =
+            |client, era, transport| Self::Gateway { client, upstream: Upstream { era, transport } };
+        vec![
+            gateway(Legacy, Legacy, Http),
+            gateway(Legacy, Modern, Http),
+            gateway(Legacy, Legacy, Stdio),
+            gateway(Modern, Modern, Http),
+            gateway(Modern, Legacy, Http),
+            gateway(Modern, Modern, Stdio),
+            gateway(Modern, Legacy, Stdio),
+            Self::UpstreamHalf(Legacy),
+            Self::UpstreamHalf(Modern),
+            Self::Direct(Legacy),
+            Self::Direct(Modern),
+        ]
+    }
+
+    fn differences(self) -> Vec<&'static Difference> {
+        match self {
+            Self::Gateway { client, upstream } => expected::between(client, upstream.era),
+            Self::UpstreamHalf(_) | Self::Direct(_) => Vec::new(),
+        }
+    }
+}
+
+/// `legacy/modern-http`: a legacy client, a modern upstream over HTTP; `upstream/legacy`: our client half.
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gateway { client, upstream } => write!(f, "{client}/{upstream}"),
+            Self::UpstreamHalf(era) => write!(f, "upstream/{era}"),
+            Self::Direct(era) => write!(f, "direct/{era}"),
+        }
+    }
+}
+
+fn chosen(arguments: &[&str]) -> anyhow::Result<Vec<Run>> {
+    let mut wanted = Vec::new();
+    for words in arguments.chunks(2) {
+        let ["--pair", pair] = words else {
+            bail!("`cargo xtask conformance` only takes --pair PAIR");
+        };
+        wanted.push(*pair);
+    }
+    let matches = |run: &Run| match wanted.as_slice() {
+        [] => !matches!(run, Run::Direct(_)),
+        pairs => pairs.iter().any(|pair| run.to_string().starts_with(pair)),
+    };
+    let runs: Vec<Run> = Run::all().into_iter().filter(matches).collect();
+    if runs.is_empty() {
+        let names: Vec<String> = Run::all().iter().map(Run::to_string).collect();
+        bail!("no pair begins with {}; there are {}", wanted.join(" or "), names.join(", "));
+    }
+    Ok(runs)
+}
+
+fn perform(repository: &Repository, run: Run, folder: &Path) -> anyhow::Result<Vec<Scenario>> {
+    match run {
+        Run::Gateway { client, upstream } => through_gateway(repository, client, upstream, folder),
+        Run::Direct(era) => {
+            let (_testbed, endpoint) = scene::start_testbed(repository, Profile::Debug, folder, era)?;
+            suite::test_server(repository, era, &endpoint, folder)
+        }
+        Run::UpstreamHalf(era) => {
+            let client = repository.built(Profile::Debug, "examples/conformance_client");
+            suite::required(repository, Side::Client, era)?
+                .iter()
+                // Authorization towards upstreams is not offered yet.
+                .filter(|name| !name.starts_with("auth/"))
+                .map(|name| suite::test_client(repository, era, &client, name, folder))
+                .collect()
+        }
+    }
+}
+
+fn through_gateway(
+    repository: &Repository,
+    client: Era,
+    upstream: Upstream,
+    folder: &Path,
+) -> anyhow::Result<Vec<Scenario>> {
+    let (_testbed, section) = match upstream.transport {
+        Transport::Stdio => (None, scene::stdio_section(repository, Profile::Debug, upstream.era)),
+        Transport::Http => {
+            let (server, endpoint) = scene::start_testbed(repository, Profile::Debug, folder, upstream.era)?;
+            (Some(server), scene::http_section(&endpoint))
+        }
+    };
+    let gateway = Gateway::start(repository, Profile::Debug, folder, &section)?;
+    suite::test_server(repository, client, &gateway.route(), folder)
+}
+
+/// How one run went, as a line of the table and as complaints below it.
+#[derive(Debug)]
+struct Verdict {
+    run: Run,
+    scenarios: usize,
+    passed: usize,
+    checks: usize,
+    differing: usize,
+    complaints: Vec<String>,
+}
+
+impl Verdict {
+    fn of(run: Run, scenarios: &[Scenario]) -> Self {
+        let differences = run.differences();
+        let expected = |scenario: &Scenario| {
+            scenario.failures.iter().all(|it| differences.iter().any(|d| d.covers(scenario, it)))
+        };
+        let unexpected = scenarios.iter().flat_map(|scenario| {
+            let new =
+                scenario.failures.iter().filter(|it| !differences.iter().any(|d| d.covers(scenario, it)));
+            new.map(|it| format!("✗ {run} {}: {}: {}", scenario.name, it.check, it.message))
+        });
+        let stale = differences.iter().filter(|difference| !difference.shows_in(scenarios)).map(|it| {
+            format!(
+                "✗ {run} {}: {} passes now; remove it from expected.rs ({})",
+                it.scenario, it.check, it.reason
+            )
+        });
+        Self {
+            run,
+            scenarios: scenarios.len(),
+            passed: scenarios.iter().filter(|it| it.failures.is_empty()).count(),
+            checks: scenarios.iter().map(|it| it.passed).sum(),
+            differing: scenarios.iter().filter(|it| !it.failures.is_empty() && expected(it)).count(),
+            complaints: unexpected.chain(stale).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.complaints.is_empty() { '✓' } else { '✗' };
+        let (run, passed, scenarios) = (self.run.to_string(), self.passed, self.scenarios);
+        write!(
+            f,
+            "{mark} {run:<20} {passed:>2} of {scenarios:>2} required scenarios, {:>3} checks",
+            self.checks
+        )?;
+        if self.differing > 0 {
+            write!(f, ", {} differ as expected", self.differing)?;
+        }
+        Ok(())
+    }
+}

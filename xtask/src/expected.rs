@@ -1,0 +1,32 @@
+//! Where the suite and the gateway differ on purpose, and why.
+//!
+//! A difference that no longer shows is an error, so that this list stays true.
+
+use crate::results::{Failure, Scenario};
+use crate::scene::Era;
+
+/// One check that may fail for clients of one era in front of upstreams of another.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    pub(crate) client: Era,
+    pub(crate) upstream: Era,
+    pub(crate) scenario: &'static str,
+    pub(crate) check: &'static str,
+    pub(crate) reason: &'static str,
+}
+
+const DIFFERENCES: &[Difference] = &[];
+
+pub(crate) fn between(client: Era, upstream: Era) -> Vec<&'static Difference> {
+    DIFFERENCES.iter().filter(|it| it.client == client && it.upstream == upstream).collect()
+}
+
+impl Difference {
+    pub(crate) fn covers(&self, scenario: &Scenario, failure: &Failure) -> bool {
+        self.scenario == scenario.name && self.check == failure.check
+    }
+
+    pub(crate) fn shows_in(&self, scenarios: &[Scenario]) -> bool {
+        scenarios.iter().any(|it| it.failures.iter().any(|failure| self.covers(it, failure)))
+    }
+}

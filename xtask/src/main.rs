@@ -1,0 +1,62 @@
+//! The chores of this repository, as `cargo xtask CHORE`.
+//!
+//! Only the standard library, `anyhow` and `serde_json` are used, so that a chore starts
+//! within seconds on a fresh checkout.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
+
+mod bench;
+mod cargo;
+mod conformance;
+mod expected;
+mod load;
+mod processes;
+mod repository;
+mod results;
+mod scene;
+mod setup;
+mod suite;
+mod test;
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+
+use crate::repository::Repository;
+
+const USAGE: &str = "\
+The chores of this repository:
+
+  cargo xtask setup                        install, pinned, what the end-to-end tests need into .tools
+  cargo xtask test [--only STEP]           everything that must hold before a change is merged
+  cargo xtask conformance [--pair PAIR]…   the official suite, through the gateway, for each pair of eras
+  cargo xtask bench proxy [--json] [--seconds N] [--rounds N] [--with-mcp-proxy PATH]
+                                           what the gateway costs, against the same upstream directly";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let repository = Repository::here()?;
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["setup"] => setup::run(&repository),
+        ["test"] => test::all(&repository),
+        ["test", "--only", step] => test::only(&repository, step),
+        ["conformance", rest @ ..] => conformance::run(&repository, rest),
+        ["bench", "proxy", rest @ ..] => bench::run(&repository, rest),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => bail!("`cargo xtask {}` is not a chore\n\n{USAGE}", words.join(" ")),
+    }
+}

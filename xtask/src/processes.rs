@@ -1,0 +1,150 @@
+//! Runs commands to their end, and servers for as long as a chore needs them.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+/// Runs to the end with this terminal; anything but success is an error that repeats the command.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+    let status = status(command)?;
+    if !status.success() {
+        bail!("`{}` ended with {status}", written(command));
+    }
+    Ok(())
+}
+
+/// Runs to the end and returns what it printed, whether it succeeded or not.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<(ExitStatus, String)> {
+    let output =
+        command.stdin(Stdio::null()).output().with_context(|| format!("starting `{}`", written(command)))?;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok((output.status, printed + &String::from_utf8_lossy(&output.stderr)))
+}
+
+pub(crate) fn exists(program: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+}
+
+/// The command as a person would type it.
+pub(crate) fn written(command: &Command) -> String {
+    let program = command.get_program().to_string_lossy();
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy());
+    std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+fn status(command: &mut Command) -> anyhow::Result<ExitStatus> {
+    command.stdin(Stdio::null()).status().with_context(|| format!("starting `{}`", written(command)))
+}
+
+/// A server in the background; it is asked to end when this value goes.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+    lines: Receiver<String>,
+    name: String,
+}
+
+impl Server {
+    /// Starts it with its complaints going to `log`.
+    pub(crate) fn start(command: &mut Command, log: &Path) -> anyhow::Result<Self> {
+        let name = written(command);
+        let complaints = File::create(log).with_context(|| format!("creating {}", log.display()))?;
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(complaints)
+            .spawn()
+            .with_context(|| format!("starting `{name}`"))?;
+        let stdout = child.stdout.take().context("stdout was asked for as a pipe")?;
+        let (sender, lines) = channel();
+        // Reads on after the chore has heard what it waited for, so that the server never blocks.
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Ok(Self { child, lines, name })
+    }
+
+    /// Waits for the first address of the form `http://127.0.0.1:PORT` on stdout.
+    pub(crate) fn origin(&self) -> anyhow::Result<String> {
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    if let Some(origin) = loopback_origin(&line) {
+                        return Ok(origin);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => bail!("`{}` printed no address in time", self.name),
+                Err(RecvTimeoutError::Disconnected) => bail!("`{}` ended without an address", self.name),
+            }
+        }
+    }
+
+    /// Resident memory in KiB: now, and at its highest.
+    pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse().ok()
+        };
+        Ok(Memory {
+            now_kib: field("VmRSS:").context("the kernel reports VmRSS")?,
+            peak_kib: field("VmHWM:").context("the kernel reports VmHWM")?,
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    pub(crate) now_kib: u64,
+    pub(crate) peak_kib: u64,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The standard library can only kill; a server asked politely takes its own children along.
+        let _ = Command::new("kill").arg(self.child.id().to_string()).stderr(Stdio::null()).status();
+        let deadline = Instant::now() + STOP_LIMIT;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn loopback_origin(line: &str) -> Option<String> {
+    const START: &str = "http://127.0.0.1:";
+    let rest = &line[line.find(START)? + START.len()..];
+    let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    (!port.is_empty()).then(|| format!("{START}{port}"))
+}
+
+const START_LIMIT: Duration = Duration::from_secs(60);
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::loopback_origin;
+
+    #[test]
+    fn the_origin_is_found_inside_a_sentence() {
+        let line = "Endpoint  http://127.0.0.1:40123/mcp (loopback only)";
+        assert_eq!(loopback_origin(line).as_deref(), Some("http://127.0.0.1:40123"));
+        assert_eq!(loopback_origin("listening on http://127.0.0.1:"), None);
+    }
+}

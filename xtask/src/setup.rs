@@ -1,0 +1,116 @@
+//! Installs what the end-to-end tests need: real servers, real clients, the official suite.
+//!
+//! Every version is pinned under `xtask/tools`. A stamp remembers the pins that were
+//! installed, so that a second run only compares two strings.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use crate::processes;
+use crate::repository::Repository;
+
+pub(crate) fn run(repository: &Repository) -> anyhow::Result<()> {
+    if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
+        bail!("the end-to-end tests are pinned to Node for Linux on x86-64");
+    }
+    let wanted = Pins::read(&repository.pins())?;
+    let tools = repository.tools();
+    let stamp = tools.join("installed");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted.stamp()) {
+        println!("{} is up to date", tools.display());
+        return Ok(());
+    }
+    fs::create_dir_all(&tools).with_context(|| format!("creating {}", tools.display()))?;
+    // Removed first: an interrupted installation must not look like a finished one.
+    let _ = fs::remove_file(&stamp);
+    machine_has("npm", &["npm"])?;
+    machine_has("python3", &["python3", "python3-venv"])?;
+    install_node_packages(&repository.pins(), &tools)?;
+    for environment in ENVIRONMENTS {
+        install_python_packages(&repository.pins(), &tools, environment)?;
+    }
+    fs::write(&stamp, wanted.stamp()).with_context(|| format!("writing {}", stamp.display()))
+}
+
+/// Three Python environments, because the servers do not agree on one `mcp` library.
+const ENVIRONMENTS: [&str; 3] = ["client", "servers", "sqlite"];
+
+/// The text of every file that names a version.
+struct Pins(Vec<String>);
+
+impl Pins {
+    fn read(folder: &Path) -> anyhow::Result<Self> {
+        let requirements = ENVIRONMENTS.map(requirements);
+        let names =
+            ["package.json", "package-lock.json"].into_iter().chain(requirements.iter().map(String::as_str));
+        let read = |name: &str| {
+            let path = folder.join(name);
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
+        };
+        names.map(read).collect::<anyhow::Result<_>>().map(Self)
+    }
+
+    fn stamp(&self) -> String {
+        self.0.concat()
+    }
+}
+
+fn requirements(environment: &str) -> String {
+    format!("requirements-{environment}.txt")
+}
+
+fn install_node_packages(pins: &Path, tools: &Path) -> anyhow::Result<()> {
+    for name in ["package.json", "package-lock.json"] {
+        fs::copy(pins.join(name), tools.join(name)).with_context(|| format!("copying {name}"))?;
+    }
+    println!("installing Node packages into {}", tools.display());
+    // Engine warnings are about the machine's Node; the packages run with the one installed here.
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(tools);
+    processes::run(&mut npm)
+}
+
+fn install_python_packages(pins: &Path, tools: &Path, environment: &str) -> anyhow::Result<()> {
+    let folder = tools.join("python").join(environment);
+    println!("installing Python packages into {}", folder.display());
+    let mut venv = Command::new("python3");
+    venv.args(["-m", "venv", "--clear"]).arg(&folder);
+    if processes::run(&mut venv).is_err() {
+        // Debian splits `venv` off and its python3 only says so when it is used.
+        install_system_packages("python3 -m venv", &["python3-venv"])?;
+        processes::run(&mut venv)?;
+    }
+    let mut pip = Command::new(folder.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
+    processes::run(pip.arg(pins.join(requirements(environment))))
+}
+
+fn machine_has(program: &str, packages: &[&str]) -> anyhow::Result<()> {
+    if processes::exists(program) { Ok(()) } else { install_system_packages(program, packages) }
+}
+
+fn install_system_packages(missing: &str, packages: &[&str]) -> anyhow::Result<()> {
+    let advice = format!("`{missing}` does not work here; install {} and try again", packages.join(" and "));
+    if !processes::exists("apt-get") || !is_root() {
+        bail!(advice);
+    }
+    println!("installing {} with apt-get", packages.join(" and "));
+    let apt = || {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    processes::run(apt().args(["update", "--quiet"])).context(advice.clone())?;
+    let mut install = apt();
+    install.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages);
+    processes::run(&mut install).context(advice)
+}
+
+fn is_root() -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| {
+        status.lines().any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"))
+    })
+}

@@ -1,0 +1,116 @@
+//! Drives the official conformance suite, which is a Node program.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use crate::processes;
+use crate::repository::Repository;
+use crate::results::{self, Scenario};
+use crate::scene::Era;
+
+/// The two sides the suite can test.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Side {
+    Server,
+    Client,
+}
+
+/// The scenarios a revision requires of one side, in the suite's order.
+pub(crate) fn required(repository: &Repository, side: Side, era: Era) -> anyhow::Result<Vec<String>> {
+    let mut list = command(repository);
+    list.args(["list", "--requirements", era.revision()]);
+    let (status, printed) = processes::output(&mut list)?;
+    if !status.success() {
+        bail!("`{}` ended with {status}:\n{printed}", processes::written(&list));
+    }
+    let heading = match side {
+        Side::Server => "Server scenarios",
+        Side::Client => "Client scenarios",
+    };
+    let scenarios = section(&printed, heading);
+    if scenarios.is_empty() {
+        bail!("the suite lists no required scenario under `{heading}`:\n{printed}");
+    }
+    Ok(scenarios)
+}
+
+/// Runs every server scenario of a revision against `url`; what was printed is kept in `folder`.
+pub(crate) fn test_server(
+    repository: &Repository,
+    era: Era,
+    url: &str,
+    folder: &Path,
+) -> anyhow::Result<Vec<Scenario>> {
+    let results = folder.join("results");
+    let mut run = command(repository);
+    run.args(["server", "--url", url, "--requirements", era.revision(), "--output-dir"]).arg(&results);
+    // The exit status only repeats what the results say, without saying which check it was.
+    let (_, printed) = processes::output(&mut run)?;
+    keep(&folder.join("suite.log"), &printed)?;
+    required(repository, Side::Server, era)?
+        .into_iter()
+        .map(|name| results::read(&results, &format!("server-{name}"), name))
+        .collect()
+}
+
+/// Runs one client scenario; `client` is started by the suite, with the address of its server.
+pub(crate) fn test_client(
+    repository: &Repository,
+    era: Era,
+    client: &Path,
+    name: &str,
+    folder: &Path,
+) -> anyhow::Result<Scenario> {
+    let results = folder.join("results");
+    let (place, program) = client.parent().zip(client.file_name()).context("a built program has a folder")?;
+    // The suite cuts its command at every blank, so it is told a name and not a path.
+    let start = format!("./{}", program.to_string_lossy());
+    let mut run = command(repository);
+    run.current_dir(place).args(["client", "--command", &start, "--scenario", name]);
+    run.args(["--spec-version", era.revision(), "--output-dir"]).arg(&results);
+    let (status, printed) = processes::output(&mut run)?;
+    keep(&folder.join(format!("{name}.log")), &printed)?;
+    let mut scenario = results::read(&results, name, name.to_owned())?;
+    // A client that crashes or hangs fails the scenario, even where every check has passed.
+    if !status.success() && scenario.failures.is_empty() {
+        scenario.fail("client-exit", "the client ended with an error, too late, or with a warning");
+    }
+    Ok(scenario)
+}
+
+fn command(repository: &Repository) -> Command {
+    let mut node = Command::new(repository.node());
+    node.arg(repository.tools().join("node_modules/@modelcontextprotocol/conformance/dist/index.js"));
+    node.current_dir(repository.root());
+    node
+}
+
+fn keep(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+}
+
+/// The `  - name` lines below a heading, up to the next blank line.
+fn section(printed: &str, heading: &str) -> Vec<String> {
+    printed
+        .lines()
+        .skip_while(|line| !line.starts_with(heading))
+        .skip(1)
+        .map_while(|line| line.trim_start().strip_prefix("- "))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::section;
+
+    #[test]
+    fn a_section_ends_where_the_next_begins() {
+        let printed =
+            "Server scenarios (x):\n  - ping\n  - tools-list\n\nClient scenarios (y):\n  - tools_call\n";
+        assert_eq!(section(printed, "Server scenarios"), ["ping", "tools-list"]);
+        assert_eq!(section(printed, "Client scenarios"), ["tools_call"]);
+    }
+}

@@ -1,0 +1,119 @@
+//! Everything that must hold before a change is merged, cheapest first.
+
+use std::time::Instant;
+
+use anyhow::{Context, anyhow};
+
+use crate::repository::Repository;
+use crate::{cargo, conformance, processes, setup};
+
+pub(crate) fn all(repository: &Repository) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    for step in Step::ALL {
+        perform(repository, step)?;
+    }
+    println!("\nall steps passed in {:.0?}", begin.elapsed());
+    Ok(())
+}
+
+pub(crate) fn only(repository: &Repository, name: &str) -> anyhow::Result<()> {
+    let step = Step::named(name).ok_or_else(|| {
+        anyhow!("`{name}` is not a step; the steps are {}", Step::ALL.map(Step::name).join(", "))
+    })?;
+    for needed in step.needs() {
+        perform(repository, *needed)?;
+    }
+    perform(repository, step)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Format,
+    Lints,
+    Docs,
+    Build,
+    Setup,
+    Tests,
+    Doctests,
+    Conformance,
+}
+
+impl Step {
+    const ALL: [Self; 8] = [
+        Self::Format,
+        Self::Lints,
+        Self::Docs,
+        Self::Build,
+        Self::Setup,
+        Self::Tests,
+        Self::Doctests,
+        Self::Conformance,
+    ];
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.name() == name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Format => "format",
+            Self::Lints => "lints",
+            Self::Docs => "docs",
+            Self::Build => "build",
+            Self::Setup => "setup",
+            Self::Tests => "tests",
+            Self::Doctests => "doctests",
+            Self::Conformance => "conformance",
+        }
+    }
+
+    /// What a step run alone relies on; the whole run has done it already.
+    fn needs(self) -> &'static [Self] {
+        match self {
+            Self::Tests => &[Self::Build, Self::Setup],
+            _ => &[],
+        }
+    }
+}
+
+fn perform(repository: &Repository, step: Step) -> anyhow::Result<()> {
+    let name = step.name();
+    println!("\n── {name}");
+    let begin = Instant::now();
+    outcome(repository, step)
+        .with_context(|| format!("step `{name}` failed; alone: cargo xtask test --only {name}"))?;
+    println!("── {name} took {:.1?}", begin.elapsed());
+    Ok(())
+}
+
+fn outcome(repository: &Repository, step: Step) -> anyhow::Result<()> {
+    match step {
+        Step::Format => cargo::run(repository, &["fmt", "--all", "--check"]),
+        Step::Lints => {
+            cargo::run(repository, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+        }
+        Step::Docs => docs(repository),
+        Step::Build => cargo::build_programs(repository),
+        Step::Setup => setup::run(repository),
+        Step::Tests => tests(repository),
+        Step::Doctests => cargo::run(repository, &["test", "--workspace", "--doc"]),
+        Step::Conformance => conformance::run(repository, &[]),
+    }
+}
+
+/// Nothing here is published, so the documentation is for us and may lead into private rooms.
+fn docs(repository: &Repository) -> anyhow::Result<()> {
+    let mut doc =
+        cargo::command(repository, &["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    processes::run(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
+}
+
+/// The tests marked as ignored are those that need `.tools`; here it is installed.
+fn tests(repository: &Repository) -> anyhow::Result<()> {
+    let arguments: &[&str] = if processes::exists("cargo-nextest") {
+        &["nextest", "run", "--workspace", "--run-ignored", "all"]
+    } else {
+        &["test", "--workspace", "--all-targets", "--", "--include-ignored"]
+    };
+    processes::run(cargo::command(repository, arguments).env("KITBAG_TOOLS", repository.tools()))
+}

@@ -15,7 +15,13 @@ pub(crate) struct Difference {
     pub(crate) reason: &'static str,
 }
 
-const DIFFERENCES: &[Difference] = &[];
+const DIFFERENCES: &[Difference] = &[Difference {
+    client: Era::Modern,
+    upstream: Era::Legacy,
+    scenario: "input-required-result-basic-elicitation",
+    check: "sep-2322-elicitation-incomplete",
+    reason: "the suite wants the key `user_name`; the question of a legacy server comes without any key",
+}];
 
 pub(crate) fn between(client: Era, upstream: Era) -> Vec<&'static Difference> {
     DIFFERENCES.iter().filter(|it| it.client == client && it.upstream == upstream).collect()

@@ -196,11 +196,6 @@ impl Ask {
             let _ = reply.send(answer);
         }
     }
-
-    /// Says that there is no client to ask, or that it cannot answer such a question.
-    pub fn decline(self, why: impl Into<String>) {
-        self.answer(Err(ErrorObject::new(code::METHOD_NOT_FOUND, why)));
-    }
 }
 
 impl Drop for Ask {

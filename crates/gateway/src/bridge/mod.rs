@@ -18,9 +18,10 @@ mod parking;
 use std::sync::Arc;
 
 use kitbag_domain::ServerName;
-use kitbag_upstream::{CallError, Event, InFlight, Outbound};
-use kitbag_wire::meta::{method, result_type};
-use kitbag_wire::{Era, Raw, RawObject};
+use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound};
+use kitbag_wire::meta::{code, method, result_type};
+use kitbag_wire::{Era, ErrorObject, Raw, RawObject};
+use serde_json::json;
 
 pub(crate) use self::modern_client::complete;
 pub(crate) use self::parking::Parking;
@@ -65,9 +66,26 @@ fn pass_on(turn: &Turn, event: Event) {
         Event::Log(params) if turn.client.wants_log(&params) => turn.back.notify(method::LOG, Some(params)),
         Event::Log(_) => {}
         Event::Other { method, params } => turn.back.notify(&method, params),
-        Event::Ask(ask) => ask.decline("this client cannot answer that"),
+        Event::Ask(ask) => decline(turn, ask),
         Event::Done(_) => {}
     }
+}
+
+/// Tells a server that this client cannot answer such a question, in the words of the
+/// client's era, since many servers pass them on.
+fn decline(turn: &Turn, ask: Ask) {
+    let capability = match ask.method.as_str() {
+        method::LIST_ROOTS => "roots",
+        method::CREATE_MESSAGE => "sampling",
+        _ => "elicitation",
+    };
+    let message = format!("the client has not declared the capability `{capability}`");
+    let error = match turn.client.era {
+        Era::Legacy => ErrorObject::new(code::METHOD_NOT_FOUND, message),
+        Era::Modern => ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message)
+            .with_data(&json!({ "requiredCapabilities": { capability: {} } })),
+    };
+    ask.answer(Err(error));
 }
 
 fn is_input_required(result: &Raw) -> Option<RawObject> {

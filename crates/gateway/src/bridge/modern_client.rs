@@ -1,8 +1,8 @@
 //! A client that gets questions as the result of its call, and calls again with the answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures::FutureExt;
 use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject};
@@ -13,6 +13,9 @@ use crate::failure::Failure;
 use crate::pipeline::Target;
 use crate::rooms::Rooms;
 use crate::turn::Turn;
+
+/// A person is about to be asked, so the wait for further questions goes unnoticed.
+const SAME_BREATH: Duration = Duration::from_millis(50);
 
 /// How a legacy server says that the person must first open a URL.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
@@ -59,8 +62,10 @@ impl Carrying<'_> {
             match event {
                 Event::Done(done) => return self.finish(done),
                 Event::Ask(ask) if can_answer(self.turn, &ask) => {
-                    let asks = gather(self.turn, &mut in_flight, ask);
-                    return Ok(self.park(in_flight, asks));
+                    return match gather(self.turn, &mut in_flight, ask).await {
+                        Gathered::Asks(asks) => Ok(self.park(in_flight, asks)),
+                        Gathered::Done(done) => self.finish(done),
+                    };
                 }
                 other => pass_on(self.turn, other),
             }
@@ -119,16 +124,24 @@ impl Carrying<'_> {
     }
 }
 
-/// Takes in what else the server has already asked, so that the client is asked once.
-fn gather(turn: &Turn, in_flight: &mut InFlight, first: Ask) -> Vec<(String, Ask)> {
+enum Gathered {
+    Asks(Vec<(String, Ask)>),
+    /// The server did not wait for the answers.
+    Done(Result<Raw, CallError>),
+}
+
+/// Takes in what else the server asks in the same breath, so that the client is asked once.
+async fn gather(turn: &Turn, in_flight: &mut InFlight, first: Ask) -> Gathered {
     let mut asks = vec![first];
-    while let Some(event) = in_flight.next().now_or_never() {
+    while let Ok(event) = tokio::time::timeout(SAME_BREATH, in_flight.next()).await {
         match event {
             Event::Ask(ask) if can_answer(turn, &ask) => asks.push(ask),
+            Event::Done(done) => return Gathered::Done(done),
             other => pass_on(turn, other),
         }
     }
-    asks.into_iter().enumerate().map(|(number, ask)| (format!("question-{}", number + 1), ask)).collect()
+    let keyed = asks.into_iter().enumerate().map(|(number, ask)| (format!("question-{}", number + 1), ask));
+    Gathered::Asks(keyed.collect())
 }
 
 fn input_required(questions: &RawObject, ticket: &Ticket) -> Raw {

@@ -17,6 +17,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use axum::serve::ListenerExt;
 use futures::{Stream, StreamExt};
 use kitbag_wire::{Era, Message, ProtocolVersion};
 use tokio::net::TcpListener;
@@ -42,6 +43,10 @@ pub(crate) async fn serve(server: Arc<Server>, port: u16) -> anyhow::Result<()> 
 pub(crate) async fn listen(router: Router, port: u16, path: &str) -> anyhow::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     writeln!(std::io::stdout(), "listening on http://{}{path}", listener.local_addr()?)?;
+    // Small events must not wait for one another to be acknowledged.
+    let listener = listener.tap_io(|connection| {
+        let _ = connection.set_nodelay(true);
+    });
     axum::serve(listener, router).await?;
     Ok(())
 }

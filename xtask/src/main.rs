@@ -9,6 +9,7 @@ mod bench;
 mod cargo;
 mod conformance;
 mod expected;
+mod lanes;
 mod load;
 mod processes;
 mod repository;

@@ -25,6 +25,10 @@ use crate::pipeline::{self, Call, CallMethod};
 use crate::rooms::Rooms;
 use crate::turn::{BackChannel, Capabilities, Client, Logs, Turn, View};
 
+/// What servers asked for the first time have at least, counted from the start, also when the
+/// only client has left by then.
+const FIRST_LISTING: Duration = Duration::from_secs(5);
+
 pub struct App {
     rooms: Arc<Rooms>,
     background: Vec<AbortHandle>,
@@ -89,7 +93,7 @@ impl App {
         let listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
         let ended = CancellationToken::new();
         tokio::spawn(until_asked_to_end(ended.clone(), self.rooms.clone()));
-        front::http::serve(listener, self.rooms.clone(), ended).await?;
+        front::listener::serve(listener, self.rooms.clone(), ended).await;
         listing.abort();
         self.close().await;
         Ok(())
@@ -97,11 +101,19 @@ impl App {
 
     /// Serves one client on stdin and stdout until it closes stdin.
     pub async fn serve_stdio(self) -> anyhow::Result<()> {
-        let listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
+        let mut listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
+        let enough = tokio::time::Instant::now() + FIRST_LISTING;
         let ended = CancellationToken::new();
         tokio::spawn(until_asked_to_end(ended.clone(), self.rooms.clone()));
+        let serving = async {
+            front::stdio::serve(self.rooms.clone(), View::All).await?;
+            // A client that asks one thing and leaves would otherwise never let the servers
+            // finish their introduction, and the next such client would find nothing again.
+            let _ = tokio::time::timeout_at(enough, &mut listing).await;
+            Ok::<_, std::io::Error>(())
+        };
         tokio::select! {
-            served = front::stdio::serve(self.rooms.clone(), View::All) => served?,
+            served = serving => served?,
             () = ended.cancelled() => {}
         }
         listing.abort();

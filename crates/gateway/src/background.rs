@@ -171,7 +171,7 @@ fn announce_changes(rooms: &Rooms, server: &ServerName, changes: Changes) {
                 && wanted(&subscriber.filter())
                 && rooms.policy.server_visible(&subscriber.caller, server)
             {
-                subscriber.announce(Notification::new(method, None));
+                subscriber.mailbox.put(Notification::new(method, None).into());
             }
         }
     };
@@ -197,7 +197,7 @@ fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
         };
         if concerns(&subscriber.view, server) && subscriber.filter().uris.contains(uri) {
             let params = object.clone().with("uri", uri).to_raw();
-            subscriber.announce(Notification::new(method::RESOURCE_UPDATED, Some(params)));
+            subscriber.mailbox.put(Notification::new(method::RESOURCE_UPDATED, Some(params)).into());
         }
     }
 }

@@ -9,6 +9,12 @@ use kitbag_wire::Malformed;
 pub(crate) enum Failure {
     #[error(transparent)]
     Malformed(#[from] Malformed),
+    #[error("the message is larger than {max} bytes; `max_body_bytes` in [serve] sets that limit")]
+    TooLarge { max: usize },
+    #[error("the body broke off: {reason}")]
+    BrokenBody { reason: String },
+    #[error("the body did not arrive in time")]
+    SlowBody,
     #[error("`{method}` is not a method this endpoint knows")]
     UnknownMethod { method: String },
     #[error("{reason}")]
@@ -35,6 +41,8 @@ pub(crate) enum Failure {
     HeaderMismatch { reason: String },
     #[error("the session is unknown or has ended; send `initialize` again")]
     UnknownSession,
+    #[error("the stream to be picked up is no longer kept")]
+    UnknownStream,
     #[error("{reason}")]
     NoSession { reason: String },
     /// An error a client gave as its answer to a question of a server.
@@ -58,6 +66,10 @@ impl Failure {
             Self::Upstream(CallError::TimedOut { .. }) => Outcome::TimedOut,
             Self::Upstream(_) => Outcome::Unavailable,
             Self::Malformed(_)
+            | Self::TooLarge { .. }
+            | Self::BrokenBody { .. }
+            | Self::SlowBody
+            | Self::UnknownStream
             | Self::UnknownMethod { .. }
             | Self::BadParams { .. }
             | Self::UnknownTool { .. }

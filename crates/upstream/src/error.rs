@@ -88,10 +88,3 @@ impl StartError {
         }
     }
 }
-
-impl CallError {
-    /// Whether the same call may be sent again without any risk of doing its work twice.
-    pub fn retryable(&self) -> bool {
-        matches!(self, Self::SessionExpired { .. } | Self::Busy { .. })
-    }
-}

@@ -116,6 +116,21 @@ enum Probe {
 }
 
 async fn discover(dialog: &Dialog, patience: Duration) -> Result<Hello, Probe> {
+    let mut answer = probe(dialog, patience).await;
+    if answer.as_ref().is_err_and(takes_our_version) {
+        answer = probe(dialog, patience).await;
+    }
+    match answer {
+        Ok(result) => read_discover(&result).ok_or(Probe::NotModern),
+        // A modern server that does not take our version says so; with nothing newer to
+        // offer, the legacy greeting is what is left to try.
+        Err(CallError::Refused { .. } | CallError::TimedOut { .. }) => Err(Probe::NotModern),
+        Err(CallError::Http { status, .. }) if status != 401 && status != 403 => Err(Probe::NotModern),
+        Err(error) => Err(Probe::Broken(start_error(&dialog.server, error))),
+    }
+}
+
+async fn probe(dialog: &Dialog, patience: Duration) -> Result<Raw, CallError> {
     let asking = Asking {
         era: Era::Modern,
         method: method::DISCOVER,
@@ -124,14 +139,16 @@ async fn discover(dialog: &Dialog, patience: Duration) -> Result<Hello, Probe> {
         mirror: None,
         patience: Patience::of(patience),
     };
-    match dialog.start(asking).answer().await {
-        Ok(result) => read_discover(&result).ok_or(Probe::NotModern),
-        // A modern server that does not take our version says so; with nothing newer to
-        // offer, the legacy greeting is what is left to try.
-        Err(CallError::Refused { .. } | CallError::TimedOut { .. }) => Err(Probe::NotModern),
-        Err(CallError::Http { status, .. }) if status != 401 && status != 403 => Err(Probe::NotModern),
-        Err(error) => Err(Probe::Broken(start_error(&dialog.server, error))),
-    }
+    dialog.start(asking).answer().await
+}
+
+/// Whether a server refuses our version and names that very version as one it takes. Such a
+/// server is modern, and the protocol wants it asked once more.
+fn takes_our_version(error: &CallError) -> bool {
+    let CallError::Refused { error, .. } = error else { return false };
+    let supported = error.data.as_deref().and_then(|data| RawObject::open(data).ok()?.read("supported"));
+    error.code == code::UNSUPPORTED_VERSION
+        && supported.is_some_and(|it: Vec<String>| it.iter().any(|it| it == ProtocolVersion::LATEST.as_str()))
 }
 
 fn read_discover(result: &Raw) -> Option<Hello> {

@@ -194,10 +194,8 @@ mod tests {
         check_marks(&json!({"properties": {"a": marked, "b": marked}}), Err("two parameters"));
         check_marks(&json!({"properties": {"l": {"items": marked}}}), Err("no argument"));
         check_marks(&json!({"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}), Err("integer"));
-        check_marks(
-            json!({"properties": {"a": {"type": "string", "x-mcp-header": "A B"}}}),
-            Err("header name"),
-        );
+        let spaced = json!({"type": "string", "x-mcp-header": "A B"});
+        check_marks(&json!({"properties": {"a": spaced}}), Err("header name"));
         check_marks(&json!({"properties": {"a": {"type": "string", "x-mcp-header": ""}}}), Err("empty"));
     }
 }

@@ -288,12 +288,12 @@ impl HttpLink {
         if status.is_success() {
             return Ok(response);
         }
-        if status == StatusCode::NOT_FOUND && self.session.get().is_some_and(|session| session.id.is_some()) {
-            self.closed.close("the server ended our session");
-            return Err(CallError::SessionExpired { server: self.server.clone() });
-        }
         let server = self.server.clone();
         let body = collect(response, self.max_bytes.min(64 * 1024)).await.unwrap_or_default();
+        if self.session_is_over(status, &body) {
+            self.closed.close("the server ended our session");
+            return Err(CallError::SessionExpired { server });
+        }
         match Message::parse(&body) {
             Ok(Message::Response(Response { outcome: Err(error), .. })) if !is_auth(status) => {
                 Err(CallError::Refused { server, error })
@@ -303,6 +303,13 @@ impl HttpLink {
                 Err(CallError::Http { server, status: status.as_u16(), body })
             }
         }
+    }
+
+    /// The specification says 404; servers built on the TypeScript examples say 400 and why.
+    fn session_is_over(&self, status: StatusCode, body: &[u8]) -> bool {
+        let in_session = self.session.get().is_some_and(|session| session.id.is_some());
+        let says_so = || String::from_utf8_lossy(body).to_lowercase().contains("session");
+        in_session && (status == StatusCode::NOT_FOUND || (status == StatusCode::BAD_REQUEST && says_so()))
     }
 
     fn outlet(&self) -> Outlet {

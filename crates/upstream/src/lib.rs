@@ -40,6 +40,6 @@ pub use error::{CallError, StartError};
 pub use exchange::{Ask, ClientFace, Event, InFlight, LogLevel, Outbound};
 pub use listing::{Listing, Problem};
 pub use router::{Notice, NoticeKind};
-pub use server::{Health, Server};
+pub use server::Server;
 pub use spec::{Endpoint, Launch, Limits, ServerSpec, Template, Transport, Unresolved};
 pub use upstreams::Upstreams;

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use kitbag_domain::ServerName;
-use kitbag_wire::Era;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -44,17 +43,6 @@ pub struct Server {
     last_used: Mutex<Instant>,
     /// Watched resources, each with how many clients watch it.
     watched: Mutex<BTreeMap<String, usize>>,
-}
-
-/// How a server is doing right now.
-#[derive(Debug, Clone)]
-pub enum Health {
-    /// Not running; the next call starts it.
-    Asleep,
-    Ready {
-        calls: usize,
-    },
-    Failed(Arc<StartError>),
 }
 
 struct Live {
@@ -103,26 +91,6 @@ impl Server {
     /// What the server offered when it was asked last, perhaps in an earlier run.
     pub fn listing(&self) -> Option<Arc<Listing>> {
         self.listing.load_full()
-    }
-
-    pub fn health(&self) -> Health {
-        if let Some(live) = self.live() {
-            return Health::Ready { calls: live.connection.in_flight() };
-        }
-        self.failed.load_full().map_or(Health::Asleep, Health::Failed)
-    }
-
-    /// The last lines it wrote to stderr.
-    pub fn last_words(&self) -> String {
-        self.log.tail()
-    }
-
-    /// The era it speaks, starting it to find out if nobody knows yet.
-    pub async fn era(self: &Arc<Self>) -> Result<Era, StartError> {
-        match self.listing.load().as_ref() {
-            Some(listing) => Ok(listing.era),
-            None => Ok(self.started().await?.connection.hello.era),
-        }
     }
 
     /// Sends a request, starting the server first if need be.

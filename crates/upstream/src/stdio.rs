@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use kitbag_domain::ServerName;
 use kitbag_wire::Message;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWriteExt, BufReader, BufWriter};
+use kitbag_wire::lines::{Line, read_line};
+use tokio::io::{AsyncWriteExt, BufReader, BufWriter};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
@@ -134,38 +135,5 @@ async fn read_stderr(stderr: ChildStderr, log: Arc<ServerLog>) {
     let mut line = Vec::new();
     while let Ok(Line::Whole | Line::Cut) = read_line(&mut stderr, &mut line, 64 * 1024).await {
         log.line(String::from_utf8_lossy(&line).trim_end());
-    }
-}
-
-enum Line {
-    Whole,
-    /// Longer than we hold; the beginning is there, the rest was skipped.
-    Cut,
-    End,
-}
-
-async fn read_line(
-    reader: &mut (impl AsyncBufRead + Unpin),
-    line: &mut Vec<u8>,
-    max: usize,
-) -> std::io::Result<Line> {
-    line.clear();
-    let mut cut = false;
-    loop {
-        let buffer = reader.fill_buf().await?;
-        if buffer.is_empty() {
-            return Ok(if line.is_empty() { Line::End } else { Line::Whole });
-        }
-        let (taken, complete) = match buffer.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (at + 1, true),
-            None => (buffer.len(), false),
-        };
-        let room = max.saturating_sub(line.len());
-        cut |= taken > room;
-        line.extend_from_slice(&buffer[..taken.min(room)]);
-        reader.consume(taken);
-        if complete {
-            return Ok(if cut { Line::Cut } else { Line::Whole });
-        }
     }
 }

@@ -6,12 +6,14 @@
 //! level of an object for the few places where a bridge must look or change something.
 //!
 //! # Layout
+//! - [`lines`]: one message per line, as stdio has it
 //! - [`message`]: the envelope, from bytes and back
 //! - [`object`]: one level of a JSON object, in order, values untouched
 //! - [`meta`]: the `_meta` keys both halves of the gateway read and write
 //! - [`version`]: protocol revisions and the two eras they fall into
 //! - [`sse`]: server-sent events, written
 
+pub mod lines;
 pub mod message;
 pub mod meta;
 pub mod object;

@@ -243,11 +243,19 @@ impl Serialize for Message {
 #[derive(Deserialize)]
 struct Envelope {
     jsonrpc: Option<Raw>,
+    #[serde(default, deserialize_with = "even_null")]
     id: Option<Raw>,
     method: Option<Raw>,
     params: Option<Raw>,
+    #[serde(default, deserialize_with = "even_null")]
     result: Option<Raw>,
     error: Option<Raw>,
+}
+
+/// A member that is `null` is there all the same: a request whose id is null is no
+/// notification, and a null result is an answer.
+fn even_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, D::Error> {
+    Raw::deserialize(deserializer).map(Some)
 }
 
 impl Envelope {
@@ -274,7 +282,9 @@ impl Envelope {
                 (None, None) => Ok(Message::Notification(Notification { method, params })),
             };
         }
-        match (self.result, self.error) {
+        // Some servers write both members and leave one of them null.
+        let result = self.result.filter(|result| self.error.is_none() || result.get() != "null");
+        match (result, self.error) {
             (Some(result), None) if id.is_some() => {
                 Ok(Message::Response(Response { id, outcome: Ok(result) }))
             }
@@ -331,6 +341,7 @@ mod tests {
         check_round_trip(r#"{"jsonrpc":"2.0","id":"x","result":{"n":123456789012345678901234567890}}"#);
         check_round_trip(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.10}}"#);
         check_round_trip(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no","data":[1.50]}}"#);
+        check_round_trip(r#"{"jsonrpc":"2.0","id":1,"result":null}"#);
     }
 
     #[test]

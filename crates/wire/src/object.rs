@@ -1,5 +1,6 @@
 //! One level of a JSON object, in order, with every value left as the text it was.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
@@ -144,12 +145,34 @@ impl<'de> Deserialize<'de> for RawObject {
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(RawObject { members })
+                Ok(RawObject { members: without_repeats(members) })
             }
         }
 
         deserializer.deserialize_map(Members)
     }
+}
+
+/// A member written twice means different things to different readers. If we decided by the
+/// first and the server acted on the last, a name could slip past the rules; so, as for most
+/// readers, only the last one counts, and only that one travels on.
+fn without_repeats(members: Vec<(String, Raw)>) -> Vec<(String, Raw)> {
+    if !repeats(&members) {
+        return members;
+    }
+    let mut seen = HashSet::new();
+    let mut kept: Vec<_> = members.into_iter().rev().filter(|(name, _)| seen.insert(name.clone())).collect();
+    kept.reverse();
+    kept
+}
+
+fn repeats(members: &[(String, Raw)]) -> bool {
+    // For the handful of members there usually are, comparing all is faster than hashing.
+    if members.len() <= 16 {
+        return (1..members.len()).any(|at| members[..at].iter().any(|(name, _)| *name == members[at].0));
+    }
+    let mut seen = HashSet::with_capacity(members.len());
+    !members.iter().all(|(name, _)| seen.insert(name))
 }
 
 #[cfg(test)]
@@ -173,6 +196,13 @@ mod tests {
         it.remove("a");
         it.put("d", &4);
         assert_eq!(it.to_raw().get(), r#"{"b":"two","c":3,"d":4}"#);
+    }
+
+    #[test]
+    fn of_a_member_written_twice_only_the_last_counts() {
+        let it = object(r#"{"name":"allowed","a":1,"name":"denied","b":2}"#);
+        assert_eq!(it.read::<String>("name").as_deref(), Some("denied"));
+        assert_eq!(it.to_raw().get(), r#"{"a":1,"name":"denied","b":2}"#);
     }
 
     #[test]

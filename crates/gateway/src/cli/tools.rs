@@ -48,7 +48,7 @@ impl Arguments {
 }
 
 fn cells(row: &ToolRow) -> [String; 2] {
-    [row.name.to_string(), first_sentence(row.description.as_deref().unwrap_or_default())]
+    [row.name.clone(), first_sentence(row.description.as_deref().unwrap_or_default())]
 }
 
 /// Descriptions can be pages long; a list needs only what they begin with.

@@ -4,68 +4,38 @@
 //! then it becomes a stream. For a modern client closing that stream cancels the request; a
 //! legacy client may lose its connection and still wants the work done.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response as HttpResponse};
 use axum::routing::any;
-use axum::serve::ListenerExt;
-use futures::{Stream, StreamExt};
-use http::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
-};
+use futures::StreamExt;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use kitbag_domain::Caller;
 use kitbag_wire::meta::method;
-use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response, sse};
-use tokio::net::TcpListener;
+use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response};
 use tokio::sync::mpsc;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
-use super::auth::{self, Refused};
-use super::{guard, headers, hello, mcp, modern, reply, subscriptions};
+use super::response::{self, accepts_events, json, not_allowed, refuse_at_door, unauthorized};
+use super::{auth, guard, headers, hello, mcp, modern, reply, subscriptions};
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::session::Session;
+use crate::session::streams::EventId;
 use crate::turn::{BACKLOG, BackChannel, Turn, View};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// How often a silent stream says that it still lives.
-const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
-/// How long requests may still run after the gateway was asked to end.
-const LAST_CALLS: Duration = Duration::from_secs(3);
 /// How long a client may take to send the body it has announced.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Serves until `ended`; requests under way are then given a moment to finish.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    rooms: Arc<Rooms>,
-    ended: CancellationToken,
-) -> std::io::Result<()> {
-    let listener = listener.tap_io(|connection| {
-        let _ = connection.set_nodelay(true);
-    });
-    let service = router(rooms).into_make_service_with_connect_info::<SocketAddr>();
-    let serving = axum::serve(listener, service).with_graceful_shutdown(ended.clone().cancelled_owned());
-    let overdue = async {
-        ended.cancelled().await;
-        tokio::time::sleep(LAST_CALLS).await;
-    };
-    tokio::select! {
-        served = serving => served,
-        () = overdue => Ok(()),
-    }
-}
-
-fn router(rooms: Arc<Rooms>) -> Router {
+pub(super) fn router(rooms: Arc<Rooms>) -> Router {
     Router::new()
         .route("/mcp", any(all))
         .route("/mcp/all", any(all))
@@ -135,7 +105,7 @@ impl Visit {
         let (parts, body) = request.into_parts();
         let body = match read_body(body, self.rooms.serve.max_body_bytes).await {
             Ok(body) => body,
-            Err(refused) => return refused,
+            Err(failure) => return refuse_at_door(None, Era::Legacy, &failure),
         };
         match Message::parse(&body) {
             Ok(Message::Request(request)) => self.request(&parts.headers, request).await,
@@ -189,7 +159,7 @@ impl Visit {
             let response = mcp::serve(&self.rooms, &turn, None, request, params).await;
             let _ = outbox.send(response.into()).await;
         });
-        answer(messages, Era::Modern, Some(gone)).await
+        response::to_modern(messages, gone).await
     }
 
     async fn legacy(self, session: Arc<Session>, request: Request, params: RawObject) -> HttpResponse {
@@ -198,13 +168,14 @@ impl Visit {
         let back = BackChannel::new(outbox.clone(), Some(session.clone()));
         let turn = Turn { client: session.client(), view: self.view, back, cancelled };
         session.begin(&request.id, &turn.cancelled);
+        let client = session.clone();
         tokio::spawn(async move {
             let id = request.id.clone();
             let response = mcp::serve(&self.rooms, &turn, Some(&session), request, params).await;
             session.end(&id);
             let _ = outbox.send(response.into()).await;
         });
-        answer(messages, Era::Legacy, None).await
+        response::to_legacy(&client, messages).await
     }
 
     async fn initialize(self, request: Request, params: &RawObject) -> HttpResponse {
@@ -252,12 +223,12 @@ impl Visit {
         }
     }
 
-    /// The stream on which a legacy session hears of changes.
+    /// The stream on which a legacy session hears of changes, or the rest of one that broke.
     fn get(&self, http: &HeaderMap) -> HttpResponse {
         if headers::is_modern(http) {
             return not_allowed();
         }
-        if !accepts(http, "text/event-stream") {
+        if !accepts_events(http) {
             return (StatusCode::NOT_ACCEPTABLE, "this stream is text/event-stream\n").into_response();
         }
         let session = match self.session(http) {
@@ -265,20 +236,15 @@ impl Visit {
             Err(Failure::NoSession { .. }) => return not_allowed(),
             Err(failure) => return refuse_at_door(None, Era::Legacy, &failure),
         };
-        let last = http
-            .get(LAST_EVENT_ID)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|id| id.parse::<u64>().ok());
-        let from = last.map_or(0, |last| last + 1);
-        let events = futures::stream::unfold((session, from), |(session, from)| async move {
-            let (number, notification) = {
-                let _listening = session.subscriber.listening();
-                session.subscriber.next(from).await?
-            };
-            let event = sse::event_with_id(&notification.into(), &number.to_string());
-            Some((Bytes::from(event), (session, number + 1)))
-        });
-        stream(events)
+        let last = http.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).and_then(EventId::parse);
+        match last {
+            None => response::announcements(session, 0),
+            Some(EventId::Announcement(number)) => response::announcements(session, number + 1),
+            Some(EventId::Answer { stream, number }) => match session.streams.find(stream) {
+                Some(mailbox) => response::rest_of(mailbox, stream, number + 1),
+                None => refuse_at_door(None, Era::Legacy, &Failure::UnknownStream),
+            },
+        }
     }
 
     async fn delete(&self, http: &HeaderMap) -> HttpResponse {
@@ -305,92 +271,18 @@ impl Visit {
     }
 }
 
-/// Plain JSON if the answer is the first thing said, otherwise a stream that ends with it.
-async fn answer(mut messages: mpsc::Receiver<Message>, era: Era, gone: Option<DropGuard>) -> HttpResponse {
-    let Some(first) = messages.recv().await else {
-        return StatusCode::NO_CONTENT.into_response();
-    };
-    if let Message::Response(response) = &first {
-        // The request is over; letting go of the guard must not look like a cancellation.
-        gone.map(DropGuard::disarm);
-        return json(reply::status(era, response), &first);
-    }
-    let opening = futures::stream::once(std::future::ready(first));
-    let rest = futures::stream::unfold((messages, gone), |(mut messages, gone)| async move {
-        let message = messages.recv().await?;
-        Some((message, (messages, gone)))
-    });
-    stream(opening.chain(rest).map(|message| Bytes::from(sse::event(&message))))
-}
-
-fn stream(events: impl Stream<Item = Bytes> + Send + 'static) -> HttpResponse {
-    let alive = futures::stream::unfold(Box::pin(events), |mut events| async move {
-        let next = match tokio::time::timeout(KEEP_ALIVE_EVERY, events.next()).await {
-            Ok(Some(event)) => event,
-            Ok(None) => return None,
-            Err(_) => Bytes::from_static(sse::KEEP_ALIVE),
-        };
-        Some((Ok::<_, Infallible>(next), events))
-    });
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-        (UNBUFFERED, HeaderValue::from_static("no")),
-    ];
-    (headers, Body::from_stream(alive)).into_response()
-}
-
-fn json(status: StatusCode, message: &Message) -> HttpResponse {
-    (status, [(CONTENT_TYPE, HeaderValue::from_static("application/json"))], message.to_bytes())
-        .into_response()
-}
-
-fn refuse_at_door(id: Option<RequestId>, era: Era, failure: &Failure) -> HttpResponse {
-    let response = Response::error(id, reply::error(failure, era));
-    json(reply::door_status(failure), &response.into())
-}
-
-fn unauthorized(refused: &Refused) -> HttpResponse {
-    let status = match refused {
-        Refused::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
-        _ => StatusCode::UNAUTHORIZED,
-    };
-    let mut response = (status, format!("{refused}\n")).into_response();
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
-}
-
-fn not_allowed() -> HttpResponse {
-    (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, HeaderValue::from_static("POST"))]).into_response()
-}
-
-fn accepts(headers: &HeaderMap, kind: &str) -> bool {
-    headers
-        .get(ACCEPT)
-        .and_then(|value| value.to_str().ok())
-        .is_none_or(|value| value.contains(kind) || value.contains("*/*"))
-}
-
-async fn read_body(body: Body, max: usize) -> Result<Vec<u8>, HttpResponse> {
+async fn read_body(body: Body, max: usize) -> Result<Vec<u8>, Failure> {
     let reading = async {
         let mut bytes = Vec::new();
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
-            let chunk =
-                chunk.map_err(|error| (StatusCode::BAD_REQUEST, format!("the body broke off: {error}\n")))?;
+            let chunk = chunk.map_err(|error| Failure::BrokenBody { reason: error.to_string() })?;
             if bytes.len() + chunk.len() > max {
-                let text = format!(
-                    "the body is larger than {max} bytes; `max_body_bytes` in [serve] sets that limit\n"
-                );
-                return Err((StatusCode::PAYLOAD_TOO_LARGE, text));
+                return Err(Failure::TooLarge { max });
             }
             bytes.extend_from_slice(&chunk);
         }
         Ok(bytes)
     };
-    match tokio::time::timeout(BODY_PATIENCE, reading).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(refused)) => Err(refused.into_response()),
-        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time\n").into_response()),
-    }
+    tokio::time::timeout(BODY_PATIENCE, reading).await.unwrap_or(Err(Failure::SlowBody))
 }

@@ -2,22 +2,25 @@
 //!
 //! # Layout
 //! - `mcp`: one request, whichever door it came through, to the part that answers it
-//! - `http`, `stdio`: the two doors; `auth` and `guard` stand at the first
+//! - `http`, `stdio`: the two doors; `listener` opens the first, `auth` and `guard` stand at it
 //! - `modern`: what every modern request says about itself; `headers`: what HTTP repeats of it
 //! - `hello`: the answers to `initialize` and `server/discover`
 //! - `lists`: the merged lists, page by page
 //! - `subscriptions`: who hears of which changes
+//! - `response`: JSON or a stream of events, over HTTP
 //! - `reply`: every error's face on the wire, and nothing else has any
 
 mod auth;
 mod guard;
 mod headers;
 mod hello;
-pub(crate) mod http;
+mod http;
+pub(crate) mod listener;
 mod lists;
 mod mcp;
 mod modern;
 mod reply;
+mod response;
 pub(crate) mod stdio;
 mod subscriptions;
 

@@ -31,9 +31,13 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
     let message = failure.to_string();
     match failure {
         Failure::Malformed(Malformed::NotJson(_)) => ErrorObject::new(code::PARSE_ERROR, message),
-        Failure::Malformed(_) | Failure::NoSession { .. } | Failure::UnknownSession => {
-            ErrorObject::new(code::INVALID_REQUEST, message)
-        }
+        Failure::Malformed(_)
+        | Failure::TooLarge { .. }
+        | Failure::BrokenBody { .. }
+        | Failure::SlowBody
+        | Failure::UnknownStream
+        | Failure::NoSession { .. }
+        | Failure::UnknownSession => ErrorObject::new(code::INVALID_REQUEST, message),
         Failure::UnknownMethod { .. } => ErrorObject::new(code::METHOD_NOT_FOUND, message),
         Failure::BadParams { .. } | Failure::UnknownPrompt { .. } | Failure::UnknownServer { .. } => {
             ErrorObject::new(code::INVALID_PARAMS, message)
@@ -81,9 +85,12 @@ pub(super) fn status(era: Era, response: &Response) -> StatusCode {
 /// The status for a message that was refused at the door, before anything was asked.
 pub(super) fn door_status(failure: &Failure) -> StatusCode {
     match failure {
-        Failure::UnknownSession | Failure::UnknownServer { .. } | Failure::UnknownMethod { .. } => {
-            StatusCode::NOT_FOUND
-        }
+        Failure::UnknownSession
+        | Failure::UnknownStream
+        | Failure::UnknownServer { .. }
+        | Failure::UnknownMethod { .. } => StatusCode::NOT_FOUND,
+        Failure::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        Failure::SlowBody => StatusCode::REQUEST_TIMEOUT,
         _ => StatusCode::BAD_REQUEST,
     }
 }

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use kitbag_domain::Caller;
+use kitbag_wire::lines::{Line, read_line};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, BufWriter};
+use tokio::io::{AsyncWriteExt, BufReader, BufWriter};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -26,13 +27,17 @@ pub(crate) async fn serve(rooms: Arc<Rooms>, view: View) -> std::io::Result<()> 
     let mut requests = JoinSet::new();
     let mut stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
     let mut line = Vec::new();
+    let max = door.rooms.serve.max_body_bytes;
     loop {
-        line.clear();
-        if stdin.read_until(b'\n', &mut line).await? == 0 {
-            break;
-        }
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
+        match read_line(&mut stdin, &mut line, max).await? {
+            Line::End => break,
+            Line::Whole if line.iter().all(u8::is_ascii_whitespace) => continue,
+            Line::Whole => {}
+            Line::Cut => {
+                let failure = Failure::TooLarge { max };
+                door.say(Response::error(None, reply::error(&failure, Era::Legacy)).into()).await;
+                continue;
+            }
         }
         while requests.try_join_next().is_some() {}
         match Message::parse(&line) {
@@ -157,8 +162,8 @@ impl Door {
 async fn announce(session: Arc<Session>, outbox: mpsc::Sender<Message>) {
     let _listening = session.subscriber.listening();
     let mut from = 0;
-    while let Some((number, notification)) = session.subscriber.next(from).await {
-        if outbox.send(notification.into()).await.is_err() {
+    while let Some((number, message)) = session.subscriber.mailbox.next(from).await {
+        if outbox.send(message).await.is_err() {
             return;
         }
         from = number + 1;

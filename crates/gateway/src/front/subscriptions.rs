@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kitbag_domain::{Capability, Decision, Kind};
 use kitbag_upstream::Server;
 use kitbag_wire::meta::{self, method};
-use kitbag_wire::{Notification, Raw, RawObject, RequestId, raw};
+use kitbag_wire::{Message, Notification, Raw, RawObject, RequestId, raw};
 
 use crate::failure::Failure;
 use crate::pipeline::required;
@@ -70,9 +70,10 @@ pub(super) async fn listen(
     let tell = async {
         let _listening = subscriber.listening();
         let mut from = 0;
-        while let Some((number, notification)) = subscriber.next(from).await {
-            let params = with_subscription(&notification, id);
-            turn.back.notify(&notification.method, Some(params));
+        while let Some((number, message)) = subscriber.mailbox.next(from).await {
+            if let Message::Notification(notification) = message {
+                turn.back.notify(&notification.method, Some(with_subscription(&notification, id)));
+            }
             from = number + 1;
         }
     };

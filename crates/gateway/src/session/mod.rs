@@ -2,7 +2,9 @@
 //! waits for and what it is to be told.
 
 pub(crate) mod announcements;
+pub(crate) mod mailbox;
 pub(crate) mod registry;
+pub(crate) mod streams;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use self::announcements::{Filter, Subscriber};
+use self::streams::Streams;
 use crate::sync::lock;
 use crate::turn::{Capabilities, Client, Logs, View};
 
@@ -24,6 +27,7 @@ pub(crate) struct Session {
     pub(crate) view: View,
     pub(crate) version: ProtocolVersion,
     pub(crate) subscriber: Arc<Subscriber>,
+    pub(crate) streams: Streams,
     caller: Caller,
     name: Option<String>,
     capabilities: Capabilities,
@@ -46,6 +50,7 @@ impl Session {
             version: ProtocolVersion::negotiate_legacy(&proposed),
             caller,
             name,
+            streams: Streams::default(),
             capabilities: Capabilities::new(params.get("capabilities").map(ToOwned::to_owned)),
             log_level: Mutex::new(None),
             next_question: AtomicI64::new(1),
@@ -117,7 +122,7 @@ impl Session {
         for (_, token) in lock(&self.running).drain() {
             token.cancel();
         }
-        self.subscriber.close();
+        self.subscriber.mailbox.close();
     }
 
     pub(crate) fn touch(&self) {

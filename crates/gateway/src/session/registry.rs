@@ -77,7 +77,7 @@ impl Registry {
             session.close();
         }
         for subscriber in self.subscribers() {
-            subscriber.close();
+            subscriber.mailbox.close();
         }
     }
 }

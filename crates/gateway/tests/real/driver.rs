@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::gateway::{Door, Stage, tools};
-use crate::processes;
+use crate::{LONG_OPERATION, processes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sdk {
@@ -119,6 +119,22 @@ impl Driver {
         match self.next() {
             Event::Result(result) => result,
             other => panic!("{tool} gave no result: {other:?}"),
+        }
+    }
+
+    /// Begins a call that goes on for ten minutes, and sees it under way.
+    #[track_caller]
+    pub(crate) fn begin_endless_call(&mut self) {
+        let arguments = json!({"duration": 600, "steps": 6000});
+        self.send(&json!({"call": LONG_OPERATION, "arguments": arguments}));
+        self.next_progress();
+    }
+
+    #[track_caller]
+    pub(crate) fn next_progress(&mut self) -> Value {
+        match self.next() {
+            Event::Progress(progress) => progress,
+            other => panic!("not progress: {other:?}"),
         }
     }
 

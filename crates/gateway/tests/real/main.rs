@@ -88,11 +88,13 @@ fn the_typescript_client_in_the_modern_era_lists_and_calls_real_servers() {
 #[track_caller]
 fn check_each_sdk(claim: fn(&mut Driver, &Stage)) {
     for door in [Door::Http, Door::Stdio] {
-        for (sdk, mode) in [(Sdk::Python, "auto"), (Sdk::Python, "legacy"), (Sdk::TypeScript, "legacy")] {
-            let stage = Stage::with(servers::only_everything);
-            let mut driver = Driver::connect(sdk, mode, &stage, door);
-            driver.list_until(&[ECHO.to_owned()]);
-            claim(&mut driver, &stage);
+        for sdk in [Sdk::Python, Sdk::TypeScript] {
+            for mode in ["auto", "legacy"] {
+                let stage = Stage::with(servers::only_everything);
+                let mut driver = Driver::connect(sdk, mode, &stage, door);
+                driver.list_until(&[ECHO.to_owned()]);
+                claim(&mut driver, &stage);
+            }
         }
     }
 }
@@ -119,8 +121,8 @@ fn progress_of_a_real_server_reaches_real_clients() {
 #[ignore = "needs cargo xtask setup"]
 fn a_cancelled_call_leaves_client_and_server_usable() {
     check_each_sdk(|driver, _| {
-        let endless = json!({"duration": 600, "steps": 6000});
-        driver.send(&json!({"call": LONG_OPERATION, "arguments": endless, "cancel_at_progress": true}));
+        let arguments = json!({"duration": 600, "steps": 6000});
+        driver.send(&json!({"call": LONG_OPERATION, "arguments": arguments, "cancel_at_progress": true}));
         assert!(matches!(driver.next(), Event::Progress(_)));
         while let Event::Progress(_) = driver.peek() {
             driver.next();
@@ -134,8 +136,7 @@ fn a_cancelled_call_leaves_client_and_server_usable() {
 #[ignore = "needs cargo xtask setup"]
 fn a_server_killed_during_a_call_is_named_and_restarted() {
     check_each_sdk(|driver, stage| {
-        driver.send(&json!({"call": LONG_OPERATION, "arguments": {"duration": 600, "steps": 6000}}));
-        assert!(matches!(driver.next(), Event::Progress(_)));
+        driver.begin_endless_call();
         let gateway = stage.gateway_pid().unwrap_or(driver.pid());
         processes::kill(processes::descendant(gateway, "server-everything"));
         let complaint = loop {
@@ -154,6 +155,68 @@ fn a_server_killed_during_a_call_is_named_and_restarted() {
     });
 }
 
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn a_client_killed_during_a_call_leaves_the_gateway_to_others() {
+    for (sdk, mode) in [(Sdk::Python, "auto"), (Sdk::TypeScript, "legacy")] {
+        let stage = Stage::with(servers::only_everything);
+        let mut doomed = Driver::connect(sdk, mode, &stage, Door::Http);
+        let mut other = Driver::connect(Sdk::Python, "auto", &stage, Door::Http);
+        other.list_until(&[ECHO.to_owned()]);
+        doomed.begin_endless_call();
+        processes::kill(doomed.pid());
+        check_echo(&mut other);
+        check_echo(&mut Driver::connect(sdk, mode, &stage, Door::Http));
+    }
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn a_client_killed_during_a_call_takes_its_own_gateway_and_servers_along() {
+    let stage = Stage::with(servers::only_everything);
+    let mut doomed = Driver::connect(Sdk::Python, "auto", &stage, Door::Stdio);
+    doomed.list_until(&[ECHO.to_owned()]);
+    doomed.begin_endless_call();
+    let left = ["kitbag", "server-everything"].map(|word| processes::descendant(doomed.pid(), word));
+    processes::kill(doomed.pid());
+    left.map(processes::wait_until_gone);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn both_eras_of_a_client_share_a_gateway_and_its_server() {
+    let stage = Stage::with(servers::only_everything);
+    let mut drivers = ["auto", "legacy"].map(|mode| {
+        let mut driver = Driver::connect(Sdk::Python, mode, &stage, Door::Http);
+        driver.list_until(&[ECHO.to_owned()]);
+        driver
+    });
+    for driver in &mut drivers {
+        driver.begin_endless_call();
+    }
+    // Both calls run; each client hears of its own only, and ending one leaves the other.
+    let [modern, legacy] = &mut drivers;
+    let steps = |driver: &mut Driver| -> Vec<f64> {
+        (0..3).map(|_| driver.next_progress()["progress"].as_f64().unwrap()).collect()
+    };
+    for driver in [&mut *modern, &mut *legacy] {
+        let steps = steps(driver);
+        assert!(steps.is_sorted() && steps[0] < steps[1] && steps[1] < steps[2], "{steps:?}");
+    }
+    processes::kill(modern.pid());
+    steps(legacy);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn a_gateway_started_again_lists_what_it_knows_at_once() {
+    let stage = Stage::with(servers::all);
+    let wanted: Vec<String> = stage.servers.iter().map(servers::RealServer::tool_on_merged_route).collect();
+    Driver::connect(Sdk::Python, "auto", &stage, Door::Stdio).list_until(&wanted);
+    let names = Driver::connect(Sdk::TypeScript, "legacy", &stage, Door::Stdio).list();
+    assert!(wanted.iter().all(|name| names.contains(name)), "{names:?}");
+}
+
 #[track_caller]
 fn check_echo(driver: &mut Driver) {
     let result = driver.call(ECHO, &json!({"message": "still here"}));
@@ -161,4 +224,4 @@ fn check_echo(driver: &mut Driver) {
 }
 
 const ECHO: &str = "everything__echo";
-const LONG_OPERATION: &str = "everything__trigger-long-running-operation";
+pub(crate) const LONG_OPERATION: &str = "everything__trigger-long-running-operation";

@@ -22,6 +22,15 @@ pub(crate) fn kill(pid: u32) {
     signal("-KILL", pid);
 }
 
+#[track_caller]
+pub(crate) fn wait_until_gone(pid: u32) {
+    let deadline = Instant::now() + PATIENCE;
+    while is_alive(pid) {
+        assert!(Instant::now() < deadline, "{} is still there", command_line(pid));
+        std::thread::sleep(MOMENT);
+    }
+}
+
 /// Asks it to end, so that it can end its own children.
 pub(crate) fn terminate(child: &mut Child) {
     signal("-TERM", child.id());
@@ -29,16 +38,20 @@ pub(crate) fn terminate(child: &mut Child) {
 }
 
 pub(crate) fn wait_or_kill(child: &mut Child) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         if !matches!(child.try_wait(), Ok(None)) {
             return;
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(MOMENT);
     }
     let _ = child.kill();
     let _ = child.wait();
 }
+
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at a process that is not ours to wait for.
+const MOMENT: Duration = Duration::from_millis(10);
 
 fn signal(signal: &str, pid: u32) {
     Command::new("kill").args([signal, &pid.to_string()]).status().unwrap();
@@ -51,8 +64,18 @@ fn parents() -> HashMap<u32, u32> {
 }
 
 fn parent(pid: u32) -> Option<u32> {
+    status(pid, "PPid:")?.parse().ok()
+}
+
+/// A process that has ended may stay in the table until somebody asks how.
+fn is_alive(pid: u32) -> bool {
+    status(pid, "State:").is_some_and(|state| !state.starts_with('Z'))
+}
+
+fn status(pid: u32, field: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+    let value = status.lines().find_map(|line| line.strip_prefix(field))?;
+    Some(value.trim().to_owned())
 }
 
 fn command_line(pid: u32) -> String {

@@ -1,0 +1,128 @@
+//! What goes back over HTTP: plain JSON, or a stream of events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::response::{IntoResponse, Response as HttpResponse};
+use futures::{Stream, StreamExt};
+use http::StatusCode;
+use http::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
+use kitbag_wire::{Era, Message, RequestId, Response, sse};
+use tokio::sync::mpsc;
+use tokio_util::sync::DropGuard;
+
+use super::auth::Refused;
+use super::reply;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::session::mailbox::Mailbox;
+use crate::session::streams::EventId;
+
+const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// How often a silent stream says that it still lives.
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
+
+/// Answers a modern client. Letting go of the stream, and so of `gone`, cancels the request.
+pub(super) async fn to_modern(mut messages: mpsc::Receiver<Message>, gone: DropGuard) -> HttpResponse {
+    let Some(first) = messages.recv().await else { return StatusCode::NO_CONTENT.into_response() };
+    if let Message::Response(response) = &first {
+        gone.disarm();
+        return json(reply::status(Era::Modern, response), &first);
+    }
+    let opening = futures::stream::once(std::future::ready(first));
+    let rest = futures::stream::unfold((messages, gone), |(mut messages, gone)| async move {
+        let message = messages.recv().await?;
+        Some((message, (messages, gone)))
+    });
+    events(opening.chain(rest).map(|message| Bytes::from(sse::event(&message))))
+}
+
+/// Answers a legacy client. A stream goes through a mailbox, from which the client can fetch
+/// the rest if its connection breaks.
+pub(super) async fn to_legacy(session: &Session, mut messages: mpsc::Receiver<Message>) -> HttpResponse {
+    let Some(first) = messages.recv().await else { return StatusCode::NO_CONTENT.into_response() };
+    if let Message::Response(response) = &first {
+        return json(reply::status(Era::Legacy, response), &first);
+    }
+    let (stream, mailbox) = session.streams.begin();
+    mailbox.put(first);
+    let sink = mailbox.clone();
+    tokio::spawn(async move {
+        while let Some(message) = messages.recv().await {
+            sink.put(message);
+        }
+        sink.close();
+    });
+    rest_of(mailbox, stream, 0)
+}
+
+/// The stream of one answer, from one of its messages on.
+pub(super) fn rest_of(mailbox: Arc<Mailbox>, stream: u64, from: u64) -> HttpResponse {
+    events(futures::stream::unfold((mailbox, from), move |(mailbox, from)| async move {
+        let (number, message) = mailbox.next(from).await?;
+        let id = EventId::Answer { stream, number };
+        Some((Bytes::from(sse::event_with_id(&message, &id.to_string())), (mailbox, number + 1)))
+    }))
+}
+
+/// The stream on which a legacy session hears of changes.
+pub(super) fn announcements(session: Arc<Session>, from: u64) -> HttpResponse {
+    events(futures::stream::unfold((session, from), |(session, from)| async move {
+        let (number, message) = {
+            let _listening = session.subscriber.listening();
+            session.subscriber.mailbox.next(from).await?
+        };
+        let id = EventId::Announcement(number);
+        Some((Bytes::from(sse::event_with_id(&message, &id.to_string())), (session, number + 1)))
+    }))
+}
+
+pub(super) fn json(status: StatusCode, message: &Message) -> HttpResponse {
+    let kind = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    (status, kind, message.to_bytes()).into_response()
+}
+
+pub(super) fn refuse_at_door(id: Option<RequestId>, era: Era, failure: &Failure) -> HttpResponse {
+    let response = Response::error(id, reply::error(failure, era));
+    json(reply::door_status(failure), &response.into())
+}
+
+pub(super) fn unauthorized(refused: &Refused) -> HttpResponse {
+    let status = match refused {
+        Refused::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::UNAUTHORIZED,
+    };
+    let mut response = (status, format!("{refused}\n")).into_response();
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+pub(super) fn not_allowed() -> HttpResponse {
+    (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, HeaderValue::from_static("POST"))]).into_response()
+}
+
+pub(super) fn accepts_events(headers: &HeaderMap) -> bool {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_none_or(|value| value.contains("text/event-stream") || value.contains("*/*"))
+}
+
+fn events(events: impl Stream<Item = Bytes> + Send + 'static) -> HttpResponse {
+    let alive = futures::stream::unfold(Box::pin(events), |mut events| async move {
+        let next = match tokio::time::timeout(KEEP_ALIVE_EVERY, events.next()).await {
+            Ok(Some(event)) => event,
+            Ok(None) => return None,
+            Err(_) => Bytes::from_static(sse::KEEP_ALIVE),
+        };
+        Some((Ok::<_, Infallible>(next), events))
+    });
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (UNBUFFERED, HeaderValue::from_static("no")),
+    ];
+    (headers, Body::from_stream(alive)).into_response()
+}

@@ -1,0 +1,68 @@
+//! The answers a legacy client gets as streams, kept for a while so that one that broke can
+//! be picked up with `Last-Event-ID`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::mailbox::Mailbox;
+use crate::sync::lock;
+
+/// Streams remembered per session; the oldest is forgotten first.
+const REMEMBERED: usize = 32;
+
+#[derive(Default)]
+pub(crate) struct Streams {
+    begun: Mutex<Begun>,
+}
+
+#[derive(Default)]
+struct Begun {
+    count: u64,
+    mailboxes: BTreeMap<u64, Arc<Mailbox>>,
+}
+
+/// One place in one stream, as event ids spell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventId {
+    /// On the stream of announcements.
+    Announcement(u64),
+    /// On the stream of one answer.
+    Answer { stream: u64, number: u64 },
+}
+
+impl Streams {
+    pub(crate) fn begin(&self) -> (u64, Arc<Mailbox>) {
+        let mut begun = lock(&self.begun);
+        begun.count += 1;
+        let (stream, mailbox) = (begun.count, Arc::new(Mailbox::default()));
+        begun.mailboxes.insert(stream, mailbox.clone());
+        if begun.mailboxes.len() > REMEMBERED {
+            begun.mailboxes.pop_first();
+        }
+        (stream, mailbox)
+    }
+
+    pub(crate) fn find(&self, stream: u64) -> Option<Arc<Mailbox>> {
+        lock(&self.begun).mailboxes.get(&stream).cloned()
+    }
+}
+
+impl EventId {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text.split_once('-') {
+            None => text.parse().ok().map(Self::Announcement),
+            Some((stream, number)) => {
+                Some(Self::Answer { stream: stream.parse().ok()?, number: number.parse().ok()? })
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Announcement(number) => write!(f, "{number}"),
+            Self::Answer { stream, number } => write!(f, "{stream}-{number}"),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What comes back to a client: one message or a stream of them, kept as the text it was.
+
+use std::sync::Arc;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use super::PATIENCE;
+use super::pipe::Pipe;
+
+/// A request under way. Letting go of it closes the connection, which is how modern clients cancel.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// Zero over stdio.
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Whole(Option<String>),
+    Events { response: reqwest::Response, buffer: Vec<u8> },
+    Pipe { pipe: Arc<Pipe>, id: Option<Value> },
+}
+
+pub(crate) async fn post(
+    http: &reqwest::Client,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<reqwest::Body>,
+) -> Exchange {
+    let request =
+        headers.iter().fold(http.post(url).body(body), |it, (name, value)| it.header(*name, *value));
+    Exchange::read(request).await
+}
+
+impl Exchange {
+    pub(super) async fn read(request: reqwest::RequestBuilder) -> Self {
+        let response = timeout(PATIENCE, request.send()).await.expect("an answer in time").unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let streams =
+            headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        let source = if streams {
+            Source::Events { response, buffer: Vec::new() }
+        } else {
+            let body = timeout(PATIENCE, response.text()).await.expect("a body in time").unwrap();
+            Source::Whole(Some(body).filter(|body| !body.is_empty()))
+        };
+        Self { status, headers, source }
+    }
+
+    /// Everything on the pipe up to the answer with this id.
+    pub(super) fn on_pipe(pipe: Arc<Pipe>, id: Value) -> Self {
+        Self { status: 0, headers: HeaderMap::new(), source: Source::Pipe { pipe, id: Some(id) } }
+    }
+
+    /// The next message, as it was written.
+    pub(crate) async fn next(&mut self) -> Option<String> {
+        match &mut self.source {
+            Source::Whole(message) => message.take(),
+            Source::Events { response, buffer } => {
+                let event = timeout(PATIENCE, next_event(response, buffer));
+                event.await.expect("something on the stream in time")
+            }
+            Source::Pipe { pipe, id } => {
+                let line = if id.is_some() { pipe.line().await? } else { return None };
+                let message: Value = serde_json::from_str(&line).unwrap_or_default();
+                if message.get("method").is_none() && message.get("id") == id.as_ref() {
+                    *id = None;
+                }
+                Some(line)
+            }
+        }
+    }
+
+    /// Reads on until a message with this method.
+    pub(crate) async fn wait_for(&mut self, method: &str) -> Value {
+        while let Some(message) = self.next().await {
+            let message: Value = serde_json::from_str(&message).unwrap();
+            if message["method"] == method {
+                return message;
+            }
+        }
+        panic!("the stream ended without {method}");
+    }
+
+    /// Reads to the end; nothing is answered on the way.
+    pub(crate) async fn finish(mut self) -> Reply {
+        let mut messages = Vec::new();
+        while let Some(message) = self.next().await {
+            messages.push(message);
+        }
+        Reply { status: self.status, headers: self.headers, messages }
+    }
+}
+
+async fn next_event(response: &mut reqwest::Response, buffer: &mut Vec<u8>) -> Option<String> {
+    loop {
+        while let Some(end) = buffer.windows(2).position(|pair| pair == b"\n\n") {
+            let event: Vec<u8> = buffer.drain(..end + 2).collect();
+            let event = String::from_utf8(event).unwrap();
+            let data: Vec<&str> = event.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
+            if !data.is_empty() {
+                return Some(data.join("\n"));
+            }
+        }
+        match response.chunk().await {
+            Ok(Some(chunk)) => buffer.extend_from_slice(&chunk),
+            Ok(None) | Err(_) => return None,
+        }
+    }
+}
+
+/// All that was said in answer to one request, in order; the answer itself is the last.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) messages: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    error: Option<Value>,
+}
+
+impl Reply {
+    /// The last message as text; for refusals at the door, the body.
+    #[track_caller]
+    pub(crate) fn raw(&self) -> &str {
+        self.messages.last().unwrap_or_else(|| panic!("no answer at all, status {}", self.status))
+    }
+
+    /// The result as the server wrote it.
+    #[track_caller]
+    pub(crate) fn raw_result(&self) -> &str {
+        let envelope: Envelope<'_> = serde_json::from_str(self.raw()).expect("a JSON-RPC message");
+        envelope.result.unwrap_or_else(|| panic!("not a result: {}", self.raw())).get()
+    }
+
+    #[track_caller]
+    pub(crate) fn result(&self) -> Value {
+        serde_json::from_str(self.raw_result()).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn error(&self) -> Value {
+        let envelope: Envelope<'_> = serde_json::from_str(self.raw()).expect("a JSON-RPC message");
+        envelope.error.unwrap_or_else(|| panic!("not an error: {}", self.raw()))
+    }
+
+    #[track_caller]
+    pub(crate) fn code(&self) -> i64 {
+        self.error()["code"].as_i64().unwrap()
+    }
+
+    /// The text of a tool result that is not an error.
+    #[track_caller]
+    pub(crate) fn text(&self) -> String {
+        let result = self.result();
+        assert_ne!(result["isError"], true, "{result}");
+        content(&result)
+    }
+
+    /// The text of a tool result that is an error.
+    #[track_caller]
+    pub(crate) fn tool_error(&self) -> String {
+        let result = self.result();
+        assert_eq!(result["isError"], true, "{result}");
+        content(&result)
+    }
+
+    /// What was said before the answer: notifications, and requests of the server.
+    pub(crate) fn before(&self) -> Vec<Value> {
+        let (_, before) = self.messages.split_last().expect("an answer");
+        before.iter().map(|message| serde_json::from_str(message).unwrap()).collect()
+    }
+
+    /// The params of all notifications of a kind, in order.
+    pub(crate) fn notifications(&self, method: &str) -> Vec<Value> {
+        self.before()
+            .into_iter()
+            .filter(|message| message["method"] == method && message.get("id").is_none())
+            .map(|message| message["params"].clone())
+            .collect()
+    }
+}
+
+fn content(result: &Value) -> String {
+    let blocks = result["content"].as_array().cloned().unwrap_or_default();
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    texts.join("\n")
+}

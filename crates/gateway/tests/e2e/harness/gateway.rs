@@ -1,0 +1,211 @@
+//! A person's folder with a configuration in it, and the gateways started there.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::client::{Client, Manner, Visitor};
+use super::{exchange, process};
+
+/// Outlives the gateways started in it, so that a test can start one after another.
+#[derive(Debug)]
+pub(crate) struct Home {
+    folder: TempDir,
+    environment: Mutex<Vec<(String, String)>>,
+}
+
+/// What a verb of the command line left behind.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Home {
+    pub(crate) fn new(config: &str) -> Arc<Self> {
+        let home = Self { folder: tempfile::tempdir().unwrap(), environment: Mutex::default() };
+        home.configure(config);
+        Arc::new(home)
+    }
+
+    /// Replaces the configuration: `[servers.*]` and any other tables but `[store]`. A `[serve]`
+    /// table must bind `127.0.0.1:0`.
+    pub(crate) fn configure(&self, config: &str) {
+        let serve = if config.contains("[serve]") { "" } else { "[serve]\nbind = \"127.0.0.1:0\"\n" };
+        let text = format!("{serve}[store]\npath = \"kitbag.db\"\n{config}");
+        fs::write(self.path("kitbag.toml"), text).unwrap();
+    }
+
+    pub(crate) fn path(&self, inside: &str) -> PathBuf {
+        self.folder.path().join(inside)
+    }
+
+    /// A variable that gateways and verbs started from now on will see.
+    pub(crate) fn export(&self, name: &str, value: &str) {
+        self.environment.lock().unwrap().push((name.to_owned(), value.to_owned()));
+    }
+
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(KITBAG);
+        command
+            .args(words)
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.folder.path())
+            .env("KITBAG_DATA_DIR", self.path("data"))
+            .env("COLUMNS", "200")
+            .envs(self.environment.lock().unwrap().clone());
+        command
+    }
+
+    /// Runs a verb to its end.
+    pub(crate) async fn kitbag(&self, words: &[&str]) -> Told {
+        let mut command = self.command(words);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        Told {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    pub(crate) async fn serve(self: &Arc<Self>) -> Gateway {
+        let home = self.clone();
+        tokio::task::spawn_blocking(move || Gateway::start(home)).await.unwrap()
+    }
+}
+
+/// A gateway that serves HTTP; it ends with the test.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    pub(crate) home: Arc<Home>,
+    /// Without a path: `http://127.0.0.1:PORT`.
+    pub(crate) base: String,
+    child: Child,
+    log: Arc<Mutex<String>>,
+}
+
+impl Gateway {
+    /// In a fresh folder.
+    pub(crate) async fn with(config: &str) -> Self {
+        Home::new(config).serve().await
+    }
+
+    fn start(home: Arc<Home>) -> Self {
+        let mut child = home
+            .command(&["serve", "--log", "debug,hyper=warn,reqwest=warn,sqlx=warn"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = keep(child.stderr.take().unwrap());
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let Some(base) = lines.find_map(|line| base(&line)) else {
+            let _ = child.wait();
+            panic!("the gateway named no endpoint:\n{}", log.lock().unwrap());
+        };
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { home, base, child, log }
+    }
+
+    /// At `/mcp`, connected and without capabilities.
+    pub(crate) async fn client(&self, manner: Manner) -> Client {
+        self.visitor("/mcp", manner).connect().await
+    }
+
+    /// At any path, still to be given a key, capabilities, answers.
+    pub(crate) fn visitor(&self, path: &str, manner: Manner) -> Visitor {
+        Client::to(format!("{}{path}", self.base), manner)
+    }
+
+    /// Exactly these headers and bytes.
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<reqwest::Body>,
+    ) -> exchange::Reply {
+        exchange::post(&reqwest::Client::new(), &format!("{}{path}", self.base), headers, body)
+            .await
+            .finish()
+            .await
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it wrote to stderr so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Asks it to end, as a service manager would, and waits until it has.
+    pub(crate) async fn stop(mut self) -> ExitStatus {
+        process::terminate(self.child.id());
+        let waiting = tokio::task::spawn_blocking(move || {
+            let status = process::wait(&mut self.child, super::PATIENCE);
+            status.unwrap_or_else(|| panic!("the gateway does not end:\n{}", self.log()))
+        });
+        waiting.await.unwrap()
+    }
+
+    /// The way no program can prepare for.
+    pub(crate) async fn kill(mut self) {
+        process::kill(self.child.id());
+        tokio::task::spawn_blocking(move || self.child.wait().unwrap()).await.unwrap();
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        // Gently first: only the gateway knows which servers it has to take along.
+        process::terminate(self.child.id());
+        if process::wait(&mut self.child, Duration::from_secs(10)).is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        if std::thread::panicking() {
+            eprintln!("--- log of the gateway ---\n{}", self.log());
+        }
+    }
+}
+
+/// A program built beside `kitbag`.
+pub(crate) fn sibling(name: &str) -> PathBuf {
+    let path = Path::new(KITBAG).with_file_name(name);
+    assert!(path.exists(), "{} is missing: run `cargo build --workspace` first", path.display());
+    path
+}
+
+/// Reads a stream to its end in the background.
+pub(crate) fn keep(mut stream: impl Read + Send + 'static) -> Arc<Mutex<String>> {
+    let kept = Arc::new(Mutex::new(String::new()));
+    let copy = kept.clone();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 8192];
+        while let Ok(length @ 1..) = stream.read(&mut buffer) {
+            copy.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..length]));
+        }
+    });
+    kept
+}
+
+fn base(line: &str) -> Option<String> {
+    let start = line.find("http://127.0.0.1:")?;
+    let url = line[start..].split_whitespace().next()?;
+    Some(url.strip_suffix("/mcp").unwrap_or(url).to_owned())
+}
+
+const KITBAG: &str = env!("CARGO_BIN_EXE_kitbag");

@@ -1,0 +1,40 @@
+//! Everything a test needs to stand up a gateway, talk to it, and watch what it does.
+//!
+//! # Layout
+//! - [`gateway`]: a person's folder with a configuration, and the gateways started in it
+//! - [`client`]: a raw MCP client in both manners; [`exchange`]: what comes back to it
+//! - [`pipe`]: the stdio door
+//! - [`testbed`]: the servers behind the gateway
+//! - [`process`]: signals, and who is still alive
+
+pub(crate) mod client;
+pub(crate) mod exchange;
+pub(crate) mod gateway;
+pub(crate) mod pipe;
+pub(crate) mod process;
+pub(crate) mod testbed;
+
+use std::time::{Duration, Instant};
+
+#[expect(unused_imports, reason = "one door for all tests, whichever of them are built")]
+pub(crate) use {
+    client::{Client, Manner},
+    exchange::{Exchange, Reply},
+    gateway::{Gateway, Home},
+    testbed::{Remote, Testbed},
+};
+
+/// How long anything may take before the test has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Asks again and again until there is an answer; `what` is told when there never is one.
+pub(crate) async fn until<T>(what: &str, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = probe().await {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

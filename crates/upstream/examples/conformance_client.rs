@@ -1,0 +1,196 @@
+//! Our upstream half, driven by the official conformance suite.
+//!
+//! The suite starts this program with the address of a server it watches. The server is
+//! mounted like any other upstream, everything it offers is used once, and every question it
+//! asks on the way is answered, so that each message the crate can send is seen and judged.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use futures::future::try_join_all;
+use kitbag_upstream::{
+    Ask, CallError, ClientFace, Endpoint, Event, Limits, Listing, Outbound, Server, ServerSpec, Transport,
+    Upstreams,
+};
+use kitbag_wire::meta::{code, method, result_type};
+use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let url = std::env::args().next_back().context("the suite names the address of its server")?;
+    let spec = ServerSpec {
+        name: "suite".parse()?,
+        transport: Transport::Http(Endpoint { url: url.parse()?, headers: BTreeMap::new() }),
+        era: None,
+        limits: Limits { call_timeout: Duration::from_secs(10), ..Limits::default() },
+    };
+    let name = spec.name.clone();
+    let (upstreams, _announced) = Upstreams::new([(spec, None)], None);
+    let server = upstreams.get(&name).context("the server was just mounted")?;
+    let used = use_everything(server, &Wishes::read()?).await;
+    upstreams.shutdown().await;
+    used
+}
+
+/// What a scenario wants of its client beyond the ordinary.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Wishes {
+    /// Calls to make word for word, instead of one call of each tool.
+    tool_calls: Vec<ToolCall>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall {
+    name: String,
+    arguments: Raw,
+}
+
+impl Wishes {
+    fn read() -> anyhow::Result<Self> {
+        let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
+        serde_json::from_str(&context).context("reading the context of the scenario")
+    }
+}
+
+async fn use_everything(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result<()> {
+    let listing = server.list().await?;
+    // A server that offers nothing is still to see what we say about the client.
+    finish(server, method::LIST_TOOLS, RawObject::new()).await?;
+    // All at once, because what belongs to one call must not leak into another.
+    try_join_all(calls(&listing, wishes)?.into_iter().map(|(name, arguments)| {
+        let params = RawObject::new().with("name", &name).with("arguments", &arguments);
+        finish(server, method::CALL_TOOL, params)
+    }))
+    .await?;
+    for resource in &listing.resources {
+        let params = RawObject::new().with("uri", &member(resource, "uri")?);
+        finish(server, method::READ_RESOURCE, params).await?;
+    }
+    for prompt in &listing.prompts {
+        let params = RawObject::new().with("name", &member(prompt, "name")?);
+        finish(server, method::GET_PROMPT, params).await?;
+    }
+    Ok(())
+}
+
+/// The calls to make, each a name and its arguments.
+fn calls(listing: &Listing, wishes: &Wishes) -> anyhow::Result<Vec<(String, Raw)>> {
+    if !wishes.tool_calls.is_empty() {
+        return Ok(wishes.tool_calls.iter().map(|it| (it.name.clone(), it.arguments.clone())).collect());
+    }
+    let named = |tool: &Raw| Ok((member(tool, "name")?, arguments(tool, listing)?));
+    listing.tools.iter().map(named).collect()
+}
+
+fn arguments(tool: &Raw, listing: &Listing) -> anyhow::Result<Raw> {
+    if member(tool, "name")? == SCHEMA_ECHO {
+        let other = listing.tools.iter().find(|it| member(it, "name").is_ok_and(|name| name != SCHEMA_ECHO));
+        let schema = RawObject::open(other.context("the echo comes with the tool it is about")?)?;
+        let schema = schema.get("inputSchema").context("every tool has an input schema")?;
+        return Ok(RawObject::new().with("schema", schema).to_raw());
+    }
+    let schema: Value = RawObject::open(tool)?.read("inputSchema").unwrap_or_default();
+    let required: Vec<String> = serde_json::from_value(schema["required"].clone()).unwrap_or_default();
+    Ok(raw(&filled_in(&schema, |name| required.iter().any(|it| it == name))))
+}
+
+/// A tool that wants to see the schema of its neighbour exactly as we received it.
+const SCHEMA_ECHO: &str = "json_schema_echo";
+
+/// Sends a request and, as long as the server wants more input, sends it again with that.
+async fn finish(server: &Arc<Server>, method: &str, mut params: RawObject) -> anyhow::Result<()> {
+    for _ in 0..MAX_ROUNDS {
+        let result = RawObject::open(&answer(server, method, params.clone()).await?)?;
+        if result.read::<String>("resultType").as_deref() != Some(result_type::INPUT_REQUIRED) {
+            return Ok(());
+        }
+        params.put("inputResponses", &responses(&result)?);
+        match result.get("requestState") {
+            Some(state) => params.put("requestState", state),
+            None => drop(params.remove("requestState")),
+        }
+    }
+    bail!("`{method}` was not finished after {MAX_ROUNDS} rounds")
+}
+
+const MAX_ROUNDS: usize = 10;
+
+async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow::Result<Raw> {
+    let client = ClientFace {
+        identity: "conformance".into(),
+        capabilities: raw(&json!({ "roots": {}, "sampling": {}, "elicitation": { "form": {} } })),
+        log_level: None,
+    };
+    let mut in_flight = server.send(&Outbound { method: method.to_owned(), params, client }).await?;
+    loop {
+        match in_flight.next().await {
+            // Being refused is an answer too: some scenarios only watch what is asked for.
+            Event::Done(Err(CallError::Refused { .. })) => return Ok(RawObject::new().to_raw()),
+            Event::Done(result) => return Ok(result?),
+            Event::Ask(ask) => reply(ask),
+            Event::Progress(_) | Event::Log(_) | Event::Other { .. } => {}
+        }
+    }
+}
+
+/// Answers what a legacy server asks during a call.
+fn reply(ask: Ask) {
+    let params = ask.params.as_deref().and_then(|it| serde_json::from_str(it.get()).ok());
+    let answer = response(&ask.method, &params.unwrap_or_default());
+    let unknown = |error: anyhow::Error| ErrorObject::new(code::METHOD_NOT_FOUND, error.to_string());
+    ask.answer(answer.map(|it| raw(&it)).map_err(unknown));
+}
+
+/// Answers what a modern server asks between two rounds.
+fn responses(result: &RawObject) -> anyhow::Result<RawObject> {
+    let questions = result.object("inputRequests").context("input is required, but which is not said")?;
+    let one = |(key, question): (String, Raw)| {
+        let question: Value = serde_json::from_str(question.get())?;
+        let method = question["method"].as_str().context("a question has a method")?;
+        Ok((key, raw(&response(method, &question["params"])?)))
+    };
+    questions.into_iter().map(one).collect()
+}
+
+fn response(method: &str, params: &Value) -> anyhow::Result<Value> {
+    match method {
+        method::ELICIT => {
+            Ok(json!({ "action": "accept", "content": filled_in(&params["requestedSchema"], |_| true) }))
+        }
+        method::CREATE_MESSAGE => Ok(json!({
+            "role": "assistant",
+            "content": { "type": "text", "text": "a sampled answer" },
+            "model": "conformance",
+        })),
+        method::LIST_ROOTS => Ok(json!({ "roots": [] })),
+        other => Err(anyhow!("`{other}` is not a question to a client")),
+    }
+}
+
+/// An object that fits the schema: the defaults where it has any, something simple elsewhere.
+fn filled_in(schema: &Value, wanted: impl Fn(&str) -> bool) -> Value {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties.filter(|(name, _)| wanted(name)).map(|(name, it)| (name.clone(), example(it))).collect()
+}
+
+fn example(schema: &Value) -> Value {
+    if let Some(given) = schema.get("default").or_else(|| schema["enum"].get(0)) {
+        return given.clone();
+    }
+    match schema["type"].as_str() {
+        Some("boolean") => json!(true),
+        Some("integer" | "number") => json!(1),
+        Some("array") => json!([]),
+        Some("object") => json!({}),
+        _ => json!("example"),
+    }
+}
+
+fn member(item: &Raw, key: &str) -> anyhow::Result<String> {
+    RawObject::open(item)?.read(key).with_context(|| format!("an entry of a list has no `{key}`"))
+}

@@ -2,15 +2,16 @@
 
 use std::fmt;
 use std::path::Path;
+use std::thread;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use crate::expected::{self, Difference};
 use crate::repository::{Profile, Repository};
 use crate::results::Scenario;
 use crate::scene::{self, Era, Gateway, Transport, Upstream};
 use crate::suite::{self, Side};
-use crate::{cargo, lanes, setup};
+use crate::{cargo, setup};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let runs = chosen(arguments)?;
@@ -20,15 +21,22 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let judge = |run: &Run| {
         let folder = scratch.join(run.to_string().replace('/', "-"));
         std::fs::create_dir_all(&folder).context("making room for the results")?;
-        perform(repository, *run, &folder).map(|scenarios| Verdict::of(*run, &scenarios))
+        let scenarios = perform(repository, *run, &folder).with_context(|| format!("running {run}"))?;
+        anyhow::Ok(Verdict::of(*run, &scenarios))
     };
     let mut complaints = Vec::new();
-    lanes::in_order(LANES, &runs, judge, |verdict: anyhow::Result<Verdict>| match verdict {
-        Ok(verdict) => {
-            println!("{verdict}");
-            complaints.extend(verdict.complaints);
+    // All at once: the suite spends most of its time waiting.
+    thread::scope(|scope| {
+        let started: Vec<_> = runs.iter().map(|run| scope.spawn(|| judge(run))).collect();
+        for run in started {
+            match run.join().map_err(|_| anyhow!("a run of the suite panicked")).flatten() {
+                Ok(verdict) => {
+                    println!("{verdict}");
+                    complaints.extend(verdict.complaints);
+                }
+                Err(error) => complaints.push(format!("✗ {error:#}")),
+            }
         }
-        Err(error) => complaints.push(format!("✗ {error:#}")),
     });
     for complaint in &complaints {
         println!("{complaint}");
@@ -38,9 +46,6 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     }
     Ok(())
 }
-
-/// The suite mostly waits, so more runs than the machine has cores go well together.
-const LANES: usize = 5;
 
 /// One run of the suite: as a client of the gateway, or as a server for our upstream half.
 #[derive(Debug, Clone, Copy)]

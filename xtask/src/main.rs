@@ -9,7 +9,6 @@ mod bench;
 mod cargo;
 mod conformance;
 mod expected;
-mod lanes;
 mod load;
 mod processes;
 mod repository;

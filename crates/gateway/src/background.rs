@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use kitbag_domain::ServerName;
 use kitbag_store::StoredListing;
-use kitbag_upstream::{Listing, Notice, NoticeKind, Server};
+use kitbag_upstream::{CallError, Listing, Notice, NoticeKind, Server};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Notification, Raw, RawObject};
 use tokio::sync::mpsc;
@@ -32,9 +32,7 @@ pub(crate) async fn list_unknown(rooms: Arc<Rooms>) {
         .for_each_concurrent(LISTED_AT_ONCE, |server| {
             let rooms = rooms.clone();
             async move {
-                if let Err(error) = refresh(&rooms, &server, Changes::default()).await {
-                    tracing::warn!(server = %server.name(), "{error}");
-                }
+                mention_failure(&server, refresh(&rooms, &server, Changes::default()).await);
             }
         })
         .await;
@@ -83,7 +81,7 @@ pub(crate) async fn refresh(
     rooms: &Rooms,
     server: &Arc<Server>,
     announced: Changes,
-) -> Result<Arc<Listing>, kitbag_upstream::CallError> {
+) -> Result<Arc<Listing>, CallError> {
     let before = server.listing();
     let listing = server.list().await?;
     for problem in &listing.problems {
@@ -144,11 +142,16 @@ fn relist(rooms: &Arc<Rooms>, name: &ServerName, changes: Changes) {
         return;
     }
     let rooms = rooms.clone();
-    tokio::spawn(async move {
-        if let Err(error) = refresh(&rooms, &server, changes).await {
-            tracing::warn!(server = %server.name(), "{error}");
-        }
-    });
+    tokio::spawn(async move { mention_failure(&server, refresh(&rooms, &server, changes).await) });
+}
+
+fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
+    match listed {
+        Ok(_) => {}
+        // The house is closing; nobody failed.
+        Err(error) if server.is_closing() => tracing::debug!(server = %server.name(), "{error}"),
+        Err(error) => tracing::warn!(server = %server.name(), "{error}"),
+    }
 }
 
 async fn keep(rooms: &Rooms, server: &Server, listing: &Listing) {

@@ -14,6 +14,7 @@ use crate::session::Session;
 /// Notifications a slow client may be behind by; later ones are dropped, answers never are.
 pub(crate) const BACKLOG: usize = 256;
 
+#[derive(Clone)]
 pub(crate) struct Turn {
     pub(crate) client: Client,
     pub(crate) view: View,

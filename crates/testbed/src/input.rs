@@ -33,6 +33,11 @@ impl Input {
         Self::elicit(message, &schema)
     }
 
+    /// A page for the person to visit.
+    pub(crate) fn visit(message: &str, url: &str) -> Self {
+        Self { method: method::ELICIT, params: json!({ "mode": "url", "message": message, "url": url }) }
+    }
+
     pub(crate) fn sample(prompt: &str) -> Self {
         let message = json!({ "role": "user", "content": { "type": "text", "text": prompt } });
         Self { method: method::CREATE_MESSAGE, params: json!({ "messages": [message], "maxTokens": 100 }) }

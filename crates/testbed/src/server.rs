@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
@@ -19,6 +19,8 @@ pub(crate) struct Server {
     pub(crate) sealer: Sealer,
     pub(crate) listeners: Listeners,
     pub(crate) tasks: Tasks,
+    /// Whether the page of `url_elicitation` counts as visited.
+    pub(crate) visited: AtomicBool,
     manners: Vec<Manner>,
     data_dir: Option<PathBuf>,
     added_tools: AtomicUsize,
@@ -31,6 +33,7 @@ impl Server {
             sealer: Sealer::new(),
             listeners: Listeners::default(),
             tasks: Tasks::default(),
+            visited: AtomicBool::new(false),
             manners,
             data_dir,
             added_tools: AtomicUsize::new(0),

@@ -106,10 +106,10 @@ impl Connection {
         })
     }
 
-    pub(crate) async fn list(&self) -> Listing {
-        let mut listing = list(self).await;
+    pub(crate) async fn list(&self) -> Result<Listing, CallError> {
+        let mut listing = list(self).await?;
         self.learn(&mut listing);
-        listing
+        Ok(listing)
     }
 
     /// Takes in which arguments travel as headers, and leaves out tools whose marks are wrong.

@@ -83,7 +83,7 @@ pub struct InFlight {
     asks: Arc<AtomicUsize>,
     cancel: Option<CancelOnDrop>,
     /// A place among the calls a server may have at once, given back at the end.
-    _place: Option<OwnedSemaphorePermit>,
+    place: Option<OwnedSemaphorePermit>,
 }
 
 /// The receiving half's counterpart, held by whoever reads from the server.
@@ -111,14 +111,20 @@ impl InFlight {
             clock: Clock::new(patience),
             asks: asks.clone(),
             cancel: Some(CancelOnDrop(Some(cancel))),
-            _place: None,
+            place: None,
         };
         (handle, Progressing { events: events_in, done: done_in, asks })
     }
 
     pub(crate) fn holding(mut self, place: OwnedSemaphorePermit) -> Self {
-        self._place = Some(place);
+        self.place = Some(place);
         self
+    }
+
+    /// Gives back its place among the running calls, because it waits for a person, who may
+    /// never come back.
+    pub fn step_aside(&mut self) {
+        self.place = None;
     }
 
     /// The next thing the server says. After [`Event::Done`] there is nothing more to ask for.

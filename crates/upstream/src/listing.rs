@@ -8,6 +8,7 @@ use kitbag_wire::{Era, Raw, RawObject};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
+use crate::error::CallError;
 use crate::exchange::Patience;
 
 /// Everything a server listed, fit to be stored and read back.
@@ -40,18 +41,19 @@ const MAX_PAGES: usize = 1_000;
 /// A server that advertises a list and never gives it must not hold up the others.
 const LIST_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Lists everything the server says it has. A list that fails is noted and left empty.
-pub(crate) async fn list(connection: &Connection) -> Listing {
+/// Lists everything the server says it has. A list that fails is noted and left empty, unless
+/// the server went away meanwhile: that says nothing about what it offers.
+pub(crate) async fn list(connection: &Connection) -> Result<Listing, CallError> {
     let hello = &connection.hello;
     let has = |name: &str| hello.capabilities.contains(name);
-    let (tools, prompts, resources, templates) = tokio::join!(
+    let (tools, prompts, resources, templates) = tokio::try_join!(
         pages_if(has("tools"), connection, method::LIST_TOOLS, "tools", "name"),
         pages_if(has("prompts"), connection, method::LIST_PROMPTS, "prompts", "name"),
         pages_if(has("resources"), connection, method::LIST_RESOURCES, "resources", "uri"),
         pages_if(has("resources"), connection, method::LIST_TEMPLATES, "resourceTemplates", "uriTemplate"),
-    );
+    )?;
     let problems = [&tools, &prompts, &resources, &templates].into_iter().flat_map(|it| it.problems.clone());
-    Listing {
+    Ok(Listing {
         era: hello.era,
         version: hello.version.clone(),
         capabilities: hello.capabilities.to_raw(),
@@ -62,7 +64,7 @@ pub(crate) async fn list(connection: &Connection) -> Listing {
         prompts: prompts.items,
         resources: resources.items,
         templates: templates.items,
-    }
+    })
 }
 
 #[derive(Default)]
@@ -77,11 +79,17 @@ impl Listed {
     }
 }
 
-async fn pages_if(wanted: bool, connection: &Connection, method: &str, field: &str, key: &str) -> Listed {
-    if wanted { pages(connection, method, field, key).await } else { Listed::default() }
+async fn pages_if(
+    wanted: bool,
+    connection: &Connection,
+    method: &str,
+    field: &str,
+    key: &str,
+) -> Result<Listed, CallError> {
+    if wanted { pages(connection, method, field, key).await } else { Ok(Listed::default()) }
 }
 
-async fn pages(connection: &Connection, method: &str, field: &str, key: &str) -> Listed {
+async fn pages(connection: &Connection, method: &str, field: &str, key: &str) -> Result<Listed, CallError> {
     let mut listed = Listed::default();
     let (mut names, mut cursors) = (HashSet::new(), HashSet::new());
     let mut cursor: Option<Raw> = None;
@@ -97,6 +105,7 @@ async fn pages(connection: &Connection, method: &str, field: &str, key: &str) ->
                 listed.problem(method, format!("the answer is no object: {error}"));
                 break;
             }
+            Err(error @ (CallError::Lost { .. } | CallError::SessionExpired { .. })) => return Err(error),
             Err(error) => {
                 listed.problem(method, error.to_string());
                 break;
@@ -112,7 +121,7 @@ async fn pages(connection: &Connection, method: &str, field: &str, key: &str) ->
             Some(next) => cursor = Some(next.to_owned()),
         }
     }
-    listed
+    Ok(listed)
 }
 
 fn take_items(

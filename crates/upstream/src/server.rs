@@ -106,7 +106,7 @@ impl Server {
         let live = self.started().await?;
         self.touch();
         self.listed.store(true, Ordering::Relaxed);
-        let listing = Arc::new(live.connection.list().await);
+        let listing = Arc::new(live.connection.list().await?);
         self.listing.store(Some(listing.clone()));
         Ok(listing)
     }
@@ -114,6 +114,11 @@ impl Server {
     /// Whether what we know of its offer is from an earlier run.
     pub fn is_stale(&self) -> bool {
         !self.listed.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is being stopped for good.
+    pub fn is_closing(&self) -> bool {
+        self.closing.is_cancelled()
     }
 
     /// Watches a resource for one more client.

@@ -72,14 +72,25 @@ impl Life {
         router: Arc<Router>,
         log: Arc<ServerLog>,
     ) {
+        let mut output = std::pin::pin!(output);
         let by_us = tokio::select! {
-            () = output => false,
+            () = &mut output => false,
             _ = stopped => true,
         };
         // Dropping the writer closes the server's stdin, which asks it to leave.
         input.abort();
         let _ = input.await;
-        let status = self.running.end().await;
+        let mut ending = std::pin::pin!(self.running.end());
+        let status = if by_us {
+            // A server that was about to say something would stumble over a closed pipe, and
+            // its log would look like a crash.
+            tokio::select! {
+                status = &mut ending => status,
+                () = &mut output => ending.await,
+            }
+        } else {
+            ending.await
+        };
         // The last words are what explains the end, so they are read before anyone is told.
         let _ = tokio::time::timeout(std::time::Duration::from_millis(500), errors).await;
         let reason = if by_us { "stopped".to_owned() } else { status };

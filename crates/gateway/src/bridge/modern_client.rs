@@ -94,13 +94,14 @@ impl Carrying<'_> {
         self.follow(in_flight, first).await
     }
 
-    fn park(&self, in_flight: InFlight, asks: Vec<(String, Ask)>) -> Raw {
+    fn park(&self, mut in_flight: InFlight, asks: Vec<(String, Ask)>) -> Raw {
         let questions = asks.iter().map(|(key, ask)| {
             let params = signed(ask.params.as_ref(), &self.target.capability.server);
             let question = RawObject::new().with("method", &ask.method).with("params", &params);
             (key.clone(), question.to_raw())
         });
         let questions: RawObject = questions.collect();
+        in_flight.step_aside();
         let ticket = self.rooms.parking.park(self.purpose(), Parked::Waiting { in_flight, asks });
         input_required(&questions, &ticket)
     }

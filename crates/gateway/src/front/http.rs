@@ -129,7 +129,7 @@ impl Visit {
                 return refuse_at_door(Some(request.id), Era::Legacy, &failure);
             }
         };
-        if modern::is_modern(&request) || headers::is_modern(http) {
+        if modern::is_modern(&params) || headers::is_modern(http) {
             let client = headers::check_version(http, &params)
                 .and_then(|()| modern::read_client(self.caller.clone(), &mut params))
                 .and_then(|client| {

@@ -7,7 +7,7 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject, Request, Response, raw};
 
 use super::lists::{self, List, cacheable};
-use super::{hello, reply, subscriptions};
+use super::{hello, reply, subscriptions, tasks};
 use crate::failure::Failure;
 use crate::pipeline::{self, Call, CallMethod, TaskMethod, required};
 use crate::rooms::Rooms;
@@ -67,6 +67,7 @@ async fn legacy(
         method::SET_LEVEL => set_level(session, &params),
         method::SUBSCRIBE => subscriptions::subscribe(rooms, turn, session, &params).await,
         method::UNSUBSCRIBE => subscriptions::unsubscribe(rooms, turn, session, &params).await,
+        "tasks/list" => tasks::list(rooms, turn).await,
         "tasks/result" => run(rooms, turn, CallMethod::Task(TaskMethod::Result), params).await,
         _ => either(rooms, turn, method, params).await,
     }

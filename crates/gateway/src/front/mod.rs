@@ -6,7 +6,7 @@
 //! - `modern`: what every modern request says about itself; `headers`: what HTTP repeats of it
 //! - `hello`: the answers to `initialize` and `server/discover`
 //! - `lists`: the merged lists, page by page
-//! - `subscriptions`: who hears of which changes
+//! - `subscriptions`: who hears of which changes; `tasks`: whose tasks are listed
 //! - `response`: JSON or a stream of events, over HTTP
 //! - `reply`: every error's face on the wire, and nothing else has any
 
@@ -23,5 +23,6 @@ mod reply;
 mod response;
 pub(crate) mod stdio;
 mod subscriptions;
+mod tasks;
 
 pub(crate) use self::subscriptions::forget as forget_subscriptions;

@@ -4,22 +4,14 @@ use std::sync::Arc;
 
 use kitbag_domain::Caller;
 use kitbag_upstream::LogLevel;
-use kitbag_wire::{Era, ProtocolVersion, RawObject, Request, meta};
+use kitbag_wire::{Era, ProtocolVersion, RawObject, meta};
 
 use crate::failure::Failure;
 use crate::turn::{Capabilities, Client, Logs};
 
-/// Whether the request is in the modern manner, which a single key tells.
-pub(super) fn is_modern(request: &Request) -> bool {
-    // A search first: legacy requests, which lack the key, need not be opened at all.
-    let has_key =
-        request.params.as_deref().is_some_and(|params| params.get().contains(meta::PROTOCOL_VERSION));
-    has_key
-        && request
-            .object()
-            .ok()
-            .and_then(|params| params.object("_meta"))
-            .is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION))
+/// Whether a request is in the modern manner, which a single key tells.
+pub(super) fn is_modern(params: &RawObject) -> bool {
+    params.get("_meta").is_some_and(|meta| meta.get().contains(meta::PROTOCOL_VERSION))
 }
 
 /// Reads who is asking, and takes out of `params` what concerned only this hop.

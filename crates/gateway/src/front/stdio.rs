@@ -68,7 +68,9 @@ struct Door {
 
 impl Door {
     async fn request(self: Arc<Self>, request: Request, requests: &mut JoinSet<()>) {
-        if request.method == method::INITIALIZE && !modern::is_modern(&request) {
+        if request.method == method::INITIALIZE
+            && !request.object().is_ok_and(|params| modern::is_modern(&params))
+        {
             let response = self.initialize(request).await;
             return self.say(response.into()).await;
         }
@@ -96,7 +98,7 @@ impl Door {
         };
         let session = lock(&self.session).clone();
         let is_modern =
-            modern::is_modern(&request) || (session.is_none() && request.method == method::DISCOVER);
+            modern::is_modern(&params) || (session.is_none() && request.method == method::DISCOVER);
         let (client, session) = match session {
             _ if is_modern => match modern::read_client(Caller::local(), &mut params) {
                 Ok(client) => (client, None),

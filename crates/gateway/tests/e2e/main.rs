@@ -5,5 +5,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+mod fidelity;
 mod harness;
 mod upstreams;

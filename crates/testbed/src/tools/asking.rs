@@ -1,9 +1,12 @@
 //! Tools that ask the client for one thing: a completion, or a form filled in.
 
+use std::sync::atomic::Ordering;
+
+use kitbag_wire::ErrorObject;
 use serde_json::{Value, json};
 
 use super::{Tool, no_arguments};
-use crate::call::{Call, Dialogue, Outcome, Reply};
+use crate::call::{Call, Dialogue, Outcome, Reply, Stop};
 use crate::input::{Input, Inputs, missing_capability};
 
 pub(super) const TOOLS: &[Tool] = &[
@@ -20,6 +23,9 @@ pub(super) const TOOLS: &[Tool] = &[
         Box::pin(choices(call))
     }),
     Tool::new("test_streaming_elicitation", "Asks for a value", no_arguments, |call| Box::pin(value(call))),
+    Tool::new("url_elicitation", "Wants a page visited before it works, once", no_arguments, |call| {
+        Box::pin(visit(call))
+    }),
     Tool::new("test_missing_capability", "Works only for clients that can sample", no_arguments, |call| {
         Box::pin(needs_sampling(call))
     }),
@@ -106,6 +112,24 @@ async fn elicit(call: Call, what: &str, input: Input) -> Outcome {
     let content = answers.get("elicitation").get("content").cloned().unwrap_or_default();
     Reply::text(format!("{what}: action={}, content={content}", answers.text("elicitation", "/action")))
 }
+
+/// The eras differ most here: an older server refuses with a list of pages, and works when it
+/// is called again; a newer one asks.
+async fn visit(call: Call) -> Outcome {
+    let input = Input::visit("Please sign in", "https://example.com/sign-in");
+    if !matches!(call.dialogue, Dialogue::Legacy) {
+        return elicit(call, "Visited", input).await;
+    }
+    if call.server.visited.fetch_not(Ordering::SeqCst) {
+        return Reply::text("Visited: the second call");
+    }
+    let mut page = input.params;
+    page["elicitationId"] = json!("visit-1");
+    let error = ErrorObject::new(URL_ELICITATION_REQUIRED, "a page must be visited first");
+    Err(Stop::Error(error.with_data(&json!({ "elicitations": [page] }))))
+}
+
+const URL_ELICITATION_REQUIRED: i64 = -32_042;
 
 /// A session says once and for all what its client can do, which for a gateway is more than
 /// any one of its clients can. Only really asking tells.

@@ -1,13 +1,15 @@
 //! Results and definitions nobody's types know, as exact text.
 
-use kitbag_wire::Raw;
+use kitbag_wire::{ErrorObject, Raw};
 use serde_json::value::RawValue;
 
 use super::{Tool, no_arguments};
-use crate::call::{Call, Dialogue, Outcome, Reply};
+use crate::call::{Call, Dialogue, Outcome, Reply, Stop};
 
-pub(super) const TOOLS: &[Tool] =
-    &[Tool::new("exotic", "Returns what no type expects", no_arguments, |call| Box::pin(exotic(call)))];
+pub(super) const TOOLS: &[Tool] = &[
+    Tool::new("exotic", "Returns what no type expects", no_arguments, |call| Box::pin(exotic(call))),
+    Tool::new("exotic_error", "Fails with what no type expects", no_arguments, |_| Box::pin(exotic_error())),
+];
 
 pub(crate) const LEGACY_RESULT: &str = concat!(
     r#"{"zeta":{"vendor.example/nested":[{"b":1.0,"a":1.50,"deep":{"n":-0.0,"#,
@@ -35,6 +37,9 @@ pub(crate) const MODERN_RESULT: &str = concat!(
     r#""io.modelcontextprotocol/serverInfo":{"version":"0","name":"exotic"},"aa":{}},"#,
     r#""unknownTopLevel":[true,null,{"k":"v"}],"alpha":0}"#,
 );
+
+const ERROR_DATA: &str =
+    r#"{"z":1.50,"big":123456789012345678901234567890,"a":["caf\u00e9",{}],"none":null}"#;
 
 pub(crate) const DEFINITION_NAME: &str = "exotic_definition";
 
@@ -66,6 +71,12 @@ async fn exotic(call: Call) -> Outcome {
     Ok(Reply::Verbatim(verbatim(text)))
 }
 
+async fn exotic_error() -> Outcome {
+    let error =
+        ErrorObject { data: Some(verbatim(ERROR_DATA)), ..ErrorObject::new(-31_415, "as exotic as can be") };
+    Err(Stop::Error(error))
+}
+
 fn verbatim(text: &str) -> Raw {
     RawValue::from_string(text.to_owned()).expect("the constants of this file are JSON")
 }
@@ -76,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_exotic_texts_are_json() {
-        for text in [LEGACY_RESULT, MODERN_RESULT, DEFINITION] {
+        for text in [LEGACY_RESULT, MODERN_RESULT, ERROR_DATA, DEFINITION] {
             assert_eq!(verbatim(text).get(), text);
         }
     }

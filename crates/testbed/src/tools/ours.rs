@@ -12,6 +12,9 @@ use crate::call::{Call, Outcome, Reply};
 
 pub(super) const TOOLS: &[Tool] = &[
     Tool::new("echo", "Returns its arguments as they are", any_schema, |call| Box::pin(echo(call))),
+    Tool::new("echo_params", "Returns everything that came with the call", any_schema, |call| {
+        Box::pin(echo_params(call))
+    }),
     Tool::new("slow", "Takes `ms` milliseconds and reports `steps` steps", slow_schema, |call| {
         Box::pin(slow(call))
     }),
@@ -31,7 +34,12 @@ async fn echo(call: Call) -> Outcome {
     Ok(Reply::Object(RawObject::new().with("content", &content).with("structuredContent", &arguments)))
 }
 
+async fn echo_params(call: Call) -> Outcome {
+    Reply::text(call.params.to_raw().get())
+}
+
 async fn slow(call: Call) -> Outcome {
+    call.server.note("started slow");
     let ms: u32 = call.argument("ms").unwrap_or(1000);
     let steps: u32 = call.argument("steps").unwrap_or(0);
     let pieces = steps.max(1);
@@ -44,6 +52,7 @@ async fn slow(call: Call) -> Outcome {
             call.progress(piece.into(), steps.into(), "still at it");
         }
     }
+    call.server.note("finished slow");
     Reply::text(format!("slept {ms} ms in {steps} steps"))
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kitbag_wire::{RawObject, meta};
 use serde_json::{Map, Value, json};
 
 use super::exchange::{self, Exchange, Reply};
@@ -333,24 +334,19 @@ impl Client {
 
     /// Puts our `_meta` keys into the params and leaves every other letter as it is.
     fn with_meta(&self, params: &str) -> String {
-        let mut ours = json!({
-            "io.modelcontextprotocol/protocolVersion": MODERN,
-            "io.modelcontextprotocol/clientCapabilities": self.capabilities,
-            "io.modelcontextprotocol/clientInfo": { "name": "e2e", "version": "1" },
-        });
+        let mut ours = RawObject::new()
+            .with(meta::PROTOCOL_VERSION, MODERN)
+            .with(meta::CLIENT_CAPABILITIES, &self.capabilities)
+            .with(meta::CLIENT_INFO, &json!({ "name": "e2e", "version": "1" }));
         if let Some(level) = &self.log_level {
-            ours["io.modelcontextprotocol/logLevel"] = level.as_str().into();
+            ours.put(meta::LOG_LEVEL, level);
         }
-        let given: Map<String, Value> = serde_json::from_str(params).unwrap_or_default();
-        if let Some(meta) = given.get("_meta").and_then(Value::as_object) {
-            let mut params = given.clone();
-            ours.as_object_mut().unwrap().extend(meta.clone());
-            params.insert("_meta".to_owned(), ours);
-            return Value::from(params).to_string();
+        let mut params: RawObject = serde_json::from_str(params).expect("params are an object");
+        for (key, value) in params.object("_meta").unwrap_or_default() {
+            ours.set(&key, value);
         }
-        let rest = params.trim_start().strip_prefix('{').expect("params are an object");
-        let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
-        format!(r#"{{"_meta":{ours}{comma}{rest}"#)
+        params.put("_meta", &ours);
+        params.to_raw().get().to_owned()
     }
 }
 

@@ -5,6 +5,7 @@
 //! - [`client`]: a raw MCP client in both manners; [`exchange`]: what comes back to it
 //! - [`pipe`]: the stdio door
 //! - [`testbed`]: the servers behind the gateway
+//! - [`world`]: servers of both eras over both transports, and every way to them
 //! - [`process`]: signals, and who is still alive
 
 pub(crate) mod client;
@@ -13,6 +14,7 @@ pub(crate) mod gateway;
 pub(crate) mod pipe;
 pub(crate) mod process;
 pub(crate) mod testbed;
+pub(crate) mod world;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,70 @@
+//! `tasks/list`: the tasks a tenant has begun, gathered from the servers that run them.
+
+use std::sync::Arc;
+
+use kitbag_domain::ServerName;
+use kitbag_wire::{Raw, RawObject};
+
+use crate::failure::Failure;
+use crate::pipeline::{self, Call, CallMethod};
+use crate::rooms::Rooms;
+use crate::turn::{Turn, View};
+
+/// More pages than any honest server has.
+const MAX_PAGES: usize = 100;
+
+/// A server knows one client, the gateway; which tasks are whose, only we know.
+pub(super) async fn list(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Raw, Failure> {
+    let mut tasks = Vec::new();
+    for server in servers(rooms, turn) {
+        let there = Turn { view: View::One(server.clone()), ..turn.clone() };
+        match of_server(rooms, &there).await {
+            Ok(listed) => tasks.extend(listed),
+            // One server that fails must not hide the tasks of the others.
+            Err(failure) => tracing::warn!(%server, %failure, "its tasks are left out"),
+        }
+    }
+    Ok(RawObject::new().with("tasks", &tasks).to_raw())
+}
+
+async fn of_server(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Vec<Raw>, Failure> {
+    let mut tasks = Vec::new();
+    let mut params = RawObject::new();
+    for _ in 0..MAX_PAGES {
+        let call = Call { method: CallMethod::List("tasks/list"), params };
+        let page = pipeline::run(rooms, turn, call).await?;
+        let page = RawObject::open(&page).unwrap_or_default();
+        let listed = page.read::<Vec<Raw>>("tasks").unwrap_or_default();
+        tasks.extend(listed.into_iter().filter(|task| is_ours(rooms, turn, task)));
+        match page.get("nextCursor").filter(|cursor| cursor.get() != "null") {
+            Some(cursor) => params = RawObject::new().with("cursor", cursor),
+            None => break,
+        }
+    }
+    Ok(tasks)
+}
+
+fn is_ours(rooms: &Rooms, turn: &Turn, task: &Raw) -> bool {
+    let id = RawObject::open(task).ok().and_then(|task| task.read::<String>("taskId"));
+    id.is_some_and(|id| rooms.tasks.owner(&turn.client.caller.tenant, &id).is_some())
+}
+
+/// The servers in view that say they can list tasks.
+fn servers(rooms: &Rooms, turn: &Turn) -> Vec<ServerName> {
+    let catalog = rooms.catalog();
+    let lists_tasks = |capabilities: &Raw| {
+        let tasks = RawObject::open(capabilities).ok().and_then(|it| it.object("tasks"));
+        tasks.is_some_and(|tasks| tasks.contains("list"))
+    };
+    catalog
+        .listings()
+        .filter(|(server, listing)| {
+            let in_view = match &turn.view {
+                View::All => rooms.policy.server_visible(&turn.client.caller, server),
+                View::One(one) => one == *server,
+            };
+            in_view && lists_tasks(&listing.capabilities)
+        })
+        .map(|(server, _)| server.clone())
+        .collect()
+}

@@ -1,0 +1,176 @@
+//! One gateway in front of four testbeds, and every way from a client to one of them.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+
+use super::client::{Client, Manner, Visitor};
+use super::exchange::Reply;
+use super::gateway::{Gateway, Home};
+use super::testbed::{Remote, Testbed};
+
+/// Each era over stdio and over HTTP.
+pub(crate) struct World {
+    pub(crate) gateway: Gateway,
+    /// The two that are reached over HTTP, so that a test can also talk to them directly.
+    pub(crate) remotes: Vec<(&'static Server, Remote)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) name: &'static str,
+    pub(crate) era: Manner,
+    pub(crate) transport: Transport,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Stdio,
+    Http,
+}
+
+pub(crate) const SERVERS: [Server; 4] = [
+    Server { name: "oldpipe", era: Manner::Legacy, transport: Transport::Stdio },
+    Server { name: "oldweb", era: Manner::Legacy, transport: Transport::Http },
+    Server { name: "newpipe", era: Manner::Modern, transport: Transport::Stdio },
+    Server { name: "newweb", era: Manner::Modern, transport: Transport::Http },
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// `/mcp`
+    All,
+    /// `/servers/{name}/mcp`
+    One,
+    Stdio,
+}
+
+/// A connected client, and the server it is about to use.
+#[derive(Debug)]
+pub(crate) struct Way {
+    pub(crate) client: Client,
+    pub(crate) server: &'static Server,
+    pub(crate) door: Door,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with("").await
+    }
+
+    /// With further tables in the configuration.
+    pub(crate) async fn with(config: &str) -> Self {
+        let home = Home::new("");
+        let (mut tables, mut remotes) = (config.to_owned(), Vec::new());
+        for server in &SERVERS {
+            let data = home.path(server.name);
+            match server.transport {
+                Transport::Stdio => {
+                    let testbed = Testbed::named(server.name).era(server.era()).data_dir(&data);
+                    tables.push_str(&testbed.manner("change-tools").table());
+                }
+                Transport::Http => {
+                    let data = data.to_str().unwrap();
+                    let args = ["--era", server.era(), "--manner", "change-tools", "--data-dir", data];
+                    let remote = Remote::http(&args).await;
+                    tables.push_str(&remote.table(server.name, ""));
+                    remotes.push((server, remote));
+                }
+            }
+        }
+        home.configure(&tables);
+        Self { gateway: home.serve().await, remotes }
+    }
+
+    pub(crate) fn home(&self) -> &Arc<Home> {
+        &self.gateway.home
+    }
+
+    /// Every pair of eras over every pair of transports, through every door.
+    pub(crate) async fn ways(&self, prepare: impl Fn(Visitor) -> Visitor) -> Vec<Way> {
+        let mut ways = Vec::new();
+        for manner in Manner::BOTH {
+            for door in [Door::All, Door::One, Door::Stdio] {
+                ways.extend(self.ways_through(door, manner, &prepare).await);
+            }
+        }
+        ways
+    }
+
+    /// The four ways of a client of this manner through this door.
+    pub(crate) async fn ways_through(
+        &self,
+        door: Door,
+        manner: Manner,
+        prepare: impl Fn(Visitor) -> Visitor,
+    ) -> Vec<Way> {
+        let shared = match door {
+            Door::One => None,
+            Door::All => Some(prepare(self.gateway.visitor("/mcp", manner)).connect().await),
+            Door::Stdio => Some(prepare(Client::stdio(self.home(), manner)).connect().await),
+        };
+        let mut ways = Vec::new();
+        for server in &SERVERS {
+            let client = match &shared {
+                Some(client) => {
+                    client.knows(&format!("{}__echo", server.name)).await;
+                    client.clone()
+                }
+                None => prepare(self.gateway.visitor(&server.path(), manner)).connect().await,
+            };
+            ways.push(Way { client, server, door });
+        }
+        ways
+    }
+
+    /// How often the server has written this line into its `events.log`.
+    pub(crate) fn events(&self, server: &Server, event: &str) -> usize {
+        let log = fs::read_to_string(self.home().path(server.name).join("events.log")).unwrap_or_default();
+        log.lines().filter(|line| *line == event).count()
+    }
+}
+
+impl Server {
+    pub(crate) fn path(&self) -> String {
+        format!("/servers/{}/mcp", self.name)
+    }
+
+    /// As the testbed's flag has it.
+    pub(crate) fn era(&self) -> &'static str {
+        match self.era {
+            Manner::Legacy => "legacy",
+            Manner::Modern => "modern",
+        }
+    }
+}
+
+impl Way {
+    /// What the client calls a tool or prompt of the server.
+    pub(crate) fn name(&self, own: &str) -> String {
+        match self.door {
+            Door::One => own.to_owned(),
+            Door::All | Door::Stdio => format!("{}__{own}", self.server.name),
+        }
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> Reply {
+        self.client.call(&self.name(tool), arguments).await
+    }
+}
+
+impl Drop for Way {
+    /// Says on which way a test has failed; those that are left over go silently.
+    #[expect(clippy::print_stderr, reason = "the test runner shows it with the failure")]
+    fn drop(&mut self) {
+        static SAID: AtomicBool = AtomicBool::new(false);
+        if std::thread::panicking() && !SAID.swap(true, Ordering::SeqCst) {
+            let Self { client, server, door } = self;
+            eprintln!(
+                "failed for a {:?} client at the door {door:?} and the server {}",
+                client.manner, server.name
+            );
+        }
+    }
+}

@@ -45,6 +45,14 @@ pub struct Banner {
     pub tools: usize,
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("this configuration lets nobody in without a key, and there is no key yet")]
+pub struct NoKeys;
+
+impl NoKeys {
+    pub const REMEDY: &str = "create one with `kitbag key create --tenant NAME`";
+}
+
 #[derive(Debug, Serialize)]
 pub struct ToolRow {
     pub name: String,
@@ -151,9 +159,8 @@ impl App {
         })
     }
 
-    /// The tools a local client sees at the endpoint.
-    pub async fn tools(&self) -> Vec<ToolRow> {
-        self.know_all().await;
+    /// The tools a local client sees at the endpoint, as far as they are known.
+    pub fn tools(&self) -> Vec<ToolRow> {
         let caller = Caller::local();
         let catalog = self.rooms.catalog();
         let visible =
@@ -170,9 +177,6 @@ impl App {
 
     /// Calls a tool by the name the endpoint shows, on the road every client takes.
     pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
-        if self.rooms.catalog().tool(name).is_none() {
-            self.know_all().await;
-        }
         let (outbox, mut messages) = mpsc::channel(crate::turn::BACKLOG);
         tokio::spawn(async move { while messages.recv().await.is_some() {} });
         let turn = Turn {
@@ -192,19 +196,20 @@ impl App {
         match pipeline::run(&self.rooms, &turn, Call { method: CallMethod::CallTool, params }).await {
             Ok(result) => Ok(serde_json::from_str(result.get())?),
             Err(Failure::Upstream(error)) => Err(error.into()),
-            Err(failure) => Err(anyhow::anyhow!("{failure}")),
+            Err(failure) => Err(failure.into()),
         }
     }
 
-    /// Lists every server nobody has listed yet; one that fails is only mentioned.
-    async fn know_all(&self) {
+    /// Whether a tool of that name is known without asking any server.
+    pub fn knows(&self, name: &str) -> bool {
+        self.rooms.catalog().tool(name).is_some()
+    }
+
+    /// Lists every server nobody has listed yet, and tells which gave no answer.
+    pub async fn know_all(&self) -> Vec<CallError> {
         let unknown = self.rooms.upstreams.iter().filter(|server| server.listing().is_none());
-        join_all(unknown.map(|server| async {
-            if let Err(error) = background::refresh(&self.rooms, server, Changes::default()).await {
-                tracing::warn!(server = %server.name(), "{error}");
-            }
-        }))
-        .await;
+        let asked = unknown.map(|server| background::refresh(&self.rooms, server, Changes::default()));
+        join_all(asked).await.into_iter().filter_map(Result::err).collect()
     }
 
     fn banner(&self, address: SocketAddr) -> Banner {
@@ -222,10 +227,7 @@ impl App {
         if self.rooms.serve.keyless() || self.rooms.store.has_active_keys().await? {
             return Ok(());
         }
-        Err(anyhow::anyhow!(
-            "this configuration lets nobody in without a key, and there is no key yet; \
-             make one: kitbag key create --tenant NAME"
-        ))
+        Err(NoKeys.into())
     }
 }
 

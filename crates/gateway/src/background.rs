@@ -28,6 +28,9 @@ const TIDY_EVERY: Duration = Duration::from_secs(60);
 pub(crate) async fn list_unknown(rooms: Arc<Rooms>) {
     let unknown: Vec<_> =
         rooms.upstreams.iter().filter(|server| server.listing().is_none()).cloned().collect();
+    if unknown.is_empty() {
+        return;
+    }
     futures::stream::iter(unknown)
         .for_each_concurrent(LISTED_AT_ONCE, |server| {
             let rooms = rooms.clone();
@@ -36,6 +39,7 @@ pub(crate) async fn list_unknown(rooms: Arc<Rooms>) {
             }
         })
         .await;
+    tracing::info!(tools = rooms.catalog().tools.len(), "every server has been asked what it offers");
 }
 
 /// Hears what servers announce, until the house closes.

@@ -1,4 +1,4 @@
-//! The verbs that need no running server, through the real binary.
+//! The verbs of the command line, through the real binary.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -75,8 +75,9 @@ impl Home {
 fn a_server_is_added_listed_and_removed() {
     let home = Home::new();
     assert_eq!(home.json(&["servers", "list"]), json!([]));
-    home.ok(&["servers", "add", "time", "--env", "TZ=${TZ}", "--", "uvx", "mcp-server-time", "--verbose"]);
-    home.ok(&["servers", "add", "docs", "https://ann:pw@docs.example/mcp?key=s3cret", "-H", "X-Key: s3cret"]);
+    let add = |words: &[&str]| home.ok(&[&["servers", "add", "--no-test"], words].concat());
+    add(&["time", "--env", "TZ=${TZ}", "--", "uvx", "mcp-server-time", "--key=s3cret"]);
+    add(&["docs", "https://ann:pw@docs.example/mcp?key=s3cret", "-H", "X-Key: s3cret"]);
     home.ok(&["servers", "add", "old", "http://localhost:1/sse", "--transport", "sse", "--disabled"]);
 
     assert_eq!(
@@ -84,7 +85,7 @@ fn a_server_is_added_listed_and_removed() {
         json!([
             { "name": "docs", "enabled": true, "transport": "http", "target": "https://docs.example/mcp?…" },
             { "name": "old", "enabled": false, "transport": "sse", "target": "http://localhost:1/sse" },
-            { "name": "time", "enabled": true, "transport": "stdio", "target": "uvx" },
+            { "name": "time", "enabled": true, "transport": "stdio", "target": "uvx mcp-server-time" },
         ])
     );
     let table = home.ok(&["servers", "list"]);
@@ -95,16 +96,56 @@ fn a_server_is_added_listed_and_removed() {
     home.ok(&["servers", "remove", "docs"]);
     assert_eq!(
         fs::read_to_string(home.config()).unwrap(),
-        "[servers.time]\ncommand = \"uvx\"\nargs = [\"mcp-server-time\", \"--verbose\"]\nenv = { TZ = \"${TZ}\" }\n\n\
+        "[servers.time]\ncommand = \"uvx\"\nargs = [\"mcp-server-time\", \"--key=s3cret\"]\nenv = { TZ = \"${TZ}\" }\n\n\
          [servers.old]\nurl = \"http://localhost:1/sse\"\ntransport = \"sse\"\nenabled = false\n"
     );
     assert_eq!(fs::metadata(home.config()).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
+fn a_new_server_is_tried_out_and_its_tools_are_there_at_once() {
+    let home = Home::new();
+    let told = home.ok(&["servers", "add", "bed", "--", &testbed(), "--era", "legacy", "stdio"]);
+    assert!(told.contains("Added `bed`") && told.contains("It works and offers"), "{told}");
+    let listed = home.json(&["servers", "list"]);
+    assert!(listed[0]["tools"].as_u64().unwrap() > 0, "{listed}");
+    assert!(home.ok(&["tools", "echo"]).contains("bed__echo"));
+    assert!(home.ok(&["call", "bed__echo", "message=hi"]).contains("hi"));
+    assert_eq!(home.run(&["call", "bed__echo", "message=hi"]).stderr, "");
+}
+
+#[test]
+fn a_new_server_that_fails_is_added_with_the_reason_and_the_remedy() {
+    let home = Home::new();
+    let told = home.ok(&["servers", "add", "bad", "--", &testbed(), "--manner", "crash-at-start", "stdio"]);
+    for part in ["Added `bad`", "does not work yet", "API_KEY environment variable is required", "try:"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let told = home.ok(&["servers", "add", "worse", "--json", "--", "no-such-program"]);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["name"], &told["test"]["state"]), (&json!("worse"), &json!("fails")));
+    assert_eq!(home.json(&["servers", "list"]).as_array().unwrap().len(), 2);
+
+    let told = home.run(&["tools"]);
+    assert!(told.stderr.contains("warning: `worse` could not be launched"), "{}", told.stderr);
+    let told = home.fails(&["call", "worse__x"]);
+    assert!(told.contains("warning: `bad` ended") && told.contains("try: see which there are"), "{told}");
+}
+
+#[test]
+fn a_door_that_cannot_be_opened_is_explained() {
+    let home = Home::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let told = home.fails(&["serve", "--bind", &taken.local_addr().unwrap().to_string()]);
+    assert!(told.contains("try: perhaps `kitbag serve` is running already"), "{told}");
+    let told = home.fails(&["serve", "--require-key"]);
+    assert!(told.contains("try: create one with `kitbag key create"), "{told}");
+}
+
+#[test]
 fn a_server_that_cannot_be_meant_is_not_added() {
     let home = Home::new();
-    home.ok(&["servers", "add", "time", "--", "uvx"]);
+    home.ok(&["servers", "add", "time", "--no-test", "--", "uvx"]);
     let before = fs::read_to_string(home.config()).unwrap();
 
     let told = home.fails(&["servers", "add", "time", "--", "npx"]);
@@ -118,14 +159,14 @@ fn a_server_that_cannot_be_meant_is_not_added() {
     assert_eq!(home.run(&["servers", "add", "git", "http://h/", "--env", "A=1"]).code, Some(2));
     assert_eq!(fs::read_to_string(home.config()).unwrap(), before);
 
-    home.ok(&["servers", "add", "time", "--force", "--", "npx"]);
+    home.ok(&["servers", "add", "time", "--force", "--no-test", "--", "npx"]);
     assert_eq!(fs::read_to_string(home.config()).unwrap(), "[servers.time]\ncommand = \"npx\"\n");
 }
 
 #[test]
 fn an_unknown_server_is_refused_with_a_suggestion() {
     let home = Home::new();
-    home.ok(&["servers", "add", "github", "--", "x"]);
+    home.ok(&["servers", "add", "github", "--no-test", "--", "x"]);
     let told = home.fails(&["servers", "remove", "githb"]);
     assert_eq!(told, "error: there is no server `githb`\n  try: did you mean `github`?\n");
     let told = home.fails(&["servers", "logs", "zzz", "--json"]);
@@ -197,7 +238,7 @@ fn data_goes_where_it_is_sent() {
 #[test]
 fn the_log_of_a_server_is_shown_from_its_end_and_followed() {
     let home = Home::new();
-    home.ok(&["servers", "add", "time", "--", "x"]);
+    home.ok(&["servers", "add", "time", "--no-test", "--", "x"]);
     assert_eq!(home.ok(&["servers", "logs", "time"]), "");
     let logs = home.path(".local/share/kitbag/logs");
     fs::create_dir_all(&logs).unwrap();
@@ -218,6 +259,12 @@ fn the_log_of_a_server_is_shown_from_its_end_and_followed() {
     assert_eq!(lines.next().unwrap(), "f");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+fn testbed() -> String {
+    let path = std::path::Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
+    assert!(path.exists(), "run `cargo build --workspace` first");
+    path.to_str().expect("build paths are text").to_owned()
 }
 
 #[test]

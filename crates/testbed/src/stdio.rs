@@ -22,6 +22,9 @@ pub(crate) async fn serve(server: Arc<Server>) -> std::io::Result<()> {
     let peer = Arc::new(Peer::new(outbox));
     let running = read(&server, &peer).await?;
     peer.cancel_all();
+    if let Some(greeting) = peer.greeting() {
+        server.listeners.remove(greeting.listener);
+    }
     if server.has(Manner::IgnoreStdinClose) {
         std::future::pending::<()>().await;
     }

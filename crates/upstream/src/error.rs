@@ -84,7 +84,10 @@ impl StartError {
                 Some(format!("put a token into `headers` of [servers.{server}]"))
             }
             Self::BackingOff { last, .. } => last.remedy(),
-            Self::Unreachable { .. } | Self::Protocol { .. } | Self::Stopping { .. } => None,
+            Self::Unreachable { server, .. } => {
+                Some(format!("check that it is running, and the address in [servers.{server}]"))
+            }
+            Self::Protocol { .. } | Self::Stopping { .. } => None,
         }
     }
 }

@@ -101,6 +101,18 @@ impl ServerSpec {
     }
 }
 
+impl Launch {
+    /// The package or script that a runner such as `npx` is told to run. Of all arguments
+    /// this is the one that never is a secret.
+    pub fn package(&self) -> Option<&str> {
+        const RUNNERS: [&str; 8] = ["npx", "bunx", "pnpx", "uvx", "node", "bun", "python", "python3"];
+        const BEFORE_IT: [&str; 3] = ["-y", "--yes", "-m"];
+        let runner = self.command.rsplit('/').next().unwrap_or_default();
+        let first = self.args.iter().map(Template::source).find(|word| !BEFORE_IT.contains(word))?;
+        (RUNNERS.contains(&runner) && !first.starts_with('-')).then_some(first)
+    }
+}
+
 impl Endpoint {
     fn fingerprint(&self, kind: &str) -> String {
         let headers: Vec<_> = self.headers.iter().map(|(key, value)| (key, value.source())).collect();

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::Invocation;
 use super::arguments::{overlay, parse_object};
 use super::output::printable;
+use super::tools::mention;
 use crate::app::App;
 
 /// Call a tool and show its result.
@@ -41,6 +42,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let base = arguments.args.as_deref().map_or_else(|| Ok(Map::new()), read_object)?;
     let given = overlay(base, &arguments.words)?;
     let app = App::open(&invocation.config()?).await?;
+    if !app.knows(&arguments.name) {
+        mention(&app.know_all().await, invocation.output);
+    }
     let called = app.call(&arguments.name, given).await;
     app.close().await;
     let result = called?;

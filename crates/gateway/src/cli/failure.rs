@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
@@ -10,7 +10,9 @@ use kitbag_upstream::{CallError, StartError};
 use serde::Serialize;
 
 use super::output::{is_closed_pipe, printable};
+use crate::app::NoKeys;
 use crate::config::{ConfigError, OpenDoor};
+use crate::failure::Failure as Refusal;
 
 /// An error, taken apart into what a person wants to know. Shown, it is for people.
 #[derive(Debug, Serialize)]
@@ -55,9 +57,17 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
 
 impl Failure {
     pub fn of(error: &anyhow::Error) -> Self {
+        let mut told = vec![error.to_string()];
+        for cause in error.chain().skip(1).map(ToString::to_string) {
+            // Some errors quote their cause; nobody wants to read it twice.
+            if !told.last().is_some_and(|last| last.contains(&cause)) {
+                told.push(cause);
+            }
+        }
+        let why = told.split_off(1);
         Self {
-            error: error.to_string(),
-            why: error.chain().skip(1).map(ToString::to_string).collect(),
+            error: told.remove(0),
+            why,
             advice: error.chain().filter_map(remedy).collect(),
             last_words: error.chain().find_map(last_words),
         }
@@ -75,8 +85,24 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(start) = start_error(cause) {
         return start.remedy();
     }
-    cause.downcast_ref::<OpenDoor>().map(|_| OpenDoor::REMEDY.to_owned())
+    let said = match cause.downcast_ref() {
+        Some(Refusal::UnknownTool { near, .. }) if near.is_empty() => {
+            "see which there are with `kitbag tools`"
+        }
+        _ if cause.is::<OpenDoor>() => OpenDoor::REMEDY,
+        _ if cause.is::<NoKeys>() => NoKeys::REMEDY,
+        _ if is_taken(cause) => TAKEN,
+        _ => return None,
+    };
+    Some(said.to_owned())
 }
+
+fn is_taken(cause: &(dyn Error + 'static)) -> bool {
+    cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+}
+
+const TAKEN: &str = "\
+perhaps `kitbag serve` is running already; if not, choose another port: --bind 127.0.0.1:7421";
 
 fn last_words(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(CallError::Lost { stderr, .. }) = cause.downcast_ref() {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
-use anstyle::Style;
-use comfy_table::{ContentArrangement, Table, presets};
+use anstyle::{AnsiColor, Style};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +30,12 @@ impl Output {
         let mut stdout = anstream::stdout().lock();
         writeln!(stdout, "{}", text.trim_end())?;
         Ok(stdout.flush()?)
+    }
+
+    /// Something that went wrong without spoiling the result.
+    pub fn warn(self, text: &str) {
+        const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+        let _unheard = writeln!(anstream::stderr(), "{YELLOW}warning:{YELLOW:#} {}", printable(text));
     }
 
     /// Something worth knowing beside the result; a program has no use for it.
@@ -59,6 +65,7 @@ pub fn table<const N: usize>(headings: [&str; N], rows: impl IntoIterator<Item =
 }
 
 const DEFAULT_WIDTH: u16 = 80;
+const SPACE_FOR_THE_REST: u16 = 16;
 const BOLD: Style = Style::new().bold();
 
 fn table_within<const N: usize>(
@@ -72,6 +79,11 @@ fn table_within<const N: usize>(
     table.add_rows(rows.into_iter().map(|row| row.map(|cell| printable(&cell))));
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
+    }
+    // The first column holds names, which people want to copy whole.
+    let fits = table.column_max_content_widths().first().is_some_and(|it| it + SPACE_FOR_THE_REST <= width);
+    if let Some(names) = table.column_mut(0).filter(|_| fits) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
     }
     let mut text = String::new();
     for (index, line) in table.lines().enumerate() {
@@ -93,6 +105,14 @@ pub fn printable(text: &str) -> String {
 pub fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
+}
+
+/// What a server offers: `3 tools, 1 prompt`.
+pub fn offers(tools: usize, prompts: usize, resources: usize) -> String {
+    let kinds = [(tools, "tool"), (prompts, "prompt"), (resources, "resource")];
+    let some = kinds.into_iter().filter(|(number, _)| *number > 0);
+    let named: Vec<_> = some.map(|(number, noun)| count(number, noun)).collect();
+    if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }
 }
 
 /// Whether an error only says that whoever read our output has read enough.

@@ -57,7 +57,14 @@ pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> any
 
 fn welcome(banner: &Banner, config: &Config, invocation: &Invocation) {
     let snippet = snippet(banner, config);
-    let result = json!({ "endpoint": banner.endpoint, "servers": config.servers.len(), "client": snippet });
+    let result = json!({
+        "endpoint": banner.endpoint,
+        "servers": config.servers.len(),
+        "known": banner.known,
+        "asking": banner.asking,
+        "tools": banner.tools,
+        "client": snippet,
+    });
     let shown = invocation.output.show(&result, |_| for_people(banner, config, &snippet));
     if let Err(error) = shown {
         // Whoever started us may have closed stdout; that is no reason not to serve.
@@ -67,13 +74,10 @@ fn welcome(banner: &Banner, config: &Config, invocation: &Invocation) {
 
 fn for_people(banner: &Banner, config: &Config, snippet: &serde_json::Value) -> String {
     let origin = config.origin.as_ref().map_or("the defaults".to_owned(), |path| path.display().to_string());
-    let found = match config.servers.len() {
-        0 => "no servers yet; add one: kitbag servers add time -- uvx mcp-server-time".to_owned(),
-        number => count(number, "server"),
-    };
+    let found = found(banner);
     let disabled = match config.disabled.len() {
         0 => String::new(),
-        number => format!(" ({number} disabled)"),
+        number => format!("; {number} disabled"),
     };
     let door = if config.serve.require_key { "with a key" } else { "from this machine, without a key" };
     format!(
@@ -83,6 +87,18 @@ fn for_people(banner: &Banner, config: &Config, snippet: &serde_json::Value) -> 
     )
 }
 
+fn found(banner: &Banner) -> String {
+    let tools = count(banner.tools, "tool");
+    match (banner.known, banner.asking) {
+        (0, 0) => "none yet; add one: kitbag servers add time -- uvx mcp-server-time".to_owned(),
+        (known, 0) => format!("{known} with {tools}"),
+        (0, asking) => format!("{asking}, being asked what they offer"),
+        (known, asking) => {
+            format!("{} ({known} known with {tools}, {asking} being asked)", known + asking)
+        }
+    }
+}
+
 /// What most clients understand; the key stays for the person to fill in.
 fn snippet(banner: &Banner, config: &Config) -> serde_json::Value {
     let mut server = json!({ "type": "http", "url": banner.endpoint });
@@ -90,4 +106,20 @@ fn snippet(banner: &Banner, config: &Config) -> serde_json::Value {
         server["headers"] = json!({ "Authorization": "Bearer YOUR_KEY" });
     }
     json!({ "mcpServers": { "kitbag": server } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_welcome_says_what_was_found() {
+        let check = |known, asking, tools, expected: &str| {
+            assert_eq!(found(&Banner { endpoint: String::new(), known, asking, tools }), expected);
+        };
+        check(0, 0, 0, "none yet; add one: kitbag servers add time -- uvx mcp-server-time");
+        check(1, 0, 1, "1 with 1 tool");
+        check(0, 2, 0, "2, being asked what they offer");
+        check(5, 2, 61, "7 (5 known with 61 tools, 2 being asked)");
+    }
 }

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use kitbag_domain::ServerName;
+use kitbag_upstream::CallError;
 
 use super::Invocation;
-use super::output::table;
+use super::output::{Output, table};
 use crate::app::{App, ToolRow};
 
 /// Show the tools a client sees at the endpoint.
@@ -28,8 +29,10 @@ Examples:
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let app = App::open(&invocation.config()?).await?;
-    let mut rows = app.tools().await;
+    let silent = app.know_all().await;
+    let mut rows = app.tools();
     app.close().await;
+    mention(&silent, invocation.output);
     rows.retain(|row| arguments.accept(row));
     if rows.is_empty() && !invocation.output.json {
         invocation.output.note("No tools. See which servers answer: kitbag servers test");
@@ -37,6 +40,16 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     }
     invocation.output.show(&rows, |rows| table(["NAME", "DESCRIPTION"], rows.iter().map(cells)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells of servers whose tools are missing because they could not be asked.
+pub(super) fn mention(silent: &[CallError], output: Output) {
+    for error in silent {
+        output.warn(&error.to_string());
+    }
+    if !silent.is_empty() {
+        output.note("More about it: kitbag servers test");
+    }
 }
 
 impl Arguments {

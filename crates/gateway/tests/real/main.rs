@@ -179,7 +179,7 @@ fn a_client_killed_during_a_call_takes_its_own_gateway_and_servers_along() {
     doomed.begin_endless_call();
     let left = ["kitbag", "server-everything"].map(|word| processes::descendant(doomed.pid(), word));
     processes::kill(doomed.pid());
-    left.map(processes::wait_until_gone);
+    left.into_iter().for_each(processes::wait_until_gone);
 }
 
 #[test]
@@ -205,6 +205,8 @@ fn both_eras_of_a_client_share_a_gateway_and_its_server() {
     }
     processes::kill(modern.pid());
     steps(legacy);
+    // It would otherwise go on with its call for ten minutes.
+    processes::kill(legacy.pid());
 }
 
 #[test]

@@ -2,15 +2,18 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use kitbag_domain::ServerName;
-use serde_json::json;
+use serde::Serialize;
 
+use super::test::{Outcome, test};
+use crate::app::App;
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
+use crate::cli::output::offers;
 use crate::config::edit::{self, NewServer, Reach};
 use crate::config::{self, ConfigError};
 
@@ -41,6 +44,9 @@ pub(super) struct Arguments {
     /// Write it down without using it yet.
     #[arg(long)]
     disabled: bool,
+    /// Do not start it now to see whether it works.
+    #[arg(long)]
+    no_test: bool,
     /// Replace a server of the same name.
     #[arg(long)]
     force: bool,
@@ -60,7 +66,24 @@ Examples:
 ${VARIABLE} is filled in at launch, so that the secret stays out of the file.
 Put it in single quotes, or the shell fills it in right away.";
 
-pub(super) fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let name = arguments.name.clone();
+    let wanted = !arguments.no_test && !arguments.disabled;
+    let path = write_down(arguments, invocation)?;
+    let test = if wanted { Some(try_out(&name, invocation).await?) } else { None };
+    invocation.output.show(&Added { name, config: path, test }, for_people)
+}
+
+#[derive(Debug, Serialize)]
+struct Added {
+    name: ServerName,
+    config: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test: Option<Outcome>,
+}
+
+/// The configuration file that now has the server.
+fn write_down(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<PathBuf> {
     let name = arguments.name.clone();
     let path = invocation.around.editable(&invocation.overrides).ok_or(ConfigError::NoHome)?;
     let text = read(&path)?;
@@ -75,9 +98,36 @@ pub(super) fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Resu
     config::parse(&text, Some(&path), &invocation.overrides, &invocation.around)
         .with_context(|| format!("the server `{name}` was not added"))?;
     edit::write(&path, &text).with_context(|| format!("{} could not be written", path.display()))?;
-    invocation.output.show(&json!({ "name": name, "config": path }), |_| {
-        format!("Added `{name}` to {}\nSee whether it works: kitbag servers test {name}", path.display())
-    })
+    Ok(path)
+}
+
+/// Starts the server once, so that a mistake shows while the person is still here, and the
+/// first client finds its tools.
+async fn try_out(name: &ServerName, invocation: &Invocation) -> anyhow::Result<Outcome> {
+    invocation.output.note(&format!("Asking `{name}` what it offers"));
+    let mut config = invocation.config()?;
+    config.servers.retain(|other, _| other == name);
+    let app = App::open(&config).await?;
+    let outcome = test(&app, name).await;
+    app.close().await;
+    Ok(outcome)
+}
+
+fn for_people(added: &Added) -> String {
+    let Added { name, config, test } = added;
+    let path = config.display();
+    match test {
+        None => format!("Added `{name}` to {path}\nSee whether it works: kitbag servers test {name}"),
+        Some(Outcome::Works(report)) => format!(
+            "Added `{name}` to {path}\nIt works and offers {}.\nServe it: kitbag serve (start it again if it is \
+             running)",
+            offers(report.tools, report.prompts, report.resources)
+        ),
+        Some(Outcome::Fails(failure)) => format!(
+            "Added `{name}` to {path}, but it does not work yet.\n\n{failure}\n\nAfter that: kitbag servers test \
+             {name}\nOr take it out again: kitbag servers remove {name}"
+        ),
+    }
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

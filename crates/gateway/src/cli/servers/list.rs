@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use clap::Args;
 use kitbag_domain::ServerName;
 use kitbag_store::Store;
-use kitbag_upstream::{Endpoint, ServerSpec, Transport};
+use kitbag_upstream::{Endpoint, Launch, ServerSpec, Transport};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::Invocation;
-use crate::cli::output::{count, table};
+use crate::cli::output::{offers, table};
 use crate::config::Config;
 
 /// Show the configured servers and what they offer.
@@ -63,12 +63,19 @@ No servers yet. Add one:
 
 fn row(spec: &ServerSpec, enabled: bool, offers: &BTreeMap<String, Offer>) -> Row {
     let (transport, target) = match &spec.transport {
-        Transport::Stdio(launch) => ("stdio", launch.command.clone()),
+        Transport::Stdio(launch) => ("stdio", program(launch)),
         Transport::Http(endpoint) => ("http", address(endpoint)),
         Transport::Sse(endpoint) => ("sse", address(endpoint)),
     };
     let offer = offers.get(&spec.fingerprint()).cloned();
     Row { name: spec.name.clone(), enabled, transport, target, offer }
+}
+
+fn program(launch: &Launch) -> String {
+    match launch.package() {
+        Some(package) => format!("{} {package}", launch.command),
+        None => launch.command.clone(),
+    }
 }
 
 /// Without what people hide in URLs: passwords, and keys in the query.
@@ -81,22 +88,10 @@ fn address(endpoint: &Endpoint) -> String {
 fn cells(row: &Row) -> [String; 4] {
     let offer = match &row.offer {
         _ if !row.enabled => "disabled".to_owned(),
-        Some(offer) => offer.summary(),
+        Some(offer) => offers(offer.tools, offer.prompts, offer.resources),
         None => "not asked yet".to_owned(),
     };
     [row.name.to_string(), row.transport.to_owned(), row.target.clone(), offer]
-}
-
-impl Offer {
-    fn summary(&self) -> String {
-        let kinds = [(self.tools, "tool"), (self.prompts, "prompt"), (self.resources, "resource")];
-        let named: Vec<_> = kinds
-            .into_iter()
-            .filter(|(number, _)| *number > 0)
-            .map(|(number, noun)| count(number, noun))
-            .collect();
-        if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }
-    }
 }
 
 /// By the fingerprint of the configuration under which the server was asked. A store that
@@ -120,12 +115,13 @@ async fn read_offers(config: &Config) -> Result<BTreeMap<String, Offer>, kitbag_
         tools: Vec<IgnoredAny>,
         prompts: Vec<IgnoredAny>,
         resources: Vec<IgnoredAny>,
+        templates: Vec<IgnoredAny>,
     }
     let listings = Store::open(&config.store_path).await?.listings().await?;
     let offer = |body: Body| Offer {
         tools: body.tools.len(),
         prompts: body.prompts.len(),
-        resources: body.resources.len(),
+        resources: body.resources.len() + body.templates.len(),
     };
     let offers = listings.into_iter().filter_map(|listing| {
         let body = serde_json::from_str(&listing.body).ok()?;

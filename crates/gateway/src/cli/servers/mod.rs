@@ -37,7 +37,7 @@ enum Verb {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::List(arguments) => list::run(&arguments, invocation).await?,
-        Verb::Add(arguments) => add::run(arguments, invocation)?,
+        Verb::Add(arguments) => add::run(arguments, invocation).await?,
         Verb::Remove(arguments) => remove::run(&arguments, invocation)?,
         Verb::Test(arguments) => return test::run(arguments, invocation).await,
         Verb::Logs(arguments) => logs::run(&arguments, invocation).await?,

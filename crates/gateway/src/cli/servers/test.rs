@@ -11,7 +11,7 @@ use super::find;
 use crate::app::{App, ServerReport};
 use crate::cli::Invocation;
 use crate::cli::failure::Failure;
-use crate::cli::output::{count, table};
+use crate::cli::output::{offers, table};
 
 /// Start servers, ask what they offer, and stop them again.
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ struct Row {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-enum Outcome {
+pub(super) enum Outcome {
     Works(ServerReport),
     Fails(Failure),
 }
@@ -54,19 +54,23 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         names => names,
     };
     let app = App::open(&config).await?;
-    let rows = join_all(names.into_iter().map(|name| test(&app, name))).await;
+    let rows = join_all(names.into_iter().map(|name| async {
+        let outcome = test(&app, &name).await;
+        Row { name, outcome }
+    }))
+    .await;
     app.close().await;
     invocation.output.show(&rows, |rows| for_people(rows))?;
     let failed = rows.iter().any(|row| matches!(row.outcome, Outcome::Fails(_)));
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-async fn test(app: &App, name: ServerName) -> Row {
-    let outcome = match app.listing(&name, true).await {
+/// Starts one server and lists it; what it offers is remembered for the next client.
+pub(super) async fn test(app: &App, name: &ServerName) -> Outcome {
+    match app.listing(name, true).await {
         Ok(report) => Outcome::Works(report),
         Err(error) => Outcome::Fails(Failure::of(&error.into())),
-    };
-    Row { name, outcome }
+    }
 }
 
 fn for_people(rows: &[Row]) -> String {
@@ -90,9 +94,7 @@ fn cells(row: &Row) -> [String; 5] {
             name,
             "works".to_owned(),
             format!("{} ({})", report.version, report.era),
-            [(report.tools, "tool"), (report.prompts, "prompt"), (report.resources, "resource")]
-                .map(|(number, noun)| count(number, noun))
-                .join(", "),
+            offers(report.tools, report.prompts, report.resources),
             format!("{:.1} s", report.took.as_secs_f64()),
         ],
     }

@@ -68,8 +68,8 @@ impl Exchange {
             }
             Source::Pipe { pipe, id } => {
                 let line = if id.is_some() { pipe.line().await? } else { return None };
-                let message: Value = serde_json::from_str(&line).unwrap_or_default();
-                if message.get("method").is_none() && message.get("id") == id.as_ref() {
+                let message: Envelope<'_> = serde_json::from_str(&line).unwrap_or_default();
+                if message.method.is_none() && message.id == *id {
                     *id = None;
                 }
                 Some(line)
@@ -123,8 +123,11 @@ pub(crate) struct Reply {
     pub(crate) messages: Vec<String>,
 }
 
-#[derive(Deserialize)]
+/// A message of which nothing is decoded that need not be: results may hold what Rust cannot.
+#[derive(Default, Deserialize)]
 struct Envelope<'a> {
+    id: Option<Value>,
+    method: Option<String>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
     error: Option<Value>,

@@ -47,6 +47,13 @@ impl Pipe {
         stdin.write_all(line).and_then(|()| stdin.write_all(b"\n")).and_then(|()| stdin.flush()).unwrap();
     }
 
+    /// Writes these bytes and nothing more.
+    pub(crate) fn send_part(&self, bytes: &[u8]) {
+        let mut stdin = self.stdin.lock().unwrap();
+        let stdin = stdin.as_mut().expect("stdin is open");
+        stdin.write_all(bytes).and_then(|()| stdin.flush()).unwrap();
+    }
+
     /// The next line of stdout; none when the gateway has closed it.
     pub(crate) async fn line(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;

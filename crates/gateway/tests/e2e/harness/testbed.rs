@@ -50,6 +50,11 @@ impl Testbed {
         command_table(&self.name, path.to_str().unwrap(), &args, &self.settings)
     }
 
+    /// How a shell would start it.
+    pub(crate) fn line(&self) -> String {
+        format!("{} {} stdio", sibling(TESTBED).display(), self.args.join(" "))
+    }
+
     fn args(mut self, args: &[&str]) -> Self {
         self.args.extend(args.iter().map(ToString::to_string));
         self
@@ -73,23 +78,35 @@ pub(crate) enum Transport {
 pub(crate) struct Remote {
     pub(crate) url: String,
     transport: Transport,
+    args: Vec<String>,
     child: Child,
+}
+
+/// An address where a testbed was, and may be again.
+#[derive(Debug)]
+pub(crate) struct Vacant {
+    transport: Transport,
+    port: u16,
+    args: Vec<String>,
 }
 
 impl Remote {
     pub(crate) async fn http(args: &[&str]) -> Self {
-        Self::start(Transport::Http, 0, args).await
+        Vacant::new(Transport::Http, args).start().await
     }
 
     pub(crate) async fn sse(args: &[&str]) -> Self {
-        Self::start(Transport::Sse, 0, args).await
+        Vacant::new(Transport::Sse, args).start().await
     }
 
     /// Ends it and starts another one at the same address, which knows nothing of the first.
-    pub(crate) async fn replace(self, args: &[&str]) -> Self {
-        let (transport, port) = (self.transport, self.port());
-        drop(self);
-        Self::start(transport, port, args).await
+    pub(crate) async fn restart(self) -> Self {
+        self.end().start().await
+    }
+
+    /// Ends it; the address is free until the next one is started there.
+    pub(crate) fn end(self) -> Vacant {
+        Vacant { transport: self.transport, port: self.port(), args: self.args.clone() }
     }
 
     /// Its `[servers.NAME]` table, with further lines if `settings` has any.
@@ -104,22 +121,28 @@ impl Remote {
     pub(crate) fn port(&self) -> u16 {
         reqwest::Url::parse(&self.url).unwrap().port().unwrap()
     }
+}
 
-    async fn start(transport: Transport, port: u16, args: &[&str]) -> Self {
-        let mut command = Command::new(sibling(TESTBED));
-        let verb = match transport {
+impl Vacant {
+    fn new(transport: Transport, args: &[&str]) -> Self {
+        Self { transport, port: 0, args: args.iter().map(ToString::to_string).collect() }
+    }
+
+    pub(crate) async fn start(self) -> Remote {
+        let verb = match self.transport {
             Transport::Http => "http",
             Transport::Sse => "sse",
         };
-        command.args(args).args([verb, "--port", &port.to_string()]);
-        tokio::task::spawn_blocking(move || {
+        let mut command = Command::new(sibling(TESTBED));
+        command.args(&self.args).args([verb, "--port", &self.port.to_string()]);
+        let started = tokio::task::spawn_blocking(move || {
             let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
             let url = lines.find_map(|line| line.strip_prefix("listening on ").map(str::to_owned));
-            Self { url: url.expect("the testbed says where it listens"), transport, child }
-        })
-        .await
-        .unwrap()
+            let url = url.expect("the testbed says where it listens");
+            Remote { url, transport: self.transport, args: self.args, child }
+        });
+        started.await.unwrap()
     }
 }
 

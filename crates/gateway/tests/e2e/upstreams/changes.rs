@@ -1,0 +1,54 @@
+//! Servers that offer something else than before, and the clients who are told.
+
+use serde_json::json;
+
+use super::ERAS;
+use crate::harness::{Gateway, Manner, Remote, Testbed};
+
+/// A tool appears while clients of both manners listen.
+async fn check(gateway: &Gateway) {
+    let mut added = 0;
+    for manner in Manner::BOTH {
+        let client = gateway.client(manner).await;
+        client.knows("growing__change_tools").await;
+        let mut stream = client.listen().await;
+        client.call("growing__change_tools", &json!({})).await.text();
+        added += 1;
+        let told = stream.wait_for("notifications/tools/list_changed").await;
+        if manner == Manner::Modern {
+            assert!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].is_i64(), "{told}");
+        }
+        let name = format!("growing__added_{added}");
+        assert!(client.tool_names().await.contains(&name), "{manner:?}: told, so it must be listed");
+        assert_eq!(client.call(&name, &json!({})).await.text(), format!("added_{added} is here"));
+    }
+}
+
+#[tokio::test]
+async fn a_tool_added_by_a_child_is_listed_and_announced() {
+    for era in ERAS {
+        check(&Gateway::with(&Testbed::named("growing").era(era).manner("change-tools").table()).await).await;
+    }
+}
+
+#[tokio::test]
+async fn a_tool_added_by_a_remote_server_is_listed_and_announced() {
+    for era in ERAS {
+        let remote = Remote::http(&["--era", era, "--manner", "change-tools"]).await;
+        check(&Gateway::with(&remote.table("growing", "")).await).await;
+    }
+    let remote = Remote::sse(&["--era", "legacy", "--manner", "change-tools"]).await;
+    check(&Gateway::with(&remote.table("growing", "")).await).await;
+}
+
+#[tokio::test]
+async fn a_client_that_is_there_before_the_servers_is_told_when_they_are_ready() {
+    let gateway = Gateway::with(&Testbed::named("late").manner("slow-start").table()).await;
+    for manner in Manner::BOTH {
+        let client = gateway.client(manner).await;
+        if client.tool_names().await.is_empty() {
+            client.listen().await.wait_for("notifications/tools/list_changed").await;
+        }
+        assert!(client.tool_names().await.contains(&"late__echo".to_owned()));
+    }
+}

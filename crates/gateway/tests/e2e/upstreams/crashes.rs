@@ -1,0 +1,119 @@
+//! Servers that fail: how that is told, and when they are tried again.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::ERAS;
+use crate::harness::testbed::command_table;
+use crate::harness::{Gateway, Home, Manner, Testbed, until};
+
+/// A server that cannot be started, and what everybody must be told about it.
+async fn check(table: &str, expected: &[&str]) {
+    let home = Home::new(table);
+    let gateway = home.serve().await;
+    for (path, tool) in [("/servers/bad/mcp", "echo"), ("/mcp", "bad__echo")] {
+        let client = gateway.visitor(path, Manner::Modern).connect().await;
+        let told = client.call(tool, &json!({})).await.tool_error();
+        for words in expected {
+            assert!(told.contains(words), "a call through {path} should say {words:?}: {told}");
+        }
+    }
+    let tested = home.kitbag(&["servers", "test", "bad"]).await;
+    assert_eq!(tested.code, Some(1));
+    for words in expected {
+        assert!(tested.stdout.contains(words), "`servers test` should say {words:?}: {}", tested.stdout);
+    }
+}
+
+#[tokio::test]
+async fn a_crash_at_start_is_told_with_the_last_words_and_the_remedy() {
+    let last_words = "Error: API_KEY environment variable is required";
+    let table = Testbed::named("bad").manner("crash-at-start").table();
+    check(&table, &["`bad` ended before it was ready (exit code 1)", last_words, "set `API_KEY` in"]).await;
+}
+
+#[tokio::test]
+async fn a_missing_program_is_named() {
+    let table = command_table("bad", "no-such-program-anywhere", &[], "");
+    check(&table, &["no-such-program-anywhere", "is installed and on the PATH"]).await;
+}
+
+#[tokio::test]
+async fn a_missing_variable_is_named() {
+    let table = Testbed::named("bad").with("env = { TOKEN = \"${E2E_NOT_SET}\" }").table();
+    check(&table, &["`bad` needs a variable", "export E2E_NOT_SET="]).await;
+}
+
+#[tokio::test]
+async fn a_program_that_ends_without_a_word_is_told_as_such() {
+    check(&command_table("bad", "true", &[], ""), &["`bad` ended before it was ready (exit code 0)"]).await;
+}
+
+#[tokio::test]
+async fn the_log_of_a_crashed_server_is_kept() {
+    let home = Home::new(&Testbed::named("bad").manner("crash-at-start").table());
+    let gateway = home.serve().await;
+    let shown = until("the last words are in the log", async || {
+        let shown = home.kitbag(&["servers", "logs", "bad"]).await;
+        shown.stdout.contains("API_KEY environment variable is required").then_some(shown)
+    })
+    .await;
+    assert_eq!(shown.code, Some(0));
+    assert!(gateway.log().contains("bad"), "the gateway's own log names the server");
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
+    for era in ERAS {
+        let gateway = Gateway::with(&Testbed::named("frail").era(era).table()).await;
+        let client = gateway.client(Manner::Modern).await;
+        client.knows("frail__crash").await;
+        let beside = client.clone();
+        let slow = tokio::spawn(async move { beside.call("frail__slow", &json!({ "ms": 20_000 })).await });
+        // The slow call must be under way when the server dies.
+        client.call("frail__echo", &json!({})).await.text();
+        let told = client.call("frail__crash", &json!({})).await.tool_error();
+        for words in ["`frail` went away during the call", "exit code 3", "fatal: the crash tool was called"]
+        {
+            assert!(told.contains(words), "{era}: {told}");
+        }
+        let told = slow.await.unwrap().tool_error();
+        assert!(told.contains("`frail` went away during the call"), "{era}: {told}");
+        assert_eq!(
+            client.call("frail__echo", &json!({ "again": era })).await.text(),
+            json!({ "again": era }).to_string()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
+    let home = Home::new("");
+    let cured = home.path("cured");
+    let command = Testbed::named("ill").line();
+    let script = format!("test -e cured || {{ echo 'still ill' >&2; exit 7; }}\nexec {command}\n");
+    std::fs::write(home.path("ill.sh"), script).unwrap();
+    home.configure(&command_table(
+        "ill",
+        "sh",
+        &["ill.sh".to_owned()],
+        &format!("cwd = {:?}", home.path("")),
+    ));
+    let gateway = home.serve().await;
+    let client = gateway.client(Manner::Modern).await;
+    let told = until("it is left alone", async || {
+        let started = Instant::now();
+        let told = client.call("ill__echo", &json!({})).await.tool_error();
+        assert!(told.contains("still ill"), "the reason is told every time: {told}");
+        told.contains("left alone for").then(|| (told, started.elapsed()))
+    })
+    .await;
+    assert!(told.1 < Duration::from_millis(500), "that costs no start: {told:?}");
+    std::fs::write(cured, "").unwrap();
+    until("it is tried again", async || {
+        let reply = client.call("ill__echo", &json!({ "well": true })).await;
+        (reply.result()["isError"] != true).then_some(())
+    })
+    .await;
+}

@@ -1,0 +1,54 @@
+//! Many servers at once, some of them broken: the broken ones cost nobody anything.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::testbed::command_table;
+use crate::harness::{Gateway, Manner, Testbed, until};
+
+#[tokio::test]
+async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others_do() {
+    let mut config = broken();
+    for number in 1..=GOOD {
+        let era = ["legacy", "modern", "dual"][number % 3];
+        config += &Testbed::named(&format!("good-{number:02}")).era(era).table();
+    }
+    let gateway = Gateway::with(&config).await;
+    let client = gateway.client(Manner::Legacy).await;
+    let seen = until("forty servers are listed", async || {
+        let started = Instant::now();
+        let names = client.tool_names().await;
+        assert!(started.elapsed() < Duration::from_secs(1), "a list took {:?}", started.elapsed());
+        let servers: BTreeSet<String> =
+            names.iter().filter_map(|name| Some(name.split_once("__")?.0.to_owned())).collect();
+        (servers.len() >= GOOD).then_some(servers)
+    })
+    .await;
+    assert!(seen.len() == GOOD && seen.iter().all(|name| name.starts_with("good-")), "{seen:?}");
+    for name in seen {
+        assert_eq!(client.call(&format!("{name}__echo"), &json!({})).await.text(), "{}");
+    }
+}
+
+const GOOD: usize = 40;
+
+/// Ten servers that never come up, each for a reason seen in the wild. Their names put them
+/// first in any order.
+fn broken() -> String {
+    let mut config = String::new();
+    for number in 1..=4 {
+        config += &Testbed::named(&format!("a-mute-{number}")).manner("hang").table();
+    }
+    config += &Testbed::named("b-crash").manner("crash-at-start").table();
+    config += &Testbed::named("c-variable").with("env = { KEY = \"${E2E_NOT_SET}\" }").table();
+    config += &command_table("d-missing", "no-such-program-anywhere", &[], "");
+    config += &command_table("e-gone", "true", &[], "");
+    config += &command_table("f-talks-nonsense", "sh", &["-c".to_owned(), CHATTER.to_owned()], "");
+    writeln!(config, "[servers.g-unreachable]\nurl = \"http://127.0.0.1:1/mcp\"").unwrap();
+    config
+}
+
+const CHATTER: &str = "echo hello; echo '{\"a\":1}'; echo '[1,2]'; cat > /dev/null";

@@ -1,0 +1,190 @@
+//! When servers are started and stopped, and that nothing is left behind.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::ERAS;
+use crate::harness::process::{alive, running};
+use crate::harness::testbed::command_table;
+use crate::harness::{Client, Gateway, Home, Manner, Testbed, until};
+
+#[tokio::test]
+async fn after_a_restart_the_list_is_there_at_once_and_nothing_runs_until_the_first_call() {
+    for era in ERAS {
+        let (home, trace) = home_with("lazy", |it| it.era(era));
+        listed_once(&home, "lazy__echo").await;
+        assert_eq!(running(&trace), [0; 0], "the first gateway took its server along");
+
+        let gateway = home.serve().await;
+        let client = gateway.client(Manner::Legacy).await;
+        assert!(client.tool_names().await.contains(&"lazy__echo".to_owned()), "known from the first run");
+        assert_eq!(running(&trace), [0; 0], "listing starts nothing");
+        client.call("lazy__echo", &json!({})).await.text();
+        assert_eq!(running(&trace).len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_would_hang_is_listed_from_the_store() {
+    let home = Home::new("");
+    let script = home.path("server.sh");
+    let settings = format!("cwd = {:?}\nstart_timeout = \"1s\"", home.path(""));
+    home.configure(&command_table("moody", "sh", &["server.sh".to_owned()], &settings));
+    fs::write(&script, format!("exec {}", Testbed::named("moody").line())).unwrap();
+    listed_once(&home, "moody__echo").await;
+
+    fs::write(&script, "sleep 600").unwrap();
+    let gateway = home.serve().await;
+    let client = gateway.client(Manner::Modern).await;
+    let started = Instant::now();
+    assert!(client.tool_names().await.contains(&"moody__echo".to_owned()));
+    assert!(started.elapsed() < Duration::from_secs(1));
+    let told = client.call("moody__echo", &json!({})).await.tool_error();
+    assert!(told.contains("`moody` was not ready within 1s"), "{told}");
+}
+
+#[tokio::test]
+async fn the_era_of_a_server_is_remembered_so_that_it_is_not_probed_again() {
+    let (home, _) = home_with("old", |it| it.era("legacy").manner("no-discover-answer"));
+    listed_once(&home, "old__echo").await;
+
+    let gateway = home.serve().await;
+    let client = gateway.client(Manner::Modern).await;
+    let started = Instant::now();
+    client.call("old__echo", &json!({})).await.text();
+    assert!(started.elapsed() < Duration::from_secs(4), "a probe would have cost five seconds");
+}
+
+#[tokio::test]
+async fn a_server_nobody_calls_is_stopped_and_started_again_by_the_next_call() {
+    for era in ERAS {
+        let (home, trace) = home_with("rare", |it| it.era(era).with("idle_timeout = \"1s\""));
+        let gateway = home.serve().await;
+        let client = gateway.client(Manner::Legacy).await;
+        client.knows("rare__echo").await;
+        until(&format!("the {era} server is stopped"), async || running(&trace).is_empty().then_some(()))
+            .await;
+        assert!(client.tool_names().await.contains(&"rare__echo".to_owned()), "its tools stay on offer");
+        client.call("rare__echo", &json!({})).await.text();
+        assert_eq!(running(&trace).len(), 1, "{era}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_with_a_long_call_is_not_idle() {
+    let (home, trace) = home_with("busy", |it| it.with("idle_timeout = \"1s\""));
+    let gateway = home.serve().await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("busy__slow").await;
+    client.call("busy__slow", &json!({ "ms": 3500 })).await.text();
+    assert_eq!(running(&trace).len(), 1);
+}
+
+/// The gateway is asked to end; its server and whatever that started must be gone with it.
+async fn ends_without_trace(manners: &[&str]) {
+    let (home, trace) = home_with("sticky", |it| manners.iter().fold(it, |it, manner| it.manner(manner)));
+    let gateway = home.serve().await;
+    gateway.client(Manner::Legacy).await.knows("sticky__echo").await;
+    let mut left = running(&trace);
+    assert_eq!(left.len(), 1);
+    left.extend(detached(&trace));
+    assert!(gateway.stop().await.success());
+    left.retain(|pid| alive(*pid));
+    assert!(left.is_empty(), "{manners:?} left {left:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_a_closed_stdin_is_asked_to_end() {
+    ends_without_trace(&["ignore-stdin-close"]).await;
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_being_asked_is_made_to_end() {
+    ends_without_trace(&["ignore-stdin-close", "ignore-term"]).await;
+}
+
+#[tokio::test]
+async fn a_process_that_a_server_detached_ends_with_the_gateway() {
+    ends_without_trace(&["detach"]).await;
+}
+
+#[tokio::test]
+async fn a_process_that_a_server_detached_ends_with_the_server() {
+    let (home, trace) = home_with("loose", |it| it.manner("detach").with("idle_timeout = \"1s\""));
+    let gateway = home.serve().await;
+    gateway.client(Manner::Legacy).await.knows("loose__echo").await;
+    let sidecar = detached(&trace).expect("the server has started one");
+    assert!(alive(sidecar));
+    until("the server is stopped", async || running(&trace).is_empty().then_some(())).await;
+    until("its sidecar as well", async || (!alive(sidecar)).then_some(())).await;
+}
+
+#[tokio::test]
+async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
+    let (home, trace) =
+        home_with("orphan", |it| it.manner("detach").manner("ignore-stdin-close").manner("ignore-term"));
+    let gateway = home.serve().await;
+    gateway.client(Manner::Legacy).await.knows("orphan__echo").await;
+    let mut left = running(&trace);
+    left.extend(detached(&trace));
+    assert_eq!(left.len(), 2);
+    gateway.kill().await;
+
+    let _next = home.serve().await;
+    until("no orphan lives", async || (!left.iter().any(|pid| alive(*pid))).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_stdio_gateway_ends_with_its_client_and_takes_its_servers_along() {
+    let (home, trace) = home_with("child", |it| it.manner("detach"));
+    let client = Client::stdio(&home, Manner::Legacy).connect().await;
+    client.knows("child__echo").await;
+    client.call("child__echo", &json!({})).await.text();
+    let mut left = running(&trace);
+    left.extend(detached(&trace));
+    assert_eq!(left.len(), 2);
+    assert!(client.pipe().close().is_some_and(|status| status.success()));
+    left.retain(|pid| alive(*pid));
+    assert!(left.is_empty(), "{left:?} are left");
+}
+
+#[tokio::test]
+async fn a_server_sees_only_harmless_variables_and_those_it_was_given() {
+    let home = Home::new("");
+    let given = "env = { GIVEN = \"plain\", PASSED = \"${E2E_SOURCE}\" }";
+    home.configure(&Testbed::named("curious").with(given).table());
+    home.export("E2E_SOURCE", "from outside");
+    home.export("AWS_SECRET_ACCESS_KEY", "not for you");
+    home.export("LANG", "C.UTF-8");
+    let gateway = home.serve().await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("curious__environment").await;
+    let result = client.call("curious__environment", &json!({})).await.result();
+    assert_eq!(
+        result["structuredContent"]["names"],
+        json!(["GIVEN", "HOME", "KITBAG_CHILD", "LANG", "PASSED", "PATH"])
+    );
+}
+
+/// A home with one testbed, and a path that stands on its command line and nobody else's.
+fn home_with(name: &str, manners: impl FnOnce(Testbed) -> Testbed) -> (Arc<Home>, String) {
+    let home = Home::new("");
+    let trace = home.path("trace");
+    home.configure(&manners(Testbed::named(name).data_dir(&trace)).table());
+    (home, trace.to_str().unwrap().to_owned())
+}
+
+/// Runs a gateway until it has listed its server.
+async fn listed_once(home: &Arc<Home>, tool: &str) {
+    let gateway: Gateway = home.serve().await;
+    gateway.client(Manner::Legacy).await.knows(tool).await;
+    assert!(gateway.stop().await.success());
+}
+
+fn detached(trace: &str) -> Option<u32> {
+    fs::read_to_string(Path::new(trace).join("detached.pid")).ok()?.trim().parse().ok()
+}

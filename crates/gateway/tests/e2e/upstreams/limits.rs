@@ -1,0 +1,91 @@
+//! How many calls a server gets at once, and for how long it may take.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{ERAS, call_with_progress};
+use crate::harness::{Gateway, Home, Manner, Testbed, until};
+
+#[tokio::test]
+async fn one_call_runs_one_waits_and_the_third_is_told_to_come_back() {
+    let settings = "max_concurrent = 1\nmax_queued = 1";
+    let gateway = Gateway::with(&Testbed::named("small").with(settings).table()).await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("small__slow").await;
+    let arguments = json!({ "ms": 1000 });
+    let call = || client.call("small__slow", &arguments);
+    let started = Instant::now();
+    let (a, b, c) = tokio::join!(call(), call(), call());
+    assert!(started.elapsed() >= Duration::from_secs(2), "they ran one after the other");
+    let (busy, done): (Vec<_>, Vec<_>) =
+        [a, b, c].into_iter().partition(|reply| reply.result()["isError"] == true);
+    assert_eq!((busy.len(), done.len()), (1, 2));
+    let told = busy[0].tool_error();
+    assert!(told.contains("`small` has 1 calls running and 1 waiting"), "{told}");
+    assert!(told.contains("try again"), "{told}");
+}
+
+#[tokio::test]
+async fn calls_within_the_limit_run_side_by_side() {
+    let gateway = Gateway::with(&Testbed::named("wide").table()).await;
+    let client = gateway.client(Manner::Legacy).await;
+    client.knows("wide__slow").await;
+    let arguments = json!({ "ms": 1000 });
+    let started = Instant::now();
+    let replies = futures::future::join_all((0..20).map(|_| client.call("wide__slow", &arguments))).await;
+    assert!(replies.iter().all(|reply| reply.text().starts_with("slept")));
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn progress_keeps_a_long_call_alive() {
+    for era in ERAS {
+        let gateway = Gateway::with(&Testbed::named("slow").era(era).with(SHORT).table()).await;
+        for manner in Manner::BOTH {
+            let client = gateway.client(manner).await;
+            client.knows("slow__slow").await;
+            let params = call_with_progress("slow__slow", &json!({ "ms": 2500, "steps": 10 }));
+            let reply = client.request("tools/call", &params).await;
+            assert_eq!(reply.text(), "slept 2500 ms in 10 steps");
+            assert_eq!(reply.notifications("notifications/progress").len(), 10, "{era} {manner:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_silent_call_is_given_up_and_the_server_is_told() {
+    for era in ERAS {
+        let home = Home::new("");
+        let trace = home.path("trace");
+        home.configure(&Testbed::named("slow").era(era).data_dir(&trace).with(SHORT).table());
+        let gateway = home.serve().await;
+        let client = gateway.client(Manner::Modern).await;
+        client.knows("slow__slow").await;
+        let told = client.call("slow__slow", &json!({ "ms": 20_000 })).await.tool_error();
+        assert!(told.contains("`slow` did not answer within 1s"), "{told}");
+        assert!(told.contains("raise `call_timeout` of [servers.slow]"), "{told}");
+        until("the server hears that nobody waits", async || {
+            let events = fs::read_to_string(trace.join("events.log")).unwrap_or_default();
+            events.contains("cancelled slow").then_some(())
+        })
+        .await;
+        assert_eq!(client.call("slow__echo", &json!({})).await.text(), "{}", "the server is still there");
+    }
+}
+
+#[tokio::test]
+async fn progress_cannot_stretch_a_call_beyond_its_deadline() {
+    let settings = "call_timeout = \"1s\"\ncall_deadline = \"2s\"";
+    let gateway = Gateway::with(&Testbed::named("slow").with(settings).table()).await;
+    let client = gateway.client(Manner::Legacy).await;
+    client.knows("slow__slow").await;
+    let started = Instant::now();
+    let params = call_with_progress("slow__slow", &json!({ "ms": 20_000, "steps": 100 }));
+    let told = client.request("tools/call", &params).await.tool_error();
+    assert!(told.contains("`slow` did not answer within"), "{told}");
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+const SHORT: &str = "call_timeout = \"1s\"";

@@ -1,0 +1,112 @@
+//! Servers reached over HTTP, in every dialect, while they come and go.
+
+use serde_json::json;
+
+use super::call_with_progress;
+use crate::harness::{Gateway, Manner, Remote, Testbed, until};
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Http(&'static str),
+    Sse,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Http("legacy"), Self::Http("modern"), Self::Http("dual"), Self::Sse];
+
+    async fn start(self) -> Remote {
+        match self {
+            Self::Http(era) => Remote::http(&["--era", era]).await,
+            Self::Sse => Remote::sse(&["--era", "legacy"]).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_remote_server_of_any_kind_lists_answers_and_reports_progress() {
+    for kind in Kind::ALL {
+        let remote = kind.start().await;
+        let gateway = Gateway::with(&remote.table("far", "")).await;
+        for manner in Manner::BOTH {
+            let client = gateway.client(manner).await;
+            client.knows("far__echo").await;
+            assert_eq!(client.call("far__echo", &json!({ "a": 1 })).await.text(), r#"{"a":1}"#, "{kind:?}");
+            let params = call_with_progress("far__slow", &json!({ "ms": 60, "steps": 3 }));
+            let reply = client.request("tools/call", &params).await;
+            assert_eq!(reply.notifications("notifications/progress").len(), 3, "{kind:?} {manner:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_the_old_transport_is_recognised_without_being_told() {
+    let remote = Remote::sse(&["--era", "legacy"]).await;
+    let gateway = Gateway::with(&format!("[servers.far]\nurl = \"{}\"\n", remote.url)).await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("far__echo").await;
+    assert_eq!(client.call("far__echo", &json!({})).await.text(), "{}");
+}
+
+#[tokio::test]
+async fn a_server_that_was_restarted_and_knows_us_no_more_serves_the_next_call() {
+    for kind in Kind::ALL {
+        let remote = kind.start().await;
+        let gateway = Gateway::with(&remote.table("far", "")).await;
+        let client = gateway.client(Manner::Legacy).await;
+        client.knows("far__echo").await;
+        client.call("far__echo", &json!({})).await.text();
+        let _remote = remote.restart().await;
+        assert_eq!(
+            client.call("far__echo", &json!({ "new": true })).await.text(),
+            r#"{"new":true}"#,
+            "{kind:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_named_and_comes_back_by_itself() {
+    for kind in Kind::ALL {
+        let remote = kind.start().await;
+        let gateway = Gateway::with(&(remote.table("far", "") + &Testbed::named("near").table())).await;
+        let client = gateway.client(Manner::Modern).await;
+        client.knows("far__echo").await;
+        client.knows("near__echo").await;
+        let remote = remote.end();
+        let told = client.call("far__echo", &json!({})).await.tool_error();
+        assert!(told.contains("`far`") && told.contains("onnection refused"), "{kind:?}: {told}");
+        assert_eq!(client.call("near__echo", &json!({})).await.text(), "{}");
+        let _remote = remote.start().await;
+        until("it is back", async || {
+            let reply = client.call("far__echo", &json!({})).await;
+            (reply.result()["isError"] != true).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_a_call_ends_the_call_at_once() {
+    for kind in Kind::ALL {
+        let remote = kind.start().await;
+        let gateway = Gateway::with(&remote.table("far", "")).await;
+        let client = gateway.client(Manner::Legacy).await;
+        client.knows("far__slow").await;
+        let params = call_with_progress("far__slow", &json!({ "ms": 60_000, "steps": 600 }));
+        let mut call = client.start("tools/call", &params).await;
+        call.wait_for("notifications/progress").await;
+        drop(remote);
+        let told = call.finish().await.tool_error();
+        assert!(told.contains("`far` went away during the call"), "{kind:?}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_where_no_server_is_gets_a_sentence_that_says_so() {
+    let remote = Remote::http(&[]).await;
+    let elsewhere = remote.url.replace("/mcp", "/nothing-here");
+    let gateway = Gateway::with(&format!("[servers.lost]\nurl = \"{elsewhere}\"\n")).await;
+    let client = gateway.client(Manner::Modern).await;
+    let told = client.call("lost__echo", &json!({})).await.tool_error();
+    assert!(told.contains("`lost`") && told.contains("404"), "{told}");
+}

@@ -1,0 +1,1 @@
+//! Text into vectors, by a small transformer that runs on any machine.

@@ -1,0 +1,62 @@
+//! What the index knows of a capability.
+
+use kitbag_domain::Tenant;
+use serde::{Deserialize, Serialize};
+
+/// One capability, as it is stored, filtered by and shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    pub tool_name: String,
+    pub provider: String,
+    pub description: String,
+    pub scopes: Vec<String>,
+    pub tags: Vec<String>,
+    pub estimated_cost_usd: Option<f64>,
+    pub p95_latency_ms: Option<f64>,
+    pub p99_latency_ms: Option<f64>,
+    pub success_rate: Option<f64>,
+    /// Seconds since the Unix epoch.
+    pub last_updated_at: i64,
+    pub write_class: WriteClass,
+    pub group: Option<String>,
+    /// Who may see it; nobody in particular means everybody.
+    #[serde(default)]
+    pub tenants: Vec<Tenant>,
+}
+
+/// What calling a tool does to the world, as far as it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteClass {
+    Read,
+    Write,
+    Destructive,
+    Unknown,
+}
+
+impl WriteClass {
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Destructive, Self::Unknown];
+
+    /// From MCP's hints: a tool that says it only reads, reads; one that may destroy, destroys.
+    pub fn from_hints(read_only: Option<bool>, destructive: Option<bool>) -> Self {
+        match (read_only, destructive) {
+            (Some(true), _) => Self::Read,
+            (_, Some(true)) => Self::Destructive,
+            (Some(false), _) | (_, Some(false)) => Self::Write,
+            (None, None) => Self::Unknown,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Destructive => "destructive",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.as_str() == text)
+    }
+}

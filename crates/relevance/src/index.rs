@@ -1,0 +1,90 @@
+//! The capability index: an immutable snapshot, searched with an intent, replaced whole when
+//! anything changes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::dense::Dense;
+use crate::entry::Entry;
+use crate::lexical::{Fields, Lexical};
+use crate::terms::terms;
+
+/// What is put into the index for one capability.
+#[derive(Debug, Clone)]
+pub struct Document {
+    pub entry: Arc<Entry>,
+    /// Its own name, without the server in front.
+    pub name: String,
+    pub parameters: Vec<String>,
+    /// Absent until it has been computed; until then the words must do.
+    pub vector: Option<Arc<[f32]>>,
+}
+
+#[derive(Debug, Default)]
+pub struct Index {
+    pub(crate) documents: Vec<Document>,
+    pub(crate) lexical: Lexical,
+    pub(crate) dense: Dense,
+    pub(crate) words: Vec<Words>,
+    by_name: HashMap<String, usize>,
+}
+
+/// The words of a tool's name and of its provider, for comparing with an intent's.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    pub(crate) name: HashSet<String>,
+    pub(crate) provider: HashSet<String>,
+}
+
+impl Index {
+    pub fn build(documents: Vec<Document>) -> Self {
+        let joined: Vec<_> = documents
+            .iter()
+            .map(|it| {
+                (
+                    it.parameters.join(" "),
+                    it.entry.tags.iter().chain(&it.entry.scopes).cloned().collect::<Vec<_>>().join(" "),
+                )
+            })
+            .collect();
+        let fields = documents.iter().zip(&joined).map(|(it, (parameters, tags))| Fields {
+            name: &it.name,
+            description: &it.entry.description,
+            provider: &it.entry.provider,
+            parameters,
+            tags,
+        });
+        let words = documents.iter().map(|it| Words {
+            name: terms(&it.name).into_iter().collect(),
+            provider: terms(&it.entry.provider).into_iter().collect(),
+        });
+        Self {
+            lexical: Lexical::build(fields),
+            dense: Dense::build(documents.iter().map(|it| it.vector.as_deref())),
+            words: words.collect(),
+            by_name: documents.iter().enumerate().map(|(at, it)| (it.entry.tool_name.clone(), at)).collect(),
+            documents,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    /// How many capabilities have their vector.
+    pub fn embedded(&self) -> usize {
+        (0..self.len()).filter(|at| self.dense.has(*at)).count()
+    }
+
+    pub fn get(&self, tool_name: &str) -> Option<&Document> {
+        self.by_name.get(tool_name).map(|at| &self.documents[*at])
+    }
+
+    pub fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+}

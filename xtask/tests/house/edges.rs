@@ -1,0 +1,84 @@
+//! Which crate may know which.
+//!
+//! The rule and its reasons are in ARCHITECTURE.md, under "The crates".
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Each crate, and all others of ours that it may name. Rooms yet to be built have their
+/// place already.
+const MAY_KNOW: &[(&str, &[&str])] = &[
+    ("kitbag-domain", &[]),
+    ("kitbag-wire", &[]),
+    ("kitbag-policy", &["kitbag-domain"]),
+    ("kitbag-store", &["kitbag-domain"]),
+    ("kitbag-relevance", &["kitbag-domain"]),
+    ("kitbag-sandbox", &["kitbag-domain"]),
+    ("kitbag-agents", &["kitbag-domain"]),
+    ("kitbag-upstream", &["kitbag-domain", "kitbag-wire"]),
+    (
+        "kitbag-gateway",
+        &[
+            "kitbag-domain",
+            "kitbag-wire",
+            "kitbag-policy",
+            "kitbag-store",
+            "kitbag-upstream",
+            "kitbag-relevance",
+            "kitbag-sandbox",
+            "kitbag-agents",
+        ],
+    ),
+    ("kitbag-testbed", &["kitbag-wire"]),
+    ("xtask", &[]),
+    ("xtask-load", &[]),
+];
+
+#[test]
+fn no_crate_knows_a_crate_it_must_not_know() {
+    let wrong = wrong_edges(&edges());
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn an_edge_between_two_rooms_is_found_and_named() {
+    let edge = |from: &str, to: &str| wrong_edges(&[(from.to_owned(), vec![to.to_owned()])]);
+    assert_eq!(edge("kitbag-gateway", "kitbag-policy"), [""; 0]);
+    let found = edge("kitbag-policy", "kitbag-store");
+    assert!(found[0].contains("`kitbag-policy` must not depend on `kitbag-store`"), "{found:?}");
+    let found = edge("kitbag-attic", "kitbag-domain");
+    assert!(found[0].contains("`kitbag-attic` is not in the table"), "{found:?}");
+}
+
+fn wrong_edges(edges: &[(String, Vec<String>)]) -> Vec<String> {
+    let judge = |(from, to): &(String, Vec<String>)| match MAY_KNOW.iter().find(|(name, _)| name == from) {
+        None => vec![format!("`{from}` is not in the table of {}; {RULE}", file!())],
+        Some((_, may_know)) => to
+            .iter()
+            .filter(|to| !may_know.contains(&to.as_str()))
+            .map(|to| format!("`{from}` must not depend on `{to}`; {RULE}"))
+            .collect(),
+    };
+    edges.iter().flat_map(judge).collect()
+}
+
+const RULE: &str = "who may know whom, and why, is written under \"The crates\" in ARCHITECTURE.md";
+
+/// Each package of the workspace with those it depends on by path, for tests and builds too.
+fn edges() -> Vec<(String, Vec<String>)> {
+    let cargo = std::env::var_os("CARGO").expect("tests are started by cargo");
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(crate::root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let name = |it: &Value| it["name"].as_str().unwrap().to_owned();
+    let ours = |package: &Value| {
+        let dependencies = package["dependencies"].as_array().unwrap();
+        dependencies.iter().filter(|it| it["path"].is_string()).map(name).collect()
+    };
+    metadata["packages"].as_array().unwrap().iter().map(|it| (name(it), ours(it))).collect()
+}

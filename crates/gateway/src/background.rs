@@ -1,16 +1,17 @@
 //! What goes on beside the requests: servers are listed, listings kept, changes announced.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::future::join_all;
 use kitbag_domain::ServerName;
 use kitbag_store::StoredListing;
 use kitbag_upstream::{CallError, Listing, Notice, NoticeKind, Server};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Notification, Raw, RawObject};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::front::forget_subscriptions;
 use crate::rooms::{Rooms, now};
@@ -19,6 +20,7 @@ use crate::turn::View;
 
 /// Servers that are started at once to be listed for the first time.
 const LISTED_AT_ONCE: usize = 4;
+const LONGEST_TURN: Duration = Duration::from_secs(2);
 /// Changes that come this close together are answered with one new listing.
 const SETTLE: Duration = Duration::from_millis(50);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
@@ -31,15 +33,23 @@ pub(crate) async fn list_unknown(rooms: Arc<Rooms>) {
     if unknown.is_empty() {
         return;
     }
-    futures::stream::iter(unknown)
-        .for_each_concurrent(LISTED_AT_ONCE, |server| {
-            let rooms = rooms.clone();
-            async move {
-                mention_failure(&server, refresh(&rooms, &server, Changes::default()).await);
-            }
-        })
-        .await;
+    let places = Semaphore::new(LISTED_AT_ONCE);
+    join_all(unknown.iter().map(|server| list_in_turn(&rooms, server, &places))).await;
     tracing::info!(tools = rooms.catalog().tools.len(), "every server has been asked what it offers");
+}
+
+/// A server that takes long, or hangs, goes on without its place: the others need not wait.
+async fn list_in_turn(rooms: &Rooms, server: &Arc<Server>, places: &Semaphore) {
+    let place = places.acquire().await;
+    let mut listing = pin!(refresh(rooms, server, Changes::default()));
+    let listed = match tokio::time::timeout(LONGEST_TURN, &mut listing).await {
+        Ok(listed) => listed,
+        Err(_) => {
+            drop(place);
+            listing.await
+        }
+    };
+    mention_failure(server, listed);
 }
 
 /// Hears what servers announce, until the house closes.
@@ -87,7 +97,11 @@ pub(crate) async fn refresh(
     announced: Changes,
 ) -> Result<Arc<Listing>, CallError> {
     let before = server.listing();
-    let listing = server.list().await?;
+    let early = |listing: &Listing| {
+        rooms.rebuild_catalog();
+        announce_changes(rooms, server.name(), Changes::between(before.as_deref(), listing));
+    };
+    let listing = server.list(early).await?;
     for problem in &listing.problems {
         tracing::debug!(server = %server.name(), about = problem.about, "{}", problem.what);
     }

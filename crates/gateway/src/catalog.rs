@@ -85,7 +85,7 @@ impl Catalog {
             return Some(self.resources[*at].capability.clone());
         }
         let (server, own) = match foreign(uri) {
-            Some((server, own)) => (Some(server), own),
+            Some((server, own)) => (Some(self.listings.get_key_value(&server)?.0.clone()), own),
             None => {
                 let fits = self.matchers.iter().find(|(template, _)| template.matches(uri));
                 (fits.map(|(_, at)| self.templates[*at].capability.server.clone()), uri)

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use kitbag_domain::{Capability, Decision, Kind, Observation, Outcome};
+use kitbag_domain::{Capability, Decision, Kind, Observation, Outcome, ServerName};
 use kitbag_upstream::{Outbound, Server};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject};
@@ -54,6 +54,7 @@ pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Resu
         Ok(outbound) => dispatch(rooms, turn, &target, outbound).await,
         Err(failure) => Err(failure),
     };
+    let answer = answer.map(|result| remember_task(rooms, turn, &target, result));
     observe(rooms, turn, target, &answer, started);
     answer
 }
@@ -78,19 +79,12 @@ fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabi
     match call.method {
         CallMethod::CallTool => {
             let name: String = required(&call.params, "name")?;
-            let entry = catalog.tool(&name).ok_or_else(|| {
-                let visible = catalog
-                    .tools
-                    .iter()
-                    .filter(|it| rooms.policy.visible(&turn.client.caller, &it.capability));
-                let near = crate::catalog::near(&name, visible.map(|it| it.exposed.as_str()));
-                Failure::UnknownTool {
-                    name: name.clone(),
-                    near: near.into_iter().map(str::to_owned).collect(),
-                }
-            })?;
-            call.params.put("name", &entry.capability.name);
-            Ok(entry.capability.clone())
+            let capability = match catalog.tool(&name) {
+                Some(entry) => entry.capability.clone(),
+                None => unlisted_tool(rooms, turn, &name).ok_or_else(|| unknown_tool(rooms, turn, name))?,
+            };
+            call.params.put("name", &capability.name);
+            Ok(capability)
         }
         CallMethod::GetPrompt => {
             let name: String = required(&call.params, "name")?;
@@ -111,15 +105,36 @@ fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabi
     }
 }
 
+/// A client may know a name from an earlier day while the server has not been listed yet, or
+/// cannot be started. What the server says then is worth more than that nobody knows the name.
+fn unlisted_tool(rooms: &Rooms, turn: &Turn, exposed: &str) -> Option<Capability> {
+    let (server, tool) = exposed.split_once("__")?;
+    let server: ServerName = server.parse().ok()?;
+    let unlisted = rooms.upstreams.get(&server)?.listing().is_none();
+    let capability = Capability::tool(server, tool);
+    (unlisted && rooms.policy.visible(&turn.client.caller, &capability)).then_some(capability)
+}
+
+fn unknown_tool(rooms: &Rooms, turn: &Turn, name: String) -> Failure {
+    let catalog = rooms.catalog();
+    let visible = catalog.tools.iter().filter(|it| rooms.policy.visible(&turn.client.caller, &it.capability));
+    let near = crate::catalog::near(&name, visible.map(|it| it.exposed.as_str()));
+    let near = near.into_iter().map(str::to_owned).collect();
+    Failure::UnknownTool { name, near }
+}
+
 /// A task belongs to the tool that began it, and to the tenant who called that.
-fn resolve_task(rooms: &Rooms, turn: &Turn, call: &Call) -> Result<Capability, Failure> {
+fn resolve_task(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capability, Failure> {
     let id: String = required(&call.params, "taskId")?;
-    let owner = rooms.tasks.owner(&turn.client.caller.tenant, &id);
-    let here = owner.filter(|owner| match &turn.view {
-        View::All => true,
-        View::One(server) => owner.server == *server,
-    });
-    here.ok_or_else(|| Failure::params(format!("there is no task `{id}`")))
+    let tenant = &turn.client.caller.tenant;
+    let found = match &turn.view {
+        View::One(server) => rooms.tasks.begun(tenant, server, &id),
+        View::All => rooms.tasks.meant(tenant, &id).map(|(capability, own)| {
+            call.params.put("taskId", &own);
+            capability
+        }),
+    };
+    found.ok_or_else(|| Failure::params(format!("there is no task `{id}`")))
 }
 
 fn resolve_completion(
@@ -192,10 +207,16 @@ async fn dispatch(
     }
 }
 
-fn observe(rooms: &Rooms, turn: &Turn, target: Target, answer: &Result<Raw, Failure>, started: Instant) {
-    if let Ok(result) = answer {
-        rooms.tasks.learn(&turn.client.caller.tenant, &target.capability, result);
+/// A task a result tells of must be found again, by the name it is given here.
+fn remember_task(rooms: &Rooms, turn: &Turn, target: &Target, result: Raw) -> Raw {
+    let exposed = rooms.tasks.learn(&turn.client.caller.tenant, &target.capability, &result);
+    match (&turn.view, exposed) {
+        (View::All, Some(exposed)) => exposed,
+        _ => result,
     }
+}
+
+fn observe(rooms: &Rooms, turn: &Turn, target: Target, answer: &Result<Raw, Failure>, started: Instant) {
     if target.capability.name.is_empty() {
         return;
     }

@@ -1,12 +1,14 @@
 //! Which server a task was begun on, and for whom.
 //!
-//! Task ids are the servers' own; they are remembered here so that `tasks/get` finds its
-//! way, and so that one tenant cannot ask for another's.
+//! Task ids are the servers' own, and two servers may well count alike. Where servers are
+//! merged, an id that the tenant already has from another server is marked with its server.
+//! What was begun is remembered, so that `tasks/get` finds its way, and so that one tenant
+//! cannot ask for another's.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
-use kitbag_domain::{Capability, Tenant};
+use kitbag_domain::{Capability, ServerName, Tenant};
 use kitbag_wire::{Raw, RawObject};
 
 use crate::sync::lock;
@@ -21,32 +23,126 @@ pub(crate) struct Tasks {
 
 #[derive(Default)]
 struct Known {
-    owners: HashMap<(Tenant, String), Capability>,
-    order: VecDeque<(Tenant, String)>,
+    begun: HashMap<Own, Begun>,
+    by_exposed: HashMap<(Tenant, String), Own>,
+    order: VecDeque<Own>,
+}
+
+/// A tenant's task by the name its server has for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Own {
+    tenant: Tenant,
+    server: ServerName,
+    id: String,
+}
+
+struct Begun {
+    /// The tool that began it.
+    capability: Capability,
+    exposed: String,
 }
 
 impl Tasks {
-    /// Remembers the task a result tells of, if it tells of one.
-    pub(crate) fn learn(&self, tenant: &Tenant, capability: &Capability, result: &Raw) {
+    /// Remembers the task a result tells of, if it tells of one. Returns the result as it is
+    /// shown where servers are merged.
+    pub(crate) fn learn(&self, tenant: &Tenant, capability: &Capability, result: &Raw) -> Option<Raw> {
         if !result.get().contains("\"taskId\"") {
-            return;
+            return None;
         }
-        let Ok(result) = RawObject::open(result) else { return };
-        let legacy = result.object("task").and_then(|task| task.read::<String>("taskId"));
-        let Some(id) = legacy.or_else(|| result.read("taskId")) else { return };
-        let key = (tenant.clone(), id);
-        let mut known = lock(&self.known);
-        if known.owners.insert(key.clone(), capability.clone()).is_none() {
-            known.order.push_back(key);
+        let mut object = RawObject::open(result).ok()?;
+        let mut task = object.object("task");
+        let id: String = task.as_ref().unwrap_or(&object).read("taskId")?;
+        let own = Own { tenant: tenant.clone(), server: capability.server.clone(), id: id.clone() };
+        let exposed = lock(&self.known).learn(own, capability);
+        if exposed == id {
+            return Some(result.clone());
         }
-        if known.order.len() > REMEMBERED
-            && let Some(oldest) = known.order.pop_front()
-        {
-            known.owners.remove(&oldest);
+        match &mut task {
+            Some(task) => {
+                task.put("taskId", &exposed);
+                object.put("task", task);
+            }
+            None => object.put("taskId", &exposed),
         }
+        Some(object.to_raw())
     }
 
-    pub(crate) fn owner(&self, tenant: &Tenant, id: &str) -> Option<Capability> {
-        lock(&self.known).owners.get(&(tenant.clone(), id.to_owned())).cloned()
+    /// What began a task, by its server's own id.
+    pub(crate) fn begun(&self, tenant: &Tenant, server: &ServerName, id: &str) -> Option<Capability> {
+        let own = Own { tenant: tenant.clone(), server: server.clone(), id: id.to_owned() };
+        lock(&self.known).begun.get(&own).map(|begun| begun.capability.clone())
+    }
+
+    /// What began a task, by the id shown where servers are merged, and its server's own id.
+    pub(crate) fn meant(&self, tenant: &Tenant, exposed: &str) -> Option<(Capability, String)> {
+        let known = lock(&self.known);
+        let own = known.by_exposed.get(&(tenant.clone(), exposed.to_owned()))?;
+        Some((known.begun.get(own)?.capability.clone(), own.id.clone()))
+    }
+}
+
+impl Known {
+    /// Enters a task and returns its name where servers are merged.
+    fn learn(&mut self, own: Own, capability: &Capability) -> String {
+        if let Some(begun) = self.begun.get(&own) {
+            return begun.exposed.clone();
+        }
+        let mut exposed = own.id.clone();
+        while self.by_exposed.contains_key(&(own.tenant.clone(), exposed.clone())) {
+            exposed = format!("{}__{exposed}", own.server);
+        }
+        let begun = Begun { capability: capability.clone(), exposed: exposed.clone() };
+        self.by_exposed.insert((own.tenant.clone(), exposed.clone()), own.clone());
+        self.begun.insert(own.clone(), begun);
+        self.order.push_back(own);
+        self.forget_oldest();
+        exposed
+    }
+
+    fn forget_oldest(&mut self) {
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+            && let Some(begun) = self.begun.remove(&oldest)
+        {
+            self.by_exposed.remove(&(oldest.tenant, begun.exposed));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_wire::raw;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tasks_with_the_same_id_on_two_servers_stay_two_tasks() {
+        let tasks = Tasks::default();
+        let tenant: Tenant = "acme".parse().unwrap();
+        let learn = |server: &str| {
+            let tool = Capability::tool(server.parse().unwrap(), server);
+            let modern = raw(&json!({ "resultType": "task", "taskId": "task-1", "status": "working" }));
+            tasks.learn(&tenant, &tool, &modern).unwrap().get().to_owned()
+        };
+        assert_eq!(learn("a"), r#"{"resultType":"task","taskId":"task-1","status":"working"}"#);
+        assert_eq!(learn("b"), r#"{"resultType":"task","taskId":"b__task-1","status":"working"}"#);
+        assert_eq!(learn("a"), r#"{"resultType":"task","taskId":"task-1","status":"working"}"#);
+        let meant = |exposed: &str| tasks.meant(&tenant, exposed).map(|(tool, id)| (tool.name, id));
+        assert_eq!(meant("task-1"), Some(("a".to_owned(), "task-1".to_owned())));
+        assert_eq!(meant("b__task-1"), Some(("b".to_owned(), "task-1".to_owned())));
+        assert!(tasks.begun(&tenant, &"b".parse().unwrap(), "task-1").is_some());
+        assert!(tasks.begun(&tenant, &"c".parse().unwrap(), "task-1").is_none());
+        assert!(tasks.meant(&"globex".parse().unwrap(), "task-1").is_none());
+    }
+
+    #[test]
+    fn a_legacy_result_tells_of_its_task_one_level_deeper() {
+        let tasks = Tasks::default();
+        let tool = Capability::tool("a".parse().unwrap(), "t");
+        let result = raw(&json!({ "task": { "taskId": "x" } }));
+        assert_eq!(tasks.learn(&Tenant::local(), &tool, &result).unwrap().get(), result.get());
+        assert!(tasks.meant(&Tenant::local(), "x").is_some());
+        assert!(tasks.learn(&Tenant::local(), &tool, &raw(&json!({ "content": [] }))).is_none());
     }
 }

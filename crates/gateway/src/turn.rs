@@ -110,12 +110,17 @@ impl Capabilities {
         }
     }
 
+    /// Whether the client can show the person a page to visit.
+    pub(crate) fn can_visit(&self) -> bool {
+        self.object.object("elicitation").is_some_and(|declared| declared.contains("url"))
+    }
+
     /// An `elicitation` without modes means forms, as it did before there were modes.
     fn can_elicit(&self, params: Option<&Raw>) -> bool {
         let Some(declared) = self.object.object("elicitation") else { return false };
         let mode: Option<String> = params.and_then(|params| RawObject::open(params).ok()?.read("mode"));
         match mode.as_deref() {
-            Some("url") => declared.contains("url"),
+            Some("url") => self.can_visit(),
             _ => declared.is_empty() || declared.contains("form") || !declared.contains("url"),
         }
     }

@@ -1,6 +1,7 @@
 //! From an intent to the few capabilities worth showing.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use kitbag_domain::Tenant;
 
@@ -41,7 +42,7 @@ pub struct Options {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate<'a> {
-    pub entry: &'a Entry,
+    pub entry: &'a Arc<Entry>,
     /// Between 0 and 1.
     pub score: f32,
     pub parts: Parts,
@@ -68,9 +69,17 @@ impl Default for Options {
 }
 
 /// The best candidates, best first. The same index and intent give the same answer.
-pub fn retrieve<'a>(index: &'a Index, intent: Intent<'_>, options: &Options) -> Vec<Candidate<'a>> {
+///
+/// `allowed` says of a document, by its place in the index, whether it may be shown at all.
+pub fn retrieve<'a>(
+    index: &'a Index,
+    intent: Intent<'_>,
+    options: &Options,
+    allowed: impl Fn(usize) -> bool,
+) -> Vec<Candidate<'a>> {
     let text = cut(intent.text);
-    let mask: Vec<bool> = index.documents.iter().map(|it| options.admits(&it.entry)).collect();
+    let mask: Vec<bool> =
+        index.documents.iter().enumerate().map(|(at, it)| options.admits(&it.entry) && allowed(at)).collect();
     let lexical = index.lexical.scores(text);
     let mut by_words: Vec<(usize, f32)> =
         lexical.iter().copied().enumerate().filter(|(at, score)| mask[*at] && *score > 0.0).collect();

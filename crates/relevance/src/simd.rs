@@ -1,12 +1,227 @@
 //! The arithmetic under vectors: products of bytes, summed.
+//!
+//! Everything here is exact integer arithmetic, so every machine gives the same answer; what
+//! differs between machines is only how many products fit into one instruction. The plain
+//! Rust below runs anywhere and says what is meant; `x86` computes the same faster where the
+//! processor allows it (about six times with AVX2, seventeen with VNNI).
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 /// The product of the query with every row of `rows`.
 pub(crate) fn scan(query: &[i8], rows: &[i8], dimension: usize, out: &mut [i32]) {
-    for (row, out) in rows.chunks_exact(dimension).zip(out) {
-        *out = dot_i8(query, row);
+    let query: Vec<i16> = query.iter().map(|value| i16::from(*value)).collect();
+    Level::best().run(|| {
+        for (row, out) in rows.chunks_exact(dimension).zip(out) {
+            *out = dot(&query, row);
+        }
+    });
+}
+
+#[cfg(test)]
+fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
+    let mut out = [0];
+    scan(a, b, b.len(), &mut out);
+    out[0]
+}
+
+#[inline(always)]
+fn dot(a: &[i16], b: &[i8]) -> i32 {
+    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+}
+
+/// Which instructions this machine has. The two fast levels can only be had by finding them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(x86::Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Vnni(x86::Vnni),
+}
+
+impl Level {
+    pub(crate) fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let vnni = || x86::Vnni::find().map(Self::Vnni);
+            let avx2 = || x86::Avx2::find().map(Self::Avx2);
+            vnni().or_else(avx2).unwrap_or(Self::Portable)
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        Self::Portable
+    }
+
+    /// Every level this machine can run, the plainest first.
+    #[cfg(test)]
+    pub(crate) fn all() -> Vec<Self> {
+        let mut levels = vec![Self::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            levels.extend(x86::Avx2::find().map(Self::Avx2));
+            levels.extend(x86::Vnni::find().map(Self::Vnni));
+        }
+        levels
+    }
+
+    /// Runs plain Rust compiled for this level. Loops written over slices become wider vector
+    /// loops; what they compute stays the same, because nothing reorders or fuses float
+    /// operations. Functions called by `work` take part only if they are `#[inline(always)]`.
+    #[inline(always)]
+    pub(crate) fn run<Answer>(self, work: impl FnOnce() -> Answer) -> Answer {
+        match self {
+            Self::Portable => work(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2.run(work),
+            #[cfg(target_arch = "x86_64")]
+            Self::Vnni(vnni) => vnni.run(work),
+        }
     }
 }
 
-pub(crate) fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
-    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+/// Rows of a panel: one full vector register of sums at the widest level.
+pub(crate) const PANEL: usize = 16;
+
+/// A matrix of bytes laid out for one level: panels of sixteen rows, the columns padded with
+/// zeros to a multiple of four.
+#[derive(Debug)]
+pub(crate) struct Panels {
+    level: Level,
+    width: usize,
+    bytes: Vec<i8>,
+}
+
+impl Panels {
+    /// `weights` row by row, `columns` values each.
+    pub(crate) fn pack(level: Level, weights: &[i8], columns: usize) -> Self {
+        let width = padded(columns);
+        let panels = (weights.len() / columns).div_ceil(PANEL);
+        let mut bytes = vec![0; panels * PANEL * width];
+        for (row, values) in weights.chunks_exact(columns).enumerate() {
+            for (column, value) in values.iter().enumerate() {
+                bytes[place(level, width, row, column)] = *value;
+            }
+        }
+        #[cfg(target_arch = "x86_64")]
+        if matches!(level, Level::Vnni(_)) {
+            x86::Vnni::offset(&mut bytes);
+        }
+        Self { level, width, bytes }
+    }
+
+    /// Multiplies every row with every token and hands over sixteen sums at a time, as
+    /// `(panel, token, sums)`. Tokens are `padded(columns)` values each, none of them -128.
+    pub(crate) fn multiply(&self, tokens: &[i8], mut take: impl FnMut(usize, usize, &[i32; PANEL])) {
+        for (number, panel) in self.bytes.chunks_exact(PANEL * self.width).enumerate() {
+            let mut take = |token, sums: &[i32; PANEL]| take(number, token, sums);
+            match self.level {
+                Level::Portable => portable(panel, tokens, self.width, &mut take),
+                #[cfg(target_arch = "x86_64")]
+                Level::Avx2(avx2) => avx2.multiply(panel, tokens, self.width, &mut take),
+                #[cfg(target_arch = "x86_64")]
+                Level::Vnni(vnni) => vnni.multiply(panel, tokens, self.width, &mut take),
+            }
+        }
+    }
+}
+
+/// The width of a token that `columns` values are padded to.
+pub(crate) fn padded(columns: usize) -> usize {
+    columns.next_multiple_of(4)
+}
+
+/// Plain code likes rows one after another; the fast levels want four columns of all sixteen
+/// rows side by side, so that one load feeds sixteen sums.
+fn place(level: Level, width: usize, row: usize, column: usize) -> usize {
+    let (panel, row) = (row / PANEL, row % PANEL);
+    let within = match level {
+        Level::Portable => row * width + column,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2(_) | Level::Vnni(_) => column / 4 * PANEL * 4 + row * 4 + column % 4,
+    };
+    panel * PANEL * width + within
+}
+
+fn portable(panel: &[i8], tokens: &[i8], width: usize, take: &mut impl FnMut(usize, &[i32; PANEL])) {
+    for (number, token) in tokens.chunks_exact(width).enumerate() {
+        let token: Vec<i16> = token.iter().map(|value| i16::from(*value)).collect();
+        let mut sums = [0; PANEL];
+        for (row, sum) in panel.chunks_exact(width).zip(&mut sums) {
+            *sum = dot(&token, row);
+        }
+        take(number, &sums);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_level_multiplies_alike(
+            columns in 1_usize..150,
+            rows in 1_usize..40,
+            tokens in 1_usize..30,
+            seed: u32,
+        ) {
+            let weights = noise(seed, rows * columns, i8::MIN);
+            let values = noise(!seed, tokens * columns, -i8::MAX);
+            let expected = naive(&weights, &values, columns);
+            for level in Level::all() {
+                prop_assert_eq!(&multiplied(level, &weights, &values, columns), &expected, "{:?}", level);
+            }
+        }
+
+        #[test]
+        fn a_dot_product_is_exact_for_any_bytes(pairs in proptest::collection::vec(any::<(i8, i8)>(), 1..500)) {
+            let (a, b): (Vec<i8>, Vec<i8>) = pairs.iter().copied().unzip();
+            let expected: i32 = pairs.iter().map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+            prop_assert_eq!(dot_i8(&a, &b), expected);
+        }
+    }
+
+    #[test]
+    fn the_widest_values_do_not_saturate() {
+        for (weight, value) in [(i8::MIN, -127), (i8::MIN, 127), (127, 127), (127, -127)] {
+            let (weights, values) = (vec![weight; 16 * 1536], vec![value; 7 * 1536]);
+            let expected = naive(&weights, &values, 1536);
+            for level in Level::all() {
+                assert_eq!(multiplied(level, &weights, &values, 1536), expected, "{level:?}");
+            }
+        }
+    }
+
+    fn multiplied(level: Level, weights: &[i8], values: &[i8], columns: usize) -> Vec<i32> {
+        let (rows, width) = (weights.len() / columns, padded(columns));
+        let tokens: Vec<i8> = values
+            .chunks_exact(columns)
+            .flat_map(|token| token.iter().copied().chain(std::iter::repeat_n(0, width - columns)))
+            .collect();
+        let mut out = vec![0; tokens.len() / width * rows];
+        Panels::pack(level, weights, columns).multiply(&tokens, |panel, token, sums| {
+            for (row, sum) in (panel * PANEL..rows).zip(sums) {
+                out[token * rows + row] = *sum;
+            }
+        });
+        out
+    }
+
+    fn naive(weights: &[i8], values: &[i8], columns: usize) -> Vec<i32> {
+        let rows = || weights.chunks_exact(columns);
+        let product = |a: &[i8], b: &[i8]| a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+        values.chunks_exact(columns).flat_map(|token| rows().map(move |row| product(row, token))).collect()
+    }
+
+    fn noise(seed: u32, count: usize, least: i8) -> Vec<i8> {
+        let mut state = seed;
+        std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as i8
+        })
+        .map(|value| value.max(least))
+        .take(count)
+        .collect()
+    }
 }

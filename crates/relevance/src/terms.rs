@@ -20,7 +20,7 @@ const SMALL_WORDS: [&str; 62] = [
 /// The terms of a text, in order, with repeats.
 pub fn terms(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for word in words(text) {
+    for word in words(text).flat_map(|word| units(&word)) {
         if found.len() == MAX_TERMS {
             break;
         }
@@ -31,68 +31,42 @@ pub fn terms(text: &str) -> Vec<String> {
     found
 }
 
-/// Lower-case words, identifiers taken apart, nothing left out.
+/// Lower-case words of a text, identifiers taken apart: `HTTPServer` is `http`, `server`.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
-    Words { rest: text.chars().peekable(), last: Kind::Other }
-}
-
-struct Words<'a> {
-    rest: std::iter::Peekable<std::str::Chars<'a>>,
-    last: Kind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Lower,
-    Upper,
-    Digit,
-    Other,
-}
-
-impl Kind {
-    fn of(c: char) -> Self {
-        if c.is_numeric() {
-            Self::Digit
-        } else if c.is_uppercase() {
-            Self::Upper
-        } else if c.is_alphabetic() {
-            Self::Lower
-        } else {
-            Self::Other
-        }
-    }
-}
-
-impl Iterator for Words<'_> {
-    type Item = String;
-
-    fn next(&mut self) -> Option<String> {
+    let mut rest = text.chars().peekable();
+    let mut before = None;
+    std::iter::from_fn(move || {
         let mut word = String::new();
-        while let Some(c) = self.rest.peek().copied() {
-            let kind = Kind::of(c);
-            let boundary = kind == Kind::Other
-                || (kind == Kind::Upper && matches!(self.last, Kind::Lower | Kind::Digit));
-            if boundary && !word.is_empty() {
-                self.last = Kind::Other;
+        while let Some(c) = rest.peek().copied() {
+            if !c.is_alphanumeric() {
+                rest.next();
+                before = None;
+                if word.is_empty() { continue } else { break }
+            }
+            let mut following = rest.clone();
+            following.next();
+            let begins_word = c.is_uppercase()
+                && before.is_some_and(|before: char| {
+                    !before.is_uppercase() || following.next().is_some_and(char::is_lowercase)
+                });
+            if begins_word && !word.is_empty() {
+                before = None;
                 break;
             }
-            self.rest.next();
-            self.last = kind;
-            // A script without spaces would make one endless word; each sign is its own.
-            if is_ideograph(c) {
-                if word.is_empty() {
-                    return Some(c.to_string());
-                }
-                self.last = Kind::Other;
-                word.extend(c.to_lowercase());
-                break;
-            }
-            if kind != Kind::Other && word.len() < LONGEST_WORD {
-                word.extend(c.to_lowercase());
-            }
+            rest.next();
+            before = Some(c);
+            word.extend(c.to_lowercase());
         }
         (!word.is_empty()).then_some(word)
+    })
+}
+
+/// A word as it is compared: cut if endless, and sign by sign in a script without spaces.
+fn units(word: &str) -> Vec<String> {
+    if word.chars().any(is_ideograph) {
+        return word.chars().map(String::from).collect();
     }
+    vec![word.chars().take(LONGEST_WORD).collect()]
 }
 
 fn is_ideograph(c: char) -> bool {
@@ -106,7 +80,7 @@ fn stem(mut word: String) -> String {
         return word;
     }
     let plain = word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end));
-    if word.len() > 4 && word.ends_with("ies") {
+    if word.len() > 4 && (word.ends_with("ies") || word.ends_with("ied")) {
         word.truncate(word.len() - 3);
         word.push('y');
     } else if ["sses", "xes", "ches", "shes", "zes"].iter().any(|end| word.ends_with(end)) {
@@ -154,7 +128,7 @@ mod tests {
         check("createIssue_v2", "creat issu v2");
         check("github__list-pull.requests", "github list pull request");
         check("Please open an issue in the repo", "open issu repo");
-        check("getHTTPResponse", "get httprespons");
+        check("getHTTPResponse", "get http respons");
         check("searching issues for users", "search issu user");
         check("", "");
         check("🎉🎉", "");

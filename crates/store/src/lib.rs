@@ -6,6 +6,8 @@
 //!
 //! # Layout
 //! - [`listings`]: what each server offered when it was last asked
+//! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
+//! - [`mirror`]: what an index says of its entries, by exact name
 //! - [`keys`]: API keys, kept as keyed hashes
 //! - [`audit`]: the table of what happened
 //! - [`sink`]: writes to that table off the hot path
@@ -15,9 +17,11 @@
 pub mod audit;
 pub mod keys;
 pub mod listings;
+pub mod mirror;
 mod pepper;
 pub mod sink;
 mod sqlite;
+pub mod vectors;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,6 +31,7 @@ pub use audit::{AuditQuery, AuditRow};
 pub use keys::{KeyInfo, NewKey, Token};
 pub use listings::StoredListing;
 pub use sink::AuditSink;
+pub use vectors::TextHash;
 
 /// A cheap handle; clones share the connections.
 #[derive(Debug, Clone)]

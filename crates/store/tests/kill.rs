@@ -16,6 +16,7 @@ use sqlx::{ConnectOptions, Connection};
 const PLAY_THE_WRITER: &str = "KITBAG_KILL_TEST_DATABASE";
 const ROUND: &str = "KITBAG_KILL_TEST_ROUND";
 const ROUNDS: u32 = 24;
+const MIRRORED: usize = 20;
 
 #[tokio::test]
 async fn what_was_acknowledged_survives_a_kill_at_any_moment() {
@@ -87,6 +88,7 @@ struct Acknowledged {
     revoked: HashSet<String>,
     listings: HashMap<String, u64>,
     audit: HashSet<String>,
+    mirrored: u64,
 }
 
 impl Acknowledged {
@@ -102,6 +104,7 @@ impl Acknowledged {
                     self.listings.extend([(server.to_owned(), body)]);
                 }
                 ["audit", name] => self.audit.extend([name.to_owned()]),
+                ["mirror", number] => self.mirrored = number.parse().expect("a number"),
                 ref other => panic!("the writer said {other:?}"),
             }
         }
@@ -128,6 +131,7 @@ impl Acknowledged {
         let found: HashSet<_> = rows.into_iter().map(|row| row.observation.capability.name).collect();
         let lost: Vec<_> = self.audit.difference(&found).collect();
         assert!(lost.is_empty(), "{lost:?}");
+        assert!(mirrored(&store).await >= self.mirrored, "a mirror is lost");
         store.close().await;
         check_integrity(path).await;
     }
@@ -135,7 +139,7 @@ impl Acknowledged {
     /// Guards against a test that passes because nothing was ever written.
     fn is_not_trivial(&self) {
         let counts = [self.tokens.len(), self.revoked.len(), self.listings.len(), self.audit.len()];
-        assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+        assert!(counts.iter().all(|count| *count > 0) && self.mirrored > 0, "{counts:?} {}", self.mirrored);
     }
 }
 
@@ -160,7 +164,12 @@ fn the_writer() {
         let store = Store::open(&PathBuf::from(path)).await.unwrap();
         // The harness has begun a line of its own.
         writeln!(std::io::stdout()).unwrap();
-        tokio::join!(write_keys(&store), write_listings(&store), write_audit(&store, &round));
+        tokio::join!(
+            write_keys(&store),
+            write_listings(&store),
+            write_audit(&store, &round),
+            write_mirror(&store)
+        );
     });
 }
 
@@ -210,6 +219,25 @@ async fn write_audit(store: &Store, round: &str) {
             acknowledge(&format!("audit {name}"));
         }
     }
+}
+
+async fn write_mirror(store: &Store) {
+    for number in mirrored(store).await + 1.. {
+        let entries: Vec<_> =
+            (0..MIRRORED).map(|at| (format!("{at} of {number}"), number.to_string())).collect();
+        store.put_mirror("numbers", &entries).await.expect("entries are mirrored");
+        acknowledge(&format!("mirror {number}"));
+    }
+}
+
+/// The number that all mirrored entries were written with; none before the first.
+async fn mirrored(store: &Store) -> u64 {
+    let names = store.mirror_names("numbers").await.expect("the mirror can be listed");
+    let Some(first) = names.first() else { return 0 };
+    let number = store.mirror("numbers", first).await.expect("it can be read").expect("it is there");
+    let together = names.iter().filter(|name| name.ends_with(&format!(" of {number}"))).count();
+    assert_eq!((names.len(), together), (MIRRORED, MIRRORED), "half replaced: {names:?}");
+    number.parse().expect("a number")
 }
 
 fn acknowledge(what: &str) {

@@ -58,7 +58,7 @@ impl Wishes {
 }
 
 async fn use_everything(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result<()> {
-    let listing = server.list().await?;
+    let listing = server.list(|_| {}).await?;
     // A server that offers nothing is still to see what we say about the client.
     finish(server, method::LIST_TOOLS, RawObject::new()).await?;
     // All at once, because what belongs to one call must not leak into another.

@@ -106,8 +106,12 @@ impl Connection {
         })
     }
 
-    pub(crate) async fn list(&self) -> Result<Listing, CallError> {
-        let mut listing = list(self).await?;
+    pub(crate) async fn list(&self, early: impl FnOnce(Listing)) -> Result<Listing, CallError> {
+        let mut listing = list(self, |mut tools| {
+            self.learn(&mut tools);
+            early(tools);
+        })
+        .await?;
         self.learn(&mut listing);
         Ok(listing)
     }
@@ -145,7 +149,9 @@ impl Connection {
     /// `logging/setLevel` holds for a whole legacy connection, so it is only ever lowered to
     /// what somebody asked for; each client's own level is applied on our side.
     fn raise_log_level(&self, client: &ClientFace) {
-        let Some(wanted) = client.log_level else { return };
+        // What servers send unasked goes to clients that never set a level; one that wants
+        // less must not take it from them.
+        let Some(wanted) = client.log_level.map(|level| level.min(LogLevel::Info)) else { return };
         if self.hello.era != Era::Legacy || !self.hello.capabilities.contains("logging") {
             return;
         }

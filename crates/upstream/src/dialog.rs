@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::exchange::{ClientFace, InFlight, Patience};
 use crate::headers::{self, MirrorTable};
 use crate::link::{Link, Packet};
-use crate::router::Router;
+use crate::router::{Pending, Router};
 
 /// A link together with the router that sorts what comes back over it.
 #[derive(Clone)]
@@ -48,8 +48,13 @@ impl Dialog {
         let (params, progress_token) = dress(asking.era, asking.params, asking.client, id);
         let (in_flight, progressing) =
             InFlight::new(self.server.clone(), asking.patience, self.cancel(id, asking.era));
-        let identity = asking.client.map(|client| client.identity.clone());
-        self.router.expect(id, progressing, identity, progress_token);
+        let pending = Pending {
+            progressing,
+            identity: asking.client.map(|client| client.identity.clone()),
+            progress_token,
+            standing: asking.patience == Patience::ENDLESS,
+        };
+        self.router.expect(id, pending);
         self.link.send(packet_of(params));
         if self.link.closed().is_closed() {
             self.router.fail(id, self.lost());

@@ -46,6 +46,8 @@ pub enum CallError {
     TimedOut { server: ServerName, after: Duration },
     #[error("`{server}` went away during the call: {reason}")]
     Lost { server: ServerName, reason: String, stderr: String },
+    #[error("`{server}` answered with more than {max} bytes")]
+    TooLarge { server: ServerName, max: usize },
     #[error("`{server}` answered HTTP {status}{}", hint(body))]
     Http { server: ServerName, status: u16, body: String },
     /// The session was forgotten by the server before the call was looked at.

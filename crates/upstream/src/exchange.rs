@@ -244,7 +244,7 @@ impl LogLevel {
 }
 
 /// How long a silent server is waited for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Patience {
     pub(crate) silence: Duration,
     pub(crate) total: Duration,

@@ -241,6 +241,9 @@ fn start_error(server: &ServerName, error: CallError) -> StartError {
         CallError::Http { .. } => {
             StartError::Unreachable { server: server.clone(), reason: error.to_string() }
         }
+        CallError::TooLarge { server, max } => {
+            StartError::Protocol { server, reason: format!("its greeting is larger than {max} bytes") }
+        }
         CallError::Lost { server, reason, stderr } if stderr.is_empty() => {
             StartError::Unreachable { server, reason }
         }

@@ -1,8 +1,10 @@
 //! What a server offers, each definition as the very text it sent.
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
 use serde::{Deserialize, Serialize};
@@ -10,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::connection::Connection;
 use crate::error::CallError;
 use crate::exchange::Patience;
+use crate::handshake::Hello;
 
 /// Everything a server listed, fit to be stored and read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,30 +44,69 @@ const MAX_PAGES: usize = 1_000;
 /// A server that advertises a list and never gives it must not hold up the others.
 const LIST_PATIENCE: Duration = Duration::from_secs(20);
 
+/// How long the other lists may follow the tools before those are handed on alone.
+const SAME_BREATH: Duration = Duration::from_millis(500);
+
+impl Listing {
+    /// What a server said when it was greeted, before it was asked for any list.
+    pub(crate) fn introduction(hello: &Hello) -> Self {
+        Self {
+            era: hello.era,
+            version: hello.version.clone(),
+            capabilities: hello.capabilities.to_raw(),
+            server_info: hello.server_info.clone(),
+            instructions: hello.instructions.clone(),
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+}
+
 /// Lists everything the server says it has. A list that fails is noted and left empty, unless
 /// the server went away meanwhile: that says nothing about what it offers.
-pub(crate) async fn list(connection: &Connection) -> Result<Listing, CallError> {
-    let hello = &connection.hello;
-    let has = |name: &str| hello.capabilities.contains(name);
-    let (tools, prompts, resources, templates) = tokio::try_join!(
-        pages_if(has("tools"), connection, method::LIST_TOOLS, "tools", "name"),
-        pages_if(has("prompts"), connection, method::LIST_PROMPTS, "prompts", "name"),
-        pages_if(has("resources"), connection, method::LIST_RESOURCES, "resources", "uri"),
-        pages_if(has("resources"), connection, method::LIST_TEMPLATES, "resourceTemplates", "uriTemplate"),
-    )?;
-    let problems = [&tools, &prompts, &resources, &templates].into_iter().flat_map(|it| it.problems.clone());
-    Ok(Listing {
-        era: hello.era,
-        version: hello.version.clone(),
-        capabilities: hello.capabilities.to_raw(),
-        server_info: hello.server_info.clone(),
-        instructions: hello.instructions.clone(),
-        problems: problems.collect(),
-        tools: tools.items,
-        prompts: prompts.items,
-        resources: resources.items,
-        templates: templates.items,
-    })
+///
+/// Where the other lists keep us waiting, `early` is handed the tools: some servers advertise
+/// a list and never give it.
+pub(crate) async fn list(connection: &Connection, early: impl FnOnce(Listing)) -> Result<Listing, CallError> {
+    let has = |name: &str| connection.hello.capabilities.contains(name);
+    let tools = pin!(pages_if(has("tools"), connection, method::LIST_TOOLS, "tools", "name"));
+    let rest = pin!(async {
+        tokio::try_join!(
+            pages_if(has("prompts"), connection, method::LIST_PROMPTS, "prompts", "name"),
+            pages_if(has("resources"), connection, method::LIST_RESOURCES, "resources", "uri"),
+            pages_if(
+                has("resources"),
+                connection,
+                method::LIST_TEMPLATES,
+                "resourceTemplates",
+                "uriTemplate"
+            ),
+        )
+    });
+    let mut listing = Listing::introduction(&connection.hello);
+    let (prompts, resources, templates) = match select(tools, rest).await {
+        Either::Left((tools, mut rest)) => {
+            tools?.move_into(&mut listing, |it| &mut it.tools);
+            match tokio::time::timeout(SAME_BREATH, &mut rest).await {
+                Ok(rest) => rest?,
+                Err(_) => {
+                    early(listing.clone());
+                    rest.await?
+                }
+            }
+        }
+        Either::Right((rest, tools)) => {
+            tools.await?.move_into(&mut listing, |it| &mut it.tools);
+            rest?
+        }
+    };
+    prompts.move_into(&mut listing, |it| &mut it.prompts);
+    resources.move_into(&mut listing, |it| &mut it.resources);
+    templates.move_into(&mut listing, |it| &mut it.templates);
+    Ok(listing)
 }
 
 #[derive(Default)]
@@ -76,6 +118,11 @@ struct Listed {
 impl Listed {
     fn problem(&mut self, about: &str, what: impl Into<String>) {
         self.problems.push(Problem { about: about.to_owned(), what: what.into() });
+    }
+
+    fn move_into(self, listing: &mut Listing, list: fn(&mut Listing) -> &mut Vec<Raw>) {
+        *list(listing) = self.items;
+        listing.problems.extend(self.problems);
     }
 }
 

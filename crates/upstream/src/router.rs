@@ -48,11 +48,13 @@ pub(crate) struct Router {
     notices: mpsc::UnboundedSender<Notice>,
 }
 
-struct Pending {
-    progressing: Progressing,
-    identity: Option<Arc<str>>,
+pub(crate) struct Pending {
+    pub(crate) progressing: Progressing,
+    pub(crate) identity: Option<Arc<str>>,
     /// The token the client chose; ours is the request id.
-    progress_token: Option<Raw>,
+    pub(crate) progress_token: Option<Raw>,
+    /// Meant to stay open, like a subscription: nobody waits for its answer.
+    pub(crate) standing: bool,
 }
 
 impl Router {
@@ -70,14 +72,8 @@ impl Router {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn expect(
-        &self,
-        id: i64,
-        progressing: Progressing,
-        identity: Option<Arc<str>>,
-        progress_token: Option<Raw>,
-    ) {
-        lock(&self.pending).insert(id, Pending { progressing, identity, progress_token });
+    pub(crate) fn expect(&self, id: i64, pending: Pending) {
+        lock(&self.pending).insert(id, pending);
     }
 
     /// Forgets a request; a late answer to it falls on the floor.
@@ -89,14 +85,24 @@ impl Router {
         lock(&self.pending).contains_key(&id)
     }
 
+    /// How many requests somebody waits for.
     pub(crate) fn in_flight(&self) -> usize {
-        lock(&self.pending).len()
+        lock(&self.pending).values().filter(|it| !it.standing).count()
     }
 
     pub(crate) fn fail(&self, id: i64, error: CallError) {
         if let Some(pending) = lock(&self.pending).remove(&id) {
             let _ = pending.progressing.done.send(Err(error));
         }
+    }
+
+    /// The request that is answered by a message of which we have only the beginning. The id
+    /// may come after the result; then it must be the only request there is.
+    pub(crate) fn addressee(&self, beginning: &[u8]) -> Option<i64> {
+        let pending = lock(&self.pending);
+        let mut waiting = pending.iter().filter(|(_, it)| !it.standing).map(|(id, _)| *id);
+        let sole = waiting.next().filter(|_| waiting.next().is_none());
+        leading_id(beginning).filter(|id| pending.contains_key(id)).or(sole)
     }
 
     pub(crate) fn fail_all(&self, error: &CallError) {
@@ -266,6 +272,17 @@ fn sole_client(pending: &HashMap<i64, Pending>) -> Option<i64> {
     Some(newest)
 }
 
+/// The number after `"id":`, if that comes before the result.
+fn leading_id(beginning: &[u8]) -> Option<i64> {
+    let head = &beginning[..beginning.len().min(200)];
+    let head = String::from_utf8_lossy(head);
+    let (head, _) = head.split_once("\"result\"").or_else(|| head.split_once("\"error\""))?;
+    let (_, value) = head.split_once("\"id\"")?;
+    let value = value.trim_start().strip_prefix(':')?.trim_start();
+    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
+    value[..digits].parse().ok()
+}
+
 fn own_id(id: &RequestId) -> Option<i64> {
     match id {
         RequestId::Number(number) => Some(*number),
@@ -276,4 +293,19 @@ fn own_id(id: &RequestId) -> Option<i64> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_an_answer_is_read_only_where_it_precedes_the_result() {
+        let read = |beginning: &str| leading_id(beginning.as_bytes());
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":17,"result":{"content":[{"te"#), Some(17));
+        assert_eq!(read(r#"{"jsonrpc": "2.0", "id" : 3, "error": {"code""#), Some(3));
+        assert_eq!(read(r#"{"result":{"id":5,"content":["#), None);
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":"x","result":{"#), None);
+        assert_eq!(read("a banner that never ends"), None);
+    }
 }

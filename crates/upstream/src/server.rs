@@ -101,14 +101,32 @@ impl Server {
         Ok(live.connection.start(outbound).holding(place))
     }
 
-    /// Asks the server for everything it offers.
-    pub async fn list(self: &Arc<Self>) -> Result<Arc<Listing>, CallError> {
+    /// Asks the server for everything it offers. If some of that keeps us waiting, `early` is
+    /// told when the tools are known.
+    pub async fn list(self: &Arc<Self>, early: impl FnOnce(&Listing)) -> Result<Arc<Listing>, CallError> {
         let live = self.started().await?;
         self.touch();
         self.listed.store(true, Ordering::Relaxed);
-        let listing = Arc::new(live.connection.list().await?);
+        let listing = live.connection.list(|first| {
+            let known = match self.listing() {
+                Some(before) => Listing { tools: first.tools, ..(*before).clone() },
+                None => first,
+            };
+            let known = Arc::new(known);
+            self.listing.store(Some(known.clone()));
+            early(&known);
+        });
+        let listing = Arc::new(listing.await?);
         self.listing.store(Some(listing.clone()));
         Ok(listing)
+    }
+
+    /// What the server says of itself, without waiting for its lists.
+    pub async fn introduction(self: &Arc<Self>) -> Result<Arc<Listing>, CallError> {
+        match self.listing() {
+            Some(listing) => Ok(listing),
+            None => Ok(Arc::new(Listing::introduction(&self.started().await?.connection.hello))),
+        }
     }
 
     /// Whether what we know of its offer is from an earlier run.

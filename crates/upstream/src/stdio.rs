@@ -128,7 +128,13 @@ async fn read(
     });
     let mut stdout = BufReader::with_capacity(64 * 1024, stdout);
     let mut line = Vec::new();
-    while let Ok(Line::Whole | Line::Cut) = read_line(&mut stdout, &mut line, max_line).await {
+    while let Ok(kind @ (Line::Whole | Line::Cut)) = read_line(&mut stdout, &mut line, max_line).await {
+        if kind == Line::Cut
+            && let Some(id) = router.addressee(&line)
+        {
+            router.fail(id, CallError::TooLarge { server: server.clone(), max: max_line });
+            continue;
+        }
         match Message::parse(&line) {
             Ok(message) => router.deliver(message, None, &outlet),
             Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}

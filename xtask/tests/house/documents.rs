@@ -22,6 +22,23 @@ fn every_link_between_documents_leads_somewhere() {
     });
 }
 
+#[test]
+fn every_function_a_document_finds_in_a_file_is_there() {
+    let mut missing = Vec::new();
+    for (path, text) in texts().iter().filter(|(path, _)| path.ends_with(".md")) {
+        for (file, names) in text.split("`crates/").skip(1).filter_map(|rest| rest.split_once("` (`")) {
+            let Ok(source) = std::fs::read_to_string(root().join("crates").join(file)) else { continue };
+            let names = names.split(')').next().unwrap_or_default().split(['`', ',', ' ']);
+            for name in names.filter_map(|name| name.rsplit("::").next()).filter(|name| !name.is_empty()) {
+                if !source.contains(name) {
+                    missing.push(format!("{path} finds `{name}` in `crates/{file}`"));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}
+
 /// Asks of every document which files it names; links are read from where the document lies,
 /// and paths in the text from the root.
 #[track_caller]

@@ -42,6 +42,15 @@ fn no_crate_knows_a_crate_it_must_not_know() {
 }
 
 #[test]
+fn every_crate_has_its_row_on_the_map() {
+    let map = std::fs::read_to_string(crate::root().join("ARCHITECTURE.md")).unwrap();
+    for (name, _) in edges() {
+        let row = format!("| `{}` |", name.trim_start_matches("kitbag-"));
+        assert!(map.contains(&row), "`{name}` has no row under \"The crates\" in ARCHITECTURE.md");
+    }
+}
+
+#[test]
 fn an_edge_between_two_rooms_is_found_and_named() {
     let edge = |from: &str, to: &str| wrong_edges(&[(from.to_owned(), vec![to.to_owned()])]);
     assert_eq!(edge("kitbag-gateway", "kitbag-policy"), [""; 0]);

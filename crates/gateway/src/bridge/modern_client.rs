@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_domain::ServerName;
 use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject};
+use serde_json::json;
 
 use super::parking::{Parked, Purpose, Ticket};
 use super::{pass_on, send, signed};
@@ -109,7 +111,10 @@ impl Carrying<'_> {
     fn finish(&self, done: Result<Raw, CallError>) -> Result<Raw, Failure> {
         match done {
             Ok(result) => Ok(complete(result)),
-            Err(CallError::Refused { server, error }) => match url_questions(&error) {
+            Err(CallError::Refused { server, error }) => match url_questions(&error, &server) {
+                Some(_) if !self.turn.client.capabilities.can_visit() => {
+                    Err(CallError::Refused { server, error: cannot_visit() }.into())
+                }
                 Some(questions) => {
                     let ticket = self.rooms.parking.park(self.purpose(), Parked::CallAgain);
                     Ok(input_required(&questions, &ticket))
@@ -154,16 +159,23 @@ fn input_required(questions: &RawObject, ticket: &Ticket) -> Raw {
 }
 
 /// A legacy error that lists URLs to open, as the questions of a modern result.
-fn url_questions(error: &ErrorObject) -> Option<RawObject> {
+fn url_questions(error: &ErrorObject, server: &ServerName) -> Option<RawObject> {
     if error.code != URL_ELICITATION_REQUIRED {
         return None;
     }
     let elicitations: Vec<Raw> = RawObject::open(error.data.as_ref()?).ok()?.read("elicitations")?;
     let questions = elicitations.into_iter().enumerate().map(|(number, params)| {
+        let params = signed(Some(&params), server);
         let question = RawObject::new().with("method", method::ELICIT).with("params", &params);
         (format!("question-{}", number + 1), question.to_raw())
     });
     Some(questions.collect())
+}
+
+fn cannot_visit() -> ErrorObject {
+    let message = "the server wants a page visited, and the client has not declared that it can show one";
+    ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message)
+        .with_data(&json!({ "requiredCapabilities": { "elicitation": { "url": {} } } }))
 }
 
 /// Codes the modern revision has withdrawn.

@@ -79,7 +79,7 @@ fn for_people(banner: &Banner, config: &Config, snippet: &serde_json::Value) -> 
         0 => String::new(),
         number => format!("; {number} disabled"),
     };
-    let door = if config.serve.require_key { "with a key" } else { "from this machine, without a key" };
+    let door = if config.serve.keyless() { "from this machine, without a key" } else { "with a key" };
     format!(
         "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Open:    {door}\n  Config:  {origin}\n\n\
          Paste into a client:\n\n{snippet:#}\n",
@@ -102,7 +102,7 @@ fn found(banner: &Banner) -> String {
 /// What most clients understand; the key stays for the person to fill in.
 fn snippet(banner: &Banner, config: &Config) -> serde_json::Value {
     let mut server = json!({ "type": "http", "url": banner.endpoint });
-    if config.serve.require_key {
+    if !config.serve.keyless() {
         server["headers"] = json!({ "Authorization": "Bearer YOUR_KEY" });
     }
     json!({ "mcpServers": { "kitbag": server } })

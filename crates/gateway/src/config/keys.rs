@@ -60,7 +60,7 @@ fn inner_table<'a, 'i>(document: &'a DeTable<'i>, section: &str) -> Option<&'a D
 }
 
 /// The field names of `T`, asked of serde so that they are written down only once.
-fn keys_of<T: Deserialize<'static>>() -> &'static [&'static str] {
+pub(super) fn keys_of<T: Deserialize<'static>>() -> &'static [&'static str] {
     let mut keys: &'static [&'static str] = &[];
     let refused = T::deserialize(KeyProbe(&mut keys));
     debug_assert!(refused.is_err(), "the probe hands out no values");

@@ -13,6 +13,8 @@ mod error;
 mod keys;
 mod load;
 mod raw;
+#[cfg(test)]
+mod reference;
 mod server;
 #[cfg(test)]
 mod tests;

@@ -51,11 +51,7 @@ impl Face {
             View::One(name) => {
                 let server = rooms.upstreams.get(name);
                 let server = server.ok_or_else(|| Failure::UnknownServer { server: name.to_string() })?;
-                let listing = match server.listing() {
-                    Some(listing) => listing,
-                    None => server.list().await?,
-                };
-                Ok(Self::of_one(&listing))
+                Ok(Self::of_one(&*server.introduction().await?))
             }
         }
     }

@@ -34,6 +34,8 @@ const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How long a client may take to send the body it has announced.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
+/// How many times the allowed size a body may have before its connection is cut.
+const EXCESS_HEARD_OUT: usize = 8;
 
 pub(super) fn router(rooms: Arc<Rooms>) -> Router {
     Router::new()
@@ -238,10 +240,10 @@ impl Visit {
         };
         let last = http.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).and_then(EventId::parse);
         match last {
-            None => response::announcements(session, 0),
-            Some(EventId::Announcement(number)) => response::announcements(session, number + 1),
+            None => response::announcements(session, None),
+            Some(EventId::Announcement(number)) => response::announcements(session, Some(number)),
             Some(EventId::Answer { stream, number }) => match session.streams.find(stream) {
-                Some(mailbox) => response::rest_of(mailbox, stream, number + 1),
+                Some(mailbox) => response::rest_of(mailbox, stream, number.saturating_add(1)),
                 None => refuse_at_door(None, Era::Legacy, &Failure::UnknownStream),
             },
         }
@@ -271,18 +273,24 @@ impl Visit {
     }
 }
 
+/// A client that is still sending does not hear a refusal, so what is too much is still read,
+/// and dropped, as long as that is not far too much.
 async fn read_body(body: Body, max: usize) -> Result<Vec<u8>, Failure> {
     let reading = async {
-        let mut bytes = Vec::new();
+        let (mut bytes, mut excess) = (Vec::new(), 0);
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|error| Failure::BrokenBody { reason: error.to_string() })?;
-            if bytes.len() + chunk.len() > max {
-                return Err(Failure::TooLarge { max });
+            if excess == 0 && bytes.len() + chunk.len() <= max {
+                bytes.extend_from_slice(&chunk);
+                continue;
             }
-            bytes.extend_from_slice(&chunk);
+            excess += chunk.len();
+            if excess / EXCESS_HEARD_OUT > max {
+                break;
+            }
         }
-        Ok(bytes)
+        if excess == 0 { Ok(bytes) } else { Err(Failure::TooLarge { max }) }
     };
     tokio::time::timeout(BODY_PATIENCE, reading).await.unwrap_or(Err(Failure::SlowBody))
 }

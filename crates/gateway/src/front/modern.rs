@@ -5,13 +5,17 @@ use std::sync::Arc;
 use kitbag_domain::Caller;
 use kitbag_upstream::LogLevel;
 use kitbag_wire::{Era, ProtocolVersion, RawObject, meta};
+use serde_json::value::RawValue;
 
 use crate::failure::Failure;
 use crate::turn::{Capabilities, Client, Logs};
 
 /// Whether a request is in the modern manner, which a single key tells.
 pub(super) fn is_modern(params: &RawObject) -> bool {
-    params.get("_meta").is_some_and(|meta| meta.get().contains(meta::PROTOCOL_VERSION))
+    // A search first: most legacy requests need not be opened. Some writers escape the slash of
+    // the key, so only its end is searched for.
+    params.get("_meta").is_some_and(|meta| meta.get().contains("protocolVersion"))
+        && params.object("_meta").is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION))
 }
 
 /// Reads who is asking, and takes out of `params` what concerned only this hop.
@@ -38,14 +42,14 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Clie
     };
     let name = meta.object(meta::CLIENT_INFO).and_then(|info| info.read("name"));
     meta.remove(meta::PROTOCOL_VERSION);
-    meta.remove(meta::CLIENT_INFO);
+    let info = meta.remove(meta::CLIENT_INFO);
     if meta.is_empty() {
         params.remove("_meta");
     } else {
         params.put("_meta", &meta);
     }
     Ok(Client {
-        identity: identity(&caller),
+        identity: identity(&caller, info.as_deref()),
         caller,
         era: Era::Modern,
         name,
@@ -54,8 +58,8 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Clie
     })
 }
 
-/// Modern clients have no session; one caller counts as one client.
-fn identity(caller: &Caller) -> Arc<str> {
+/// Modern clients have no session; the same program in the same hands counts as one client.
+fn identity(caller: &Caller, info: Option<&RawValue>) -> Arc<str> {
     let key = caller.key.as_ref().map_or("", |key| key.0.as_str());
-    format!("{}/{key}", caller.tenant).into()
+    format!("{}/{key}/{}", caller.tenant, info.map_or("", RawValue::get)).into()
 }

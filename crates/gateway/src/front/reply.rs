@@ -117,6 +117,9 @@ pub(crate) fn explain(error: &CallError) -> String {
         CallError::TimedOut { server, .. } => {
             (None, Some(format!("try a smaller request, or raise `call_timeout` of [servers.{server}]")))
         }
+        CallError::TooLarge { server, .. } => {
+            (None, Some(format!("ask for less, or raise `max_message_bytes` of [servers.{server}]")))
+        }
         _ => (None, None),
     };
     if let Some(stderr) = stderr {
@@ -138,6 +141,7 @@ fn server(error: &CallError) -> String {
         CallError::Refused { server, .. }
         | CallError::Busy { server, .. }
         | CallError::TimedOut { server, .. }
+        | CallError::TooLarge { server, .. }
         | CallError::Lost { server, .. }
         | CallError::Http { server, .. }
         | CallError::SessionExpired { server } => server.to_string(),

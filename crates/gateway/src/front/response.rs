@@ -69,15 +69,21 @@ pub(super) fn rest_of(mailbox: Arc<Mailbox>, stream: u64, from: u64) -> HttpResp
     }))
 }
 
-/// The stream on which a legacy session hears of changes.
-pub(super) fn announcements(session: Arc<Session>, from: u64) -> HttpResponse {
-    events(futures::stream::unfold((session, from), |(session, from)| async move {
-        let (number, message) = {
-            let _listening = session.subscriber.listening();
-            session.subscriber.mailbox.next(from).await?
+/// A stream on which a legacy session hears of changes: first what it was told `since` then and
+/// may not have received, then what nobody has told it yet.
+pub(super) fn announcements(session: Arc<Session>, since: Option<u64>) -> HttpResponse {
+    events(futures::stream::unfold((session, since), |(session, since)| async move {
+        let again = since.and_then(|since| session.subscriber.mailbox.taken(since.saturating_add(1)));
+        let (number, message) = match again.clone() {
+            Some(again) => again,
+            None => {
+                let _listening = session.subscriber.listening();
+                session.subscriber.mailbox.take().await?
+            }
         };
         let id = EventId::Announcement(number);
-        Some((Bytes::from(sse::event_with_id(&message, &id.to_string())), (session, number + 1)))
+        let event = Bytes::from(sse::event_with_id(&message, &id.to_string()));
+        Some((event, (session, again.map(|(number, _)| number))))
     }))
 }
 

@@ -19,7 +19,7 @@ pub(super) async fn list(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Raw, Failure
     for server in servers(rooms, turn) {
         let there = Turn { view: View::One(server.clone()), ..turn.clone() };
         match of_server(rooms, &there).await {
-            Ok(listed) => tasks.extend(listed),
+            Ok(listed) => tasks.extend(listed.iter().filter_map(|task| shown(rooms, turn, &server, task))),
             // One server that fails must not hide the tasks of the others.
             Err(failure) => tracing::warn!(%server, %failure, "its tasks are left out"),
         }
@@ -35,7 +35,7 @@ async fn of_server(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Vec<Raw>, Failure>
         let page = pipeline::run(rooms, turn, call).await?;
         let page = RawObject::open(&page).unwrap_or_default();
         let listed = page.read::<Vec<Raw>>("tasks").unwrap_or_default();
-        tasks.extend(listed.into_iter().filter(|task| is_ours(rooms, turn, task)));
+        tasks.extend(listed);
         match page.get("nextCursor").filter(|cursor| cursor.get() != "null") {
             Some(cursor) => params = RawObject::new().with("cursor", cursor),
             None => break,
@@ -44,9 +44,15 @@ async fn of_server(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Vec<Raw>, Failure>
     Ok(tasks)
 }
 
-fn is_ours(rooms: &Rooms, turn: &Turn, task: &Raw) -> bool {
-    let id = RawObject::open(task).ok().and_then(|task| task.read::<String>("taskId"));
-    id.is_some_and(|id| rooms.tasks.owner(&turn.client.caller.tenant, &id).is_some())
+/// The task as this client may see it, if it is one of its tenant's.
+fn shown(rooms: &Rooms, turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
+    let id: String = RawObject::open(task).ok()?.read("taskId")?;
+    let tenant = &turn.client.caller.tenant;
+    let capability = rooms.tasks.begun(tenant, server, &id)?;
+    match turn.view {
+        View::One(_) => Some(task.clone()),
+        View::All => rooms.tasks.learn(tenant, &capability, task),
+    }
 }
 
 /// The servers in view that say they can list tasks.

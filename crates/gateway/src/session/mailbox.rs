@@ -24,6 +24,8 @@ pub(crate) struct Mailbox {
 struct Letters {
     /// The number of the first message that is still kept.
     first: u64,
+    /// The number of the first message that nobody has taken yet.
+    untaken: u64,
     messages: VecDeque<Message>,
 }
 
@@ -42,9 +44,31 @@ impl Mailbox {
     /// The first message numbered `from` or later, with its number, once there is one;
     /// nothing when the box was closed and all before it was read.
     pub(crate) async fn next(&self, from: u64) -> Option<(u64, Message)> {
+        self.wait(|letters| letters.at(from)).await
+    }
+
+    /// The first message that nobody has taken yet, once there is one. Of several readers only
+    /// one gets it.
+    pub(crate) async fn take(&self) -> Option<(u64, Message)> {
+        self.wait(|letters| {
+            let found = letters.at(letters.untaken)?;
+            letters.untaken = found.0 + 1;
+            Some(found)
+        })
+        .await
+    }
+
+    /// The first message numbered `from` or later that somebody has taken: for a reader that
+    /// was cut off before it arrived.
+    pub(crate) fn taken(&self, from: u64) -> Option<(u64, Message)> {
+        let letters = lock(&self.letters);
+        letters.at(from).filter(|(number, _)| *number < letters.untaken)
+    }
+
+    async fn wait(&self, look: impl Fn(&mut Letters) -> Option<(u64, Message)>) -> Option<(u64, Message)> {
         loop {
             let arrived = self.arrived.notified();
-            if let Some(found) = self.at(from) {
+            if let Some(found) = look(&mut lock(&self.letters)) {
                 return Some(found);
             }
             if self.closed.is_cancelled() {
@@ -61,12 +85,13 @@ impl Mailbox {
     pub(crate) fn close(&self) {
         self.closed.cancel();
     }
+}
 
+impl Letters {
     fn at(&self, from: u64) -> Option<(u64, Message)> {
-        let letters = lock(&self.letters);
-        let number = from.max(letters.first);
-        let index = usize::try_from(number - letters.first).ok()?;
-        letters.messages.get(index).map(|message| (number, message.clone()))
+        let number = from.max(self.first);
+        let index = usize::try_from(number - self.first).ok()?;
+        self.messages.get(index).map(|message| (number, message.clone()))
     }
 }
 
@@ -87,5 +112,21 @@ mod tests {
         assert_eq!(number, 300 - KEPT as u64);
         assert_eq!(mailbox.next(299).await.unwrap().0, 299);
         assert!(mailbox.next(300).await.is_none());
+    }
+
+    #[tokio::test]
+    async fn what_one_reader_has_taken_another_gets_only_by_asking_for_it_again() {
+        let mailbox = Mailbox::default();
+        for number in 0..3 {
+            mailbox.put(Notification::new(format!("n{number}"), None).into());
+        }
+        mailbox.close();
+        assert!(mailbox.taken(0).is_none());
+        assert_eq!(mailbox.take().await.unwrap().0, 0);
+        assert_eq!(mailbox.take().await.unwrap().0, 1);
+        assert_eq!(mailbox.taken(1).unwrap().0, 1);
+        assert!(mailbox.taken(2).is_none());
+        assert_eq!(mailbox.take().await.unwrap().0, 2);
+        assert!(mailbox.take().await.is_none());
     }
 }

@@ -2,10 +2,17 @@
 //!
 //! # Layout
 //! - [`harness`]: a gateway in a folder of its own, clients of both manners, testbed servers
+//! - [`upstreams`]: what servers do to the gateway, and what clients see of it
+//! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
+//! - [`bad_input`]: what clients should not send
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![expect(clippy::print_stderr, reason = "a failed test shows what the gateway logged")]
 
 mod bad_input;
+mod bridges;
+mod callers;
 mod fidelity;
 mod harness;
+mod merged;
 mod upstreams;

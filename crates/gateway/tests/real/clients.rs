@@ -25,7 +25,14 @@ impl Client {
     pub(crate) fn connect(self, stage: &Stage, door: Door) -> Caller<'_> {
         match self {
             Self::Sdk(sdk, mode) => Caller::Driver(Driver::connect(sdk, mode, stage, door)),
-            Self::Inspector => Caller::Inspector(Inspector { stage, door }),
+            Self::Inspector => {
+                // Each of its commands starts a gateway of its own at the stdio door, and ends it
+                // sooner than a slow server has introduced itself.
+                if door == Door::Stdio {
+                    stage.introduce_servers();
+                }
+                Caller::Inspector(Inspector { stage, door })
+            }
         }
     }
 }

@@ -31,6 +31,7 @@ pub(crate) enum Event {
 /// One SDK client, connected to the gateway.
 #[derive(Debug)]
 pub(crate) struct Driver {
+    pub(crate) sdk: Sdk,
     process: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -58,7 +59,7 @@ impl Driver {
             stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
         let stdin = process.stdin.take();
-        let mut driver = Self { process, stdin, lines, ahead: VecDeque::new() };
+        let mut driver = Self { sdk, process, stdin, lines, ahead: VecDeque::new() };
         match (mode, driver.next()) {
             ("legacy", Event::Connected(version)) => assert_eq!(version, "2025-11-25"),
             (_, Event::Connected(version)) => assert_eq!(version, "2026-07-28"),

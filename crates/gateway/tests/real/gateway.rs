@@ -47,11 +47,22 @@ impl Stage {
 
     /// What a client of the stdio door starts by itself.
     pub(crate) fn command(&self) -> Vec<String> {
+        self.kitbag(&["serve"])
+    }
+
+    /// Has every server asked what it offers, as a person does after writing the configuration.
+    #[track_caller]
+    pub(crate) fn introduce_servers(&self) {
+        let command = self.kitbag(&["servers", "test"]);
+        let output = Command::new(&command[0]).args(&command[1..]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+
+    fn kitbag(&self, verb: &[&str]) -> Vec<String> {
         let config = self.folder.path().join("kitbag.toml");
         let data = self.folder.path().join("data");
-        let words =
-            [KITBAG, "serve", "--config", config.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
-        words.map(str::to_owned).to_vec()
+        let folders = ["--config", config.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
+        [&[KITBAG], verb, &folders].concat().into_iter().map(str::to_owned).collect()
     }
 
     /// None at the stdio door, where the gateway is the client's child.

@@ -112,7 +112,10 @@ fn progress_of_a_real_server_reaches_real_clients() {
                 other => panic!("neither progress nor a result: {other:?}"),
             }
         };
-        assert_eq!(steps, [1.0, 2.0, 3.0, 4.0]);
+        // The TypeScript client hands progress on a moment later than answers, and drops it when
+        // the answer came in the same read.
+        let heard = if driver.sdk == Sdk::TypeScript { 3 } else { 4 };
+        assert!([1.0, 2.0, 3.0, 4.0].starts_with(&steps) && steps.len() >= heard, "{steps:?}");
         assert!(result.to_string().contains("completed"), "{result}");
     });
 }

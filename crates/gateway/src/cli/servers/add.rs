@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::test::{Outcome, test};
 use crate::app::App;
 use crate::cli::Invocation;
-use crate::cli::failure::Advise as _;
+use crate::cli::failure::{Advise as _, Failure};
 use crate::cli::output::offers;
 use crate::config::edit::{self, NewServer, Reach};
 use crate::config::{self, ConfigError};
@@ -70,7 +70,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let name = arguments.name.clone();
     let wanted = !arguments.no_test && !arguments.disabled;
     let path = write_down(arguments, invocation)?;
-    let test = if wanted { Some(try_out(&name, invocation).await?) } else { None };
+    let test = if wanted { Some(try_out(&name, invocation).await) } else { None };
     invocation.output.show(&Added { name, config: path, test }, for_people)
 }
 
@@ -103,14 +103,23 @@ fn write_down(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<P
 
 /// Starts the server once, so that a mistake shows while the person is still here, and the
 /// first client finds its tools.
-async fn try_out(name: &ServerName, invocation: &Invocation) -> anyhow::Result<Outcome> {
+async fn try_out(name: &ServerName, invocation: &Invocation) -> Outcome {
     invocation.output.note(&format!("Asking `{name}` what it offers"));
+    match open(name, invocation).await {
+        Ok(app) => {
+            let outcome = test(&app, name).await;
+            app.close().await;
+            outcome
+        }
+        Err(error) => Outcome::Fails(Failure::of(&error)),
+    }
+}
+
+/// A house with this one server in it.
+async fn open(name: &ServerName, invocation: &Invocation) -> anyhow::Result<App> {
     let mut config = invocation.config()?;
     config.servers.retain(|other, _| other == name);
-    let app = App::open(&config).await?;
-    let outcome = test(&app, name).await;
-    app.close().await;
-    Ok(outcome)
+    App::open(&config).await
 }
 
 fn for_people(added: &Added) -> String {

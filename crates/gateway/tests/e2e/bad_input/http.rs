@@ -165,10 +165,7 @@ async fn an_unknown_method_is_named_in_both_eras() {
     for (manner, status) in [(Manner::Legacy, 200), (Manner::Modern, 404)] {
         for path in ["/mcp", "/servers/good/mcp"] {
             let client = gateway.visitor(path, manner).connect().await;
-            for method in ["nope/nope", "", "tools", "initialize/x", "\u{0}"] {
-                if manner == Manner::Modern && method.bytes().any(|byte| byte < b' ') {
-                    continue;
-                }
+            for method in ["nope/nope", "", "tools", "initialize/x"] {
                 let reply = client.request(method, &json!({})).await;
                 assert_eq!((reply.status, reply.code()), (status, -32601), "{}", reply.raw());
             }
@@ -327,7 +324,7 @@ async fn other_verbs_than_post_do_what_they_should_and_no_more() {
     }
     assert_eq!(send("GET", "/", &[]).await, 404);
     assert_eq!(send("POST", "/servers/nobody/mcp", &[]).await, 404);
-    assert_eq!(send("POST", "/servers/%2e%2e/mcp", &[]).await, 404);
+    assert_eq!(send("POST", "/servers/a%2Fb/mcp", &[]).await, 404);
 
     let session = gateway.client(Manner::Legacy).await;
     let mut headers = session.headers("", &Value::Null);

@@ -53,7 +53,8 @@ async fn blank_lines_strange_line_ends_and_unknown_notifications_pass_in_silence
     ] {
         client.pipe().send(line);
         let reply = client.request("ping", &json!({})).await;
-        assert_eq!(reply.messages.len(), 1, "{:?} after {}", reply.messages, String::from_utf8_lossy(line));
+        let answers = reply.messages.iter().filter(|message| message.contains(r#""id":"#));
+        assert_eq!(answers.count(), 1, "{:?} after {}", reply.messages, String::from_utf8_lossy(line));
     }
     client.pipe().send(b"  {\"jsonrpc\":\"2.0\",\"id\":\"crlf\",\"method\":\"ping\"}\r");
     assert_eq!(client.pipe().line().await.unwrap(), r#"{"jsonrpc":"2.0","id":"crlf","result":{}}"#);
@@ -70,7 +71,7 @@ async fn a_very_long_line_passes_or_is_refused_and_breaks_nothing() {
     );
     client.pipe().send("x".repeat(30_000_000).as_bytes());
     let answer: Value = serde_json::from_str(&client.pipe().line().await.unwrap()).unwrap();
-    assert_eq!(answer["error"]["code"], -32700);
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
     assert_eq!(client.request("ping", &json!({})).await.raw_result(), "{}");
 }
 
@@ -87,7 +88,8 @@ async fn a_request_before_the_handshake_is_told_what_is_missing() {
 
 #[tokio::test]
 async fn both_manners_work_on_one_pipe() {
-    let legacy = Client::stdio(&home(), Manner::Legacy).connect().await;
+    let home = Home::new(&Testbed::named("good").era("legacy").table());
+    let legacy = Client::stdio(&home, Manner::Legacy).connect().await;
     legacy.knows("good__echo").await;
     let mut modern = legacy.clone();
     modern.manner = Manner::Modern;
@@ -97,6 +99,11 @@ async fn both_manners_work_on_one_pipe() {
         modern.request("server/discover", &json!({})).await.result()["supportedVersions"],
         json!(["2026-07-28"])
     );
+    // As some languages write it.
+    let escaped = modern.body(80, "tools/list", "{}").replace('/', r"\/");
+    modern.pipe().send(escaped.as_bytes());
+    let answer: Value = serde_json::from_str(&modern.pipe().line().await.unwrap()).unwrap();
+    assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
     let nothing = r#"{"jsonrpc":"2.0","id":"bare","method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2031-01-01"}}}"#;
     legacy.pipe().send(nothing.as_bytes());
     let answer: Value = serde_json::from_str(&legacy.pipe().line().await.unwrap()).unwrap();

@@ -37,6 +37,7 @@ pub(crate) struct Client {
     /// What `initialize` was answered; null in the modern manner.
     pub(crate) greeting: Value,
     door: Door,
+    name: String,
     capabilities: Value,
     log_level: Option<String>,
     answer: Option<Answer>,
@@ -78,6 +79,12 @@ impl Visitor {
         self
     }
 
+    /// What it calls itself; `e2e` unless told.
+    pub(crate) fn called(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.0.name);
+        self
+    }
+
     pub(crate) async fn connect(self) -> Client {
         let mut client = self.0;
         if client.manner == Manner::Legacy {
@@ -115,6 +122,7 @@ impl Client {
             manner,
             greeting: Value::Null,
             door,
+            name: "e2e".to_owned(),
             capabilities: json!({}),
             log_level: None,
             answer: None,
@@ -186,19 +194,18 @@ impl Client {
     /// The stream of changes: GET for legacy clients, `subscriptions/listen` for modern ones.
     pub(crate) async fn listen(&self) -> Exchange {
         match (&self.door, self.manner) {
-            (Door::Http { http, url, .. }, Manner::Legacy) => {
-                let headers = self.headers("", &Value::Null);
-                let request = http.get(url).header("accept", "text/event-stream");
-                let skipped = ["accept", "content-type"];
-                let headers = headers.iter().filter(|(name, _)| !skipped.contains(&name.as_str()));
-                Exchange::read(headers.fold(request, |it, (name, value)| it.header(name, value))).await
-            }
+            (Door::Http { .. }, Manner::Legacy) => self.get(None).await,
             (_, Manner::Modern) => {
                 let every = json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true });
                 self.subscribe(&every).await
             }
             (Door::Stdio(_), Manner::Legacy) => panic!("over stdio everything comes on one pipe"),
         }
+    }
+
+    /// Picks up a legacy stream after the event with this id.
+    pub(crate) async fn resume(&self, after: &str) -> Exchange {
+        self.get(Some(after)).await
     }
 
     /// `subscriptions/listen`, acknowledged.
@@ -251,11 +258,22 @@ impl Client {
         }
     }
 
+    async fn get(&self, after: Option<&str>) -> Exchange {
+        let Door::Http { http, url, .. } = &self.door else {
+            panic!("over stdio everything comes on one pipe")
+        };
+        let headers = self.headers("", &Value::Null);
+        let headers = headers.iter().filter(|(name, _)| !["accept", "content-type"].contains(&name.as_str()));
+        let request = http.get(url).header("accept", "text/event-stream");
+        let request = headers.fold(request, |it, (name, value)| it.header(name, value));
+        Exchange::read(after.into_iter().fold(request, |it, id| it.header("last-event-id", id))).await
+    }
+
     async fn initialize(&self) -> Reply {
         let params = json!({
             "protocolVersion": LEGACY,
             "capabilities": self.capabilities,
-            "clientInfo": { "name": "e2e", "version": "1" },
+            "clientInfo": { "name": self.name, "version": "1" },
         });
         self.round("initialize", &params.to_string()).await
     }
@@ -308,7 +326,7 @@ impl Client {
 
     async fn send_request(&self, method: &str, params: &str) -> (i64, Exchange) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let known: Value = serde_json::from_str(params).unwrap_or_default();
+        let known = subject(params);
         let body = self.body(id, method, params);
         if let Door::Stdio(pipe) = &self.door {
             pipe.send(body.as_bytes());
@@ -337,7 +355,7 @@ impl Client {
         let mut ours = RawObject::new()
             .with(meta::PROTOCOL_VERSION, MODERN)
             .with(meta::CLIENT_CAPABILITIES, &self.capabilities)
-            .with(meta::CLIENT_INFO, &json!({ "name": "e2e", "version": "1" }));
+            .with(meta::CLIENT_INFO, &json!({ "name": self.name, "version": "1" }));
         if let Some(level) = &self.log_level {
             ours.put(meta::LOG_LEVEL, level);
         }
@@ -363,6 +381,13 @@ impl fmt::Debug for Visitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Visitor").field(&self.0).finish()
     }
+}
+
+/// What a header repeats of the params; the rest may hold numbers that Rust cannot read.
+fn subject(params: &str) -> Value {
+    let params: RawObject = serde_json::from_str(params).unwrap_or_default();
+    let member = |name: &'static str| Some((name, params.read::<Value>(name)?));
+    ["name", "uri", "taskId"].into_iter().filter_map(member).collect()
 }
 
 /// What fits into a header as it is, or the encoding for what does not.

@@ -23,7 +23,7 @@ pub(crate) struct Exchange {
 #[derive(Debug)]
 enum Source {
     Whole(Option<String>),
-    Events { response: reqwest::Response, buffer: Vec<u8> },
+    Events { response: reqwest::Response, buffer: Vec<u8>, last_id: Option<String> },
     Pipe { pipe: Arc<Pipe>, id: Option<Value> },
 }
 
@@ -45,7 +45,7 @@ impl Exchange {
         let streams =
             headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let source = if streams {
-            Source::Events { response, buffer: Vec::new() }
+            Source::Events { response, buffer: Vec::new(), last_id: None }
         } else {
             let body = timeout(PATIENCE, response.text()).await.expect("a body in time").unwrap();
             Source::Whole(Some(body).filter(|body| !body.is_empty()))
@@ -62,8 +62,8 @@ impl Exchange {
     pub(crate) async fn next(&mut self) -> Option<String> {
         match &mut self.source {
             Source::Whole(message) => message.take(),
-            Source::Events { response, buffer } => {
-                let event = timeout(PATIENCE, next_event(response, buffer));
+            Source::Events { response, buffer, last_id } => {
+                let event = timeout(PATIENCE, next_event(response, buffer, last_id));
                 event.await.expect("something on the stream in time")
             }
             Source::Pipe { pipe, id } => {
@@ -74,6 +74,14 @@ impl Exchange {
                 }
                 Some(line)
             }
+        }
+    }
+
+    /// The id of the last event, by which a stream can be picked up again.
+    pub(crate) fn last_id(&self) -> Option<&str> {
+        match &self.source {
+            Source::Events { last_id, .. } => last_id.as_deref(),
+            Source::Whole(_) | Source::Pipe { .. } => None,
         }
     }
 
@@ -98,11 +106,18 @@ impl Exchange {
     }
 }
 
-async fn next_event(response: &mut reqwest::Response, buffer: &mut Vec<u8>) -> Option<String> {
+async fn next_event(
+    response: &mut reqwest::Response,
+    buffer: &mut Vec<u8>,
+    last_id: &mut Option<String>,
+) -> Option<String> {
     loop {
         while let Some(end) = buffer.windows(2).position(|pair| pair == b"\n\n") {
             let event: Vec<u8> = buffer.drain(..end + 2).collect();
             let event = String::from_utf8(event).unwrap();
+            if let Some(id) = event.lines().find_map(|line| line.strip_prefix("id: ")) {
+                *last_id = Some(id.to_owned());
+            }
             let data: Vec<&str> = event.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
             if !data.is_empty() {
                 return Some(data.join("\n"));

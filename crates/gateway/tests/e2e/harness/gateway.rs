@@ -139,10 +139,6 @@ impl Gateway {
             .await
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// What it wrote to stderr so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()

@@ -18,7 +18,6 @@ pub(crate) mod world;
 
 use std::time::{Duration, Instant};
 
-#[expect(unused_imports, reason = "one door for all tests, whichever of them are built")]
 pub(crate) use {
     client::{Client, Manner},
     exchange::{Exchange, Reply},

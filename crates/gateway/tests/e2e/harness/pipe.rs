@@ -64,10 +64,6 @@ impl Pipe {
         self.log.lock().unwrap().clone()
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.lock().unwrap().id()
-    }
-
     /// Closes stdin, which is how a client says goodbye, and waits for the end.
     pub(crate) fn close(&self) -> Option<ExitStatus> {
         self.stdin.lock().unwrap().take();

@@ -10,6 +10,7 @@ use super::client::{Client, Manner, Visitor};
 use super::exchange::Reply;
 use super::gateway::{Gateway, Home};
 use super::testbed::{Remote, Testbed};
+use super::until;
 
 /// Each era over stdio and over HTTP.
 pub(crate) struct World {
@@ -32,9 +33,9 @@ pub(crate) enum Transport {
 }
 
 pub(crate) const SERVERS: [Server; 4] = [
-    Server { name: "oldpipe", era: Manner::Legacy, transport: Transport::Stdio },
+    Server { name: "oldio", era: Manner::Legacy, transport: Transport::Stdio },
     Server { name: "oldweb", era: Manner::Legacy, transport: Transport::Http },
-    Server { name: "newpipe", era: Manner::Modern, transport: Transport::Stdio },
+    Server { name: "newio", era: Manner::Modern, transport: Transport::Stdio },
     Server { name: "newweb", era: Manner::Modern, transport: Transport::Http },
 ];
 
@@ -81,7 +82,13 @@ impl World {
             }
         }
         home.configure(&tables);
-        Self { gateway: home.serve().await, remotes }
+        let gateway = home.serve().await;
+        // Nothing is announced from then on but what the tests do.
+        until("every server is listed", async || {
+            gateway.log().contains("every server has been asked").then_some(())
+        })
+        .await;
+        Self { gateway, remotes }
     }
 
     pub(crate) fn home(&self) -> &Arc<Home> {
@@ -152,6 +159,15 @@ impl Way {
         match self.door {
             Door::One => own.to_owned(),
             Door::All | Door::Stdio => format!("{}__{own}", self.server.name),
+        }
+    }
+
+    /// What the client calls a resource of the server. All four have the same ones, and the first
+    /// by name keeps the plain URI.
+    pub(crate) fn uri(&self, own: &str) -> String {
+        match (self.door, self.server.name) {
+            (Door::One, _) | (_, "newio") => own.to_owned(),
+            (_, name) => format!("kitbag://server/{name}/{own}"),
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::ERAS;
+use super::{ERAS, call_with_progress};
 use crate::harness::testbed::command_table;
 use crate::harness::{Gateway, Home, Manner, Testbed, until};
 
@@ -20,7 +20,7 @@ async fn check(table: &str, expected: &[&str]) {
         }
     }
     let tested = home.kitbag(&["servers", "test", "bad"]).await;
-    assert_eq!(tested.code, Some(1));
+    assert_eq!(tested.code, Some(1), "{}", tested.stderr);
     for words in expected {
         assert!(tested.stdout.contains(words), "`servers test` should say {words:?}: {}", tested.stdout);
     }
@@ -54,13 +54,13 @@ async fn a_program_that_ends_without_a_word_is_told_as_such() {
 async fn the_log_of_a_crashed_server_is_kept() {
     let home = Home::new(&Testbed::named("bad").manner("crash-at-start").table());
     let gateway = home.serve().await;
-    let shown = until("the last words are in the log", async || {
-        let shown = home.kitbag(&["servers", "logs", "bad"]).await;
-        shown.stdout.contains("API_KEY environment variable is required").then_some(shown)
+    until("the gateway's own log says that it failed", async || {
+        gateway.log().contains("`bad` ended before it was ready").then_some(())
     })
     .await;
+    let shown = home.kitbag(&["servers", "logs", "bad"]).await;
     assert_eq!(shown.code, Some(0));
-    assert!(gateway.log().contains("bad"), "the gateway's own log names the server");
+    assert!(shown.stdout.contains("API_KEY environment variable is required"), "{}", shown.stdout);
 }
 
 #[tokio::test]
@@ -69,16 +69,15 @@ async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
         let gateway = Gateway::with(&Testbed::named("frail").era(era).table()).await;
         let client = gateway.client(Manner::Modern).await;
         client.knows("frail__crash").await;
-        let beside = client.clone();
-        let slow = tokio::spawn(async move { beside.call("frail__slow", &json!({ "ms": 20_000 })).await });
-        // The slow call must be under way when the server dies.
-        client.call("frail__echo", &json!({})).await.text();
+        let slow = call_with_progress("frail__slow", &json!({ "ms": 20_000, "steps": 200 }));
+        let mut beside = client.start("tools/call", &slow).await;
+        beside.wait_for("notifications/progress").await;
         let told = client.call("frail__crash", &json!({})).await.tool_error();
         for words in ["`frail` went away during the call", "exit code 3", "fatal: the crash tool was called"]
         {
             assert!(told.contains(words), "{era}: {told}");
         }
-        let told = slow.await.unwrap().tool_error();
+        let told = beside.finish().await.tool_error();
         assert!(told.contains("`frail` went away during the call"), "{era}: {told}");
         assert_eq!(
             client.call("frail__echo", &json!({ "again": era })).await.text(),

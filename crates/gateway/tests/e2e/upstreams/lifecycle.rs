@@ -124,6 +124,31 @@ async fn a_process_that_a_server_detached_ends_with_the_server() {
 }
 
 #[tokio::test]
+async fn a_process_that_a_server_detached_ends_when_the_server_crashes() {
+    let (home, trace) = home_with("frail", |it| it.manner("detach"));
+    let gateway = home.serve().await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("frail__crash").await;
+    let sidecar = detached(&trace).expect("the server has started one");
+    client.call("frail__crash", &json!({})).await.tool_error();
+    until("the sidecar is gone", async || (!alive(sidecar)).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_server_still_starting_ends_with_the_gateway() {
+    let (home, trace) = home_with("mute", |it| {
+        it.manner("hang").manner("detach").manner("ignore-stdin-close").manner("ignore-term")
+    });
+    let gateway = home.serve().await;
+    let sidecar = until("it is being started", async || detached(&trace)).await;
+    let mut left = running(&trace);
+    left.push(sidecar);
+    assert!(gateway.stop().await.success());
+    left.retain(|pid| alive(*pid));
+    assert!(left.is_empty(), "{left:?} are left");
+}
+
+#[tokio::test]
 async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
     let (home, trace) =
         home_with("orphan", |it| it.manner("detach").manner("ignore-stdin-close").manner("ignore-term"));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{ERAS, call_with_progress};
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Gateway, Home, Manner, Remote, Testbed, until};
 
 #[tokio::test]
 async fn one_call_runs_one_waits_and_the_third_is_told_to_come_back() {
@@ -43,14 +43,15 @@ async fn calls_within_the_limit_run_side_by_side() {
 async fn progress_keeps_a_long_call_alive() {
     for era in ERAS {
         let gateway = Gateway::with(&Testbed::named("slow").era(era).with(SHORT).table()).await;
-        for manner in Manner::BOTH {
+        let calls = Manner::BOTH.map(async |manner| {
             let client = gateway.client(manner).await;
             client.knows("slow__slow").await;
-            let params = call_with_progress("slow__slow", &json!({ "ms": 2500, "steps": 10 }));
+            let params = call_with_progress("slow__slow", &json!({ "ms": 2000, "steps": 10 }));
             let reply = client.request("tools/call", &params).await;
-            assert_eq!(reply.text(), "slept 2500 ms in 10 steps");
+            assert_eq!(reply.text(), "slept 2000 ms in 10 steps");
             assert_eq!(reply.notifications("notifications/progress").len(), 10, "{era} {manner:?}");
-        }
+        });
+        futures::future::join_all(calls).await;
     }
 }
 
@@ -88,4 +89,22 @@ async fn progress_cannot_stretch_a_call_beyond_its_deadline() {
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
+#[tokio::test]
+async fn an_answer_beyond_the_limit_is_refused_and_the_next_one_is_not() {
+    for era in ERAS {
+        let child = Testbed::named("chatty").era(era).with(SMALL).table();
+        let remote = Remote::http(&["--era", era]).await;
+        let gateway = Gateway::with(&(child + &remote.table("far", SMALL))).await;
+        let client = gateway.client(Manner::Modern).await;
+        for server in ["chatty", "far"] {
+            client.knows(&format!("{server}__big")).await;
+            let big = format!("{server}__big");
+            let told = client.call(&big, &json!({ "bytes": 200_000 })).await.tool_error();
+            assert!(told.contains("max_message_bytes"), "{server}: {told}");
+            assert_eq!(client.call(&big, &json!({ "bytes": 1000 })).await.text().len(), 1000);
+        }
+    }
+}
+
+const SMALL: &str = "max_message_bytes = 100_000";
 const SHORT: &str = "call_timeout = \"1s\"";

@@ -80,6 +80,10 @@ async fn a_capability_that_was_a_lie_costs_neither_the_rest_nor_time() {
         assert!(started.elapsed() < Duration::from_secs(8), "the tools waited for a list that never comes");
         client.knows("good__echo").await;
         assert_eq!(tools_of(&client, "liar").await, tools_of(&client, "good").await);
+        let started = Instant::now();
+        let own = gateway.visitor("/servers/liar/mcp", Manner::Legacy).connect().await;
+        assert!(own.tool_names().await.contains(&"echo".to_owned()));
+        assert!(started.elapsed() < AT_ONCE, "the route of the liar waited as well");
         for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
             let started = Instant::now();
             assert!(!client.list(method, key).await.is_empty(), "{method} has what the good server offers");

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::call_with_progress;
-use crate::harness::{Gateway, Manner, Remote, Testbed, until};
+use crate::harness::{Client, Gateway, Manner, Remote, Testbed, until};
 
 #[derive(Debug, Clone, Copy)]
 enum Kind {
@@ -56,11 +56,11 @@ async fn a_server_that_was_restarted_and_knows_us_no_more_serves_the_next_call()
         client.knows("far__echo").await;
         client.call("far__echo", &json!({})).await.text();
         let _remote = remote.restart().await;
-        assert_eq!(
-            client.call("far__echo", &json!({ "new": true })).await.text(),
-            r#"{"new":true}"#,
-            "{kind:?}"
-        );
+        match kind {
+            Kind::Http(_) => drop(client.call("far__echo", &json!({})).await.text()),
+            // A call made before the end of the stream is seen is lost with it.
+            Kind::Sse => until("it serves again", async || answers(&client).await.then_some(())).await,
+        }
     }
 }
 
@@ -74,14 +74,11 @@ async fn a_server_that_is_down_is_named_and_comes_back_by_itself() {
         client.knows("near__echo").await;
         let remote = remote.end();
         let told = client.call("far__echo", &json!({})).await.tool_error();
-        assert!(told.contains("`far`") && told.contains("onnection refused"), "{kind:?}: {told}");
+        let says_so = told.contains("onnection refused") || told.contains("the event stream ended");
+        assert!(told.contains("`far`") && says_so, "{kind:?}: {told}");
         assert_eq!(client.call("near__echo", &json!({})).await.text(), "{}");
         let _remote = remote.start().await;
-        until("it is back", async || {
-            let reply = client.call("far__echo", &json!({})).await;
-            (reply.result()["isError"] != true).then_some(())
-        })
-        .await;
+        until("it is back", async || answers(&client).await.then_some(())).await;
     }
 }
 
@@ -109,4 +106,8 @@ async fn an_address_where_no_server_is_gets_a_sentence_that_says_so() {
     let client = gateway.client(Manner::Modern).await;
     let told = client.call("lost__echo", &json!({})).await.tool_error();
     assert!(told.contains("`lost`") && told.contains("404"), "{told}");
+}
+
+async fn answers(client: &Client) -> bool {
+    client.call("far__echo", &json!({})).await.result()["isError"] != true
 }

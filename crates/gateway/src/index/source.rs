@@ -1,0 +1,114 @@
+//! From a tool's definition to what the index keeps of it.
+
+use std::sync::Arc;
+
+use kitbag_domain::Timestamp;
+use kitbag_relevance::text::ToolText;
+use kitbag_relevance::{Document, Entry, WriteClass};
+use kitbag_store::TextHash;
+use kitbag_wire::RawObject;
+use serde_json::Value;
+
+use crate::catalog;
+
+/// A tool ready to be indexed: the document, still without its vector, and the text the
+/// vector is made from.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) document: Document,
+    pub(crate) text: String,
+    pub(crate) hash: TextHash,
+}
+
+/// A tool as people write it down for the index, be it a server's definition or a line of an
+/// evaluation set.
+#[derive(Debug, Default)]
+pub(crate) struct Tool {
+    /// What a client calls it.
+    pub(crate) exposed: String,
+    pub(crate) name: String,
+    pub(crate) provider: String,
+    pub(crate) description: String,
+    pub(crate) schema: Value,
+    pub(crate) tags: Vec<String>,
+    pub(crate) write_class: Option<WriteClass>,
+}
+
+impl Tool {
+    pub(crate) fn of(entry: &catalog::Entry) -> Self {
+        let definition = RawObject::open(&entry.definition).unwrap_or_default();
+        let hints = definition.object("annotations").unwrap_or_default();
+        Self {
+            exposed: entry.exposed.clone(),
+            name: entry.capability.name.clone(),
+            provider: entry.capability.server.to_string(),
+            description: definition.read("description").unwrap_or_default(),
+            schema: definition.read("inputSchema").unwrap_or_default(),
+            tags: declared_tags(&definition),
+            write_class: Some(WriteClass::from_hints(hints.read("readOnlyHint"), hints.read("destructiveHint"))),
+        }
+    }
+
+    pub(crate) fn into_source(self, now: Timestamp) -> Source {
+        let parameters = parameters(&self.schema);
+        let text = ToolText {
+            name: &self.name,
+            description: &self.description,
+            provider: &self.provider,
+            group: "",
+            parameters: &parameters,
+            scopes: &[],
+            tags: &self.tags,
+        };
+        let (scopes, tags, text) = (text.scopes(), text.tags(), text.document());
+        let entry = Entry {
+            tool_name: self.exposed,
+            description: self.description,
+            scopes,
+            tags,
+            estimated_cost_usd: None,
+            p95_latency_ms: None,
+            p99_latency_ms: None,
+            success_rate: None,
+            last_updated_at: now.0 / 1_000,
+            write_class: self.write_class.unwrap_or(WriteClass::Unknown),
+            group: Some(self.provider.clone()),
+            provider: self.provider,
+            tenants: Vec::new(),
+        };
+        let document = Document { entry: Arc::new(entry), name: self.name, parameters, vector: None };
+        Source { hash: TextHash::of(&text), text, document }
+    }
+}
+
+/// Parameter names, required ones first. JSON Schema, and the shapes evaluation sets use.
+fn parameters(schema: &Value) -> Vec<String> {
+    let names = |value: Option<&Value>| -> Vec<String> {
+        let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        items.iter().filter_map(|it| it.as_str().or_else(|| it.get("name")?.as_str())).map(str::to_owned).collect()
+    };
+    match schema {
+        Value::Array(_) => names(Some(schema)),
+        Value::Object(members) => match members.get("properties") {
+            Some(Value::Object(properties)) => {
+                let mut found: Vec<String> = names(members.get("required"));
+                found.retain(|name| properties.contains_key(name));
+                found.extend(properties.keys().cloned());
+                let mut seen = std::collections::HashSet::new();
+                found.retain(|name| seen.insert(name.clone()));
+                found
+            }
+            _ if members.get("required").is_some_and(Value::is_array) => {
+                [names(members.get("required")), names(members.get("optional"))].concat()
+            }
+            _ => members.iter().filter(|(_, value)| value.is_object()).map(|(name, _)| name.clone()).collect(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// Tags where servers put them: FastMCP writes them into `_meta`.
+fn declared_tags(definition: &RawObject) -> Vec<String> {
+    let meta = definition.object("_meta").unwrap_or_default();
+    ["fastmcp", "_fastmcp"].into_iter().find_map(|key| meta.object(key)?.read("tags")).unwrap_or_default()
+}

@@ -1,0 +1,212 @@
+//! Hearing that something changed: watched resources and lists, for clients of both manners.
+
+use serde_json::{Value, json};
+
+use crate::harness::world::{Door, Way, World};
+use crate::harness::{Exchange, Manner};
+
+const UPDATED: &str = "notifications/resources/updated";
+const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+const WATCHED: &str = "test://watched-resource";
+const OTHER: &str = "test://static-text";
+
+#[tokio::test]
+async fn an_update_reaches_those_who_watch_and_nobody_else() {
+    let world = World::new().await;
+    for manner in Manner::BOTH {
+        for door in [Door::All, Door::One] {
+            let watchers = world.ways_through(door, manner, |it| it).await;
+            let bystanders = world.ways_through(door, manner, |it| it).await;
+            for (way, bystander) in watchers.iter().zip(&bystanders) {
+                let (mut watching, tag) = watch(way, WATCHED).await;
+                let (mut elsewhere, _) = watch(bystander, OTHER).await;
+                for uri in [WATCHED, OTHER] {
+                    way.call("touch_resource", &json!({ "uri": uri })).await.text();
+                }
+                let update = watching.wait_for(UPDATED).await;
+                assert_eq!(update["params"]["uri"], way.uri(WATCHED));
+                assert_eq!(update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], tag);
+                let update = elsewhere.wait_for(UPDATED).await;
+                assert_eq!(update["params"]["uri"], way.uri(OTHER), "the first update it hears is its own");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_listeners_hear_the_same_update_each_under_its_own_number() {
+    let world = World::new().await;
+    for way in world.ways_through(Door::All, Manner::Modern, |it| it).await {
+        let (mut one, first) = watch(&way, WATCHED).await;
+        let (mut two, second) = watch(&way, WATCHED).await;
+        assert_ne!(first, second);
+        way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+        for (stream, tag) in [(&mut one, first), (&mut two, second)] {
+            let update = stream.wait_for(UPDATED).await;
+            assert_eq!(update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], tag);
+        }
+        drop(one);
+        way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+        two.wait_for(UPDATED).await;
+    }
+}
+
+#[tokio::test]
+async fn a_legacy_client_that_no_longer_watches_hears_nothing_more() {
+    let world = World::new().await;
+    for door in [Door::All, Door::One] {
+        for way in world.ways_through(door, Manner::Legacy, |it| it).await {
+            let (mut stream, _) = watch(&way, WATCHED).await;
+            way.client.request("resources/subscribe", &json!({ "uri": way.uri(OTHER) })).await.result();
+            let ended =
+                way.client.request("resources/unsubscribe", &json!({ "uri": way.uri(WATCHED) })).await;
+            assert_eq!(ended.raw_result(), "{}");
+            for uri in [WATCHED, OTHER] {
+                way.call("touch_resource", &json!({ "uri": uri })).await.text();
+            }
+            assert_eq!(stream.wait_for(UPDATED).await["params"]["uri"], way.uri(OTHER));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_legacy_client_that_listens_again_is_not_told_the_same_twice_unless_it_asks() {
+    let world = World::new().await;
+    for way in world.ways_through(Door::One, Manner::Legacy, |it| it).await {
+        let (mut stream, _) = watch(&way, WATCHED).await;
+        way.client.request("resources/subscribe", &json!({ "uri": OTHER })).await.result();
+        way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+        stream.wait_for(UPDATED).await;
+        let first = stream.last_id().unwrap().to_owned();
+        way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+        stream.wait_for(UPDATED).await;
+        drop(stream);
+
+        let mut resumed = way.client.resume(&first).await;
+        assert_eq!(resumed.wait_for(UPDATED).await["params"]["uri"], WATCHED);
+        drop(resumed);
+        let mut fresh = way.client.listen().await;
+        way.call("touch_resource", &json!({ "uri": OTHER })).await.text();
+        assert_eq!(fresh.wait_for(UPDATED).await["params"]["uri"], OTHER);
+        for nonsense in ["18446744073709551615", "-", "999-999", "x", ""] {
+            assert!([200, 404].contains(&way.client.resume(nonsense).await.status), "{nonsense}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn over_stdio_updates_come_between_the_answers() {
+    let world = World::new().await;
+    for way in world.ways_through(Door::Stdio, Manner::Legacy, |it| it).await {
+        way.client.request("resources/subscribe", &json!({ "uri": way.uri(WATCHED) })).await.result();
+        way.client.pipe().send(
+            json!({ "jsonrpc": "2.0", "id": "touch", "method": "tools/call",
+                    "params": { "name": way.name("touch_resource"), "arguments": { "uri": WATCHED } } })
+            .to_string()
+            .as_bytes(),
+        );
+        line_with(&way, |message| {
+            message["method"] == UPDATED && message["params"]["uri"] == way.uri(WATCHED)
+        })
+        .await;
+    }
+    for way in world.ways_through(Door::Stdio, Manner::Modern, |it| it).await {
+        let (_stream, tag) = watch(&way, WATCHED).await;
+        way.client.pipe().send(
+            way.client
+                .body(
+                    90,
+                    "tools/call",
+                    &json!({ "name": way.name("touch_resource"), "arguments": { "uri": WATCHED } })
+                        .to_string(),
+                )
+                .as_bytes(),
+        );
+        let update = line_with(&way, |message| message["method"] == UPDATED).await;
+        assert_eq!(update["params"]["uri"], way.uri(WATCHED));
+        assert_eq!(update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], tag);
+    }
+}
+
+#[tokio::test]
+async fn whoever_is_told_of_a_new_tool_finds_it_in_the_list() {
+    let world = World::new().await;
+    for manner in Manner::BOTH {
+        for door in [Door::All, Door::One] {
+            for way in world.ways_through(door, manner, |it| it).await {
+                let mut stream = way.client.listen().await;
+                let added = way.call("change_tools", &json!({})).await.text();
+                let added = way.name(&added);
+                // Earlier changes may still be told of.
+                while !{
+                    stream.wait_for(TOOLS_CHANGED).await;
+                    way.client.tool_names().await.contains(&added)
+                } {}
+                assert_eq!(way.client.call(&added, &json!({})).await.text().split(' ').nth(1), Some("is"));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_modern_listener_hears_only_of_what_it_asked_for() {
+    let world = World::new().await;
+    for door in [Door::All, Door::One] {
+        for way in world.ways_through(door, Manner::Modern, |it| it).await {
+            let mut stream = way.client.subscribe(&json!({ "promptsListChanged": true })).await;
+            change_tools_and_hear_of_it(&way).await;
+            way.call("test_trigger_prompt_change", &json!({})).await.text();
+            let first: Value = serde_json::from_str(&stream.next().await.unwrap()).unwrap();
+            assert_eq!(first["method"], PROMPTS_CHANGED);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_behind_one_server_is_not_told_at_the_route_of_another() {
+    let world = World::new().await;
+    let ways = world.ways_through(Door::One, Manner::Modern, |it| it).await;
+    for (here, there) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
+        let (here, there) = (&ways[here], &ways[there]);
+        let mut stream =
+            here.client.subscribe(&json!({ "toolsListChanged": true, "promptsListChanged": true })).await;
+        change_tools_and_hear_of_it(there).await;
+        here.call("test_trigger_prompt_change", &json!({})).await.text();
+        let first: Value = serde_json::from_str(&stream.next().await.unwrap()).unwrap();
+        assert_eq!(first["method"], PROMPTS_CHANGED);
+    }
+}
+
+/// Watches a resource in the manner of the client; with the number its messages must carry.
+async fn watch(way: &Way, uri: &str) -> (Exchange, Value) {
+    if way.client.manner == Manner::Legacy {
+        let stream = way.client.listen().await;
+        let agreed = way.client.request("resources/subscribe", &json!({ "uri": way.uri(uri) })).await;
+        assert_eq!(agreed.raw_result(), "{}");
+        return (stream, Value::Null);
+    }
+    let filter = json!({ "notifications": { "resourceSubscriptions": [way.uri(uri)] } });
+    let (id, mut stream) = way.client.start_with_id("subscriptions/listen", &filter).await;
+    let agreed = stream.wait_for("notifications/subscriptions/acknowledged").await;
+    assert_eq!(agreed["params"]["notifications"]["resourceSubscriptions"], json!([way.uri(uri)]));
+    assert_eq!(agreed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
+    (stream, json!(id))
+}
+
+/// Comes back when whoever wanted to know has been told.
+async fn change_tools_and_hear_of_it(way: &Way) {
+    let mut stream = way.client.subscribe(&json!({ "toolsListChanged": true })).await;
+    way.call("test_trigger_tool_change", &json!({})).await.text();
+    stream.wait_for(TOOLS_CHANGED).await;
+}
+
+async fn line_with(way: &Way, fits: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let line = way.client.pipe().line().await.expect("the gateway still runs");
+        let message: Value = serde_json::from_str(&line).unwrap();
+        if fits(&message) {
+            return message;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The encoder: a text becomes a unit vector, and texts that mean alike point alike.
+
+use std::ops::Range;
+
+use super::error::ModelError;
+use super::hugging_face::ModelFiles;
+use super::layers::{Layer, Scratch};
+use super::math;
+use super::weights::{Matrix, Norm, Shape, Weights};
+use super::wordpiece::WordPiece;
+use crate::simd::Level;
+
+/// A longer text is cut; tool descriptions say what matters at the start.
+pub const MAX_TOKENS: usize = 128;
+
+/// Tokens that share one pass over the weights: enough to use every weight well while what is
+/// computed still fits into a core's cache.
+const BATCH_TOKENS: usize = 128;
+
+/// A BERT-family sentence encoder. Shared freely between threads; gives the same bits for a
+/// text on every machine, alone or in a batch.
+#[derive(Debug)]
+pub struct Encoder {
+    id: ModelId,
+    shape: Shape,
+    level: Level,
+    pieces: WordPiece,
+    words: Matrix,
+    positions: Vec<f32>,
+    norm: Norm,
+    layers: Vec<Layer>,
+}
+
+/// Names a model by its content: vectors with the same id are comparable.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ModelId(String);
+
+impl ModelId {
+    /// Arithmetic that would give other vectors from the same files gets another number here.
+    const ARITHMETIC: &str = "kitbag encoder 1";
+
+    fn of(files: &[&[u8]]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(Self::ARITHMETIC);
+        for file in files {
+            hasher.update(blake3::hash(file).as_bytes());
+        }
+        Self(hasher.finalize().to_hex()[..32].to_owned())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Encoder {
+    /// A model as published: float weights, rounded here.
+    pub fn from_files(files: ModelFiles<'_>) -> Result<Self, ModelError> {
+        let (shape, weights, pieces) = files.read()?;
+        let id = ModelId::of(&[files.config, files.weights, files.vocabulary.as_bytes()]);
+        Ok(Self::new(Level::best(), id, shape, weights, pieces))
+    }
+
+    pub fn id(&self) -> &ModelId {
+        &self.id
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub fn dimension(&self) -> usize {
+        self.shape.hidden
+    }
+
+    pub fn embed(&self, text: &str) -> Vec<f32> {
+        let tokens = self.tokens(text);
+        let whole = 0..tokens.len();
+        self.pass(&tokens, &[whole], &mut Scratch::default()).remove(0)
+    }
+
+    /// The same vectors as one by one, with less work per text when texts are short.
+    pub fn embed_batch(&self, texts: &[&str]) -> Vec<Vec<f32>> {
+        let mut scratch = Scratch::default();
+        let mut vectors = Vec::with_capacity(texts.len());
+        let (mut tokens, mut spans) = (Vec::new(), Vec::new());
+        for (at, text) in texts.iter().enumerate() {
+            let start = tokens.len();
+            tokens.extend(self.tokens(text));
+            spans.push(start..tokens.len());
+            if tokens.len() >= BATCH_TOKENS || at + 1 == texts.len() {
+                vectors.extend(self.pass(&tokens, &spans, &mut scratch));
+                tokens.clear();
+                spans.clear();
+            }
+        }
+        vectors
+    }
+
+    pub(super) fn new(level: Level, id: ModelId, shape: Shape, weights: Weights, pieces: WordPiece) -> Self {
+        let layer = |weights| Layer::new(level, shape.heads, weights);
+        Self {
+            id,
+            shape,
+            level,
+            pieces,
+            words: weights.words,
+            positions: weights.positions,
+            norm: weights.norm,
+            layers: weights.layers.into_iter().map(layer).collect(),
+        }
+    }
+
+    fn tokens(&self, text: &str) -> Vec<u32> {
+        self.pieces.encode(text, MAX_TOKENS.min(self.shape.positions))
+    }
+
+    /// One vector for each text, whose tokens `texts` points at.
+    fn pass(&self, tokens: &[u32], texts: &[Range<usize>], scratch: &mut Scratch) -> Vec<Vec<f32>> {
+        let mut hidden = self.level.run(|| self.look_up(tokens, texts));
+        for layer in &self.layers {
+            layer.apply(&mut hidden, texts, scratch);
+        }
+        texts.iter().map(|text| self.level.run(|| self.pool(&hidden, text))).collect()
+    }
+
+    #[inline(always)]
+    fn look_up(&self, tokens: &[u32], texts: &[Range<usize>]) -> Vec<f32> {
+        let width = self.shape.hidden;
+        let mut hidden = Vec::with_capacity(tokens.len() * width);
+        for text in texts {
+            let positions = self.positions.chunks_exact(width);
+            for (token, position) in tokens[text.clone()].iter().zip(positions) {
+                hidden.extend(
+                    self.words.row(*token as usize).zip(position).map(|(word, position)| word + position),
+                );
+            }
+        }
+        self.norm.apply(&mut hidden);
+        hidden
+    }
+
+    #[inline(always)]
+    fn pool(&self, hidden: &[f32], text: &Range<usize>) -> Vec<f32> {
+        let width = self.shape.hidden;
+        let mut mean = vec![0.0; width];
+        for row in hidden[text.start * width..text.end * width].chunks_exact(width) {
+            mean.iter_mut().zip(row).for_each(|(mean, value)| *mean += value);
+        }
+        math::normalise(&mut mean);
+        mean
+    }
+}

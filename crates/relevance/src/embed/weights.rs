@@ -1,0 +1,99 @@
+//! A model's numbers, read and checked, before they are laid out for a machine.
+
+use super::error::ModelError;
+use super::math;
+
+/// What a BERT-family encoder is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    pub layers: usize,
+    pub hidden: usize,
+    pub heads: usize,
+    pub intermediate: usize,
+    pub vocabulary: usize,
+    pub positions: usize,
+}
+
+impl Shape {
+    pub(super) fn checked(self) -> Result<Self, ModelError> {
+        let parts = [
+            ("layers", self.layers),
+            ("hidden", self.hidden),
+            ("heads", self.heads),
+            ("intermediate", self.intermediate),
+            ("vocabulary", self.vocabulary),
+        ];
+        if let Some((part, _)) = parts.into_iter().find(|(_, size)| *size == 0) {
+            return Err(ModelError::Shape { reason: format!("{part} is 0") });
+        }
+        if !self.hidden.is_multiple_of(self.heads) {
+            let reason = format!("{} heads do not divide a width of {}", self.heads, self.hidden);
+            return Err(ModelError::Shape { reason });
+        }
+        if self.positions < 2 {
+            return Err(ModelError::Shape { reason: "fewer than two positions".to_owned() });
+        }
+        Ok(self)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Weights {
+    pub(super) words: Matrix,
+    /// Position and token type, added up.
+    pub(super) positions: Vec<f32>,
+    pub(super) norm: Norm,
+    pub(super) layers: Vec<LayerWeights>,
+}
+
+#[derive(Debug)]
+pub(super) struct LayerWeights {
+    /// Query, key and value, one below the other.
+    pub(super) mix: Matrix,
+    pub(super) mix_bias: Vec<f32>,
+    pub(super) merge: Matrix,
+    pub(super) merge_bias: Vec<f32>,
+    pub(super) attention_norm: Norm,
+    pub(super) inner: Matrix,
+    pub(super) inner_bias: Vec<f32>,
+    pub(super) output: Matrix,
+    pub(super) output_bias: Vec<f32>,
+    pub(super) output_norm: Norm,
+}
+
+#[derive(Debug)]
+pub(super) struct Norm {
+    pub(super) weight: Vec<f32>,
+    pub(super) bias: Vec<f32>,
+    pub(super) epsilon: f32,
+}
+
+/// Bytes with one step size per row.
+#[derive(Debug)]
+pub(super) struct Matrix {
+    pub(super) columns: usize,
+    pub(super) values: Vec<i8>,
+    pub(super) steps: Vec<f32>,
+}
+
+impl Matrix {
+    pub(super) fn round(values: &[f32], columns: usize) -> Self {
+        let mut bytes = vec![0; values.len()];
+        let rows = values.chunks_exact(columns).zip(bytes.chunks_exact_mut(columns));
+        let steps = rows.map(|(row, out)| math::quantise(row, out)).collect();
+        Self { columns, values: bytes, steps }
+    }
+
+    pub(super) fn below(mut self, other: Self) -> Self {
+        self.values.extend(other.values);
+        self.steps.extend(other.steps);
+        self
+    }
+
+    /// A row in its own units.
+    #[inline(always)]
+    pub(super) fn row(&self, number: usize) -> impl Iterator<Item = f32> {
+        let step = self.steps[number];
+        self.values[number * self.columns..][..self.columns].iter().map(move |value| f32::from(*value) * step)
+    }
+}

@@ -1,0 +1,163 @@
+//! Text into token numbers, as BERT's uncased vocabulary has it.
+//!
+//! Words are what [`words`](super::words) finds; each becomes the longest known piece from the
+//! left, again and again. Reading stops when the limit is reached, so a long text costs no more
+//! than the part that fits. Text is only text: `[SEP]` written in a description is four
+//! characters and a bracket, never the separator.
+
+use std::collections::HashMap;
+
+use super::words::{Word, words};
+
+#[derive(Debug)]
+pub(crate) struct WordPiece {
+    starts: Pieces,
+    continuations: Pieces,
+    start: u32,
+    end: u32,
+    unknown: u32,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the vocabulary of {pieces} pieces lacks {missing}")]
+pub struct VocabularyError {
+    pieces: usize,
+    missing: &'static str,
+}
+
+impl WordPiece {
+    /// Pieces in the order of their numbers; `##` marks those that continue a word.
+    pub(crate) fn new<'a>(pieces: impl Iterator<Item = (&'a str, u32)>) -> Result<Self, VocabularyError> {
+        let (mut starts, mut continuations) = (Pieces::default(), Pieces::default());
+        for (piece, number) in pieces {
+            match piece.strip_prefix("##") {
+                Some(rest) if !rest.is_empty() => continuations.insert(rest, number),
+                _ => starts.insert(piece, number),
+            }
+        }
+        let special =
+            |name| starts.get(name).ok_or(VocabularyError { pieces: starts.numbers.len(), missing: name });
+        let (start, end, unknown) = (special("[CLS]")?, special("[SEP]")?, special("[UNK]")?);
+        Ok(Self { starts, continuations, start, end, unknown })
+    }
+
+    /// Token numbers between start and end, at most `limit` of them with both.
+    pub(crate) fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
+        let limit = limit.max(2) - 1;
+        let mut tokens = vec![self.start];
+        words(text, |word| {
+            match word {
+                Word::Whole(word) => self.split(word, &mut tokens),
+                Word::TooLong => tokens.push(self.unknown),
+            }
+            tokens.len() < limit
+        });
+        tokens.truncate(limit);
+        tokens.push(self.end);
+        tokens
+    }
+
+    /// A word with any unknown part is unknown as a whole.
+    fn split(&self, word: &str, tokens: &mut Vec<u32>) {
+        let before = tokens.len();
+        let mut rest = word;
+        while !rest.is_empty() {
+            let pieces = if rest.len() == word.len() { &self.starts } else { &self.continuations };
+            let Some((length, number)) = pieces.longest(rest) else {
+                tokens.truncate(before);
+                return tokens.push(self.unknown);
+            };
+            tokens.push(number);
+            rest = &rest[length..];
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Pieces {
+    numbers: HashMap<Box<str>, u32>,
+    longest: usize,
+}
+
+impl Pieces {
+    fn insert(&mut self, piece: &str, number: u32) {
+        self.longest = self.longest.max(piece.len());
+        self.numbers.insert(piece.into(), number);
+    }
+
+    fn get(&self, piece: &str) -> Option<u32> {
+        self.numbers.get(piece).copied()
+    }
+
+    /// No piece is longer than `longest` bytes, which keeps a word of a hundred characters
+    /// at a hundred times that many look-ups and not at five thousand.
+    fn longest(&self, text: &str) -> Option<(usize, u32)> {
+        let ends = (1..=text.len().min(self.longest)).rev().filter(|end| text.is_char_boundary(*end));
+        ends.filter_map(|end| Some((end, self.get(&text[..end])?))).next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PIECES: [&str; 12] =
+        ["[UNK]", "[CLS]", "[SEP]", "create", "##d", "issue", "_", "a", "##b", "cafe", "[", "]"];
+
+    #[derive(serde::Deserialize)]
+    struct Oracle {
+        vocabulary: Vec<String>,
+        cases: Vec<Case>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Case {
+        text: String,
+        tokens: Vec<u32>,
+    }
+
+    #[test]
+    fn tokens_are_those_of_the_reference_library() {
+        let oracle: Oracle =
+            serde_json::from_str(include_str!("../../tests/fixtures/wordpiece.json")).unwrap();
+        let pieces = WordPiece::new(oracle.vocabulary.iter().map(String::as_str).zip(0..)).unwrap();
+        for Case { text, tokens } in oracle.cases {
+            assert_eq!(pieces.encode(&text, usize::MAX), tokens, "{text:?}");
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let pieces = WordPiece::new(PIECES.into_iter().zip(0..)).unwrap();
+        let tokens = pieces.encode(text, 8);
+        let read: Vec<_> = tokens.iter().map(|token| PIECES[*token as usize]).collect();
+        assert_eq!(read.join(" "), format!("[CLS] {expected} [SEP]").replace("  ", " "));
+    }
+
+    #[test]
+    fn words_fall_into_their_longest_known_pieces() {
+        check("Created issue", "create ##d issue");
+        check("create_issue", "create _ issue");
+        check("abbb abc", "a ##b ##b ##b [UNK]");
+        check("CAFÉ cafe\u{301}", "cafe cafe");
+        check("", "");
+    }
+
+    #[test]
+    fn special_tokens_cannot_be_written() {
+        check("[SEP]", "[ [UNK] ]");
+    }
+
+    #[test]
+    fn a_text_is_cut_at_the_limit() {
+        check(&"issue ".repeat(50_000), "issue issue issue issue issue issue");
+        check(&"ab".repeat(50_000), "[UNK]");
+        check(&"🎒".repeat(25_000), "[UNK]");
+    }
+
+    #[test]
+    fn a_vocabulary_without_its_special_tokens_is_refused() {
+        let error = WordPiece::new(["[UNK]", "[CLS]", "a"].into_iter().zip(0..)).unwrap_err();
+        assert_eq!(error.to_string(), "the vocabulary of 3 pieces lacks [SEP]");
+    }
+}

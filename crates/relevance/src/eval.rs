@@ -1,0 +1,127 @@
+//! How good a ranking is, given which answers would have been right.
+
+use std::collections::{BTreeMap, HashSet};
+
+/// One query's ranking, best first, and the answers that would have been right.
+#[derive(Debug, Clone)]
+pub struct Judged<'a> {
+    pub ranked: Vec<&'a str>,
+    pub relevant: HashSet<&'a str>,
+}
+
+/// Means over queries, each between 0 and 1.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Metrics {
+    /// By cut-off: which share of the right answers is among the first so many.
+    pub recall: BTreeMap<usize, f64>,
+    /// Whether any right answer is among the first three.
+    pub hit3: f64,
+    /// How near to the top the right answers are among the first ten.
+    pub ndcg10: f64,
+}
+
+impl Metrics {
+    pub const CUTOFFS: [usize; 5] = [1, 3, 5, 10, 20];
+
+    /// A query without a right answer cannot be answered well or badly and is left out.
+    pub fn over<'a>(queries: impl IntoIterator<Item = &'a Judged<'a>>) -> Self {
+        let queries: Vec<_> = queries.into_iter().filter(|query| !query.relevant.is_empty()).collect();
+        let mean = |measure: &dyn Fn(&Judged<'_>) -> f64| {
+            queries.iter().map(|query| measure(query)).sum::<f64>() / queries.len().max(1) as f64
+        };
+        Self {
+            recall: Self::CUTOFFS.map(|cutoff| (cutoff, mean(&|query| query.recall(cutoff)))).into(),
+            hit3: mean(&|query| f64::from(u8::from(query.found(3).next().is_some()))),
+            ndcg10: mean(&|query| query.ndcg(10)),
+        }
+    }
+}
+
+impl Judged<'_> {
+    fn recall(&self, cutoff: usize) -> f64 {
+        self.found(cutoff).count() as f64 / self.relevant.len() as f64
+    }
+
+    fn ndcg(&self, cutoff: usize) -> f64 {
+        let ideal: f64 = (0..self.relevant.len().min(cutoff)).map(discount).sum();
+        self.found(cutoff).map(discount).sum::<f64>() / ideal
+    }
+
+    /// The places of right answers among the first `cutoff`, counted from 0. An answer given
+    /// twice is right only once.
+    fn found(&self, cutoff: usize) -> impl Iterator<Item = usize> {
+        let first = |at: usize| !self.ranked[..at].contains(&self.ranked[at]);
+        let right = move |at: &usize| self.relevant.contains(self.ranked[*at]) && first(*at);
+        (0..self.ranked.len().min(cutoff)).filter(right)
+    }
+}
+
+/// What a right answer is worth at this place.
+fn discount(place: usize) -> f64 {
+    1.0 / (place as f64 + 2.0).log2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each query is `ranked/relevant`, with a letter for an answer. Expected are R@1, R@3, R@5,
+    /// R@10, R@20, hit@3 and nDCG@10.
+    #[track_caller]
+    fn check(queries: &[&str], expect: [f64; 7]) {
+        let judged: Vec<_> = queries.iter().map(|query| judged(query)).collect();
+        let metrics = Metrics::over(&judged);
+        let last = [metrics.hit3, metrics.ndcg10];
+        let found: Vec<f64> = metrics.recall.into_values().chain(last).collect();
+        let near = found.iter().zip(expect).all(|(found, expect)| (found - expect).abs() < 1e-5);
+        assert!(near && found.len() == expect.len(), "{queries:?}: {found:?}");
+    }
+
+    fn judged(query: &str) -> Judged<'_> {
+        let (ranked, relevant) = query.split_once('/').unwrap();
+        Judged { ranked: letters(ranked).collect(), relevant: letters(relevant).collect() }
+    }
+
+    fn letters(text: &str) -> impl Iterator<Item = &str> {
+        text.split("").filter(|letter| !letter.is_empty())
+    }
+
+    #[test]
+    fn the_further_down_the_right_answer_the_lower_every_figure() {
+        check(&["abc/a"], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        check(&["xya/a"], [0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5]);
+        check(&["xyza/a"], [0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.430_677]);
+        check(&["bcdefghijka/a"], [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+        check(&["xyz/a"], [0.0; 7]);
+        check(&["/a"], [0.0; 7]);
+    }
+
+    #[test]
+    fn with_several_right_answers_each_counts() {
+        check(&["axb/ab"], [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.919_721]);
+        check(&["xaxb/abc"], [0.0, 1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 1.0, 0.498_189]);
+    }
+
+    #[test]
+    fn ten_right_answers_on_top_are_perfect_even_if_there_are_more() {
+        let [r1, r3, r5, r10] = [1.0, 3.0, 5.0, 10.0].map(|count| count / 12.0);
+        check(&["abcdefghijkl/abcdefghijkl"], [r1, r3, r5, r10, 1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn an_answer_given_twice_is_right_once() {
+        check(&["aab/ab"], [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.919_721]);
+    }
+
+    #[test]
+    fn queries_count_the_same_however_many_right_answers_they_have() {
+        check(&["abcd/abcd", "x/a"], [0.125, 0.375, 0.5, 0.5, 0.5, 0.5, 0.5]);
+    }
+
+    #[test]
+    fn queries_without_a_right_answer_are_left_out() {
+        check(&["a/a", "b/"], [1.0; 7]);
+        check(&["b/"], [0.0; 7]);
+        check(&[], [0.0; 7]);
+    }
+}

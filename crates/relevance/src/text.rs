@@ -1,0 +1,235 @@
+//! The text that stands for a tool: what the embedder reads.
+//!
+//! `{tool_name} | {description} | scopes: {scopes} | tags: {tags}`, bounded in length. Declared
+//! scopes and tags are used as they are; where there are none they are derived from the
+//! provider, the name and the parameters, so that the text carries what a request is likely to
+//! mention. The model was trained on exactly this text, so `models/document.py` says the same.
+
+use std::collections::HashSet;
+
+use crate::terms::words;
+
+const TEXT_BYTES: usize = 448;
+const NAME_BYTES: usize = 96;
+const SCOPES_BYTES: usize = 64;
+const TAGS_BYTES: usize = 128;
+const MAX_PARAMETERS: usize = 8;
+const MAX_PROVIDER_WORDS: usize = 6;
+
+/// What is known of a tool before it becomes text.
+#[derive(Debug, Clone, Default)]
+pub struct ToolText<'a> {
+    pub name: &'a str,
+    pub description: &'a str,
+    pub provider: &'a str,
+    pub group: &'a str,
+    /// Required ones first.
+    pub parameters: &'a [String],
+    /// As declared; empty where the definition says nothing.
+    pub scopes: &'a [String],
+    pub tags: &'a [String],
+}
+
+impl ToolText<'_> {
+    /// The declared scopes, or where the tool acts and how: provider, group, kind of action.
+    pub fn scopes(&self) -> Vec<String> {
+        if !self.scopes.is_empty() {
+            return self.scopes.to_vec();
+        }
+        let provider = provider_words(self.provider).join(" ");
+        let group = words(self.group).collect::<Vec<_>>().join(" ");
+        let action = self.action().unwrap_or_default().to_owned();
+        [provider, group, action].into_iter().filter(|scope| !scope.is_empty()).collect()
+    }
+
+    /// The declared tags, or the name as words and the parameters that add a word to it.
+    pub fn tags(&self) -> Vec<String> {
+        if !self.tags.is_empty() {
+            return self.tags.to_vec();
+        }
+        let name: Vec<_> = words(self.name).collect();
+        let mut tags = vec![name.join(" ")];
+        let mut seen: HashSet<String> = name.into_iter().collect();
+        for parameter in self.parameters.iter().take(MAX_PARAMETERS) {
+            let parts: Vec<_> = words(parameter).collect();
+            if parts.iter().any(|part| !seen.contains(part)) {
+                tags.push(parts.join(" "));
+                seen.extend(parts);
+            }
+        }
+        tags.retain(|tag| !tag.is_empty());
+        tags
+    }
+
+    /// The text of record.
+    pub fn document(&self) -> String {
+        let name = cut(&collapse(self.name), NAME_BYTES);
+        let scopes = joined(&self.scopes(), SCOPES_BYTES);
+        let tags = joined(&self.tags(), TAGS_BYTES);
+        let tail = format!(" | scopes: {scopes} | tags: {tags}");
+        let room = TEXT_BYTES.saturating_sub(name.len() + " | ".len() + tail.len());
+        format!("{name} | {}{tail}", cut(&collapse(self.description), room))
+    }
+
+    /// The first verb of the name, else the first word of the description (`Lists` is list).
+    fn action(&self) -> Option<&'static str> {
+        words(self.name).find_map(|word| action_of(&word)).or_else(|| {
+            let first = words(self.description.split_whitespace().next()?).next()?;
+            action_of(&first).or_else(|| action_of(first.strip_suffix('s')?))
+        })
+    }
+}
+
+/// `@acme/weather-mcp-server` is `weather`: that it is a server is true of every provider.
+fn provider_words(provider: &str) -> Vec<String> {
+    let meaningful = |text: &str| -> Vec<String> {
+        let noise = |word: &String| {
+            ["mcp", "server", "servers"].contains(&word.as_str()) || word.chars().all(char::is_numeric)
+        };
+        words(text).filter(|word| !noise(word)).collect()
+    };
+    let last = provider.rsplit('/').next().unwrap_or_default();
+    let kept = [meaningful(last), meaningful(provider), words(provider).collect()];
+    let kept = kept.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
+    let mut seen = HashSet::new();
+    kept.into_iter().filter(|word| seen.insert(word.clone())).take(MAX_PROVIDER_WORDS).collect()
+}
+
+fn action_of(verb: &str) -> Option<&'static str> {
+    ACTIONS.iter().find(|(_, verbs)| verbs.contains(&verb)).map(|(action, _)| *action)
+}
+
+const ACTIONS: [(&str, &[&str]); 7] = [
+    (
+        "read",
+        &[
+            "get", "list", "show", "read", "fetch", "view", "describe", "retrieve", "check", "count",
+            "inspect", "download", "export", "display",
+        ],
+    ),
+    ("search", &["search", "find", "query", "lookup", "browse", "discover", "explore"]),
+    (
+        "create",
+        &[
+            "create", "add", "insert", "new", "make", "generate", "build", "register", "import", "upload",
+            "write", "draft", "start",
+        ],
+    ),
+    (
+        "update",
+        &[
+            "update",
+            "edit",
+            "set",
+            "modify",
+            "patch",
+            "change",
+            "rename",
+            "move",
+            "assign",
+            "configure",
+            "enable",
+            "disable",
+            "replace",
+        ],
+    ),
+    (
+        "delete",
+        &["delete", "remove", "drop", "clear", "destroy", "cancel", "purge", "revoke", "unassign", "stop"],
+    ),
+    ("send", &["send", "publish", "reply", "forward", "notify", "share", "invite", "submit"]),
+    (
+        "run",
+        &[
+            "run",
+            "execute",
+            "call",
+            "invoke",
+            "trigger",
+            "deploy",
+            "analyze",
+            "validate",
+            "convert",
+            "calculate",
+        ],
+    ),
+];
+
+/// As many whole items as fit; the first one is cut if it alone is too long.
+fn joined(items: &[String], limit: usize) -> String {
+    let mut text = String::new();
+    for item in items {
+        let item = collapse(item);
+        let longer = if text.is_empty() { cut(&item, limit) } else { format!("{text}, {item}") };
+        if longer.len() > limit {
+            break;
+        }
+        text = longer;
+    }
+    text
+}
+
+fn collapse(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text, or its longest run of whole words within `limit` bytes (of whole characters, where
+/// the first word alone is longer).
+fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let mut end = limit;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let kept = &text[..end];
+    if text[end..].starts_with(' ') {
+        return kept.to_owned();
+    }
+    kept.rsplit_once(' ').map_or(kept, |(whole, _)| whole).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_becomes_the_text_of_record() {
+        let parameters = ["owner", "repo", "issue_title"].map(str::to_owned);
+        let tool = ToolText {
+            name: "createIssue",
+            description: "Opens an issue\n in a repository.",
+            provider: "@acme/github-mcp-server",
+            parameters: &parameters,
+            ..ToolText::default()
+        };
+        assert_eq!(
+            tool.document(),
+            "createIssue | Opens an issue in a repository. | scopes: github, create \
+             | tags: create issue, owner, repo, issue title"
+        );
+    }
+
+    #[test]
+    fn a_long_description_leaves_room_for_the_rest() {
+        let description = "words ".repeat(4_000);
+        let tool = ToolText {
+            name: "list_things",
+            description: &description,
+            provider: "shop",
+            ..ToolText::default()
+        };
+        let text = tool.document();
+        assert!(text.len() <= TEXT_BYTES);
+        assert!(text.ends_with("words | scopes: shop, read | tags: list things"), "{text}");
+    }
+
+    #[test]
+    fn nothing_but_a_name_is_enough() {
+        assert_eq!(
+            ToolText { name: "ping", ..ToolText::default() }.document(),
+            "ping |  | scopes:  | tags: ping"
+        );
+    }
+}

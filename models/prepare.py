@@ -10,7 +10,6 @@ for the tools of a dev set, and the tools of the servers behind dev/real_intents
 training altogether.
 """
 
-import json
 import pathlib
 import random
 import re
@@ -20,36 +19,35 @@ import zlib
 import numpy as np
 
 import bases
+import testsets
+from clauses import MAX_CLAUSES, clauses
 from document import collapse, document, provider_words, words
+from packing import QUERY_TOKENS, Texts, padded, rows
+from testsets import CATALOGS, HELD_OUT_SETS
 from wordpiece import WordPiece
 
-QUERY_TOKENS = 64
-TEXT_TOKENS = 128
 MAX_RELEVANT = 8
 COMPOSED = 9000
 
 LABELLED = (
     "intents metatool tldr_cli ultratool sealtools toollinkos toolbench_stable acebench apibank rotbench nestful bfcl_v4_nonlive"
 ).split()
-CATALOGS = "toucan_mcp_servers docker_mcp_registry aws_mcp_catalog github_mcp_catalog".split()
-DEV = "azure_mcp pagerduty_mcp toolalpaca_eval workbench tooltalk real_intents".split()
 
 # Tags of these sets say how the set was made, not what the tool does.
 MEANINGLESS_TAGS = {"nestful", "tldr_cli"}
 
-# Left out of a run that is to fit or choose something on requests the model has not seen.
-HELD_OUT_SETS = {"acebench", "apibank", "rotbench", "nestful"}
+# Of the servers, left out of a run that is to fit or choose something on unseen requests.
 HELD_OUT_SHARE = 0.12
 
 
 def main(data, base_folder, pack):
     pack.mkdir(parents=True, exist_ok=True)
     random.seed(7)
-    texts = Texts(WordPiece.read(base_folder / "vocab.txt"))
-    training = Training(texts)
+    tokenizer = WordPiece.read(base_folder / "vocab.txt")
+    training = Training(Texts(tokenizer))
     collect(data, training)
     training.write(pack / "train.npz")
-    write_evaluation(data, training, texts, pack / "eval.npz")
+    write_evaluation(testsets.every(data, training.held_out), Texts(tokenizer), pack / "eval.npz")
     for name, tensors in (("minilm", bases.minilm(base_folder)), ("gte", bases.gte(base_folder))):
         bases.write(pack / f"{name}.npz", tensors)
 
@@ -119,7 +117,7 @@ class Training:
         key = (*text_key(tool), server_name(tool).lower())
         if key not in self.tools:
             self.tools[key] = len(self.variants)
-            self.variants.append([self.texts.add(text, TEXT_TOKENS) for text in spellings(tool)])
+            self.variants.append([self.texts.add(text) for text in spellings(tool)])
             server = tool.get("server")
             self.tool_servers.append(self.servers.setdefault(server, len(self.servers)) if server else -1)
         return self.tools[key]
@@ -130,7 +128,7 @@ class Training:
         if not tools or not query:
             return
         relevant = list(dict.fromkeys(self.register(tool) for tool in tools))[:MAX_RELEVANT]
-        text = -1 if instead is None else self.texts.add(instead, TEXT_TOKENS)
+        text = -1 if instead is None else self.texts.add(instead)
         self.queries.append((source, query, relevant, text))
 
     def compose(self):
@@ -150,16 +148,13 @@ class Training:
 
     def write(self, path):
         names = sorted({source for source, *_ in self.queries})
-        relevant = np.full((len(self.queries), MAX_RELEVANT), -1, np.int32)
-        for row, (_, _, tools, _) in enumerate(self.queries):
-            relevant[row, : len(tools)] = tools
         table = {
             "sources": np.array(names),
             "source": np.array([names.index(source) for source, *_ in self.queries], np.uint8),
             "query": np.array([self.texts.add(query, QUERY_TOKENS) for _, query, _, _ in self.queries], np.int32),
-            "relevant": relevant,
+            "relevant": padded([tools for _, _, tools, _ in self.queries], MAX_RELEVANT),
             "instead": np.array([text for *_, text in self.queries], np.int32),
-            "held_out": np.array([self.held_out(*query[:3]) for query in self.queries]),
+            "held_out": np.array([self.out(source, tools) for source, _, tools, _ in self.queries]),
             "variants": np.array(self.variants, np.int32),
             "server": np.array(self.tool_servers, np.int32),
         }
@@ -168,7 +163,10 @@ class Training:
             print(f"{name:18s} {(table['source'] == names.index(name)).sum():6d} requests")
         print(f"{len(self.variants)} tools, {len(self.texts.tokens)} texts, {table['held_out'].sum()} requests can be held out")
 
-    def held_out(self, source, query, tools):
+    def held_out(self, source, tools):
+        return self.out(source, [self.register(tool) for tool in tools])
+
+    def out(self, source, tools):
         """Whole servers and whole sets, so that nothing about the tool was seen either."""
         if source in HELD_OUT_SETS:
             return True
@@ -178,64 +176,19 @@ class Training:
         return any(share(f"server {server}") < HELD_OUT_SHARE for server in servers)
 
 
-def write_evaluation(data, training, texts_of_training, path):
-    """Dev sets, each alone and among distractors, and the part of training that can be held out."""
-    sets, texts = data / "retrieval", Texts(texts_of_training.tokenizer)
-    table, corpora = {}, {}
-
-    def corpus(name, tools):
-        tools = list({(t["name"], t.get("description"), t.get("server")): t for t in tools}.values()) if name == "all" else tools
-        corpora[name] = {tool["id"]: row for row, tool in enumerate(tools)}
-        table[f"corpus {name}"] = np.array([texts.add(document(tool), TEXT_TOKENS) for tool in tools], np.int32)
-
-    def evaluation(name, corpus_name, queries):
-        index = corpora[corpus_name]
+def write_evaluation(sets, texts, path):
+    """Every test set as numbers; a corpus used twice is stored once."""
+    table = {}
+    for name, tools, queries in sets:
+        index = {tool["id"]: row for row, tool in enumerate(tools)}
         queries = [q for q in queries if any(id in index for id in q["relevant"])]
-        relevant = np.full((len(queries), 16), -1, np.int32)
-        for row, query in enumerate(queries):
-            gold = [index[id] for id in query["relevant"] if id in index][:16]
-            relevant[row, : len(gold)] = gold
-        table[f"query {name} @ {corpus_name}"] = np.array([texts.add(collapse(q["query"]), TEXT_TOKENS) for q in queries], np.int32)
-        table[f"relevant {name} @ {corpus_name}"] = relevant
-
-    for name in DEV:
-        corpus(name, rows(sets / "dev" / name / "tools.jsonl"))
-        evaluation(name, name, rows(sets / "dev" / name / "queries.jsonl"))
-    corpus("real", rows(data / "real-mcp-catalog" / "tools.jsonl"))
-    evaluation("real_intents", "real", rows(sets / "dev" / "real_intents" / "queries.jsonl"))
-    everything = [tool for name in ("azure_mcp", "pagerduty_mcp") for tool in rows(sets / "dev" / name / "tools.jsonl")]
-    everything += [tool for name in CATALOGS for tool in rows(sets / "catalogs" / name / "tools.jsonl")]
-    corpus("all", everything)
-    for name in ("azure_mcp", "pagerduty_mcp"):
-        evaluation(name, "all", rows(sets / "dev" / name / "queries.jsonl"))
-    for name in ("intents", "acebench", "apibank", "rotbench", "nestful"):
-        tools = rows(sets / "train" / name / "tools.jsonl")
-        corpus(f"fit-{name}", tools)
-        by_id = {tool["id"]: tool for tool in tools}
-        queries = rows(sets / "train" / name / "queries.jsonl")
-        held = [q for q in queries if training.held_out(name, "", [training.register(by_id[id]) for id in q["relevant"] if id in by_id])]
-        evaluation(f"fit-{name}", f"fit-{name}", held)
+        corpus = name.split(" @ ")[1]
+        table[f"corpus {corpus}"] = np.array([texts.add(document(tool)) for tool in tools], np.int32)
+        table[f"query {name}"] = np.array([texts.add(collapse(q["query"])) for q in queries], np.int32)
+        table[f"relevant {name}"] = padded([[index[id] for id in q["relevant"] if id in index] for q in queries], 2 * MAX_RELEVANT)
+        table[f"clauses {name}"] = padded([[texts.add(step) for step in clauses(collapse(q["query"]))] for q in queries], MAX_CLAUSES)
+        print(f"{name:32s} {len(tools):6d} tools {len(queries):6d} requests")
     np.savez_compressed(path, **table, **texts.table())
-    print({key: value.shape for key, value in table.items() if not key.startswith("relevant")})
-
-
-class Texts:
-    """Every distinct text once, as token numbers."""
-
-    def __init__(self, tokenizer):
-        self.tokenizer = tokenizer
-        self.numbers, self.tokens = {}, []
-
-    def add(self, text, limit):
-        key = (text, limit)
-        if key not in self.numbers:
-            self.numbers[key] = len(self.tokens)
-            self.tokens.append(np.array(self.tokenizer.encode(text, limit), np.uint16))
-        return self.numbers[key]
-
-    def table(self):
-        lengths = np.array([len(tokens) for tokens in self.tokens])
-        return {"tokens": np.concatenate(self.tokens), "ends": np.cumsum(lengths).astype(np.int32)}
 
 
 def spellings(tool):
@@ -279,11 +232,6 @@ def lowered(step):
 def share(key):
     """A fixed number in 0..1 for a key."""
     return zlib.crc32(key.encode()) / 2**32
-
-
-def rows(path):
-    with open(path, encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ impl App {
             client: Client {
                 caller: Caller::local(),
                 era: Era::Legacy,
-                identity: "command line".into(),
+                id: "command line".into(),
                 name: Some("kitbag call".to_owned()),
                 capabilities: Capabilities::new(None),
                 logs: Logs::None,

@@ -80,10 +80,14 @@ pub(crate) async fn follow_notices(rooms: Arc<Rooms>, mut notices: mpsc::Unbound
     }
 }
 
-/// Takes out sessions nobody came back to, now and then.
+/// Now and then: takes out sessions nobody came back to, and asks servers that could not be
+/// listed so far whether they can be by now.
 pub(crate) async fn tidy(rooms: Arc<Rooms>) {
     loop {
         tokio::time::sleep(TIDY_EVERY).await;
+        for server in rooms.upstreams.iter().filter(|server| server.listing().is_none()) {
+            relist(&rooms, server.name(), Changes::default());
+        }
         for session in rooms.sessions.forget_abandoned() {
             forget_subscriptions(&rooms, &session).await;
         }

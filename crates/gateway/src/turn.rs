@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, ServerName};
-use kitbag_upstream::{ClientFace, LogLevel};
+use kitbag_upstream::{ClientFace, Identity, LogLevel};
 use kitbag_wire::meta::code;
 use kitbag_wire::{Era, ErrorObject, Message, Notification, Raw, RawObject, raw};
 use tokio::sync::mpsc;
@@ -27,8 +27,8 @@ pub(crate) struct Turn {
 pub(crate) struct Client {
     pub(crate) caller: Caller,
     pub(crate) era: Era,
-    /// Tells clients apart where an upstream serves several at once.
-    pub(crate) identity: Arc<str>,
+    /// Tells this caller's clients apart where an upstream serves several at once.
+    pub(crate) id: Arc<str>,
     /// What it calls itself.
     pub(crate) name: Option<String>,
     pub(crate) capabilities: Capabilities,
@@ -76,7 +76,12 @@ impl Client {
             Logs::Unset => Some(LogLevel::Info).filter(|_| self.era == Era::Modern),
             Logs::From(level) => Some(level),
         };
-        ClientFace { identity: self.identity.clone(), capabilities: self.capabilities.raw.clone(), log_level }
+        ClientFace { identity: self.identity(), capabilities: self.capabilities.raw.clone(), log_level }
+    }
+
+    fn identity(&self) -> Identity {
+        let key = self.caller.key.as_ref().map_or("", |key| key.0.as_str());
+        Identity { principal: format!("{}/{key}", self.caller.tenant).into(), client: self.id.clone() }
     }
 
     /// Whether the client wants a log line of this level.

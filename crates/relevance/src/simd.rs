@@ -44,6 +44,7 @@ impl Level {
     pub(crate) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
+            match std::env::var("LVL").as_deref() { Ok("0") => return Self::Portable, Ok("1") => return x86::Avx2::find().map(Self::Avx2).unwrap(), _ => {} }
             let vnni = || x86::Vnni::find().map(Self::Vnni);
             let avx2 = || x86::Avx2::find().map(Self::Avx2);
             vnni().or_else(avx2).unwrap_or(Self::Portable)

@@ -107,8 +107,8 @@ async fn listen(call: &Call) -> Outcome {
     let agreed = RawObject::new().with("notifications", &interests);
     let acknowledged =
         Notification::new(method::SUBSCRIPTION_ACKNOWLEDGED, Some(tagged(agreed, &call.id).to_raw()));
-    call.outbox.send(acknowledged);
-    let listener = call.server.listeners.add(interests, call.outbox.clone(), Some(call.id.clone()));
+    let (outbox, tag) = (call.outbox.clone(), call.id.clone());
+    let listener = call.server.listeners.greet(acknowledged, interests, outbox, tag);
     call.cancelled.cancelled().await;
     call.server.listeners.remove(listener);
     Err(Stop::Cancelled)

@@ -43,11 +43,21 @@ pub(crate) struct Listeners {
 impl Listeners {
     /// `tag` is the id of the listen request that every message on its stream must carry.
     pub(crate) fn add(&self, interests: Interests, outbox: Outbox, tag: Option<RequestId>) -> ListenerId {
+        self.lock().add(Listener { interests, outbox, tag })
+    }
+
+    /// Like [`Self::add`]; the first thing it hears is `greeting`, and from then on it misses
+    /// nothing.
+    pub(crate) fn greet(
+        &self,
+        greeting: Notification,
+        interests: Interests,
+        outbox: Outbox,
+        tag: RequestId,
+    ) -> ListenerId {
         let mut registry = self.lock();
-        let id = registry.next;
-        registry.next += 1;
-        registry.listeners.insert(id, Listener { interests, outbox, tag });
-        ListenerId(id)
+        outbox.send(greeting);
+        registry.add(Listener { interests, outbox, tag: Some(tag) })
     }
 
     pub(crate) fn remove(&self, id: ListenerId) {
@@ -108,6 +118,15 @@ pub(crate) fn tagged(mut params: RawObject, subscription: &RequestId) -> RawObje
 struct Registry {
     next: u64,
     listeners: BTreeMap<u64, Listener>,
+}
+
+impl Registry {
+    fn add(&mut self, listener: Listener) -> ListenerId {
+        let id = self.next;
+        self.next += 1;
+        self.listeners.insert(id, listener);
+        ListenerId(id)
+    }
 }
 
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use futures::future::try_join_all;
 use kitbag_upstream::{
-    Ask, CallError, ClientFace, Endpoint, Event, Limits, Listing, Outbound, Server, ServerSpec, Transport,
-    Upstreams,
+    Ask, CallError, ClientFace, Endpoint, Event, Identity, Limits, Listing, Outbound, Server, ServerSpec,
+    Transport, Upstreams,
 };
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
@@ -122,7 +122,7 @@ const MAX_ROUNDS: usize = 10;
 
 async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow::Result<Raw> {
     let client = ClientFace {
-        identity: "conformance".into(),
+        identity: Identity { principal: "conformance".into(), client: "conformance".into() },
         capabilities: raw(&json!({ "roots": {}, "sampling": {}, "elicitation": { "form": {} } })),
         log_level: None,
     };

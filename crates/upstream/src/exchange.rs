@@ -26,11 +26,19 @@ pub struct Outbound {
 /// What a server may know of the client behind a request.
 #[derive(Debug, Clone)]
 pub struct ClientFace {
-    /// Tells one client from another, so that a question a server asks without saying on
-    /// which behalf is never put to somebody else.
-    pub identity: Arc<str>,
+    pub identity: Identity,
     pub capabilities: Raw,
     pub log_level: Option<LogLevel>,
+}
+
+/// Tells one client from another, so that a question a server asks without saying on which
+/// behalf is never put to somebody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Whose client it is.
+    pub principal: Arc<str>,
+    /// Which of that party's clients.
+    pub client: Arc<str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CallError;
-use crate::exchange::{Ask, Event, Progressing};
+use crate::exchange::{Ask, Event, Identity, Progressing};
 
 /// Something a server announces that concerns no single request.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ pub(crate) struct Router {
 
 pub(crate) struct Pending {
     pub(crate) progressing: Progressing,
-    pub(crate) identity: Option<Arc<str>>,
+    pub(crate) identity: Option<Identity>,
     /// The token the client chose; ours is the request id.
     pub(crate) progress_token: Option<Raw>,
     /// Meant to stay open, like a subscription: nobody waits for its answer.
@@ -259,17 +259,26 @@ fn nobody_to_ask(method: &str) -> Result<Raw, ErrorObject> {
     ))
 }
 
-/// The newest running request, if all running requests come from the same client.
+/// The request a message without an address is about: the newest of the only client it can
+/// concern, or none if there is any doubt.
+///
+/// Calls of two parties at once leave doubt. Of one party's calls, those that already wait for
+/// an answer are not the ones that ask next.
 fn sole_client(pending: &HashMap<i64, Pending>) -> Option<i64> {
-    let mut with_client = pending.iter().filter_map(|(id, it)| Some((*id, it.identity.as_ref()?)));
-    let (mut newest, identity) = with_client.next()?;
-    for (id, other) in with_client {
-        if other != identity {
-            return None;
-        }
-        newest = newest.max(id);
+    let running: Vec<_> =
+        pending.iter().filter_map(|(id, it)| Some((*id, it, it.identity.as_ref()?))).collect();
+    let principal = &running.first()?.2.principal;
+    if running.iter().any(|(_, _, identity)| identity.principal != *principal) {
+        return None;
     }
-    Some(newest)
+    let waits = |it: &Pending| it.progressing.asks.load(Ordering::Relaxed) > 0;
+    let free: Vec<_> = running.iter().filter(|(_, it, _)| !waits(it)).collect();
+    let eligible = if free.is_empty() { running.iter().collect() } else { free };
+    let client = &eligible.first()?.2.client;
+    if eligible.iter().any(|(_, _, identity)| identity.client != *client) {
+        return None;
+    }
+    eligible.iter().map(|(id, ..)| *id).max()
 }
 
 /// The number after `"id":`, if that comes before the result.

@@ -43,6 +43,9 @@ pub struct Server {
     last_used: Mutex<Instant>,
     /// Watched resources, each with how many clients watch it.
     watched: Mutex<BTreeMap<String, usize>>,
+    /// Held while the server is told of a change in what is watched, because two changes told
+    /// in the wrong order would leave a client without its updates.
+    rewatching: tokio::sync::Mutex<()>,
 }
 
 struct Live {
@@ -77,6 +80,7 @@ impl Server {
             queued: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
             watched: Mutex::default(),
+            rewatching: tokio::sync::Mutex::default(),
         })
     }
 
@@ -142,6 +146,7 @@ impl Server {
     /// Watches a resource for one more client.
     pub async fn watch(self: &Arc<Self>, uri: &str) -> Result<(), CallError> {
         let live = self.started().await?;
+        let _turn = self.rewatching.lock().await;
         let all = {
             let mut watched = self.watched();
             *watched.entry(uri.to_owned()).or_insert(0) += 1;
@@ -156,6 +161,7 @@ impl Server {
 
     /// Undoes one [`watch`](Self::watch).
     pub async fn unwatch(&self, uri: &str) -> Result<(), CallError> {
+        let _turn = self.rewatching.lock().await;
         let was_last = self.forget_watch(uri);
         match self.live() {
             Some(live) if was_last => live.watch.remove(uri, self.watched_uris()).await,

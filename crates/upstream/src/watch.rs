@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 
 use crate::connection::Connection;
 use crate::error::CallError;
-use crate::exchange::{Event, Patience};
+use crate::exchange::{Event, InFlight, Patience};
 
 const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(5);
 const RETRY_DELAY: Duration = Duration::from_secs(2);
@@ -45,9 +45,9 @@ impl Watch {
         match self.connection.hello.era {
             Era::Legacy => self.tell(method::SUBSCRIBE, uri).await,
             Era::Modern => {
-                self.wanted.send_replace(all.clone());
+                self.want(all);
                 let mut heard = self.heard.clone();
-                let agreed = heard.wait_for(|heard| heard.as_ref().is_some_and(|heard| all.is_subset(heard)));
+                let agreed = heard.wait_for(|heard| heard.as_ref().is_some_and(|heard| heard.contains(uri)));
                 // A server that never acknowledges may still send; there is nothing to report.
                 let _ = tokio::time::timeout(ACKNOWLEDGE_PATIENCE, agreed).await;
                 Ok(())
@@ -59,10 +59,18 @@ impl Watch {
         match self.connection.hello.era {
             Era::Legacy => self.tell(method::UNSUBSCRIBE, uri).await,
             Era::Modern => {
-                self.wanted.send_replace(all);
+                self.want(all);
                 Ok(())
             }
         }
+    }
+
+    fn want(&self, all: BTreeSet<String>) {
+        self.wanted.send_if_modified(|wanted| {
+            let changed = *wanted != all;
+            *wanted = all;
+            changed
+        });
     }
 
     async fn tell(&self, method: &str, uri: &str) -> Result<(), CallError> {
@@ -91,9 +99,13 @@ async fn listen(
     mut wanted: watch::Receiver<BTreeSet<String>>,
     heard: watch::Sender<Option<BTreeSet<String>>>,
 ) {
+    // The last stream the server has agreed to goes on until it agrees to the next, so that
+    // nothing is missed in between.
+    let mut former: Option<InFlight> = None;
     while connection.is_open() {
         let uris = wanted.borrow_and_update().clone();
         let Some(params) = filter(&connection, &uris) else {
+            drop(former.take());
             heard.send_replace(Some(uris));
             if wanted.changed().await.is_err() {
                 return;
@@ -101,6 +113,7 @@ async fn listen(
             continue;
         };
         let mut stream = connection.open_ended(method::LISTEN, params, Patience::ENDLESS);
+        let mut agreed = false;
         loop {
             tokio::select! {
                 event = stream.next() => match event {
@@ -109,12 +122,19 @@ async fn listen(
                         break;
                     }
                     Event::Other { method, .. } if method == method::SUBSCRIPTION_ACKNOWLEDGED => {
+                        agreed = true;
+                        drop(former.take());
                         heard.send_replace(Some(uris.clone()));
                     }
                     _ => {}
                 },
                 changed = wanted.changed() => match changed {
-                    Ok(()) => break,
+                    Ok(()) => {
+                        if agreed {
+                            former = Some(stream);
+                        }
+                        break;
+                    }
                     Err(_) => return,
                 },
             }

@@ -55,6 +55,8 @@ async fn main() -> anyhow::Result<()> {
 async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     let ready = Arc::new(Barrier::new(arguments.clients));
     let length = Duration::from_secs_f64(arguments.seconds);
+    let mut first = Client::connect(&arguments.url, arguments.era, &arguments.tool).await?;
+    first_answer(&mut first).await?;
     let mut tasks = JoinSet::new();
     for _ in 0..arguments.clients {
         let client = Client::connect(&arguments.url, arguments.era, &arguments.tool).await?;
@@ -65,6 +67,18 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         latencies.extend(outcome.context("a client was interrupted")??);
     }
     Ok(Report::new(latencies, length))
+}
+
+/// A gateway that has just started may still be asking its upstream what it offers.
+async fn first_answer(client: &mut Client) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    while let Err(error) = client.call().await {
+        if begin.elapsed() > PATIENCE {
+            return Err(error);
+        }
+        tokio::time::sleep(PATIENCE / 200).await;
+    }
+    Ok(())
 }
 
 async fn drive(mut client: Client, ready: Arc<Barrier>, length: Duration) -> anyhow::Result<Vec<Duration>> {
@@ -86,4 +100,5 @@ async fn call_for(client: &mut Client, length: Duration) -> anyhow::Result<Vec<D
     Ok(latencies)
 }
 
+const PATIENCE: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_millis(500);

@@ -44,7 +44,7 @@ fn host_allowed(serve: &Serve, host: &str) -> bool {
 }
 
 fn origin_allowed(serve: &Serve, origin: &str) -> bool {
-    if serve.allowed_origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin)) {
+    if serve.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
         return true;
     }
     let Ok(url) = Url::parse(origin) else { return false };

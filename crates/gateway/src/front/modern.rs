@@ -1,7 +1,5 @@
 //! What every modern request says about itself: version, client, capabilities.
 
-use std::sync::Arc;
-
 use kitbag_domain::Caller;
 use kitbag_upstream::LogLevel;
 use kitbag_wire::{Era, ProtocolVersion, RawObject, meta};
@@ -49,17 +47,12 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Clie
         params.put("_meta", &meta);
     }
     Ok(Client {
-        identity: identity(&caller, info.as_deref()),
+        // There is no session; the same program in the same hands counts as one client.
+        id: info.as_deref().map_or("", RawValue::get).into(),
         caller,
         era: Era::Modern,
         name,
         capabilities: Capabilities::new(Some(capabilities)),
         logs,
     })
-}
-
-/// Modern clients have no session; the same program in the same hands counts as one client.
-fn identity(caller: &Caller, info: Option<&RawValue>) -> Arc<str> {
-    let key = caller.key.as_ref().map_or("", |key| key.0.as_str());
-    format!("{}/{key}/{}", caller.tenant, info.map_or("", RawValue::get)).into()
 }

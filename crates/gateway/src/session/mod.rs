@@ -68,7 +68,7 @@ impl Session {
         Client {
             caller: self.caller.clone(),
             era: Era::Legacy,
-            identity: self.id.as_str().into(),
+            id: self.id.as_str().into(),
             name: self.name.clone(),
             capabilities: self.capabilities.clone(),
             logs: lock(&self.log_level).map_or(Logs::Unset, Logs::From),

@@ -5,6 +5,8 @@
 //! - [`upstreams`]: what servers do to the gateway, and what clients see of it
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
 //! - [`bad_input`]: what clients should not send
+//! - [`callers`]: who may come in, and what is written down about it
+//! - [`merged`]: everything behind one endpoint
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 #![expect(clippy::print_stderr, reason = "a failed test shows what the gateway logged")]

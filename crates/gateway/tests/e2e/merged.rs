@@ -145,6 +145,16 @@ async fn the_gateway_introduces_itself_and_the_route_of_one_server_introduces_th
     }
 }
 
+#[tokio::test]
+async fn a_client_of_any_revision_is_answered_in_its_own() {
+    let gateway = two_of_a_kind("").await;
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let client = gateway.visitor("/mcp", Manner::Legacy).speaking(version).connect().await;
+        assert_eq!(client.greeting["protocolVersion"], version);
+        assert_eq!(client.call("one__echo", &json!({ "a": 1 })).await.text(), r#"{"a":1}"#);
+    }
+}
+
 /// How long each page was, and what all of them named.
 async fn all_pages(client: &Client, method: &str, key: &str, id: &str) -> (Vec<usize>, Vec<String>) {
     let (mut pages, mut names, mut params) = (Vec::new(), Vec::new(), json!({}));

@@ -343,6 +343,26 @@ async fn other_verbs_than_post_do_what_they_should_and_no_more() {
 }
 
 #[tokio::test]
+async fn headers_that_change_nothing_about_the_message_are_forgiven() {
+    let gateway = gateway().await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("good__echo").await;
+    for (header, value) in [
+        ("accept", "application/json"),
+        ("accept", "text/html"),
+        ("content-type", "text/plain"),
+        ("mcp-session-id", "left over from another day"),
+        ("last-event-id", "7"),
+    ] {
+        assert_eq!(
+            Knock::new(&client).with(header, value).send(&gateway).await.text(),
+            "{}",
+            "{header}: {value}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_body_beyond_the_limit_is_refused_however_it_comes() {
     const LIMIT: usize = 20_000;
     let serve = format!("[serve]\nbind = \"127.0.0.1:0\"\nmax_body_bytes = {LIMIT}\n");

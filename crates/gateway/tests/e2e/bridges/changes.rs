@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::world::{Door, Way, World};
+use crate::harness::world::{Door, SERVERS, Way, World};
 use crate::harness::{Exchange, Manner};
 
 const UPDATED: &str = "notifications/resources/updated";
@@ -49,6 +49,50 @@ async fn two_listeners_hear_the_same_update_each_under_its_own_number() {
         drop(one);
         way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
         two.wait_for(UPDATED).await;
+    }
+}
+
+#[tokio::test]
+async fn no_update_is_lost_while_others_begin_and_end_to_watch() {
+    let world = World::new().await;
+    for way in world.ways_through(Door::One, Manner::Modern, |it| it).await {
+        let (mut watching, _) = watch(&way, WATCHED).await;
+        for number in 0..20 {
+            let uri = format!("test://template/{number}/data");
+            let touch = json!({ "uri": WATCHED });
+            let (other, touched) = tokio::join!(watch(&way, &uri), way.call("touch_resource", &touch));
+            touched.text();
+            watching.wait_for(UPDATED).await;
+            drop(other);
+        }
+    }
+}
+
+#[tokio::test]
+async fn all_who_begin_to_watch_at_once_hear_of_their_updates() {
+    let world = World::new().await;
+    for manner in Manner::BOTH {
+        for server in &SERVERS {
+            let mut watchers = tokio::task::JoinSet::new();
+            for number in 0..10 {
+                let visitor = world.gateway.visitor(&server.path(), manner);
+                watchers.spawn(async move {
+                    let way = Way { client: visitor.connect().await, server, door: Door::One };
+                    let uri = format!("test://template/{}/data", number / 2);
+                    // Half of them let go again while the others begin.
+                    let (mut stream, _) = watch(&way, &uri).await;
+                    if number % 2 == 0 {
+                        way.call("touch_resource", &json!({ "uri": uri })).await.text();
+                        stream.wait_for(UPDATED).await;
+                    } else if manner == Manner::Legacy {
+                        way.client.request("resources/unsubscribe", &json!({ "uri": uri })).await.result();
+                    }
+                });
+            }
+            while let Some(done) = watchers.join_next().await {
+                done.unwrap();
+            }
+        }
     }
 }
 

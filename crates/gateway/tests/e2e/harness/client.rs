@@ -38,6 +38,7 @@ pub(crate) struct Client {
     pub(crate) greeting: Value,
     door: Door,
     name: String,
+    version: &'static str,
     capabilities: Value,
     log_level: Option<String>,
     answer: Option<Answer>,
@@ -76,6 +77,12 @@ impl Visitor {
     /// Modern clients say with every request which log lines they want.
     pub(crate) fn log_level(mut self, level: &str) -> Self {
         self.0.log_level = Some(level.to_owned());
+        self
+    }
+
+    /// The revision a legacy client proposes and then names in its headers.
+    pub(crate) fn speaking(mut self, version: &'static str) -> Self {
+        self.0.version = version;
         self
     }
 
@@ -123,6 +130,7 @@ impl Client {
             greeting: Value::Null,
             door,
             name: "e2e".to_owned(),
+            version: LEGACY,
             capabilities: json!({}),
             log_level: None,
             answer: None,
@@ -228,7 +236,7 @@ impl Client {
         }
         match self.manner {
             Manner::Legacy if self.greeting.is_null() => {}
-            Manner::Legacy => headers.push(("mcp-protocol-version".to_owned(), LEGACY.to_owned())),
+            Manner::Legacy => headers.push(("mcp-protocol-version".to_owned(), self.version.to_owned())),
             Manner::Modern => {
                 headers.push(("mcp-protocol-version".to_owned(), MODERN.to_owned()));
                 headers.push(("mcp-method".to_owned(), method.to_owned()));
@@ -271,7 +279,7 @@ impl Client {
 
     async fn initialize(&self) -> Reply {
         let params = json!({
-            "protocolVersion": LEGACY,
+            "protocolVersion": self.version,
             "capabilities": self.capabilities,
             "clientInfo": { "name": self.name, "version": "1" },
         });

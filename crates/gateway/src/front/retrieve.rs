@@ -1,0 +1,165 @@
+//! `POST /v1/retrieve`: the tools for an intent, ready to be put into a context.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{ConnectInfo, Request as HttpRequest, State};
+use axum::response::{IntoResponse, Response as HttpResponse};
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use kitbag_domain::Caller;
+use kitbag_relevance::{MAX_TOP_K, Options, Parts, WriteClass};
+use kitbag_wire::{Raw, RawObject, raw};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::http::read_body;
+use super::response::unauthorized;
+use super::{auth, guard};
+use crate::rooms::Rooms;
+use crate::signature::signature;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    intent: String,
+    top_k: Option<usize>,
+    max_cost_usd: Option<f64>,
+    max_latency_ms_p99: Option<f64>,
+    #[serde(default)]
+    scopes: Vec<String>,
+    #[serde(default)]
+    providers: Vec<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    write_class: Vec<WriteClass>,
+    #[serde(default)]
+    format: Format,
+}
+
+/// How the tools are written down.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    /// One line each.
+    #[default]
+    Compact,
+    /// As `tools/list` gives them.
+    Mcp,
+    Anthropic,
+    Openai,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    tool_name: String,
+    score: f32,
+    parts: Parts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cosine: Option<f32>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    latency_from_p95: bool,
+    metadata: Value,
+}
+
+pub(super) async fn answer(
+    State(rooms): State<Arc<Rooms>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: HttpRequest,
+) -> HttpResponse {
+    if let Some(reason) = guard::refusal(&rooms.serve, request.headers()) {
+        return problem(StatusCode::FORBIDDEN, &reason);
+    }
+    let caller = match auth::caller(&rooms.serve, &rooms.store, peer, request.headers()).await {
+        Ok(caller) => caller,
+        Err(refused) => return unauthorized(&refused),
+    };
+    let body = match read_body(request.into_body(), rooms.serve.max_body_bytes).await {
+        Ok(body) => body,
+        Err(failure) => return problem(super::reply::door_status(&failure), &failure.to_string()),
+    };
+    match serde_json::from_slice::<Asked>(&body) {
+        Ok(asked) => retrieve(&rooms, &caller, asked).await,
+        Err(error) => problem(StatusCode::BAD_REQUEST, &format!("the request cannot be read: {error}")),
+    }
+}
+
+async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse {
+    let started = Instant::now();
+    let options = Options {
+        top_k: asked.top_k.unwrap_or(MAX_TOP_K).min(MAX_TOP_K),
+        max_cost_usd: asked.max_cost_usd,
+        max_latency_ms_p99: asked.max_latency_ms_p99,
+        tenant: Some(caller.tenant.clone()),
+        scopes: asked.scopes,
+        providers: asked.providers,
+        tags: asked.tags,
+        write_classes: asked.write_class,
+        ..Options::default()
+    };
+    let allowed = |capability: &_| rooms.policy.visible(caller, capability);
+    let shown = rooms
+        .index
+        .search(&asked.intent, &options, allowed, |candidates| {
+            candidates
+                .into_iter()
+                .map(|it| Shown {
+                    tool_name: it.entry.tool_name.clone(),
+                    score: it.score,
+                    parts: it.parts,
+                    cosine: it.cosine,
+                    latency_from_p95: it.latency_from_p95,
+                    metadata: serde_json::to_value(&**it.entry).expect("an entry is plain JSON"),
+                })
+                .collect::<Vec<_>>()
+        })
+        .await;
+    let catalog = rooms.catalog();
+    let tools: Vec<Raw> = shown
+        .iter()
+        .filter_map(|it| catalog.tool(&it.tool_name))
+        .map(|entry| asked.format.write(&entry.exposed, &entry.definition))
+        .collect();
+    let snapshot = rooms.index.snapshot();
+    let answer = RawObject::new()
+        .with("tools", &tools)
+        .with("candidates", &shown)
+        .with("indexed", &snapshot.index.len())
+        .with("embedded", &snapshot.index.embedded())
+        .with("took_ms", &(started.elapsed().as_secs_f64() * 1e3));
+    json_body(StatusCode::OK, &answer.to_raw())
+}
+
+impl Format {
+    fn write(self, name: &str, definition: &Raw) -> Raw {
+        let object = RawObject::open(definition).unwrap_or_default();
+        let schema = || object.get("inputSchema").map_or_else(|| raw(&json!({ "type": "object" })), ToOwned::to_owned);
+        let described = |key: &str| {
+            let mut tool = RawObject::new().with("name", name);
+            if let Some(description) = object.get("description") {
+                tool.set("description", description.to_owned());
+            }
+            tool.set(key, schema());
+            tool
+        };
+        match self {
+            Self::Compact => raw(&signature(name, &object)),
+            Self::Mcp => definition.clone(),
+            Self::Anthropic => described("input_schema").to_raw(),
+            Self::Openai => {
+                RawObject::new().with("type", "function").with("function", &described("parameters")).to_raw()
+            }
+        }
+    }
+}
+
+fn problem(status: StatusCode, message: &str) -> HttpResponse {
+    json_body(status, &raw(&json!({ "error": { "message": message } })))
+}
+
+fn json_body(status: StatusCode, body: &Raw) -> HttpResponse {
+    let kind = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    (status, kind, body.get().to_owned()).into_response()
+}

@@ -1,0 +1,144 @@
+"""Training requests in batches, and texts into vectors on the GPU.
+
+Numbers of rows, tools and texts stay on the CPU, so that the GPU is never waited for while the
+next batch is drawn.
+"""
+
+import dataclasses
+
+import numpy as np
+import torch
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+GROUP = 8
+TWIN_SIMILARITY = 0.88
+SPELLINGS = (0.6, 0.2, 0.2)
+
+# How often each kind of request is drawn.
+MIXTURE = {
+    "intents": 0.36,
+    "requests": 0.04,
+    "composed": 0.08,
+    "weak": 0.12,
+    "sentence": 0.04,
+    "metatool": 0.08,
+    "tldr_cli": 0.08,
+    "ultratool": 0.05,
+    "sealtools": 0.05,
+    "toollinkos": 0.03,
+    "toolbench_stable": 0.03,
+    "bfcl_v4_nonlive": 0.03,
+    "acebench": 0.015,
+    "apibank": 0.01,
+    "nestful": 0.01,
+    "rotbench": 0.005,
+}
+
+
+@dataclasses.dataclass
+class Batch:
+    """A request, one tool that answers it and a text of that tool, per row."""
+
+    rows: np.ndarray
+    tools: np.ndarray
+    queries: np.ndarray
+    documents: np.ndarray
+
+
+class Requests:
+    def __init__(self, path, hold_out):
+        table = dict(np.load(path))
+        self.texts = Texts(table)
+        self.query, self.instead, self.variants = (table[key] for key in ("query", "instead", "variants"))
+        self.relevant, self.server = table["relevant"], table["server"]
+        self.counts = (self.relevant >= 0).sum(1)
+        allowed = ~table["held_out"] if hold_out else np.ones(len(self.query), bool)
+        self.groups = {}
+        for number, name in enumerate(table["sources"]):
+            rows = np.flatnonzero((table["source"] == number) & allowed)
+            if len(rows):
+                self.groups[str(name)] = by_server(rows, self.server[self.relevant[rows, 0]])
+        weights = np.array([MIXTURE[name] for name in self.groups])
+        self.weights = weights / weights.sum()
+
+    def batch(self, draw, size, grouped):
+        """Rows of the mixture; grouped, several of one server at a time, so that siblings meet."""
+        counts = draw.multinomial(size, self.weights)
+        pick = several_of_a_server if grouped else any_of_them
+        rows = np.concatenate([pick(draw, group, count) for group, count in zip(self.groups.values(), counts)])
+        tools = self.relevant[rows, draw.integers(0, self.counts[rows])]
+        own = self.instead[rows]
+        return Batch(rows, tools, self.query[rows], np.where(own >= 0, own, self.spelling(draw, tools)))
+
+    def spelling(self, draw, tools):
+        return self.variants[tools, draw.choice(3, len(tools), p=SPELLINGS)]
+
+    def find_twins(self, model):
+        """Vectors by which tools of different servers are recognised as saying the same."""
+        self.plain = self.texts.vectors(model, self.variants[:, 0])
+
+    def false_negatives(self, batch):
+        """Where a row's request is also answered by a column's tool, the row's own apart."""
+        relevant, tools = gpu(self.relevant[batch.rows]), gpu(batch.tools)
+        excluded = torch.zeros(len(tools), len(tools), dtype=torch.bool, device=DEVICE)
+        for column in range(relevant.shape[1]):
+            excluded |= relevant[:, column, None] == tools
+        plain, server = self.plain[tools], gpu(self.server[batch.tools])
+        elsewhere = (server[:, None] != server) | (server < 0)
+        excluded |= elsewhere & (plain @ plain.T > TWIN_SIMILARITY)
+        return excluded.fill_diagonal_(False)
+
+
+class Texts:
+    """Token rows on the GPU, embedded in chunks of like length."""
+
+    def __init__(self, table):
+        ends = table["ends"].astype(np.int64)
+        self.lengths = np.diff(ends, prepend=0)
+        self.starts = ends - self.lengths
+        padding = np.zeros(256, np.uint16)
+        self.tokens = gpu(np.append(table["tokens"], padding).astype(np.int32))
+
+    def embed(self, model, texts, chunks=4, **kwargs):
+        """One vector per text number, with gradients."""
+        lengths = self.lengths[texts]
+        order = np.argsort(lengths, kind="stable")
+        parts = []
+        for part in np.array_split(order, min(chunks, len(order))):
+            offsets = torch.arange(-(-int(lengths[part].max()) // 8) * 8, device=DEVICE)
+            present = offsets < gpu(lengths[part])[:, None]
+            tokens = self.tokens[gpu(self.starts[texts[part]])[:, None] + offsets]
+            parts.append(model(tokens.where(present, 0), present, **kwargs))
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return torch.cat(parts)[gpu(back)]
+
+    @torch.no_grad()
+    def vectors(self, model, texts, dtype=torch.bfloat16):
+        """One vector per text number, for any number of them."""
+        model.eval()
+        blocks = np.array_split(texts, -(-len(texts) // 16384))
+        return torch.cat([self.embed(model, block, chunks=16, dtype=dtype) for block in blocks]).to(dtype)
+
+
+def by_server(rows, servers):
+    """Rows ordered by server, and where each server's run begins and how long it is."""
+    order = np.argsort(servers, kind="stable")
+    starts = np.flatnonzero(np.diff(servers[order], prepend=-2))
+    return rows[order], starts, np.diff(np.append(starts, len(rows)))
+
+
+def any_of_them(draw, group, count):
+    return draw.choice(group[0], count)
+
+
+def several_of_a_server(draw, group, count):
+    rows, starts, sizes = group
+    picked = draw.integers(0, len(rows), -(-count // GROUP))
+    server = np.searchsorted(starts, picked, "right") - 1
+    inside = draw.integers(0, 1 << 30, (len(picked), GROUP)) % sizes[server][:, None]
+    return rows[starts[server][:, None] + inside].ravel()[:count]
+
+
+def gpu(array):
+    return torch.as_tensor(array, device=DEVICE)

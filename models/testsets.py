@@ -1,0 +1,62 @@
+"""The sets that results are measured on: dev sets alone and among distractors, other gateways'
+public sets, and the part of the training data a run can leave out.
+
+Iterating gives (name, tools, requests); a request has `query` and `relevant` tool ids.
+"""
+
+import json
+
+from packing import rows
+
+DEV = "azure_mcp pagerduty_mcp toolalpaca_eval workbench tooltalk real_intents".split()
+CATALOGS = "toucan_mcp_servers docker_mcp_registry aws_mcp_catalog github_mcp_catalog".split()
+HELD_OUT_SETS = "acebench apibank rotbench nestful".split()
+
+
+def every(data, held_out):
+    """`held_out(set name, tools)` says whether a training request may be measured on."""
+    sets = data / "retrieval"
+    for name in DEV:
+        yield f"{name} @ {name}", *dev(sets, name)
+    real = rows(data / "real-mcp-catalog" / "tools.jsonl")
+    yield "real_intents @ real", real, dev(sets, "real_intents")[1]
+    crowd = crowded(sets)
+    for name in ("azure_mcp", "pagerduty_mcp"):
+        yield f"{name} @ all", crowd, dev(sets, name)[1]
+    yield "mcpproxy @ mcpproxy", *mcpproxy(data / "peers")
+    yield "bifrost @ bifrost", *bifrost(data / "peers" / "bifrost")
+    for name in ["intents"] + HELD_OUT_SETS:
+        tools, queries = (rows(sets / "train" / name / f"{kind}.jsonl") for kind in ("tools", "queries"))
+        by_id = {tool["id"]: tool for tool in tools}
+        kept = [q for q in queries if held_out(name, [by_id[id] for id in q["relevant"] if id in by_id])]
+        yield f"fit-{name} @ fit-{name}", tools, kept
+
+
+def dev(sets, name):
+    return rows(sets / "dev" / name / "tools.jsonl"), rows(sets / "dev" / name / "queries.jsonl")
+
+
+def crowded(sets):
+    """Azure and PagerDuty among every catalog, exact repetitions once."""
+    tools = [tool for name in ("azure_mcp", "pagerduty_mcp") for tool in dev(sets, name)[0]]
+    tools += [tool for name in CATALOGS for tool in rows(sets / "catalogs" / name / "tools.jsonl")]
+    return list({(t["name"], t.get("description"), t.get("server")): t for t in reversed(tools)}.values())[::-1]
+
+
+def mcpproxy(folder):
+    tools = json.loads((folder / "corpus_v1.tools.json").read_text())["tools"]
+    tools = [{"id": t["tool_id"], "server": t["server"], "name": t["tool"], "description": t["description"]} for t in tools]
+    golden = json.loads((folder / "retrieval_golden_v1.json").read_text())["queries"]
+    return tools, [
+        {"query": q["query"], "relevant": [label["tool_id"] for label in q["labels"] if label["relevance"] > 0]} for q in golden
+    ]
+
+
+def bifrost(folder):
+    """A task names its tools without their server; a name that two servers have counts for both."""
+    tools = json.loads((folder / "round3.json").read_text())
+    tools = [{"id": f"{t['server']}:{t['tool_name']}", "server": t["server"], "name": t["tool_name"], "description": t["description"]} for t in tools]
+    tasks = json.loads((folder / "eval_tasks_r3.json").read_text())
+    return tools, [
+        {"query": task["query"], "relevant": [tool["id"] for tool in tools if tool["name"] in task["expected_tools"]]} for task in tasks
+    ]

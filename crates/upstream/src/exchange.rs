@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kitbag_domain::ServerName;
@@ -89,6 +89,7 @@ pub struct InFlight {
     done: oneshot::Receiver<Result<Raw, CallError>>,
     clock: Clock,
     asks: Arc<AtomicUsize>,
+    aside: Arc<AtomicBool>,
     cancel: Option<CancelOnDrop>,
     /// A place among the calls a server may have at once, given back at the end.
     place: Option<OwnedSemaphorePermit>,
@@ -100,6 +101,8 @@ pub(crate) struct Progressing {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) done: oneshot::Sender<Result<Raw, CallError>>,
     pub(crate) asks: Arc<AtomicUsize>,
+    /// Nobody follows the call right now: its client has yet to come back with an answer.
+    pub(crate) aside: Arc<AtomicBool>,
 }
 
 pub(crate) type Cancel = Box<dyn FnOnce() + Send + Sync>;
@@ -111,17 +114,18 @@ impl InFlight {
     pub(crate) fn new(server: ServerName, patience: Patience, cancel: Cancel) -> (Self, Progressing) {
         let (events_in, events) = mpsc::channel(EVENT_BACKLOG);
         let (done_in, done) = oneshot::channel();
-        let asks = Arc::new(AtomicUsize::new(0));
+        let (asks, aside) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let handle = Self {
             server,
             events,
             done,
             clock: Clock::new(patience),
             asks: asks.clone(),
+            aside: aside.clone(),
             cancel: Some(CancelOnDrop(Some(cancel))),
             place: None,
         };
-        (handle, Progressing { events: events_in, done: done_in, asks })
+        (handle, Progressing { events: events_in, done: done_in, asks, aside })
     }
 
     pub(crate) fn holding(mut self, place: OwnedSemaphorePermit) -> Self {
@@ -132,7 +136,13 @@ impl InFlight {
     /// Gives back its place among the running calls, because it waits for a person, who may
     /// never come back.
     pub fn step_aside(&mut self) {
+        self.aside.store(true, Ordering::Relaxed);
         self.place = None;
+    }
+
+    /// Its client has come back.
+    pub fn step_in(&mut self) {
+        self.aside.store(false, Ordering::Relaxed);
     }
 
     /// The next thing the server says. After [`Event::Done`] there is nothing more to ask for.

@@ -262,8 +262,8 @@ fn nobody_to_ask(method: &str) -> Result<Raw, ErrorObject> {
 /// The request a message without an address is about: the newest of the only client it can
 /// concern, or none if there is any doubt.
 ///
-/// Calls of two parties at once leave doubt. Of one party's calls, those that already wait for
-/// an answer are not the ones that ask next.
+/// Calls of two parties at once leave doubt. Of one party's calls, those whose client has yet to
+/// come back with an answer are not the ones that ask next.
 fn sole_client(pending: &HashMap<i64, Pending>) -> Option<i64> {
     let running: Vec<_> =
         pending.iter().filter_map(|(id, it)| Some((*id, it, it.identity.as_ref()?))).collect();
@@ -271,9 +271,11 @@ fn sole_client(pending: &HashMap<i64, Pending>) -> Option<i64> {
     if running.iter().any(|(_, _, identity)| identity.principal != *principal) {
         return None;
     }
-    let waits = |it: &Pending| it.progressing.asks.load(Ordering::Relaxed) > 0;
-    let free: Vec<_> = running.iter().filter(|(_, it, _)| !waits(it)).collect();
-    let eligible = if free.is_empty() { running.iter().collect() } else { free };
+    let followed = |it: &Pending| !it.progressing.aside.load(Ordering::Relaxed);
+    let mut eligible: Vec<_> = running.iter().filter(|(_, it, _)| followed(it)).collect();
+    if eligible.is_empty() {
+        eligible = running.iter().collect();
+    }
     let client = &eligible.first()?.2.client;
     if eligible.iter().any(|(_, _, identity)| identity.client != *client) {
         return None;

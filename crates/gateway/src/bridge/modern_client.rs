@@ -82,6 +82,7 @@ impl Carrying<'_> {
         asks: Vec<(String, Ask)>,
         answers: &RawObject,
     ) -> Result<Raw, Failure> {
+        in_flight.step_in();
         let mut missing = Vec::new();
         for (key, ask) in asks {
             match answers.get(&key).filter(|answer| answer.get().starts_with('{')) {

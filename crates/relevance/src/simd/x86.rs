@@ -144,8 +144,10 @@ fn tile_vnni<const TOKENS: usize>(
     take: &mut impl FnMut(usize, &[i32; PANEL]),
 ) {
     let tokens = split::<TOKENS>(tokens, quads.len());
-    let excess = tokens.map(|token| 128 * token.iter().flatten().map(|value| i32::from(*value)).sum::<i32>());
-    let mut sums = excess.map(|excess| _mm512_set1_epi32(-excess));
+    let mut sums = [_mm512_setzero_si512(); TOKENS];
+    for (token, sums) in tokens.iter().zip(&mut sums) {
+        *sums = _mm512_set1_epi32(-128 * total(token));
+    }
     for (at, quad) in quads.iter().enumerate() {
         let weights = whole(quad);
         for (token, sums) in tokens.iter().zip(&mut sums) {
@@ -170,6 +172,11 @@ fn tiles<const MOST: usize>(tokens: &[i8], width: usize) -> impl Iterator<Item =
 fn split<const TOKENS: usize>(tokens: &[i8], quads: usize) -> [&[[i8; 4]]; TOKENS] {
     let fours = tokens.as_chunks().0;
     std::array::from_fn(|token| &fours[token * quads..][..quads])
+}
+
+#[inline(always)]
+fn total(fours: &[[i8; 4]]) -> i32 {
+    fours.iter().flatten().map(|value| i32::from(*value)).sum()
 }
 
 #[inline(always)]

@@ -5,6 +5,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use kitbag_gateway::cli::Cli;
 
+/// A call makes many small, short-lived allocations; the system's allocator is slow at those.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     Cli::parse().run()
 }

@@ -8,14 +8,29 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use std::slice::ChunksExact;
+
 /// The product of the query with every row of `rows`.
 pub(crate) fn scan(query: &[i8], rows: &[i8], dimension: usize, out: &mut [i32]) {
     let query: Vec<i16> = query.iter().map(|value| i16::from(*value)).collect();
-    Level::best().run(|| {
-        for (row, out) in rows.chunks_exact(dimension).zip(out) {
-            *out = dot(&query, row);
+    Level::best().run(Scan { query: &query, rows: rows.chunks_exact(dimension), out });
+}
+
+struct Scan<'a> {
+    query: &'a [i16],
+    rows: ChunksExact<'a, i8>,
+    out: &'a mut [i32],
+}
+
+impl Work for Scan<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (row, out) in self.rows.zip(self.out) {
+            *out = dot(self.query, row);
         }
-    });
+    }
 }
 
 #[cfg(test)]
@@ -44,7 +59,11 @@ impl Level {
     pub(crate) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            match std::env::var("LVL").as_deref() { Ok("0") => return Self::Portable, Ok("1") => return x86::Avx2::find().map(Self::Avx2).unwrap(), _ => {} }
+            match std::env::var("LVL").as_deref() {
+                Ok("0") => return Self::Portable,
+                Ok("1") => return x86::Avx2::find().map(Self::Avx2).unwrap(),
+                _ => {}
+            }
             let vnni = || x86::Vnni::find().map(Self::Vnni);
             let avx2 = || x86::Avx2::find().map(Self::Avx2);
             vnni().or_else(avx2).unwrap_or(Self::Portable)
@@ -65,19 +84,27 @@ impl Level {
         levels
     }
 
-    /// Runs plain Rust compiled for this level. Loops written over slices become wider vector
-    /// loops; what they compute stays the same, because nothing reorders or fuses float
-    /// operations. Functions called by `work` take part only if they are `#[inline(always)]`.
+    /// Runs `work` compiled for this level.
     #[inline(always)]
-    pub(crate) fn run<Answer>(self, work: impl FnOnce() -> Answer) -> Answer {
+    pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
         match self {
-            Self::Portable => work(),
+            Self::Portable => work.run(),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2) => avx2.run(work),
             #[cfg(target_arch = "x86_64")]
             Self::Vnni(vnni) => vnni.run(work),
         }
     }
+}
+
+/// Plain Rust that gains from wider vectors. Loops over slices get them from the compiler;
+/// what they compute stays the same, because nothing reorders or fuses float operations.
+pub(crate) trait Work {
+    type Output;
+
+    /// To be `#[inline(always)]` with all it calls, which is why this is a trait: a closure
+    /// may be compiled on its own, and then for the plainest level.
+    fn run(self) -> Self::Output;
 }
 
 /// Rows of a panel: one full vector register of sums at the widest level.
@@ -110,20 +137,23 @@ impl Panels {
         Self { level, width, bytes }
     }
 
-    /// Multiplies every row with every token and hands over sixteen sums at a time, as
-    /// `(panel, token, sums)`. Tokens are `padded(columns)` values each, none of them -128.
-    pub(crate) fn multiply(&self, tokens: &[i8], mut take: impl FnMut(usize, usize, &[i32; PANEL])) {
-        for (number, panel) in self.bytes.chunks_exact(PANEL * self.width).enumerate() {
-            let mut take = |token, sums: &[i32; PANEL]| take(number, token, sums);
-            match self.level {
-                Level::Portable => portable(panel, tokens, self.width, &mut take),
-                #[cfg(target_arch = "x86_64")]
-                Level::Avx2(avx2) => avx2.multiply(panel, tokens, self.width, &mut take),
-                #[cfg(target_arch = "x86_64")]
-                Level::Vnni(vnni) => vnni.multiply(panel, tokens, self.width, &mut take),
-            }
+    /// Multiplies every row with every token. Tokens are `padded(columns)` values each, none of
+    /// them -128.
+    pub(crate) fn multiply(&self, tokens: &[i8], sink: &mut impl Sink) {
+        match self.level {
+            Level::Portable => portable(&self.bytes, tokens, self.width, sink),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(avx2) => avx2.multiply(&self.bytes, tokens, self.width, sink),
+            #[cfg(target_arch = "x86_64")]
+            Level::Vnni(vnni) => vnni.multiply(&self.bytes, tokens, self.width, sink),
         }
     }
+}
+
+/// Where products go, sixteen rows of one token at a time.
+pub(crate) trait Sink {
+    /// To be `#[inline(always)]`, like [`Work::run`].
+    fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]);
 }
 
 /// The width of a token that `columns` values are padded to.
@@ -143,14 +173,16 @@ fn place(level: Level, width: usize, row: usize, column: usize) -> usize {
     panel * PANEL * width + within
 }
 
-fn portable(panel: &[i8], tokens: &[i8], width: usize, take: &mut impl FnMut(usize, &[i32; PANEL])) {
-    for (number, token) in tokens.chunks_exact(width).enumerate() {
-        let token: Vec<i16> = token.iter().map(|value| i16::from(*value)).collect();
-        let mut sums = [0; PANEL];
-        for (row, sum) in panel.chunks_exact(width).zip(&mut sums) {
-            *sum = dot(&token, row);
+fn portable(panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sink) {
+    let tokens: Vec<i16> = tokens.iter().map(|value| i16::from(*value)).collect();
+    for (panel, rows) in panels.chunks_exact(PANEL * width).enumerate() {
+        for (number, token) in tokens.chunks_exact(width).enumerate() {
+            let mut sums = [0; PANEL];
+            for (row, sum) in rows.chunks_exact(width).zip(&mut sums) {
+                *sum = dot(token, row);
+            }
+            sink.take(panel, number, &sums);
         }
-        take(number, &sums);
     }
 }
 
@@ -200,13 +232,22 @@ mod tests {
             .chunks_exact(columns)
             .flat_map(|token| token.iter().copied().chain(std::iter::repeat_n(0, width - columns)))
             .collect();
-        let mut out = vec![0; tokens.len() / width * rows];
-        Panels::pack(level, weights, columns).multiply(&tokens, |panel, token, sums| {
-            for (row, sum) in (panel * PANEL..rows).zip(sums) {
-                out[token * rows + row] = *sum;
+        let mut sink = Collect { rows, out: vec![0; tokens.len() / width * rows] };
+        Panels::pack(level, weights, columns).multiply(&tokens, &mut sink);
+        sink.out
+    }
+
+    struct Collect {
+        rows: usize,
+        out: Vec<i32>,
+    }
+
+    impl Sink for Collect {
+        fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
+            for (row, sum) in (panel * PANEL..self.rows).zip(sums) {
+                self.out[token * self.rows + row] = *sum;
             }
-        });
-        out
+        }
     }
 
     fn naive(weights: &[i8], values: &[i8], columns: usize) -> Vec<i32> {
@@ -224,5 +265,14 @@ mod tests {
         .map(|value| value.max(least))
         .take(count)
         .collect()
+    }
+}
+#[cfg(test)]
+mod bench {
+    #[test]
+    fn bench_scan() {
+        let rows = vec![3i8; 100_000 * 384]; let q = vec![5i8; 384]; let mut out = vec![0; 100_000];
+        let mut v: Vec<_> = (0..40).map(|_| { let s = std::time::Instant::now(); super::scan(&q, &rows, 384, &mut out); s.elapsed() }).collect();
+        v.sort(); println!("scan min {:?} p50 {:?}", v[0], v[20]);
     }
 }

@@ -28,10 +28,11 @@ impl Store {
     pub async fn record(&self, observations: &[Observation]) -> Result<(), Error> {
         let mut transaction =
             self.sqlite.writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed("begin to record"))?;
-        for some in observations.chunks(ROWS_PER_STATEMENT) {
+        let full = observations.chunks_exact(ROWS_PER_STATEMENT);
+        let rest = full.remainder().chunks(1);
+        for some in full.chain(rest) {
             insertion(some)
                 .build()
-                .persistent(some.len() == ROWS_PER_STATEMENT)
                 .execute(&mut *transaction)
                 .await
                 .map_err(failed("record what happened"))?;
@@ -57,8 +58,8 @@ impl Store {
     }
 }
 
-/// Well below the number of values SQLite accepts in one statement.
-const ROWS_PER_STATEMENT: usize = 256;
+/// What remains is written row by row: two statements in all, which are parsed only once.
+const ROWS_PER_STATEMENT: usize = 32;
 
 fn insertion(observations: &[Observation]) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new(

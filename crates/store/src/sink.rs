@@ -1,11 +1,12 @@
 //! Writes to the audit table off the hot path.
 //!
 //! Requests put what they saw into a bounded queue and go on; a task writes it in batches.
-//! A batch is whatever gathered while the one before it was being written, so a quiet gateway
-//! writes at once and a busy one syncs the disk no more often than it must.
+//! After each batch it lets the next one gather for a moment, so a quiet gateway writes at
+//! once and a busy one does not spend its time on syncing the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use kitbag_domain::Observation;
 use tokio::sync::{mpsc, oneshot};
@@ -15,7 +16,8 @@ use crate::Store;
 /// A cheap handle; clones feed the same queue. The writing task ends with the last of them.
 #[derive(Debug, Clone)]
 pub struct AuditSink {
-    queue: mpsc::Sender<Message>,
+    queue: mpsc::Sender<Observation>,
+    asks: mpsc::Sender<Ask>,
     lost: Arc<AtomicU64>,
 }
 
@@ -30,7 +32,7 @@ impl AuditSink {
     /// Never waits: if the disk cannot keep up, or after [`AuditSink::shutdown`], the
     /// observation is lost, which is counted and logged.
     pub fn observe(&self, observation: Observation) {
-        if self.queue.try_send(Message::Observed(observation)).is_err() {
+        if self.queue.try_send(observation).is_err() {
             let lost = self.lost.fetch_add(1, Ordering::Relaxed) + 1;
             // One line per doubling: logging every loss would make an overload worse.
             if lost.is_power_of_two() {
@@ -41,12 +43,12 @@ impl AuditSink {
 
     /// Resolves when everything observed before has been written.
     pub async fn flush(&self) {
-        self.ask(Message::Flush).await;
+        self.ask(Then::GoOn).await;
     }
 
     /// Like `flush`, and nothing observed later is taken in, by any clone.
     pub async fn shutdown(&self) {
-        self.ask(Message::Stop).await;
+        self.ask(Then::Stop).await;
     }
 
     /// How many observations could not be written since the start.
@@ -55,15 +57,16 @@ impl AuditSink {
     }
 
     fn start(store: Store, capacity: usize) -> Self {
-        let (queue, messages) = mpsc::channel(capacity);
+        let (queue, observed) = mpsc::channel(capacity);
+        let (asks, asked) = mpsc::channel(1);
         let lost = Arc::new(AtomicU64::new(0));
-        tokio::spawn(write(store, messages, Arc::clone(&lost)));
-        Self { queue, lost }
+        tokio::spawn(write(store, observed, asked, Arc::clone(&lost)));
+        Self { queue, asks, lost }
     }
 
-    async fn ask(&self, message: fn(oneshot::Sender<()>) -> Message) {
+    async fn ask(&self, then: Then) {
         let (done, written) = oneshot::channel();
-        if self.queue.send(message(done)).await.is_ok() {
+        if self.asks.send(Ask { then, done }).await.is_ok() {
             // Dropped unanswered only when the runtime itself goes down: nobody is left to tell.
             let _ = written.await;
         }
@@ -72,36 +75,67 @@ impl AuditSink {
 
 const CAPACITY: usize = 16 * 1024;
 const BATCH: usize = 1024;
+/// The most that a crash can take from the audit.
+const GATHER: Duration = Duration::from_millis(50);
 
+/// A wish to see everything written that was observed until now.
 #[derive(Debug)]
-enum Message {
-    Observed(Observation),
-    Flush(oneshot::Sender<()>),
-    Stop(oneshot::Sender<()>),
+struct Ask {
+    then: Then,
+    done: oneshot::Sender<()>,
 }
 
-async fn write(store: Store, mut queue: mpsc::Receiver<Message>, lost: Arc<AtomicU64>) {
-    let mut messages = Vec::with_capacity(BATCH);
-    while queue.recv_many(&mut messages, BATCH).await > 0 {
-        let mut observations = Vec::with_capacity(messages.len());
-        let mut waiting = Vec::new();
-        for message in messages.drain(..) {
-            match message {
-                Message::Observed(observation) => observations.push(observation),
-                Message::Flush(done) => waiting.push(done),
-                Message::Stop(done) => {
-                    queue.close();
-                    waiting.push(done);
-                }
-            }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Stop,
+}
+
+async fn write(
+    store: Store,
+    mut queue: mpsc::Receiver<Observation>,
+    mut asks: mpsc::Receiver<Ask>,
+    lost: Arc<AtomicU64>,
+) {
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut asked: Option<Ask> = None;
+    while !queue.is_closed() || !queue.is_empty() {
+        if asked.is_none() {
+            asked = tokio::select! {
+                _ = queue.recv_many(&mut batch, BATCH) => None,
+                ask = asks.recv() => ask,
+            };
         }
-        if !observations.is_empty() {
-            record(&store, &observations, &lost).await;
+        if asked.as_ref().is_some_and(|ask| ask.then == Then::Stop) {
+            queue.close();
         }
-        for done in waiting {
+        write_queued(&mut queue, &mut batch, &store, &lost).await;
+        if let Some(ask) = asked {
             // Whoever asked may have stopped waiting.
-            let _ = done.send(());
+            let _ = ask.done.send(());
         }
+        asked = tokio::select! {
+            () = tokio::time::sleep(GATHER) => None,
+            ask = asks.recv() => ask,
+        };
+    }
+}
+
+/// Writes what is queued now; what comes meanwhile is for the next time.
+async fn write_queued(
+    queue: &mut mpsc::Receiver<Observation>,
+    batch: &mut Vec<Observation>,
+    store: &Store,
+    lost: &AtomicU64,
+) {
+    let mut due = queue.len();
+    while due > 0 || !batch.is_empty() {
+        while due > 0 && batch.len() < BATCH {
+            due -= 1;
+            batch.extend(queue.try_recv().ok());
+        }
+        record(store, batch, lost).await;
+        batch.clear();
     }
 }
 

@@ -65,6 +65,11 @@ impl Connection {
         !self.dialog.link.closed().is_closed()
     }
 
+    /// Whether everything the server says comes one after the other.
+    pub(crate) fn is_pipe(&self) -> bool {
+        matches!(self.dialog.link, Link::Pipe(_))
+    }
+
     pub(crate) fn in_flight(&self) -> usize {
         self.dialog.router.in_flight()
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use http::{HeaderName, StatusCode};
+use http::{HeaderName, Method, StatusCode};
 use kitbag_domain::ServerName;
 use kitbag_wire::{Message, Response};
 use reqwest::Client;
@@ -248,38 +248,35 @@ impl HttpLink {
         message: &Message,
         headers: Vec<(HeaderName, HeaderValue)>,
     ) -> Result<reqwest::Response, CallError> {
-        let mut request = self
-            .client
-            .post(self.url.clone())
-            .headers(self.headers.clone())
-            .header(ACCEPT, BOTH)
-            .header(CONTENT_TYPE, JSON)
-            .body(message.to_bytes());
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        let response = self.in_session(request).send().await.map_err(|error| self.unreachable(&error))?;
+        let mut request = self.prepare(Method::POST, BOTH);
+        request.headers_mut().insert(CONTENT_TYPE, JSON);
+        request.headers_mut().extend(headers);
+        *request.body_mut() = Some(message.to_bytes().into());
+        let response = self.client.execute(request).await.map_err(|error| self.unreachable(&error))?;
         self.accept(response).await
     }
 
     async fn get(&self, last_event_id: Option<&str>) -> Result<reqwest::Response, CallError> {
-        let mut request =
-            self.client.get(self.url.clone()).headers(self.headers.clone()).header(ACCEPT, EVENTS);
-        if let Some(last) = last_event_id {
-            request = request.header(LAST_EVENT_ID, last);
+        let mut request = self.prepare(Method::GET, EVENTS);
+        if let Some(last) = last_event_id.and_then(|last| HeaderValue::try_from(last).ok()) {
+            request.headers_mut().insert(LAST_EVENT_ID, last);
         }
-        let response = self.in_session(request).send().await.map_err(|error| self.unreachable(&error))?;
+        let response = self.client.execute(request).await.map_err(|error| self.unreachable(&error))?;
         let response = self.accept(response).await?;
         if is_event_stream(&response) { Ok(response) } else { Err(self.lost("no event stream".to_owned())) }
     }
 
-    fn in_session(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
-        let Some(session) = self.session.get() else { return request };
-        let request = request.header(PROTOCOL_VERSION, session.version.clone());
-        match &session.id {
-            Some(id) => request.header(SESSION_ID, id.clone()),
-            None => request,
+    /// A request with the headers of the configuration, and of the session once there is one.
+    fn prepare(&self, method: Method, accept: HeaderValue) -> reqwest::Request {
+        let mut request = reqwest::Request::new(method, self.url.clone());
+        let headers = request.headers_mut();
+        headers.clone_from(&self.headers);
+        headers.insert(ACCEPT, accept);
+        if let Some(session) = self.session.get() {
+            headers.insert(PROTOCOL_VERSION, session.version.clone());
+            headers.extend(session.id.clone().map(|id| (SESSION_ID, id)));
         }
+        request
     }
 
     /// Sorts out everything that is not a success, using the server's own words if it has any.

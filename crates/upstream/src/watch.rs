@@ -19,6 +19,7 @@ use crate::error::CallError;
 use crate::exchange::{Event, InFlight, Patience};
 
 const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(5);
+const LAST_WORDS: Duration = Duration::from_secs(1);
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
 pub(crate) struct Watch {
@@ -123,7 +124,9 @@ async fn listen(
                     }
                     Event::Other { method, .. } if method == method::SUBSCRIPTION_ACKNOWLEDGED => {
                         agreed = true;
-                        drop(former.take());
+                        if let Some(former) = former.take() {
+                            let_go(&connection, former);
+                        }
                         heard.send_replace(Some(uris.clone()));
                     }
                     _ => {}
@@ -140,6 +143,19 @@ async fn listen(
             }
         }
     }
+}
+
+/// On a pipe, all that the former stream had to say has arrived before the next one was agreed
+/// to. Over HTTP each has a connection of its own, and the last words may still be on their way;
+/// that some then come twice does no harm.
+fn let_go(connection: &Connection, former: InFlight) {
+    if connection.is_pipe() {
+        return drop(former);
+    }
+    tokio::spawn(async move {
+        tokio::time::sleep(LAST_WORDS).await;
+        drop(former);
+    });
 }
 
 /// What to listen for: the changes the server says it announces, and the watched resources.

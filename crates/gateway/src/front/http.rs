@@ -240,8 +240,8 @@ impl Visit {
         };
         let last = http.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).and_then(EventId::parse);
         match last {
-            None => response::announcements(session, None),
-            Some(EventId::Announcement(number)) => response::announcements(session, Some(number)),
+            None => response::announcements(&session, None),
+            Some(EventId::Announcement(number)) => response::announcements(&session, Some(number)),
             Some(EventId::Answer { stream, number }) => match session.streams.find(stream) {
                 Some(mailbox) => response::rest_of(mailbox, stream, number.saturating_add(1)),
                 None => refuse_at_door(None, Era::Legacy, &Failure::UnknownStream),

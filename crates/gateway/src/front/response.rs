@@ -71,19 +71,18 @@ pub(super) fn rest_of(mailbox: Arc<Mailbox>, stream: u64, from: u64) -> HttpResp
 
 /// A stream on which a legacy session hears of changes: first what it was told `since` then and
 /// may not have received, then what nobody has told it yet.
-pub(super) fn announcements(session: Arc<Session>, since: Option<u64>) -> HttpResponse {
-    events(futures::stream::unfold((session, since), |(session, since)| async move {
-        let again = since.and_then(|since| session.subscriber.mailbox.taken(since.saturating_add(1)));
-        let (number, message) = match again.clone() {
+pub(super) fn announcements(session: &Session, since: Option<u64>) -> HttpResponse {
+    let subscriber = session.subscriber.clone();
+    let reader = subscriber.read();
+    events(futures::stream::unfold((subscriber, reader, since), |(subscriber, reader, since)| async move {
+        let again = since.and_then(|since| subscriber.mailbox.taken(since.saturating_add(1)));
+        let since = again.as_ref().map(|(number, _)| *number);
+        let (number, message) = match again {
             Some(again) => again,
-            None => {
-                let _listening = session.subscriber.listening();
-                session.subscriber.mailbox.take().await?
-            }
+            None => reader.next().await?,
         };
         let id = EventId::Announcement(number);
-        let event = Bytes::from(sse::event_with_id(&message, &id.to_string()));
-        Some((event, (session, again.map(|(number, _)| number))))
+        Some((Bytes::from(sse::event_with_id(&message, &id.to_string())), (subscriber, reader, since)))
     }))
 }
 

@@ -162,13 +162,11 @@ impl Door {
 
 /// Passes announcements on as long as the session lasts.
 async fn announce(session: Arc<Session>, outbox: mpsc::Sender<Message>) {
-    let _listening = session.subscriber.listening();
-    let mut from = 0;
-    while let Some((number, message)) = session.subscriber.mailbox.next(from).await {
+    let reader = session.subscriber.read();
+    while let Some((_, message)) = reader.next().await {
         if outbox.send(message).await.is_err() {
             return;
         }
-        from = number + 1;
     }
 }
 

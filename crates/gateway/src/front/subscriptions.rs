@@ -68,13 +68,11 @@ pub(super) async fn listen(
     rooms.sessions.subscribe(&subscriber);
     turn.back.notify(method::SUBSCRIPTION_ACKNOWLEDGED, Some(acknowledgement(&subscriber, id)));
     let tell = async {
-        let _listening = subscriber.listening();
-        let mut from = 0;
-        while let Some((number, message)) = subscriber.mailbox.next(from).await {
+        let reader = subscriber.read();
+        while let Some((_, message)) = reader.next().await {
             if let Message::Notification(notification) = message {
                 turn.back.notify(&notification.method, Some(with_subscription(&notification, id)));
             }
-            from = number + 1;
         }
     };
     tokio::select! {

@@ -4,10 +4,10 @@
 //! `subscriptions/listen`.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use kitbag_domain::Caller;
+use kitbag_wire::Message;
 
 use super::mailbox::Mailbox;
 use crate::sync::lock;
@@ -18,7 +18,8 @@ pub(crate) struct Subscriber {
     pub(crate) view: View,
     pub(crate) mailbox: Mailbox,
     filter: Mutex<Filter>,
-    listeners: AtomicUsize,
+    /// Who reads the mailbox, by number; a later one has a higher number.
+    readers: Mutex<BTreeSet<u64>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,29 +38,48 @@ impl Filter {
 
 impl Subscriber {
     pub(crate) fn new(caller: Caller, view: View, filter: Filter) -> Self {
-        let (mailbox, listeners) = (Mailbox::default(), AtomicUsize::new(0));
-        Self { caller, view, mailbox, filter: Mutex::new(filter), listeners }
+        let (mailbox, readers) = (Mailbox::default(), Mutex::default());
+        Self { caller, view, mailbox, filter: Mutex::new(filter), readers }
     }
 
     pub(crate) fn filter(&self) -> MutexGuard<'_, Filter> {
         lock(&self.filter)
     }
 
-    /// Says that somebody reads the mailbox, for as long as the answer is kept.
-    pub(crate) fn listening(&self) -> Listening<'_> {
-        self.listeners.fetch_add(1, Ordering::Relaxed);
-        Listening(self)
+    pub(crate) fn read(self: &Arc<Self>) -> Reader {
+        let mut readers = lock(&self.readers);
+        let number = readers.last().map_or(0, |last| last + 1);
+        readers.insert(number);
+        Reader { subscriber: self.clone(), number }
     }
 
     pub(crate) fn is_heard(&self) -> bool {
-        self.listeners.load(Ordering::Relaxed) > 0
+        !lock(&self.readers).is_empty()
     }
 }
 
-pub(crate) struct Listening<'a>(&'a Subscriber);
+/// One stream on which a client hears its announcements.
+pub(crate) struct Reader {
+    subscriber: Arc<Subscriber>,
+    number: u64,
+}
 
-impl Drop for Listening<'_> {
+impl Reader {
+    /// The next announcement the client was not told yet, with its number, once there is one;
+    /// nothing when the subscription is over. Of several streams only the newest gets it,
+    /// because the older ones may be broken without our knowing.
+    pub(crate) async fn next(&self) -> Option<(u64, Message)> {
+        self.subscriber.mailbox.take(|| self.is_newest()).await
+    }
+
+    fn is_newest(&self) -> bool {
+        lock(&self.subscriber.readers).last() == Some(&self.number)
+    }
+}
+
+impl Drop for Reader {
     fn drop(&mut self) {
-        self.0.listeners.fetch_sub(1, Ordering::Relaxed);
+        lock(&self.subscriber.readers).remove(&self.number);
+        self.subscriber.mailbox.look_again();
     }
 }

@@ -47,11 +47,10 @@ impl Mailbox {
         self.wait(|letters| letters.at(from)).await
     }
 
-    /// The first message that nobody has taken yet, once there is one. Of several readers only
-    /// one gets it.
-    pub(crate) async fn take(&self) -> Option<(u64, Message)> {
+    /// The first message that nobody has taken yet, once there is one and the reader may have it.
+    pub(crate) async fn take(&self, may: impl Fn() -> bool) -> Option<(u64, Message)> {
         self.wait(|letters| {
-            let found = letters.at(letters.untaken)?;
+            let found = letters.at(letters.untaken).filter(|_| may())?;
             letters.untaken = found.0 + 1;
             Some(found)
         })
@@ -79,6 +78,11 @@ impl Mailbox {
                 () = self.closed.cancelled() => {}
             }
         }
+    }
+
+    /// Wakes the readers that wait, because one of them may now have what it could not before.
+    pub(crate) fn look_again(&self) {
+        self.arrived.notify_waiters();
     }
 
     /// Nothing more will be put in; what is there can still be read.
@@ -122,11 +126,11 @@ mod tests {
         }
         mailbox.close();
         assert!(mailbox.taken(0).is_none());
-        assert_eq!(mailbox.take().await.unwrap().0, 0);
-        assert_eq!(mailbox.take().await.unwrap().0, 1);
+        assert_eq!(mailbox.take(|| true).await.unwrap().0, 0);
+        assert_eq!(mailbox.take(|| true).await.unwrap().0, 1);
         assert_eq!(mailbox.taken(1).unwrap().0, 1);
         assert!(mailbox.taken(2).is_none());
-        assert_eq!(mailbox.take().await.unwrap().0, 2);
-        assert!(mailbox.take().await.is_none());
+        assert_eq!(mailbox.take(|| true).await.unwrap().0, 2);
+        assert!(mailbox.take(|| true).await.is_none());
     }
 }

@@ -6,9 +6,10 @@
 
 use std::ops::Range;
 
-use super::math::{self, LANES};
+use super::attention::{Attention, Room};
+use super::math;
 use super::weights::{LayerWeights, Matrix, Norm};
-use crate::simd::{self, Level, PANEL, Panels};
+use crate::simd::{self, Level, PANEL, Panels, Sink, Work};
 
 #[derive(Debug)]
 pub(super) struct Layer {
@@ -28,7 +29,7 @@ pub(super) struct Scratch {
     rounded: Rounded,
     wide: Vec<f32>,
     narrow: Vec<f32>,
-    attention: Attention,
+    room: Room,
 }
 
 impl Layer {
@@ -47,27 +48,32 @@ impl Layer {
 
     /// Replaces `hidden`, one row per token; `texts` says which tokens see each other.
     pub(super) fn apply(&self, hidden: &mut [f32], texts: &[Range<usize>], scratch: &mut Scratch) {
-        let Scratch { rounded, wide, narrow, attention } = scratch;
+        let Scratch { rounded, wide, narrow, room } = scratch;
         let width = self.merge.rows;
 
         rounded.fill(self.level, hidden, width);
         self.mix.apply(rounded, wide);
         narrow.resize(hidden.len(), 0.0);
         for text in texts {
-            let mixed = &wide[text.start * 3 * width..text.end * 3 * width];
-            let attended = &mut narrow[text.start * width..text.end * width];
-            self.level.run(|| attention.apply(mixed, self.heads, width, attended));
+            let attention = Attention {
+                head: width / self.heads,
+                width,
+                mixed: &wide[text.start * 3 * width..text.end * 3 * width],
+                attended: &mut narrow[text.start * width..text.end * width],
+                room,
+            };
+            self.level.run(attention);
         }
         rounded.fill(self.level, narrow, width);
         self.merge.apply(rounded, narrow);
-        self.level.run(|| self.attention_norm.add(hidden, narrow));
+        self.level.run(AddNorm { hidden, update: narrow, norm: &self.attention_norm });
 
         rounded.fill(self.level, hidden, width);
         self.inner.apply(rounded, wide);
-        self.level.run(|| wide.iter_mut().for_each(|value| *value = math::gelu(*value)));
+        self.level.run(Gelu(wide));
         rounded.fill(self.level, wide, self.inner.rows);
         self.output.apply(rounded, narrow);
-        self.level.run(|| self.output_norm.add(hidden, narrow));
+        self.level.run(AddNorm { hidden, update: narrow, norm: &self.output_norm });
     }
 }
 
@@ -78,13 +84,36 @@ impl Norm {
             math::layer_norm(row, &self.weight, &self.bias, self.epsilon);
         }
     }
+}
+
+struct AddNorm<'a> {
+    hidden: &'a mut [f32],
+    update: &'a [f32],
+    norm: &'a Norm,
+}
+
+impl Work for AddNorm<'_> {
+    type Output = ();
 
     #[inline(always)]
-    fn add(&self, hidden: &mut [f32], update: &[f32]) {
-        for (value, update) in hidden.iter_mut().zip(update) {
+    fn run(self) {
+        for (value, update) in self.hidden.iter_mut().zip(self.update) {
             *value += update;
         }
-        self.apply(hidden);
+        self.norm.apply(self.hidden);
+    }
+}
+
+struct Gelu<'a>(&'a mut [f32]);
+
+impl Work for Gelu<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for value in self.0 {
+            *value = math::gelu(*value);
+        }
     }
 }
 
@@ -97,15 +126,30 @@ struct Rounded {
 
 impl Rounded {
     fn fill(&mut self, level: Level, hidden: &[f32], width: usize) {
-        let padded = simd::padded(width);
+        let tokens = hidden.len() / width;
         self.values.clear();
-        self.values.resize(hidden.len() / width * padded, 0);
-        self.steps.clear();
-        level.run(|| {
-            for (row, out) in hidden.chunks_exact(width).zip(self.values.chunks_exact_mut(padded)) {
-                self.steps.push(math::quantise(row, out));
-            }
-        });
+        self.values.resize(tokens * simd::padded(width), 0);
+        self.steps.resize(tokens, 0.0);
+        level.run(Round { hidden, width, out: self });
+    }
+}
+
+struct Round<'a> {
+    hidden: &'a [f32],
+    width: usize,
+    out: &'a mut Rounded,
+}
+
+impl Work for Round<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let rows = self.hidden.chunks_exact(self.width);
+        let outs = self.out.values.chunks_exact_mut(simd::padded(self.width));
+        for ((row, out), step) in rows.zip(outs).zip(&mut self.out.steps) {
+            *step = math::quantise(row, out);
+        }
     }
 }
 
@@ -131,81 +175,31 @@ impl Linear {
 
     fn apply(&self, input: &Rounded, out: &mut Vec<f32>) {
         out.resize(input.steps.len() * self.rows, 0.0);
-        self.panels.multiply(&input.values, |panel, token, sums| {
-            let first = panel * PANEL;
-            let steps = &self.steps[first..][..PANEL];
-            let bias = &self.bias[first..][..PANEL];
-            let mut values = [0.0; PANEL];
-            for row in 0..PANEL {
-                values[row] = sums[row] as f32 * (input.steps[token] * steps[row]) + bias[row];
-            }
-            let count = PANEL.min(self.rows - first);
-            out[token * self.rows + first..][..count].copy_from_slice(&values[..count]);
-        });
+        self.panels.multiply(&input.values, &mut Scale { linear: self, tokens: &input.steps, out });
     }
 }
 
-/// Self-attention of one text, a head at a time, on copies laid out for it: keys turned so that
-/// the lanes are tokens, and everything padded with zeros to whole lanes.
-#[derive(Debug, Default)]
-struct Attention {
-    queries: Vec<f32>,
-    keys: Vec<f32>,
-    values: Vec<f32>,
-    scores: Vec<f32>,
-    out: Vec<f32>,
+/// Turns sums of bytes back into floats.
+struct Scale<'a> {
+    linear: &'a Linear,
+    tokens: &'a [f32],
+    out: &'a mut [f32],
 }
 
-impl Attention {
-    /// `mixed` has query, key and value of every token side by side.
+impl Sink for Scale<'_> {
     #[inline(always)]
-    fn apply(&mut self, mixed: &[f32], heads: usize, width: usize, attended: &mut [f32]) {
-        let tokens = attended.len() / width;
-        let head = width / heads;
-        let (many, wide) = (tokens.next_multiple_of(LANES), head.next_multiple_of(LANES));
-        self.resize(tokens, head, many, wide);
-        for first in (0..width).step_by(head) {
-            self.gather(mixed, first, head, width);
-            math::product(&self.queries, head, &self.keys, many, &mut self.scores);
-            for row in self.scores.chunks_exact_mut(many) {
-                math::softmax(&mut row[..tokens]);
-            }
-            math::product(&self.scores, many, &self.values, wide, &mut self.out);
-            for (attended, out) in attended.chunks_exact_mut(width).zip(self.out.chunks_exact(wide)) {
-                attended[first..][..head].copy_from_slice(&out[..head]);
-            }
+    fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
+        let (first, rows) = (panel * PANEL, self.linear.rows);
+        let steps = &self.linear.steps[first..][..PANEL];
+        let bias = &self.linear.bias[first..][..PANEL];
+        let mut values = [0.0; PANEL];
+        for row in 0..PANEL {
+            values[row] = sums[row] as f32 * (self.tokens[token] * steps[row]) + bias[row];
         }
-    }
-
-    #[inline(always)]
-    fn resize(&mut self, tokens: usize, head: usize, many: usize, wide: usize) {
-        let sizes = [
-            (&mut self.queries, tokens * head),
-            (&mut self.keys, head * many),
-            (&mut self.values, many * wide),
-            (&mut self.scores, tokens * many),
-            (&mut self.out, tokens * wide),
-        ];
-        for (buffer, size) in sizes {
-            buffer.clear();
-            buffer.resize(size, 0.0);
-        }
-    }
-
-    #[inline(always)]
-    fn gather(&mut self, mixed: &[f32], first: usize, head: usize, width: usize) {
-        let many = self.keys.len() / head;
-        let wide = self.values.len() / many;
-        let scale = 1.0 / (head as f32).sqrt();
-        for (token, mixed) in mixed.chunks_exact(3 * width).enumerate() {
-            let part = |which: usize| &mixed[which * width + first..][..head];
-            for (out, query) in self.queries[token * head..].iter_mut().zip(part(0)) {
-                *out = query * scale;
-            }
-            for (row, key) in self.keys.chunks_exact_mut(many).zip(part(1)) {
-                row[token] = *key;
-            }
-            self.values[token * wide..][..head].copy_from_slice(part(2));
+        let out = &mut self.out[token * rows + first..(token + 1) * rows];
+        match out.first_chunk_mut() {
+            Some(out) => *out = values,
+            None => out.copy_from_slice(&values[..out.len()]),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! [`Encoder`] reads a text with `wordpiece` (over `words`), passes it through `layers` and
 //! averages what comes out. Models come from `hugging_face` folders (over `tensors`).
 
+mod attention;
 mod error;
 mod hugging_face;
 mod layers;

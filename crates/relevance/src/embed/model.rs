@@ -8,7 +8,7 @@ use super::layers::{Layer, Scratch};
 use super::math;
 use super::weights::{Matrix, Norm, Shape, Weights};
 use super::wordpiece::WordPiece;
-use crate::simd::Level;
+use crate::simd::{Level, Work};
 
 /// A longer text is cut; tool descriptions say what matters at the start.
 pub const MAX_TOKENS: usize = 128;
@@ -116,37 +116,59 @@ impl Encoder {
 
     /// One vector for each text, whose tokens `texts` points at.
     fn pass(&self, tokens: &[u32], texts: &[Range<usize>], scratch: &mut Scratch) -> Vec<Vec<f32>> {
-        let mut hidden = self.level.run(|| self.look_up(tokens, texts));
+        let mut hidden = self.level.run(LookUp { model: self, tokens, texts });
         for layer in &self.layers {
             layer.apply(&mut hidden, texts, scratch);
         }
-        texts.iter().map(|text| self.level.run(|| self.pool(&hidden, text))).collect()
+        let width = self.shape.hidden;
+        let rows = |text: &Range<usize>| &hidden[text.start * width..text.end * width];
+        texts.iter().map(|text| self.level.run(Pool { hidden: rows(text), width })).collect()
     }
+}
+
+struct LookUp<'a> {
+    model: &'a Encoder,
+    tokens: &'a [u32],
+    texts: &'a [Range<usize>],
+}
+
+impl Work for LookUp<'_> {
+    type Output = Vec<f32>;
 
     #[inline(always)]
-    fn look_up(&self, tokens: &[u32], texts: &[Range<usize>]) -> Vec<f32> {
-        let width = self.shape.hidden;
-        let mut hidden = Vec::with_capacity(tokens.len() * width);
-        for text in texts {
-            let positions = self.positions.chunks_exact(width);
-            for (token, position) in tokens[text.clone()].iter().zip(positions) {
-                hidden.extend(
-                    self.words.row(*token as usize).zip(position).map(|(word, position)| word + position),
-                );
+    fn run(self) -> Vec<f32> {
+        let Encoder { words, positions, norm, shape, .. } = self.model;
+        let mut hidden = Vec::with_capacity(self.tokens.len() * shape.hidden);
+        for text in self.texts {
+            let positions = positions.chunks_exact(shape.hidden);
+            for (token, position) in self.tokens[text.clone()].iter().zip(positions) {
+                let word = words.row(*token as usize);
+                hidden.extend(word.zip(position).map(|(word, position)| word + position));
             }
         }
-        self.norm.apply(&mut hidden);
+        norm.apply(&mut hidden);
         hidden
     }
+}
+
+/// The mean direction of a text's tokens.
+struct Pool<'a> {
+    hidden: &'a [f32],
+    width: usize,
+}
+
+impl Work for Pool<'_> {
+    type Output = Vec<f32>;
 
     #[inline(always)]
-    fn pool(&self, hidden: &[f32], text: &Range<usize>) -> Vec<f32> {
-        let width = self.shape.hidden;
-        let mut mean = vec![0.0; width];
-        for row in hidden[text.start * width..text.end * width].chunks_exact(width) {
-            mean.iter_mut().zip(row).for_each(|(mean, value)| *mean += value);
+    fn run(self) -> Vec<f32> {
+        let mut sum = vec![0.0; self.width];
+        for row in self.hidden.chunks_exact(self.width) {
+            for (sum, value) in sum.iter_mut().zip(row) {
+                *sum += value;
+            }
         }
-        math::normalise(&mut mean);
-        mean
+        math::normalise(&mut sum);
+        sum
     }
 }

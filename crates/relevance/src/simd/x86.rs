@@ -8,7 +8,7 @@
 
 use std::arch::x86_64::*;
 
-use super::PANEL;
+use super::{PANEL, Sink, Work};
 
 /// Four columns of sixteen rows.
 type Quad = [i8; 4 * PANEL];
@@ -23,21 +23,14 @@ impl Avx2 {
     }
 
     #[inline(always)]
-    pub(super) fn run<Answer>(self, work: impl FnOnce() -> Answer) -> Answer {
+    pub(super) fn run<W: Work>(self, work: W) -> W::Output {
         // SAFETY: `self` exists only where AVX2 was detected.
         unsafe { run_avx2(work) }
     }
 
-    #[inline(always)]
-    pub(super) fn multiply(
-        self,
-        panel: &[i8],
-        tokens: &[i8],
-        width: usize,
-        take: &mut impl FnMut(usize, &[i32; PANEL]),
-    ) {
+    pub(super) fn multiply(self, panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sink) {
         // SAFETY: `self` exists only where AVX2 was detected.
-        unsafe { multiply_avx2(panel, tokens, width, take) }
+        unsafe { multiply_avx2(panels, tokens, width, sink) }
     }
 }
 
@@ -52,7 +45,7 @@ impl Vnni {
     }
 
     #[inline(always)]
-    pub(super) fn run<Answer>(self, work: impl FnOnce() -> Answer) -> Answer {
+    pub(super) fn run<W: Work>(self, work: W) -> W::Output {
         self.0.run(work)
     }
 
@@ -64,25 +57,18 @@ impl Vnni {
         }
     }
 
-    #[inline(always)]
-    pub(super) fn multiply(
-        self,
-        panel: &[i8],
-        tokens: &[i8],
-        width: usize,
-        take: &mut impl FnMut(usize, &[i32; PANEL]),
-    ) {
+    pub(super) fn multiply(self, panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sink) {
         // SAFETY: `self` exists only where AVX-512 F and VNNI were detected.
-        unsafe { multiply_vnni(panel, tokens, width, take) }
+        unsafe { multiply_vnni(panels, tokens, width, sink) }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn run_avx2<Answer>(work: impl FnOnce() -> Answer) -> Answer {
-    work()
+fn run_avx2<W: Work>(work: W) -> W::Output {
+    work.run()
 }
 
-/// Calls `$tile::<N>` with N the number of tokens in the tile.
+/// Calls `$tile::<N>` with N the number of tokens in the tile, so that their sums stay in registers.
 macro_rules! with_tile_size {
     ($size:expr, $tile:ident $arguments:tt, $($possible:literal)+) => {
         match $size {
@@ -93,30 +79,29 @@ macro_rules! with_tile_size {
 }
 
 #[target_feature(enable = "avx2")]
-fn multiply_avx2(panel: &[i8], tokens: &[i8], width: usize, take: &mut impl FnMut(usize, &[i32; PANEL])) {
-    let quads = panel.as_chunks().0;
-    for (first, tile) in tiles::<6>(tokens, width) {
-        with_tile_size!(tile.len() / width, tile_avx2(quads, tile, first, take), 1 2 3 4 5 6);
+fn multiply_avx2(panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sink) {
+    for (panel, bytes) in panels.chunks_exact(PANEL * width).enumerate() {
+        let quads = bytes.as_chunks().0;
+        for (token, tile) in tiles::<6>(tokens, width) {
+            let at = Place { panel, token };
+            with_tile_size!(tile.len() / width, tile_avx2(quads, tile, at, sink), 1 2 3 4 5 6);
+        }
     }
 }
 
 /// Bytes are multiplied as unsigned × signed, so the weight's sign moves over to the token.
-/// Two such products fit into sixteen bits because neither side exceeds 128 × 127.
+/// Two such products fit into sixteen bits because neither exceeds 128 × 127.
 #[target_feature(enable = "avx2")]
-fn tile_avx2<const TOKENS: usize>(
-    quads: &[Quad],
-    tokens: &[i8],
-    first: usize,
-    take: &mut impl FnMut(usize, &[i32; PANEL]),
-) {
+#[inline]
+fn tile_avx2<const TOKENS: usize>(quads: &[Quad], tokens: &[i8], at: Place, sink: &mut impl Sink) {
     let ones = _mm256_set1_epi16(1);
     let tokens = split::<TOKENS>(tokens, quads.len());
     let mut sums = [[_mm256_setzero_si256(); 2]; TOKENS];
-    for (at, quad) in quads.iter().enumerate() {
+    for (four, quad) in quads.iter().enumerate() {
         let [low, high] = halves(quad);
         let (low_size, high_size) = (_mm256_abs_epi8(low), _mm256_abs_epi8(high));
         for (token, sums) in tokens.iter().zip(&mut sums) {
-            let values = _mm256_set1_epi32(four(token[at]));
+            let values = _mm256_set1_epi32(word(token[four]));
             let low = _mm256_maddubs_epi16(low_size, _mm256_sign_epi8(values, low));
             let high = _mm256_maddubs_epi16(high_size, _mm256_sign_epi8(values, high));
             sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, ones));
@@ -124,39 +109,52 @@ fn tile_avx2<const TOKENS: usize>(
         }
     }
     for (token, sums) in sums.into_iter().enumerate() {
-        take(first + token, &joined(sums));
+        sink.take(at.panel, at.token + token, &joined(sums));
     }
 }
 
 #[target_feature(enable = "avx512f,avx512vnni,avx2")]
-fn multiply_vnni(panel: &[i8], tokens: &[i8], width: usize, take: &mut impl FnMut(usize, &[i32; PANEL])) {
-    let quads = panel.as_chunks().0;
-    for (first, tile) in tiles::<12>(tokens, width) {
-        with_tile_size!(tile.len() / width, tile_vnni(quads, tile, first, take), 1 2 3 4 5 6 7 8 9 10 11 12);
+fn multiply_vnni(panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sink) {
+    let starts: Vec<i32> = tokens.chunks_exact(width).map(|token| -128 * total(token)).collect();
+    for (panel, bytes) in panels.chunks_exact(PANEL * width).enumerate() {
+        let quads = bytes.as_chunks().0;
+        for (token, tile) in tiles::<12>(tokens, width) {
+            let (at, starts) = (Place { panel, token }, &starts[token..]);
+            with_tile_size!(tile.len() / width, tile_vnni(quads, tile, starts, at, sink), 1 2 3 4 5 6 7 8 9 10 11 12);
+        }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512vnni,avx2")]
+#[inline]
 fn tile_vnni<const TOKENS: usize>(
     quads: &[Quad],
     tokens: &[i8],
-    first: usize,
-    take: &mut impl FnMut(usize, &[i32; PANEL]),
+    starts: &[i32],
+    at: Place,
+    sink: &mut impl Sink,
 ) {
     let tokens = split::<TOKENS>(tokens, quads.len());
     let mut sums = [_mm512_setzero_si512(); TOKENS];
-    for (token, sums) in tokens.iter().zip(&mut sums) {
-        *sums = _mm512_set1_epi32(-128 * total(token));
+    for (start, sums) in starts.iter().zip(&mut sums) {
+        *sums = _mm512_set1_epi32(*start);
     }
-    for (at, quad) in quads.iter().enumerate() {
+    for (four, quad) in quads.iter().enumerate() {
         let weights = whole(quad);
         for (token, sums) in tokens.iter().zip(&mut sums) {
-            *sums = _mm512_dpbusd_epi32(*sums, weights, _mm512_set1_epi32(four(token[at])));
+            *sums = _mm512_dpbusd_epi32(*sums, weights, _mm512_set1_epi32(word(token[four])));
         }
     }
     for (token, sums) in sums.into_iter().enumerate() {
-        take(first + token, &stored(sums));
+        sink.take(at.panel, at.token + token, &stored(sums));
     }
+}
+
+/// The panel and the first token of a tile.
+#[derive(Clone, Copy)]
+struct Place {
+    panel: usize,
+    token: usize,
 }
 
 /// Tokens in tiles of nearly equal size, at most `MOST` each, with the number of each tile's first.
@@ -175,12 +173,12 @@ fn split<const TOKENS: usize>(tokens: &[i8], quads: usize) -> [&[[i8; 4]]; TOKEN
 }
 
 #[inline(always)]
-fn total(fours: &[[i8; 4]]) -> i32 {
-    fours.iter().flatten().map(|value| i32::from(*value)).sum()
+fn total(values: &[i8]) -> i32 {
+    values.iter().map(|value| i32::from(*value)).sum()
 }
 
 #[inline(always)]
-fn four(values: [i8; 4]) -> i32 {
+fn word(values: [i8; 4]) -> i32 {
     i32::from_ne_bytes(values.map(i8::cast_unsigned))
 }
 

@@ -11,7 +11,8 @@ fn home() -> std::sync::Arc<Home> {
 
 #[tokio::test]
 async fn a_line_that_is_no_message_is_answered_and_the_next_one_works() {
-    let client = Client::stdio(&home(), Manner::Legacy).connect().await;
+    let home = home();
+    let client = Client::stdio(&home, Manner::Legacy).connect().await;
     client.knows("good__echo").await;
     let cases: [(&[u8], i64, Value); 12] = [
         (b"hello", -32700, Value::Null),
@@ -39,7 +40,8 @@ async fn a_line_that_is_no_message_is_answered_and_the_next_one_works() {
 
 #[tokio::test]
 async fn blank_lines_strange_line_ends_and_unknown_notifications_pass_in_silence() {
-    let client = Client::stdio(&home(), Manner::Legacy).connect().await;
+    let home = home();
+    let client = Client::stdio(&home, Manner::Legacy).connect().await;
     for line in [
         &b""[..],
         b"   \t ",
@@ -61,7 +63,8 @@ async fn blank_lines_strange_line_ends_and_unknown_notifications_pass_in_silence
 
 #[tokio::test]
 async fn a_very_long_line_passes_or_is_refused_and_breaks_nothing() {
-    let client = Client::stdio(&home(), Manner::Legacy).connect().await;
+    let home = home();
+    let client = Client::stdio(&home, Manner::Legacy).connect().await;
     client.knows("good__echo").await;
     let long = "x".repeat(3_000_000);
     assert_eq!(
@@ -76,7 +79,8 @@ async fn a_very_long_line_passes_or_is_refused_and_breaks_nothing() {
 
 #[tokio::test]
 async fn a_request_before_the_handshake_is_told_what_is_missing() {
-    let client = Client::stdio(&home(), Manner::Legacy).unannounced();
+    let home = home();
+    let client = Client::stdio(&home, Manner::Legacy).unannounced();
     let reply = client.request("tools/list", &json!({})).await;
     assert_eq!(reply.code(), -32600);
     assert!(reply.error()["message"].as_str().unwrap().contains("initialize"), "{}", reply.raw());
@@ -114,7 +118,8 @@ async fn an_end_in_the_middle_of_everything_ends_the_gateway_in_peace() {
     for last in
         [&b"{\"jsonrpc\":\"2.0\",\"id\":1,\"meth"[..], b"", br#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#]
     {
-        let client = Client::stdio(&home(), Manner::Legacy).connect().await;
+        let home = home();
+        let client = Client::stdio(&home, Manner::Legacy).connect().await;
         client.knows("good__echo").await;
         let slow = json!({ "name": "good__slow", "arguments": { "ms": 20_000 } });
         let _under_way = client.start("tools/call", &slow).await;

@@ -119,24 +119,32 @@ async fn a_legacy_client_that_listens_again_is_not_told_the_same_twice_unless_it
     let world = World::new().await;
     for way in world.ways_through(Door::One, Manner::Legacy, |it| it).await {
         let (mut stream, _) = watch(&way, WATCHED).await;
-        way.client.request("resources/subscribe", &json!({ "uri": OTHER })).await.result();
-        way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
-        stream.wait_for(UPDATED).await;
-        let first = stream.last_id().unwrap().to_owned();
-        way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
-        stream.wait_for(UPDATED).await;
-        drop(stream);
+        for _ in 0..3 {
+            way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+        }
+        let mut told = Vec::new();
+        for _ in 0..3 {
+            stream.wait_for(UPDATED).await;
+            told.push(number_of(&stream));
+        }
+        assert_eq!(told, [told[0], told[0] + 1, told[0] + 2]);
 
-        let mut resumed = way.client.resume(&first).await;
-        assert_eq!(resumed.wait_for(UPDATED).await["params"]["uri"], WATCHED);
-        drop(resumed);
+        let mut resumed = way.client.resume(&told[0].to_string()).await;
+        resumed.wait_for(UPDATED).await;
+        assert_eq!(number_of(&resumed), told[1], "it goes on where it was told to");
         let mut fresh = way.client.listen().await;
-        way.call("touch_resource", &json!({ "uri": OTHER })).await.text();
-        assert_eq!(fresh.wait_for(UPDATED).await["params"]["uri"], OTHER);
+        way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+        fresh.wait_for(UPDATED).await;
+        assert_eq!(number_of(&fresh), told[2] + 1, "the newest stream is told what is new");
+        drop(fresh);
         for nonsense in ["18446744073709551615", "-", "999-999", "x", ""] {
             assert!([200, 404].contains(&way.client.resume(nonsense).await.status), "{nonsense}");
         }
     }
+}
+
+fn number_of(stream: &Exchange) -> u64 {
+    stream.last_id().unwrap().parse().unwrap()
 }
 
 #[tokio::test]

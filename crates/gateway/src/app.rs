@@ -8,7 +8,7 @@ use anyhow::Context;
 use futures::future::join_all;
 use kitbag_domain::{Caller, ServerName};
 use kitbag_store::Store;
-use kitbag_upstream::{CallError, Listing, Upstreams};
+use kitbag_upstream::{CallError, Listing, Logs, Upstreams};
 use kitbag_wire::{Era, RawObject};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::front;
 use crate::pipeline::{self, Call, CallMethod};
 use crate::rooms::Rooms;
-use crate::turn::{BackChannel, Capabilities, Client, Logs, Turn, View};
+use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
 
 /// What servers asked for the first time have at least, counted from the start, also when the
 /// only client has left by then.

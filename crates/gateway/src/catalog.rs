@@ -168,13 +168,20 @@ fn foreign(uri: &str) -> Option<(ServerName, &str)> {
 
 /// Names like the one somebody asked for in vain.
 pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let split = name.split_once("__");
     let mut scored: Vec<_> = names
         .map(|candidate| {
-            let tail = candidate.split_once("__").map_or(candidate, |(_, tail)| tail);
-            let score = strsim::jaro_winkler(name, candidate).max(strsim::jaro_winkler(name, tail));
+            let (owner, tail) = candidate.split_once("__").unwrap_or(("", candidate));
+            let score = match split {
+                // The right server with a slip in the tool's name is likelier than the reverse.
+                Some((server, wanted)) => {
+                    strsim::jaro_winkler(wanted, tail) + if server == owner { 0.05 } else { 0.0 }
+                }
+                None => strsim::jaro_winkler(name, candidate).max(strsim::jaro_winkler(name, tail)),
+            };
             (score, candidate)
         })
-        .filter(|(score, _)| *score > 0.75)
+        .filter(|(score, _)| *score > 0.8)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()

@@ -180,7 +180,11 @@ fn decide(rooms: &Rooms, turn: &Turn, target: &Target) -> Result<(), Failure> {
 
 /// Checks what can be known to be wrong without asking the server, and makes the call ready
 /// to leave.
-fn validate(turn: &Turn, call: Call) -> Result<Outbound, Failure> {
+fn validate(turn: &Turn, mut call: Call) -> Result<Outbound, Failure> {
+    // Some clients write down that there are no arguments; leaving them out says the same.
+    if call.params.get("arguments").is_some_and(|arguments| arguments.get() == "null") {
+        call.params.remove("arguments");
+    }
     if call.method == CallMethod::CallTool
         && let Some(arguments) = call.params.get("arguments")
         && !arguments.get().starts_with('{')

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, ServerName};
-use kitbag_upstream::{ClientFace, Identity, LogLevel};
+use kitbag_upstream::{ClientFace, Identity, LogLevel, Logs};
 use kitbag_wire::meta::code;
 use kitbag_wire::{Era, ErrorObject, Message, Notification, Raw, RawObject, raw};
 use tokio::sync::mpsc;
@@ -35,15 +35,6 @@ pub(crate) struct Client {
     pub(crate) logs: Logs,
 }
 
-/// Which log lines of servers a client is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Logs {
-    None,
-    /// A legacy client that never set a level gets what the server sends by itself.
-    Unset,
-    From(LogLevel),
-}
-
 /// The capabilities a client declared, as it wrote them.
 #[derive(Debug, Clone)]
 pub(crate) struct Capabilities {
@@ -70,13 +61,7 @@ pub(crate) struct BackChannel {
 
 impl Client {
     pub(crate) fn face(&self) -> ClientFace {
-        let log_level = match self.logs {
-            Logs::None => None,
-            // What a modern server would send at this level is what a legacy one sends unasked.
-            Logs::Unset => Some(LogLevel::Info).filter(|_| self.era == Era::Modern),
-            Logs::From(level) => Some(level),
-        };
-        ClientFace { identity: self.identity(), capabilities: self.capabilities.raw.clone(), log_level }
+        ClientFace { identity: self.identity(), capabilities: self.capabilities.raw.clone(), logs: self.logs }
     }
 
     fn identity(&self) -> Identity {

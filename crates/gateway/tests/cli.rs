@@ -129,7 +129,10 @@ fn a_new_server_that_fails_is_added_with_the_reason_and_the_remedy() {
     let told = home.run(&["tools"]);
     assert!(told.stderr.contains("warning: `worse` could not be launched"), "{}", told.stderr);
     let told = home.fails(&["call", "worse__x"]);
-    assert!(told.contains("warning: `bad` ended") && told.contains("try: see which there are"), "{told}");
+    assert!(
+        told.contains("warning: `bad` ended") && told.contains("error: `worse` could not be launched"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -223,7 +226,7 @@ fn a_key_is_shown_once_listed_and_revoked() {
     home.ok(&["key", "revoke", id]);
     assert!(home.ok(&["key", "list"]).contains("revoked"));
     let told = home.fails(&["key", "revoke", id]);
-    assert!(told.contains("try: see which there are"), "{told}");
+    assert!(told.contains("error: `worse` could not be launched"), "{told}");
     assert!(home.path(".local/share/kitbag/kitbag.db").exists());
 }
 

@@ -59,11 +59,6 @@ impl Level {
     pub(crate) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            match std::env::var("LVL").as_deref() {
-                Ok("0") => return Self::Portable,
-                Ok("1") => return x86::Avx2::find().map(Self::Avx2).unwrap(),
-                _ => {}
-            }
             let vnni = || x86::Vnni::find().map(Self::Vnni);
             let avx2 = || x86::Avx2::find().map(Self::Avx2);
             vnni().or_else(avx2).unwrap_or(Self::Portable)
@@ -265,14 +260,5 @@ mod tests {
         .map(|value| value.max(least))
         .take(count)
         .collect()
-    }
-}
-#[cfg(test)]
-mod bench {
-    #[test]
-    fn bench_scan() {
-        let rows = vec![3i8; 100_000 * 384]; let q = vec![5i8; 384]; let mut out = vec![0; 100_000];
-        let mut v: Vec<_> = (0..40).map(|_| { let s = std::time::Instant::now(); super::scan(&q, &rows, 384, &mut out); s.elapsed() }).collect();
-        v.sort(); println!("scan min {:?} p50 {:?}", v[0], v[20]);
     }
 }

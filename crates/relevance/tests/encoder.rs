@@ -11,6 +11,7 @@ use serde::Deserialize;
 const CONFIG: &str = include_str!("fixtures/tiny/config.json");
 const WEIGHTS: &[u8] = include_bytes!("fixtures/tiny/model.safetensors");
 const PIECES: &str = include_str!("fixtures/tiny/vocab.txt");
+const CONTAINER: &[u8] = include_bytes!("fixtures/tiny/embedder.bin");
 const VECTORS: &str = include_str!("fixtures/tiny/vectors.json");
 
 #[derive(Deserialize)]
@@ -22,6 +23,7 @@ struct Case {
 #[test]
 fn a_small_model_gives_the_vectors_of_full_precision() {
     check(&tiny(), VECTORS, 0.999);
+    check(&Encoder::from_container(CONTAINER).unwrap(), VECTORS, 0.999);
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn a_model_that_does_not_fit_is_refused_in_words() {
     );
     assert_eq!(refused("\"gelu\"", "\"relu\"", PIECES), "hidden_act \"relu\" is not supported; gelu is");
     let more = format!("{PIECES}one\nmore\n");
-    assert_eq!(refused("", "", &more), "the vocabulary has 25 pieces and the model knows 23");
+    assert_eq!(refused("", "", &more), "the vocabulary goes up to 24, and the model knows 23 pieces");
 }
 
 #[test]
@@ -113,10 +115,15 @@ fn a_file_cut_or_scratched_anywhere_does_not_panic() {
     for length in (0..WEIGHTS.len()).step_by(997) {
         assert!(load(CONFIG, &WEIGHTS[..length], PIECES).is_err());
     }
+    for length in (0..CONTAINER.len()).step_by(997) {
+        assert!(Encoder::from_container(&CONTAINER[..length]).is_err());
+    }
     for at in 0..4000 {
-        let mut scratched = WEIGHTS.to_vec();
+        let mut scratched = CONTAINER.to_vec();
         scratched[at] ^= 0x15;
-        let _: Result<Encoder, ModelError> = load(CONFIG, &scratched, PIECES);
+        if let Ok(encoder) = Encoder::from_container(&scratched) {
+            assert!(encoder.embed("create_issue").iter().all(|value| value.is_finite()));
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use futures::future::try_join_all;
 use kitbag_upstream::{
-    Ask, CallError, ClientFace, Endpoint, Event, Identity, Limits, Listing, Outbound, Server, ServerSpec,
-    Transport, Upstreams,
+    Ask, CallError, ClientFace, Endpoint, Event, Identity, Limits, Listing, Logs, Outbound, Server,
+    ServerSpec, Transport, Upstreams,
 };
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
@@ -124,7 +124,7 @@ async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow
     let client = ClientFace {
         identity: Identity { principal: "conformance".into(), client: "conformance".into() },
         capabilities: raw(&json!({ "roots": {}, "sampling": {}, "elicitation": { "form": {} } })),
-        log_level: None,
+        logs: Logs::None,
     };
     let mut in_flight = server.send(&Outbound { method: method.to_owned(), params, client }).await?;
     loop {

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::dialog::{Asking, Dialog};
 use crate::error::{CallError, StartError};
-use crate::exchange::{ClientFace, InFlight, LogLevel, Outbound, Patience};
+use crate::exchange::{ClientFace, InFlight, LogLevel, Logs, Outbound, Patience};
 use crate::handshake::{Greeting, Hello, greet};
 use crate::headers::{MirrorTable, read_marks};
 use crate::http::{self, HttpLink};
@@ -156,7 +156,8 @@ impl Connection {
     fn raise_log_level(&self, client: &ClientFace) {
         // What servers send unasked goes to clients that never set a level; one that wants
         // less must not take it from them.
-        let Some(wanted) = client.log_level.map(|level| level.min(LogLevel::Info)) else { return };
+        let Logs::From(level) = client.logs else { return };
+        let wanted = level.min(LogLevel::Info);
         if self.hello.era != Era::Legacy || !self.hello.capabilities.contains("logging") {
             return;
         }

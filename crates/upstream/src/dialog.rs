@@ -7,7 +7,7 @@ use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Era, Message, Notification, ProtocolVersion, Raw, RawObject, Request, RequestId, raw};
 use serde_json::json;
 
-use crate::exchange::{ClientFace, InFlight, Patience};
+use crate::exchange::{ClientFace, InFlight, LogLevel, Logs, Patience};
 use crate::headers::{self, MirrorTable};
 use crate::link::{Link, Packet};
 use crate::router::{Pending, Router};
@@ -113,9 +113,11 @@ fn dress(era: Era, mut params: RawObject, client: Option<&ClientFace>, id: i64) 
             meta.set(meta::CLIENT_INFO, client_info());
             let capabilities = client.map_or_else(|| raw(&RawObject::new()), |it| it.capabilities.clone());
             meta.set(meta::CLIENT_CAPABILITIES, capabilities);
-            match client.and_then(|it| it.log_level) {
-                Some(level) => meta.put(meta::LOG_LEVEL, level.as_str()),
-                None => drop(meta.remove(meta::LOG_LEVEL)),
+            match client.map_or(Logs::None, |it| it.logs) {
+                Logs::None => drop(meta.remove(meta::LOG_LEVEL)),
+                // What a legacy server would send unasked.
+                Logs::Unset => meta.put(meta::LOG_LEVEL, LogLevel::Info.as_str()),
+                Logs::From(level) => meta.put(meta::LOG_LEVEL, level.as_str()),
             }
         }
         Era::Legacy => {

@@ -28,7 +28,7 @@ pub struct Outbound {
 pub struct ClientFace {
     pub identity: Identity,
     pub capabilities: Raw,
-    pub log_level: Option<LogLevel>,
+    pub logs: Logs,
 }
 
 /// Tells one client from another, so that a question a server asks without saying on which
@@ -39,6 +39,15 @@ pub struct Identity {
     pub principal: Arc<str>,
     /// Which of that party's clients.
     pub client: Arc<str>,
+}
+
+/// Which log lines of a server a client wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Logs {
+    None,
+    /// What the server sends by itself: a legacy client that never set a level.
+    Unset,
+    From(LogLevel),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

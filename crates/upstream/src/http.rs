@@ -81,12 +81,13 @@ impl HttpLink {
     pub(crate) fn request(&self, packet: Packet) {
         let Some(link) = self.me.upgrade() else { return };
         let id = packet.id;
-        let task = tokio::spawn(async move {
+        // Boxed, because spawning moves a future several times, and this one is large.
+        let task = tokio::spawn(Box::pin(async move {
             if let Err(error) = link.exchange(packet).await {
                 link.router.fail(id, error);
             }
             link.running().remove(&id);
-        });
+        }));
         self.running().insert(id, task.abort_handle());
         // The task may have ended before it was entered into the table.
         if task.is_finished() {

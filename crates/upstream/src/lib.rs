@@ -37,7 +37,7 @@ mod upstreams;
 mod watch;
 
 pub use error::{CallError, StartError};
-pub use exchange::{Ask, ClientFace, Event, Identity, InFlight, LogLevel, Outbound};
+pub use exchange::{Ask, ClientFace, Event, Identity, InFlight, LogLevel, Logs, Outbound};
 pub use listing::{Listing, Problem};
 pub use router::{Notice, NoticeKind};
 pub use server::Server;

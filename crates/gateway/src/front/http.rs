@@ -157,10 +157,10 @@ impl Visit {
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let back = BackChannel::new(outbox.clone(), None);
         let turn = Turn { client, view: self.view, back, cancelled };
-        tokio::spawn(async move {
+        tokio::spawn(Box::pin(async move {
             let response = mcp::serve(&self.rooms, &turn, None, request, params).await;
             let _ = outbox.send(response.into()).await;
-        });
+        }));
         response::to_modern(messages, gone).await
     }
 
@@ -171,12 +171,12 @@ impl Visit {
         let turn = Turn { client: session.client(), view: self.view, back, cancelled };
         session.begin(&request.id, &turn.cancelled);
         let client = session.clone();
-        tokio::spawn(async move {
+        tokio::spawn(Box::pin(async move {
             let id = request.id.clone();
             let response = mcp::serve(&self.rooms, &turn, Some(&session), request, params).await;
             session.end(&id);
             let _ = outbox.send(response.into()).await;
-        });
+        }));
         response::to_legacy(&client, messages).await
     }
 

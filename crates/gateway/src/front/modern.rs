@@ -1,12 +1,12 @@
 //! What every modern request says about itself: version, client, capabilities.
 
 use kitbag_domain::Caller;
-use kitbag_upstream::LogLevel;
+use kitbag_upstream::{LogLevel, Logs};
 use kitbag_wire::{Era, ProtocolVersion, RawObject, meta};
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;
-use crate::turn::{Capabilities, Client, Logs};
+use crate::turn::{Capabilities, Client};
 
 /// Whether a request is in the modern manner, which a single key tells.
 pub(super) fn is_modern(params: &RawObject) -> bool {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kitbag_domain::Caller;
-use kitbag_upstream::LogLevel;
+use kitbag_upstream::{LogLevel, Logs};
 use kitbag_wire::{Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use self::announcements::{Filter, Subscriber};
 use self::streams::Streams;
 use crate::sync::lock;
-use crate::turn::{Capabilities, Client, Logs, View};
+use crate::turn::{Capabilities, Client, View};
 
 pub(crate) struct Session {
     pub(crate) id: String,

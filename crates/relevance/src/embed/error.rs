@@ -26,8 +26,6 @@ pub enum ModelError {
     Shape { reason: String },
     #[error("{field} {found:?} is not supported; {expected} is")]
     Unsupported { field: &'static str, found: String, expected: &'static str },
-    #[error("the vocabulary has {pieces} pieces and the model knows {known}")]
-    VocabularySize { pieces: usize, known: usize },
     #[error(transparent)]
     Vocabulary(#[from] VocabularyError),
 }

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
+use super::checkpoint::{Checkpoint, Names};
 use super::error::ModelError;
 use super::tensors::Tensors;
-use super::weights::{LayerWeights, Matrix, Norm, Shape, Weights};
+use super::weights::{Shape, Weights};
 use super::wordpiece::WordPiece;
 
 /// The contents of a model folder.
@@ -34,7 +35,8 @@ impl ModelFiles<'_> {
         let shape = config.shape()?;
         let words = self.vocabulary.read(shape.vocabulary)?;
         let tensors = Tensors::parse(self.weights)?;
-        let weights = Names::found_in(&tensors).weights(&shape, config.layer_norm_eps)?;
+        let names = Names::published_in(&tensors);
+        let weights = Checkpoint { tensors, names, epsilon: config.layer_norm_eps }.weights(&shape)?;
         Ok((shape, weights, words))
     }
 }
@@ -109,7 +111,7 @@ impl Vocabulary<'_> {
         match self {
             Self::Lines(text) => {
                 let pieces: Vec<_> = text.lines().zip(0..).collect();
-                WordPiece::known(&pieces, known)
+                Ok(WordPiece::new(&pieces, known)?)
             }
             Self::Json(text) => {
                 let file: TokenizerFile = serde_json::from_str(text)
@@ -118,20 +120,9 @@ impl Vocabulary<'_> {
                 supported("casing", file.normalizer.casing(), "lower case")?;
                 let pieces: Vec<_> =
                     file.model.vocab.iter().map(|(piece, number)| (piece.as_str(), *number)).collect();
-                WordPiece::known(&pieces, known)
+                Ok(WordPiece::new(&pieces, known)?)
             }
         }
-    }
-}
-
-impl WordPiece {
-    /// A vocabulary whose every number has a row in the model.
-    pub(super) fn known(pieces: &[(&str, u32)], known: usize) -> Result<Self, ModelError> {
-        let needed = pieces.iter().map(|(_, number)| *number as usize + 1).max().unwrap_or(0);
-        if needed > known {
-            return Err(ModelError::VocabularySize { pieces: needed, known });
-        }
-        Ok(Self::new(pieces.iter().copied())?)
     }
 }
 
@@ -159,72 +150,3 @@ impl Normalizer {
         if self.lowercase == Some(false) { "as written" } else { "lower case" }
     }
 }
-
-/// How this file calls its tensors: some put the name of the architecture before each.
-struct Names<'a> {
-    tensors: &'a Tensors<'a>,
-    prefix: &'static str,
-}
-
-impl<'a> Names<'a> {
-    fn found_in(tensors: &'a Tensors<'a>) -> Self {
-        let prefixed = |prefix: &&str| tensors.has(&format!("{prefix}{WORDS}.weight"));
-        Self { tensors, prefix: ["", "bert.", "model."].into_iter().find(prefixed).unwrap_or("") }
-    }
-
-    fn weights(&self, shape: &Shape, epsilon: f32) -> Result<Weights, ModelError> {
-        let Shape { hidden, positions, .. } = *shape;
-        let mut position = self.floats(POSITIONS, &[positions, hidden])?;
-        let kinds = self.floats(TYPES, &[2, hidden])?;
-        for row in position.chunks_exact_mut(hidden) {
-            row.iter_mut().zip(&kinds).for_each(|(value, kind)| *value += kind);
-        }
-        Ok(Weights {
-            words: self.matrix(WORDS, shape.vocabulary, hidden)?,
-            positions: position,
-            norm: self.norm("embeddings.LayerNorm", hidden, epsilon)?,
-            layers: (0..shape.layers)
-                .map(|layer| self.layer(layer, shape, epsilon))
-                .collect::<Result<_, _>>()?,
-        })
-    }
-
-    fn layer(&self, number: usize, shape: &Shape, epsilon: f32) -> Result<LayerWeights, ModelError> {
-        let Shape { hidden, intermediate, .. } = *shape;
-        let name = |part: &str| format!("encoder.layer.{number}.{part}");
-        let matrix = |part: &str, rows, columns| self.matrix(&name(part), rows, columns);
-        let bias =
-            |part: &str, rows| self.tensors.floats(&format!("{}{}.bias", self.prefix, name(part)), &[rows]);
-        let mix = |part: &str| matrix(&format!("attention.self.{part}"), hidden, hidden);
-        let mix_bias = |part: &str| bias(&format!("attention.self.{part}"), hidden);
-        Ok(LayerWeights {
-            mix: mix("query")?.below(mix("key")?).below(mix("value")?),
-            mix_bias: [mix_bias("query")?, mix_bias("key")?, mix_bias("value")?].concat(),
-            merge: matrix("attention.output.dense", hidden, hidden)?,
-            merge_bias: bias("attention.output.dense", hidden)?,
-            attention_norm: self.norm(&name("attention.output.LayerNorm"), hidden, epsilon)?,
-            inner: matrix("intermediate.dense", intermediate, hidden)?,
-            inner_bias: bias("intermediate.dense", intermediate)?,
-            output: matrix("output.dense", hidden, intermediate)?,
-            output_bias: bias("output.dense", hidden)?,
-            output_norm: self.norm(&name("output.LayerNorm"), hidden, epsilon)?,
-        })
-    }
-
-    fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix, ModelError> {
-        self.tensors.matrix(&format!("{}{name}.weight", self.prefix), rows, columns)
-    }
-
-    fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        self.tensors.floats(&format!("{}{name}.weight", self.prefix), shape)
-    }
-
-    fn norm(&self, name: &str, width: usize, epsilon: f32) -> Result<Norm, ModelError> {
-        let part = |part| self.tensors.floats(&format!("{}{name}.{part}", self.prefix), &[width]);
-        Ok(Norm { weight: part("weight")?, bias: part("bias")?, epsilon })
-    }
-}
-
-const WORDS: &str = "embeddings.word_embeddings";
-const POSITIONS: &str = "embeddings.position_embeddings";
-const TYPES: &str = "embeddings.token_type_embeddings";

@@ -1,9 +1,12 @@
 //! Text into vectors, by a small transformer that runs on any machine.
 //!
 //! [`Encoder`] reads a text with `wordpiece` (over `words`), passes it through `layers` and
-//! averages what comes out. Models come from `hugging_face` folders (over `tensors`).
+//! averages what comes out. Models come from our own `container` or a folder as
+//! `hugging_face` has them; `checkpoint` finds the `tensors` in either.
 
 mod attention;
+mod checkpoint;
+mod container;
 mod error;
 mod hugging_face;
 mod layers;

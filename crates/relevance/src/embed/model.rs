@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::container;
 use super::error::ModelError;
 use super::hugging_face::ModelFiles;
 use super::layers::{Layer, Scratch};
@@ -53,6 +54,12 @@ impl ModelId {
 }
 
 impl Encoder {
+    /// Our own model, the whole file.
+    pub fn from_container(bytes: &[u8]) -> Result<Self, ModelError> {
+        let (shape, weights, pieces) = container::read(bytes)?;
+        Ok(Self::new(Level::best(), ModelId::of(&[bytes]), shape, weights, pieces))
+    }
+
     /// A model as published: float weights, rounded here.
     pub fn from_files(files: ModelFiles<'_>) -> Result<Self, ModelError> {
         let (shape, weights, pieces) = files.read()?;
@@ -170,5 +177,22 @@ impl Work for Pool<'_> {
         }
         math::normalise(&mut sum);
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_gives_the_same_bits() {
+        let bytes = include_bytes!("../../tests/fixtures/tiny/embedder.bin");
+        let mut vectors = Level::all().into_iter().map(|level| {
+            let (shape, weights, pieces) = container::read(bytes).unwrap();
+            let encoder = Encoder::new(level, ModelId::of(&[bytes]), shape, weights, pieces);
+            ["", "create_issue", "list the files in a mail to a user"].map(|text| encoder.embed(text))
+        });
+        let plain = vectors.next().unwrap();
+        assert!(vectors.all(|vectors| vectors == plain));
     }
 }

@@ -10,6 +10,7 @@ use super::weights::Matrix;
 /// Named tensors of a file, looked up and converted one at a time.
 #[derive(Debug)]
 pub(super) struct Tensors<'a> {
+    metadata: HashMap<String, String>,
     entries: HashMap<String, Entry>,
     data: &'a [u8],
 }
@@ -31,42 +32,77 @@ impl<'a> Tensors<'a> {
 
         let json = |source| ModelError::Json { file: "header of the weights", source };
         let mut header: HashMap<String, serde_json::Value> = serde_json::from_slice(header).map_err(json)?;
-        header.remove("__metadata__");
+        let metadata = header.remove("__metadata__").map(serde_json::from_value).transpose().map_err(json)?;
         let entries = header.into_iter().map(|(name, entry)| Ok((name, serde_json::from_value(entry)?)));
-        Ok(Self { entries: entries.collect::<Result<_, _>>().map_err(json)?, data })
+        let entries = entries.collect::<Result<_, _>>().map_err(json)?;
+        Ok(Self { metadata: metadata.unwrap_or_default(), entries, data })
+    }
+
+    pub(super) fn metadata(&self, key: &str) -> Option<&str> {
+        self.metadata.get(key).map(String::as_str)
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
         self.entries.contains_key(name)
     }
 
+    /// Rows and columns of a matrix, whatever they are.
+    pub(super) fn size(&self, name: &str) -> Result<(usize, usize), ModelError> {
+        let entry = self.entry(name)?;
+        match entry.shape[..] {
+            [rows, columns] if rows > 0 && columns > 0 => Ok((rows, columns)),
+            _ => {
+                Err(ModelError::Shape { reason: format!("{name} is {:?}, which is no matrix", entry.shape) })
+            }
+        }
+    }
+
+    /// A matrix of this shape in bytes: stored as such, with a step per row beside it, or
+    /// rounded here.
     pub(super) fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix, ModelError> {
-        Ok(Matrix::round(&self.floats(name, &[rows, columns])?, columns))
+        let entry = self.shaped(name, &[rows, columns])?;
+        if entry.dtype != "I8" {
+            return Ok(Matrix::round(&self.floats(name, &[rows, columns])?, columns));
+        }
+        let values = self.read(name, entry)?.map(|[byte]| i8::from_ne_bytes([byte])).collect();
+        let steps = self.floats(&format!("{name} scale"), &[rows])?;
+        Ok(Matrix { columns, values, steps })
     }
 
     /// The values of a float tensor of exactly this shape.
     pub(super) fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        let entry = self.entries.get(name).ok_or_else(|| ModelError::Missing { name: name.to_owned() })?;
-        if entry.shape != shape {
-            let (expected, found) = (shape.to_vec(), entry.shape.clone());
-            return Err(ModelError::TensorShape { name: name.to_owned(), expected, found });
-        }
+        let entry = self.shaped(name, shape)?;
         let values: Vec<f32> = match entry.dtype.as_str() {
             "F32" => self.read(name, entry)?.map(f32::from_le_bytes).collect(),
             "F16" => self.read(name, entry)?.map(|bytes| half(u16::from_le_bytes(bytes))).collect(),
             "BF16" => {
                 self.read(name, entry)?.map(|[low, high]| f32::from_le_bytes([0, 0, low, high])).collect()
             }
-            found => {
-                let (expected, found) = ("F32, F16 or BF16", found.to_owned());
-                return Err(ModelError::TensorType { name: name.to_owned(), expected, found });
-            }
+            _ => return Err(entry.mistyped(name, "F32, F16 or BF16")),
         };
         if values.iter().all(|value| value.is_finite()) {
             Ok(values)
         } else {
             Err(ModelError::NotFinite { name: name.to_owned() })
         }
+    }
+
+    pub(super) fn text(&self, name: &str) -> Result<String, ModelError> {
+        let entry = self.entry(name)?;
+        let not_text = || entry.mistyped(name, "text in U8");
+        if entry.dtype != "U8" {
+            return Err(not_text());
+        }
+        String::from_utf8(self.read(name, entry)?.map(|[byte]| byte).collect()).map_err(|_| not_text())
+    }
+
+    fn shaped(&self, name: &str, shape: &[usize]) -> Result<&Entry, ModelError> {
+        let entry = self.entry(name)?;
+        if entry.shape == shape { Ok(entry) } else { Err(entry.misshapen(name, shape)) }
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry, ModelError> {
+        self.entries.get(name).ok_or_else(|| ModelError::Missing { name: name.to_owned() })
     }
 
     fn read<const SIZE: usize>(
@@ -86,6 +122,17 @@ impl<'a> Tensors<'a> {
             present: self.data.len(),
         })?;
         Ok(found.as_chunks().0.iter().copied())
+    }
+}
+
+impl Entry {
+    fn misshapen(&self, name: &str, expected: &[usize]) -> ModelError {
+        let (expected, found) = (expected.to_vec(), self.shape.clone());
+        ModelError::TensorShape { name: name.to_owned(), expected, found }
+    }
+
+    fn mistyped(&self, name: &str, expected: &'static str) -> ModelError {
+        ModelError::TensorType { name: name.to_owned(), expected, found: self.dtype.clone() }
     }
 }
 

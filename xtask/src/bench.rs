@@ -4,20 +4,16 @@
 //! a moment is busy for all of them; the median of the rounds is reported.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use serde_json::json;
 
 use crate::cargo;
-use crate::load::{self, Endpoint, Sample};
-use crate::processes::{Memory, Server};
-use crate::repository::{Profile, Repository};
-use crate::scene::{self, Era, Gateway};
+use crate::load::{self, Sample};
+use crate::processes::Memory;
+use crate::repository::Repository;
+use crate::ways::{Upstream, Ways, installed_mcp_proxy};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let plan = Plan::parse(arguments)?;
@@ -26,12 +22,12 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
         &["build", "--release", "-p", "kitbag-gateway", "-p", "kitbag-testbed", "-p", "xtask-load"],
     )?;
     let mut rows = Vec::new();
-    for era in [Era::Legacy, Era::Modern] {
-        let folder = repository.scratch(&format!("bench-{era}"))?;
-        let ways = Ways::open(repository, &folder, era, &plan)?;
-        for clients in CLIENTS {
-            eprintln!("{era}, {clients} clients: {} rounds of {} s each way", plan.rounds, plan.seconds);
-            rows.extend(compare(repository, &ways, era, clients, &plan)?);
+    for upstream in Upstream::available(repository) {
+        let ways = Ways::open(repository, upstream, plan.mcp_proxy.as_deref())?;
+        for &clients in upstream.clients() {
+            let (era, Plan { rounds, seconds, .. }) = (upstream.era(), &plan);
+            eprintln!("{upstream}, {era}, {clients} clients: {rounds} rounds of {seconds} s each way");
+            rows.extend(compare(repository, &ways, upstream, clients, &plan)?);
         }
     }
     if plan.json {
@@ -42,8 +38,6 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     }
     Ok(())
 }
-
-const CLIENTS: [usize; 3] = [1, 32, 256];
 
 #[derive(Debug)]
 struct Plan {
@@ -82,92 +76,30 @@ impl Plan {
     }
 }
 
-/// Where `cargo install mcp-proxy` puts it; another program of that name would be something else.
-fn installed_mcp_proxy() -> Option<PathBuf> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let cargo = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))?;
-    Some(cargo.join("bin/mcp-proxy")).filter(|program| program.is_file())
-}
-
-/// One upstream and every way to it; the first way is the direct one.
-#[derive(Debug)]
-struct Ways {
-    ways: Vec<Way>,
-}
-
-#[derive(Debug)]
-struct Way {
-    name: &'static str,
-    endpoint: Endpoint,
-    process: Server,
-}
-
-impl Ways {
-    fn open(repository: &Repository, folder: &Path, era: Era, plan: &Plan) -> anyhow::Result<Self> {
-        let (testbed, url) = scene::start_testbed(repository, Profile::Release, folder, era)?;
-        let gateway = Gateway::start(repository, Profile::Release, folder, &scene::http_section(&url))?;
-        let mut ways = Vec::new();
-        if let (Some(program), Era::Legacy) = (&plan.mcp_proxy, era) {
-            let (process, endpoint) = start_mcp_proxy(program, folder, &url)?;
-            let tool = format!("{}/{TOOL}", scene::NAME);
-            ways.push(Way { name: "mcp-proxy", endpoint: Endpoint { url: endpoint, tool, era }, process });
-        }
-        let endpoint = |url, tool: &str| Endpoint { url, tool: tool.to_owned(), era };
-        let merged = format!("{}/mcp", gateway.origin);
-        let name = format!("{}__{TOOL}", scene::NAME);
-        ways.insert(0, Way { name: "kitbag", endpoint: endpoint(merged, &name), process: gateway.process });
-        ways.insert(0, Way { name: "direct", endpoint: endpoint(url, TOOL), process: testbed });
-        Ok(Self { ways })
-    }
-}
-
 fn compare(
     repository: &Repository,
     ways: &Ways,
-    era: Era,
+    upstream: Upstream,
     clients: usize,
     plan: &Plan,
 ) -> anyhow::Result<Vec<Row>> {
-    let mut samples: Vec<Vec<Sample>> = ways.ways.iter().map(|_| Vec::new()).collect();
+    let mut samples: Vec<Vec<Sample>> = ways.0.iter().map(|_| Vec::new()).collect();
     for _ in 0..plan.rounds.max(1) {
-        for (way, samples) in ways.ways.iter().zip(&mut samples) {
+        for (way, samples) in ways.0.iter().zip(&mut samples) {
             samples.push(load::measure(repository, &way.endpoint, clients, plan.seconds)?);
         }
     }
     let direct = load::median(&samples[0]);
-    let rows = ways.ways.iter().zip(&samples).map(|(way, samples)| {
+    let rows = ways.0.iter().zip(&samples).map(|(way, samples)| {
         let (sample, memory) = (load::median(samples), way.process.memory()?);
-        Ok(Row { era, clients, way: way.name, sample, direct, memory })
+        Ok(Row { upstream, clients, way: way.name, sample, direct, memory })
     });
     rows.collect()
 }
 
-/// Its port cannot be chosen by the system, so a free one is looked for first.
-fn start_mcp_proxy(program: &Path, folder: &Path, upstream: &str) -> anyhow::Result<(Server, String)> {
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let config = folder.join("mcp-proxy.toml");
-    let name = scene::NAME;
-    let text = format!(
-        "[proxy]\nname = \"bench\"\n\n[proxy.listen]\nhost = \"127.0.0.1\"\nport = {port}\n\n\
-         [[backends]]\nname = \"{name}\"\ntransport = \"http\"\nurl = \"{upstream}\"\n"
-    );
-    fs::write(&config, text).with_context(|| format!("writing {}", config.display()))?;
-    let mut command = Command::new(program);
-    command.arg("--config").arg(&config);
-    let server = Server::start(&mut command, &folder.join("mcp-proxy.log"))?;
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        if Instant::now() > deadline {
-            bail!("{} did not open port {port} in time", program.display());
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    Ok((server, format!("http://127.0.0.1:{port}/")))
-}
-
 #[derive(Debug)]
 struct Row {
-    era: Era,
+    upstream: Upstream,
     clients: usize,
     way: &'static str,
     sample: Sample,
@@ -178,7 +110,8 @@ struct Row {
 impl Row {
     fn json(&self) -> serde_json::Value {
         json!({
-            "era": self.era.to_string(),
+            "upstream": self.upstream.to_string(),
+            "era": self.upstream.era().to_string(),
             "clients": self.clients,
             "way": self.way,
             "per_second": self.sample.per_second,
@@ -196,14 +129,25 @@ impl Row {
 /// The memory in the row of the direct way is that of the upstream itself.
 fn table(rows: &[Row]) {
     println!(
-        "{:<7} {:>7} {:<10} {:>9} {:>9} {:>9} {:>10} {:>10} {:>7} {:>8}",
-        "era", "clients", "way", "calls/s", "p50 µs", "p99 µs", "added p50", "added p99", "share", "MiB"
+        "{:<10} {:<7} {:>7} {:<10} {:>9} {:>9} {:>9} {:>10} {:>10} {:>7} {:>8}",
+        "upstream",
+        "era",
+        "clients",
+        "way",
+        "calls/s",
+        "p50 µs",
+        "p99 µs",
+        "added p50",
+        "added p99",
+        "share",
+        "MiB"
     );
     for row in rows {
         let (sample, direct) = (row.sample, row.direct);
         println!(
-            "{:<7} {:>7} {:<10} {:>9.0} {:>9.0} {:>9.0} {:>10.0} {:>10.0} {:>6.0}% {:>8.1}",
-            row.era.to_string(),
+            "{:<10} {:<7} {:>7} {:<10} {:>9.0} {:>9.0} {:>9.0} {:>10.0} {:>10.0} {:>6.0}% {:>8.1}",
+            row.upstream.to_string(),
+            row.upstream.era().to_string(),
             row.clients,
             row.way,
             sample.per_second,
@@ -216,6 +160,3 @@ fn table(rows: &[Row]) {
         );
     }
 }
-
-/// What the testbed offers for this: it repeats `message`.
-const TOOL: &str = "echo";

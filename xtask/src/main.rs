@@ -17,6 +17,7 @@ mod scene;
 mod setup;
 mod suite;
 mod test;
+mod ways;
 
 use std::process::ExitCode;
 

@@ -1,8 +1,9 @@
 //! How long the encoder takes on this machine, on one core.
 //!
-//!     cargo run --release -p kitbag-relevance --example embed_speed [MODEL_FOLDER]
+//!     cargo run --release -p kitbag-relevance --example embed_speed [MODEL]
 //!
-//! Without a folder the model has the shape of all-MiniLM-L6-v2 and random weights: as fast,
+//! A model is our own file or a folder with `config.json`, `model.safetensors` and `vocab.txt`.
+//! Without one it has the shape of all-MiniLM-L6-v2 and random weights: as fast,
 //! and meaningless.
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
@@ -15,7 +16,8 @@ use kitbag_relevance::embed::{Encoder, ModelError, ModelFiles, Vocabulary};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let encoder = match env::args().nth(1) {
-        Some(folder) => from_folder(Path::new(&folder))?,
+        Some(path) if Path::new(&path).is_dir() => from_folder(Path::new(&path))?,
+        Some(path) => Encoder::from_container(&fs::read(path)?)?,
         None => random()?,
     };
     println!("loaded in {:.0?}: {:?}, {:?}", start.elapsed(), encoder.shape(), encoder.id());

@@ -3,7 +3,7 @@
 //! Everything here is exact integer arithmetic, so every machine gives the same answer; what
 //! differs between machines is only how many products fit into one instruction. The plain
 //! Rust below runs anywhere and says what is meant; `x86` computes the same faster where the
-//! processor allows it (about six times with AVX2, seventeen with VNNI).
+//! processor allows it: a short query takes MiniLM 18 ms, 2.2 ms with AVX2, 1 ms with VNNI.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -57,26 +57,19 @@ pub(crate) enum Level {
 
 impl Level {
     pub(crate) fn best() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let vnni = || x86::Vnni::find().map(Self::Vnni);
-            let avx2 = || x86::Avx2::find().map(Self::Avx2);
-            vnni().or_else(avx2).unwrap_or(Self::Portable)
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        Self::Portable
+        Self::all().last().unwrap_or(Self::Portable)
     }
 
     /// Every level this machine can run, the plainest first.
-    #[cfg(test)]
-    pub(crate) fn all() -> Vec<Self> {
-        let mut levels = vec![Self::Portable];
-        #[cfg(target_arch = "x86_64")]
-        {
-            levels.extend(x86::Avx2::find().map(Self::Avx2));
-            levels.extend(x86::Vnni::find().map(Self::Vnni));
-        }
-        levels
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let found = [
+            Some(Self::Portable),
+            #[cfg(target_arch = "x86_64")]
+            x86::Avx2::find().map(Self::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            x86::Vnni::find().map(Self::Vnni),
+        ];
+        found.into_iter().flatten()
     }
 
     /// Runs `work` compiled for this level.

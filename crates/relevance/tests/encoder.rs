@@ -48,7 +48,6 @@ fn check(encoder: &Encoder, cases: &str, least: f32) {
         let least = if text.chars().count() < 2 { least - 0.01 } else { least };
         let found = encoder.embed(&text);
         let cosine: f32 = found.iter().zip(&vector).map(|(a, b)| a * b).sum();
-        println!("{cosine:.5} {}", text.chars().take(60).collect::<String>());
         assert!(cosine >= least, "{cosine} for {text:?}");
     }
 }

@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn every_level_gives_the_same_bits() {
         let bytes = include_bytes!("../../tests/fixtures/tiny/embedder.bin");
-        let mut vectors = Level::all().into_iter().map(|level| {
+        let mut vectors = Level::all().map(|level| {
             let (shape, weights, pieces) = container::read(bytes).unwrap();
             let encoder = Encoder::new(level, ModelId::of(&[bytes]), shape, weights, pieces);
             ["", "create_issue", "list the files in a mail to a user"].map(|text| encoder.embed(text))

@@ -14,6 +14,9 @@ pub struct Shape {
     pub positions: usize,
 }
 
+/// A row of byte products this long still fits its sum into 32 bits.
+const MAX_WIDTH: usize = 1 << 16;
+
 impl Shape {
     pub(super) fn checked(self) -> Result<Self, ModelError> {
         let parts = [
@@ -25,6 +28,9 @@ impl Shape {
         ];
         if let Some((part, _)) = parts.into_iter().find(|(_, size)| *size == 0) {
             return Err(ModelError::Shape { reason: format!("{part} is 0") });
+        }
+        if self.hidden.max(self.intermediate) > MAX_WIDTH {
+            return Err(ModelError::Shape { reason: format!("rows are longer than {MAX_WIDTH}") });
         }
         if !self.hidden.is_multiple_of(self.heads) {
             let reason = format!("{} heads do not divide a width of {}", self.heads, self.hidden);

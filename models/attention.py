@@ -48,6 +48,7 @@ def fastest():
     return CHOICE[0]
 
 
+@torch.enable_grad()
 def agrees(way):
     """Whether a kernel gives the values and the gradients of the plain computation."""
     from encoder import Packed

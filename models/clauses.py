@@ -7,7 +7,11 @@ from document import ACTION_OF
 MAX_CLAUSES = 6
 MIN_WORDS = 3
 
-MORE_VERBS = "email message schedule book tell give put notify remind plot summarize save log take use buy order reply ask turn mark close merge tag attach"
+MORE_VERBS = (
+    "append ask attach book buy close compare compile confirm email extract give look log mark merge message notify order pay "
+    "play plot populate pull put rank remind reply return save schedule sort store summarize tag take tell transcribe transfer "
+    "translate turn use verify"
+)
 VERBS = set(ACTION_OF) | set(MORE_VERBS.split())
 
 SENTENCE_END = re.compile(r"(?<=[.?!;])\s+|\n+|(?:^|\s)\d+[.)]\s+")

@@ -12,9 +12,8 @@ import torch
 import torch.nn.functional as F
 
 from attention import attend
+from encoder_shape import HEADS, NORM_EPSILON
 
-HEADS = 12
-NORM_EPSILON = 1e-12
 PARTS = "query key value merge attention_norm inner output output_norm".split()
 
 

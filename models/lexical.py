@@ -1,89 +1,107 @@
-"""The lexical half of the search: BM25 over the fields of a tool.
+"""The lexical half of the search: BM25 over the fields of a tool, as crates/relevance has it.
 
-A plain statement of what the Rust index computes; README.md has the formula.
+A second statement of the same rules, so that figures here are figures of what ships.
 """
 
 import collections
 import math
-import re
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from document import parameters, provider_words, words
+from document import derived_scopes, derived_tags, parameters, words
 
-FIELDS = {"name": 3.0, "provider": 1.5, "description": 1.0, "rest": 1.0}
-LENGTH_WEIGHT = {"name": 0.3, "provider": 0.0, "description": 0.5, "rest": 0.5}
-SATURATION = 1.2
-DESCRIPTION_CHARS = 1000
+WEIGHT = {"name": 2.5, "description": 1.0, "provider": 1.5, "parameters": 0.4, "tags": 0.7}
+LENGTH_PENALTY = {"name": 0.3, "description": 0.5, "provider": 0.3, "parameters": 0.6, "tags": 0.6}
+K1 = 1.2
 
-SUFFIXES = "ations ation ings ing ies ers er ed es s".split()
-STOP = set(
-    "a an the of to in on for and or with by is are be this that it as at from i me my you your can could please "
-    "would want need how what which do does will us we our".split()
+MAX_TERMS = 2000
+LONGEST_WORD = 40
+SMALL_WORDS = set(
+    "a an and any are as at be been but by can could do does for from had has have how i if in into is it its let me my "
+    "need of on or our please should so some that the their them then there this to up us want was we what when which "
+    "will with would you your all".split()
 )
-RUN = re.compile(r"[^\W_]+")
-
-
-def terms(text):
-    """Stems of the words; a name in mixed case counts as a whole and in its parts."""
-    found = []
-    for run in RUN.findall(text):
-        parts = words(run)
-        found += [run.lower()] + (parts if len(parts) > 1 else [])
-    return [stem(term) for term in found if term not in STOP]
-
-
-def stem(term):
-    for suffix in SUFFIXES:
-        if term.endswith(suffix) and len(term) - len(suffix) >= 3:
-            return term[: -len(suffix)]
-    return term
 
 
 def fields(tool):
     """What each field of the index holds."""
+    tags = tool.get("tags") or derived_tags(tool)
+    scopes = tool.get("scopes") or derived_scopes(tool)
     return {
         "name": tool["name"],
-        "provider": " ".join(provider_words(tool.get("server") or "")),
-        "description": (tool.get("description") or "")[:DESCRIPTION_CHARS],
-        "rest": " ".join(list(tool.get("tags") or []) + parameters(tool.get("schema"))),
+        "description": tool.get("description") or "",
+        "provider": tool.get("server") or "",
+        "parameters": " ".join(parameters(tool.get("schema"))),
+        "tags": " ".join(list(tags) + list(scopes)),
     }
 
 
 class Lexicon:
     """An index of tools that scores requests."""
 
-    def __init__(self, tools, weights=FIELDS, length=LENGTH_WEIGHT):
-        counted = {name: [] for name in FIELDS}
+    def __init__(self, tools, weight=WEIGHT, length_penalty=LENGTH_PENALTY):
+        counted = {name: [] for name in weight}
         for tool in tools:
             for name, text in fields(tool).items():
                 counted[name].append(collections.Counter(terms(text)))
-        every = [set().union(*(counted[name][row] for name in FIELDS)) for row in range(len(tools))]
+        every = [set().union(*(counted[name][row] for name in weight)) for row in range(len(tools))]
         frequency = collections.Counter(term for found in every for term in found)
         self.column = {term: number for number, term in enumerate(frequency)}
-        self.idf = np.array([math.log(1 + (len(tools) - n + 0.5) / (n + 0.5)) for n in frequency.values()], np.float32)
-        weighted = sum(weights[name] * self.normalised(counted[name], length[name]) for name in FIELDS)
-        weighted.data = weighted.data / (SATURATION + weighted.data)
-        self.matrix = weighted.multiply(self.idf).tocsr().T.tocsr()
+        idf = np.array([math.log(1 + (len(tools) - n + 0.5) / (n + 0.5)) for n in frequency.values()], np.float32)
+        found = sum(weight[name] * self.normalised(counted[name], length_penalty[name]) for name in weight).tocsr()
+        found.data = found.data * (K1 + 1) / (found.data + K1)
+        self.worth = found.multiply(idf).tocsr().T.tocsr()
 
-    def normalised(self, counts, length_weight):
-        """Term counts of one field, divided by how long the field is beside the others."""
+    def normalised(self, counts, penalty):
+        """Term counts of one field, held against how long the field is beside the others."""
         sizes = np.array([sum(count.values()) for count in counts], np.float32)
-        mean = sizes.mean() or 1.0
         rows = np.repeat(np.arange(len(counts)), [len(count) for count in counts])
         columns = [self.column[term] for count in counts for term in count]
         values = np.array([n for count in counts for n in count.values()], np.float32)
-        values /= (1 - length_weight + length_weight * sizes / mean)[rows]
+        values /= (1 - penalty + penalty * sizes / max(sizes.mean(), 1))[rows]
         return csr_matrix((values, (rows, columns)), shape=(len(counts), len(self.column)))
 
-    def query(self, request):
-        return sorted({self.column[term] for term in terms(request) if term in self.column})
-
     def scores(self, requests):
-        """BM25 of every tool for every request, and the most each request could give."""
-        queries = [self.query(request) for request in requests]
-        rows = np.repeat(np.arange(len(queries)), [len(query) for query in queries])
-        chosen = csr_matrix((np.ones(len(rows), np.float32), (rows, [c for query in queries for c in query])), shape=(len(queries), len(self.column)))
-        most = np.array([self.idf[query].sum() for query in queries])
-        return np.asarray((chosen @ self.matrix).todense()), most
+        """BM25 of every tool for every request; each word of a request counts once."""
+        asked = [sorted({self.column[term] for term in terms(request) if term in self.column}) for request in requests]
+        rows = np.repeat(np.arange(len(asked)), [len(columns) for columns in asked])
+        columns = [column for row in asked for column in row]
+        chosen = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(asked), len(self.column)))
+        return np.asarray((chosen @ self.worth).todense())
+
+
+def terms(text):
+    found = [unit for word in words(text) for unit in units(word) if unit not in SMALL_WORDS]
+    return [stem(word) for word in found[:MAX_TERMS]]
+
+
+def units(word):
+    """A word as it is compared: cut if endless, and sign by sign in a script without spaces."""
+    return list(word) if any(is_ideograph(char) for char in word) else [word[:LONGEST_WORD]]
+
+
+def is_ideograph(char):
+    blocks = (0x3040, 0x30FF), (0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2FFFF)
+    return any(first <= ord(char) <= last for first, last in blocks)
+
+
+def stem(word):
+    """Without what marks number and tense, and without a last `e`."""
+    if not word.isascii() or len(word) < 4 or word[-1].isdigit():
+        return word
+    if len(word) > 4 and word.endswith(("ies", "ied")):
+        word = word[:-3] + "y"
+    elif word.endswith(("sses", "xes", "ches", "shes", "zes")):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = undoubled(word.removesuffix(ending))
+            break
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+def undoubled(word):
+    return word[:-1] if len(word) > 1 and word[-1] == word[-2] and word[-1] not in "lsz" else word

@@ -55,7 +55,7 @@ TEACHERS = [
     Teacher("gte", 4, Stage(700, 1.2e-4, 200, batch=4096)),
     Teacher("minilm", 3, Stage(1200, 1e-4, 90)),
 ]
-STUDENT, ROUNDED = Stage(2200, 1.5e-4, 290), Stage(600, 4e-5, 95)
+STUDENT, ROUNDED = Stage(2200, 1.5e-4, 270), Stage(500, 4e-5, 85)
 FEWER_LAYERS = [0, 1, 3, 5]
 FEWER, FEWER_ROUNDED = Stage(900, 1.5e-4, 75), Stage(300, 4e-5, 40)
 

@@ -111,7 +111,8 @@ fn docs(repository: &Repository) -> anyhow::Result<()> {
 /// The tests marked as ignored are those that need `.tools`; here it is installed.
 fn tests(repository: &Repository) -> anyhow::Result<()> {
     let arguments: &[&str] = if processes::exists("cargo-nextest") {
-        &["nextest", "run", "--workspace", "--run-ignored", "all"]
+        // The end-to-end tests mostly wait for processes, so more of them than cores run at once.
+        &["nextest", "run", "--workspace", "--run-ignored", "all", "--test-threads", "6", "--no-fail-fast"]
     } else {
         &["test", "--workspace", "--all-targets", "--", "--include-ignored"]
     };

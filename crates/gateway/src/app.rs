@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use futures::future::join_all;
 use kitbag_domain::{Caller, ServerName};
+use kitbag_relevance::Options;
 use kitbag_store::Store;
 use kitbag_upstream::{CallError, Listing, Logs, Upstreams};
 use kitbag_wire::{Era, RawObject};
@@ -21,8 +22,11 @@ use crate::background::{self, Changes};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::front;
+use crate::index::NAMESPACE;
+use crate::index::embedder::Embedder;
 use crate::pipeline::{self, Call, CallMethod};
 use crate::rooms::Rooms;
+use crate::search::{self, Found, Verdict};
 use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
 
 /// What servers asked for the first time have at least, counted from the start, also when the
@@ -82,7 +86,8 @@ impl App {
             servers.push((spec.clone(), listing));
         }
         let (upstreams, notices) = Upstreams::new(servers, Some(&config.data_dir.join("logs")));
-        let rooms = Rooms::new(config.serve.clone(), config.policy.clone(), store, upstreams);
+        let embedder = Embedder::built_in();
+        let rooms = Rooms::new(config.serve.clone(), config.policy.clone(), store, upstreams, embedder);
         let background = vec![
             tokio::spawn(background::follow_notices(rooms.clone(), notices)).abort_handle(),
             tokio::spawn(background::tidy(rooms.clone())).abort_handle(),
@@ -99,10 +104,12 @@ impl App {
         let address = listener.local_addr()?;
         ready(&self.banner(address));
         let listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
+        let indexing = tokio::spawn(background::follow_catalog(self.rooms.clone()));
         let ended = CancellationToken::new();
         tokio::spawn(until_asked_to_end(ended.clone(), self.rooms.clone()));
         front::listener::serve(listener, self.rooms.clone(), ended).await;
         listing.abort();
+        indexing.abort();
         self.close().await;
         Ok(())
     }
@@ -203,6 +210,42 @@ impl App {
     /// Whether a tool of that name is known without asking any server.
     pub fn knows(&self, name: &str) -> bool {
         self.rooms.catalog().tool(name).is_some()
+    }
+
+    /// The tools for an intent, best first.
+    pub async fn search(&self, text: &str, options: &Options) -> Vec<Found> {
+        self.index_all(|_, _| {}).await;
+        search::search(&self.rooms, text, options)
+    }
+
+    /// Lists every server anew and computes the vectors that are missing. Tells which gave no
+    /// answer.
+    pub async fn build_index(&self, progress: impl Fn(usize, usize)) -> Vec<CallError> {
+        let servers = self.rooms.upstreams.iter();
+        let asked = servers.map(|server| background::refresh(&self.rooms, server, Changes::default()));
+        let failed = join_all(asked).await.into_iter().filter_map(Result::err).collect();
+        self.index_all(progress).await;
+        failed
+    }
+
+    pub async fn verify_index(&self) -> Verdict {
+        self.index_all(|_, _| {}).await;
+        search::verify(&self.rooms)
+    }
+
+    /// What the mirror of the index holds under a tool's name.
+    pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
+        let stored = self.rooms.store.mirror(NAMESPACE, name).await?;
+        let stored = stored.with_context(|| format!("the index has no tool called `{name}`"))?;
+        Ok(serde_json::from_str(&stored)?)
+    }
+
+    pub fn index_size(&self) -> usize {
+        self.rooms.index.snapshot().index.len()
+    }
+
+    async fn index_all(&self, progress: impl Fn(usize, usize)) {
+        self.rooms.index.rebuild(&self.rooms.catalog(), || false, progress).await;
     }
 
     /// Lists every server nobody has listed yet, and tells which gave no answer.

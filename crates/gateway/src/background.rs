@@ -80,6 +80,21 @@ pub(crate) async fn follow_notices(rooms: Arc<Rooms>, mut notices: mpsc::Unbound
     }
 }
 
+/// Keeps the index in step with the catalog, until the house closes.
+pub(crate) async fn follow_catalog(rooms: Arc<Rooms>) {
+    loop {
+        rooms.catalog_changed.notified().await;
+        let catalog = rooms.catalog();
+        let overtaken = || !Arc::ptr_eq(&catalog, &rooms.catalog());
+        let progress = |done: usize, total: usize| {
+            if total > 0 {
+                tracing::info!(done, total, "texts embedded");
+            }
+        };
+        rooms.index.rebuild(&catalog, overtaken, progress).await;
+    }
+}
+
 /// Now and then: takes out sessions nobody came back to, and asks servers that could not be
 /// listed so far whether they can be by now.
 pub(crate) async fn tidy(rooms: Arc<Rooms>) {

@@ -14,13 +14,18 @@ pub(crate) fn signature(name: &str, definition: &RawObject) -> String {
     let description: String = definition.read("description").unwrap_or_default();
     let summary = summary(&description);
     let parameters = parameters(&schema).join(", ");
-    if summary.is_empty() { format!("{name}({parameters})") } else { format!("{name}({parameters}) · {summary}") }
+    if summary.is_empty() {
+        format!("{name}({parameters})")
+    } else {
+        format!("{name}({parameters}) · {summary}")
+    }
 }
 
 /// The first sentence, on one line.
 pub(crate) fn summary(description: &str) -> String {
     let flat = description.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence = flat.split_once(". ").map_or(flat.as_str(), |(sentence, _)| sentence).trim_end_matches('.');
+    let sentence =
+        flat.split_once(". ").map_or(flat.as_str(), |(sentence, _)| sentence).trim_end_matches('.');
     match sentence.char_indices().nth(MAX_SUMMARY) {
         Some((end, _)) => format!("{}…", &sentence[..end]),
         None => sentence.to_owned(),
@@ -63,9 +68,12 @@ fn kind(schema: &Value) -> String {
             format!("{}[]", schema.get("items").map_or_else(|| "any".to_owned(), kind_of_item))
         }
         Some(Value::String(kind)) => kind.clone(),
-        Some(Value::Array(kinds)) => {
-            kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect::<Vec<_>>().join("|")
-        }
+        Some(Value::Array(kinds)) => kinds
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|kind| *kind != "null")
+            .collect::<Vec<_>>()
+            .join("|"),
         _ => "any".to_owned(),
     }
 }

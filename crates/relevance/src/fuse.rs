@@ -19,7 +19,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    pub const LEARNED: Self = Self { lexical: 0.25, dense: 0.75, name: 0.03, provider: 0.05 };
+    pub const LEARNED: Self = Self { lexical: 0.12, dense: 0.88, name: 0.03, provider: 0.05 };
     pub const LEXICAL: Self = Self { lexical: 1.0, dense: 0.0, name: 0.0, provider: 0.0 };
     pub const DENSE: Self = Self { lexical: 0.0, dense: 1.0, name: 0.0, provider: 0.0 };
 }

@@ -2,8 +2,6 @@
 //! (`fixtures/make_vectors.py`).
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
-use std::path::PathBuf;
-use std::{env, fs};
 
 use kitbag_relevance::embed::{Encoder, ModelError, ModelFiles, Vocabulary};
 use serde::Deserialize;
@@ -24,20 +22,6 @@ struct Case {
 fn a_small_model_gives_the_vectors_of_full_precision() {
     check(&tiny(), VECTORS, 0.999);
     check(&Encoder::from_container(CONTAINER).unwrap(), VECTORS, 0.999);
-}
-
-#[test]
-#[ignore = "needs all-MiniLM-L6-v2: its folder goes into KITBAG_TEST_MODEL"]
-fn the_published_model_gives_the_vectors_of_full_precision() {
-    let folder = PathBuf::from(env::var("KITBAG_TEST_MODEL").expect("a model folder"));
-    let read = |name| fs::read(folder.join(name)).unwrap();
-    let tokenizer = String::from_utf8(read("tokenizer.json")).unwrap();
-    let encoder = Encoder::from_files(ModelFiles {
-        config: &read("config.json"),
-        weights: &read("model.safetensors"),
-        vocabulary: Vocabulary::Json(&tokenizer),
-    });
-    check(&encoder.unwrap(), include_str!("fixtures/minilm.json"), 0.995);
 }
 
 #[track_caller]

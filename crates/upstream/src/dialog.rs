@@ -1,6 +1,6 @@
 //! Requests to one server, before and after it is known which era it speaks.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, method};
@@ -136,5 +136,8 @@ fn dress(era: Era, mut params: RawObject, client: Option<&ClientFace>, id: i64) 
 }
 
 pub(crate) fn client_info() -> Raw {
-    raw(&json!({ "name": "kitbag", "title": "Kitbag", "version": env!("CARGO_PKG_VERSION") }))
+    static INFO: LazyLock<Raw> = LazyLock::new(|| {
+        raw(&json!({ "name": "kitbag", "title": "Kitbag", "version": env!("CARGO_PKG_VERSION") }))
+    });
+    INFO.clone()
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -42,6 +42,13 @@ impl RawObject {
     /// Opens optional raw JSON, where an absent object counts as an empty one.
     pub fn open_or_empty(json: Option<&RawValue>) -> Result<Self, serde_json::Error> {
         json.map_or_else(|| Ok(Self::new()), Self::open)
+    }
+
+    /// One member of an object that need not be opened otherwise; of a member written twice, the
+    /// last. What is no object has no members.
+    pub fn peek<'a>(json: &'a RawValue, key: &str) -> Option<&'a RawValue> {
+        let mut reader = serde_json::Deserializer::from_str(json.get());
+        reader.deserialize_map(Member(key)).ok().flatten()
     }
 
     pub fn get(&self, key: &str) -> Option<&RawValue> {
@@ -153,6 +160,52 @@ impl<'de> Deserialize<'de> for RawObject {
     }
 }
 
+/// Looks for one member and skips all others.
+struct Member<'k>(&'k str);
+
+impl<'de> Visitor<'de> for Member<'_> {
+    type Value = Option<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(is_it) = map.next_key_seed(IsKey(self.0))? {
+            if is_it {
+                found = Some(map.next_value()?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a name is the one looked for, told without keeping it.
+struct IsKey<'k>(&'k str);
+
+impl<'de> DeserializeSeed<'de> for IsKey<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for IsKey<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a member")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
+        Ok(name == self.0)
+    }
+}
+
 /// A member written twice means different things to different readers. If we decided by the
 /// first and the server acted on the last, a name could slip past the rules; so, as for most
 /// readers, only the last one counts, and only that one travels on.
@@ -203,6 +256,20 @@ mod tests {
         let it = object(r#"{"name":"allowed","a":1,"name":"denied","b":2}"#);
         assert_eq!(it.read::<String>("name").as_deref(), Some("denied"));
         assert_eq!(it.to_raw().get(), r#"{"a":1,"name":"denied","b":2}"#);
+    }
+
+    #[test]
+    fn a_peek_finds_what_opening_would_find() {
+        let check = |text: &str, key: &str| {
+            let json: Raw = serde_json::from_str(text).unwrap();
+            let opened = RawObject::open(&json).ok().and_then(|it| it.get(key).map(|it| it.get().to_owned()));
+            assert_eq!(RawObject::peek(&json, key).map(|it| it.get().to_owned()), opened, "{key} in {text}");
+        };
+        for text in [r#"{"a":{"b":1},"b":[2],"b" : null,"a/b":3}"#, r#"{"a\/b":"x"}"#, "{}", "[1]", "7"] {
+            for key in ["a", "b", "a/b", "c"] {
+                check(text, key);
+            }
+        }
     }
 
     #[test]

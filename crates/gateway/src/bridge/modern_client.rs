@@ -189,11 +189,12 @@ fn modern_code(mut error: ErrorObject) -> ErrorObject {
 
 /// Modern clients insist on `resultType`; a legacy server does not know it.
 pub(crate) fn complete(result: Raw) -> Raw {
+    if RawObject::peek(&result, "resultType").is_some() {
+        return result;
+    }
     match RawObject::open(&result) {
-        Ok(object) if !object.contains("resultType") => {
-            object.with("resultType", result_type::COMPLETE).to_raw()
-        }
-        _ => result,
+        Ok(object) => object.with("resultType", result_type::COMPLETE).to_raw(),
+        Err(_) => result,
     }
 }
 

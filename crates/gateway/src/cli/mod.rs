@@ -11,10 +11,13 @@
 
 pub mod arguments;
 pub mod call;
+pub mod eval;
 pub mod failure;
+pub mod index;
 pub mod key;
 pub mod logging;
 pub mod output;
+pub mod search;
 pub mod serve;
 pub mod servers;
 pub mod tools;
@@ -57,6 +60,9 @@ enum Verb {
     Serve(serve::Arguments),
     Servers(servers::Arguments),
     Tools(tools::Arguments),
+    Search(search::Arguments),
+    Index(index::Arguments),
+    Eval(eval::Arguments),
     Call(call::Arguments),
     Key(key::Arguments),
 }
@@ -125,6 +131,9 @@ impl Verb {
         match self {
             Self::Serve(arguments) => serve::run(arguments, invocation).await,
             Self::Servers(arguments) => servers::run(arguments, &invocation).await,
+            Self::Search(arguments) => search::run(arguments, &invocation).await,
+            Self::Index(arguments) => index::run(arguments, &invocation).await,
+            Self::Eval(arguments) => eval::run(arguments, &invocation).await,
             Self::Tools(arguments) => tools::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
@@ -134,7 +143,7 @@ impl Verb {
     fn default_level(&self) -> tracing::Level {
         match self {
             Self::Serve(_) => tracing::Level::INFO,
-            Self::Servers(_) | Self::Tools(_) | Self::Call(_) | Self::Key(_) => tracing::Level::WARN,
+            _ => tracing::Level::WARN,
         }
     }
 }

@@ -30,7 +30,8 @@ pub(super) fn is_modern(headers: &HeaderMap) -> bool {
 }
 
 pub(super) fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(), Failure> {
-    let declared = params.object("_meta").and_then(|meta| meta.read::<String>(meta::PROTOCOL_VERSION));
+    let declared = params.get("_meta").and_then(|meta| RawObject::peek(meta, meta::PROTOCOL_VERSION));
+    let declared: Option<String> = declared.and_then(|version| serde_json::from_str(version.get()).ok());
     match (text(headers, PROTOCOL_VERSION), declared) {
         (None, _) => Err(missing("MCP-Protocol-Version")),
         (Some(header), Some(body)) if header != body => Err(mismatch("MCP-Protocol-Version", header, &body)),

@@ -12,7 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response as HttpResponse};
-use axum::routing::any;
+use axum::routing::{any, post};
 use futures::StreamExt;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::response::{self, accepts_events, json, not_allowed, refuse_at_door, unauthorized};
-use super::{auth, guard, headers, hello, mcp, modern, reply, subscriptions};
+use super::{auth, guard, headers, hello, mcp, modern, reply, retrieve, subscriptions};
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::session::Session;
@@ -42,6 +42,7 @@ pub(super) fn router(rooms: Arc<Rooms>) -> Router {
         .route("/mcp", any(all))
         .route("/mcp/all", any(all))
         .route("/servers/{name}/mcp", any(one))
+        .route("/v1/retrieve", post(retrieve::answer))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
         .with_state(rooms)
@@ -275,7 +276,7 @@ impl Visit {
 
 /// A client that is still sending does not hear a refusal, so what is too much is still read,
 /// and dropped, as long as that is not far too much.
-async fn read_body(body: Body, max: usize) -> Result<Vec<u8>, Failure> {
+pub(super) async fn read_body(body: Body, max: usize) -> Result<Vec<u8>, Failure> {
     let reading = async {
         let (mut bytes, mut excess) = (Vec::new(), 0);
         let mut chunks = body.into_data_stream();

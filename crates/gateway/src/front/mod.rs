@@ -7,6 +7,7 @@
 //! - `hello`: the answers to `initialize` and `server/discover`
 //! - `lists`: the merged lists, page by page
 //! - `subscriptions`: who hears of which changes; `tasks`: whose tasks are listed
+//! - `retrieve`: the tools for an intent, for those who assemble a context
 //! - `response`: JSON or a stream of events, over HTTP
 //! - `reply`: every error's face on the wire, and nothing else has any
 
@@ -21,6 +22,7 @@ mod mcp;
 mod modern;
 mod reply;
 mod response;
+mod retrieve;
 pub(crate) mod stdio;
 mod subscriptions;
 mod tasks;

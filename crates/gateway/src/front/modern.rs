@@ -10,10 +10,7 @@ use crate::turn::{Capabilities, Client};
 
 /// Whether a request is in the modern manner, which a single key tells.
 pub(super) fn is_modern(params: &RawObject) -> bool {
-    // A search first: most legacy requests need not be opened. Some writers escape the slash of
-    // the key, so only its end is searched for.
-    params.get("_meta").is_some_and(|meta| meta.get().contains("protocolVersion"))
-        && params.object("_meta").is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION))
+    params.get("_meta").and_then(|meta| RawObject::peek(meta, meta::PROTOCOL_VERSION)).is_some()
 }
 
 /// Reads who is asking, and takes out of `params` what concerned only this hop.

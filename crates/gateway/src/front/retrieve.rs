@@ -81,12 +81,12 @@ pub(super) async fn answer(
         Err(failure) => return problem(super::reply::door_status(&failure), &failure.to_string()),
     };
     match serde_json::from_slice::<Asked>(&body) {
-        Ok(asked) => retrieve(&rooms, &caller, asked).await,
+        Ok(asked) => retrieve(&rooms, &caller, asked),
         Err(error) => problem(StatusCode::BAD_REQUEST, &format!("the request cannot be read: {error}")),
     }
 }
 
-async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse {
+fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse {
     let started = Instant::now();
     let options = Options {
         top_k: asked.top_k.unwrap_or(MAX_TOP_K).min(MAX_TOP_K),
@@ -100,22 +100,19 @@ async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse 
         ..Options::default()
     };
     let allowed = |capability: &_| rooms.policy.visible(caller, capability);
-    let shown = rooms
-        .index
-        .search(&asked.intent, &options, allowed, |candidates| {
-            candidates
-                .into_iter()
-                .map(|it| Shown {
-                    tool_name: it.entry.tool_name.clone(),
-                    score: it.score,
-                    parts: it.parts,
-                    cosine: it.cosine,
-                    latency_from_p95: it.latency_from_p95,
-                    metadata: serde_json::to_value(&**it.entry).expect("an entry is plain JSON"),
-                })
-                .collect::<Vec<_>>()
-        })
-        .await;
+    let shown = rooms.index.search(&asked.intent, &options, allowed, |candidates| {
+        candidates
+            .into_iter()
+            .map(|it| Shown {
+                tool_name: it.entry.tool_name.clone(),
+                score: it.score,
+                parts: it.parts,
+                cosine: it.cosine,
+                latency_from_p95: it.latency_from_p95,
+                metadata: serde_json::to_value(&**it.entry).expect("an entry is plain JSON"),
+            })
+            .collect::<Vec<_>>()
+    });
     let catalog = rooms.catalog();
     let tools: Vec<Raw> = shown
         .iter()
@@ -135,7 +132,8 @@ async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse 
 impl Format {
     fn write(self, name: &str, definition: &Raw) -> Raw {
         let object = RawObject::open(definition).unwrap_or_default();
-        let schema = || object.get("inputSchema").map_or_else(|| raw(&json!({ "type": "object" })), ToOwned::to_owned);
+        let schema =
+            || object.get("inputSchema").map_or_else(|| raw(&json!({ "type": "object" })), ToOwned::to_owned);
         let described = |key: &str| {
             let mut tool = RawObject::new().with("name", name);
             if let Some(description) = object.get("description") {

@@ -1,51 +1,50 @@
-//! Where vectors come from: the model in the binary, a model on disk, or an endpoint.
+//! Where vectors come from: the model in the binary.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use kitbag_relevance::embed::{Encoder, ModelError};
+use kitbag_relevance::embed::Encoder;
 
 #[derive(Clone)]
 pub(crate) enum Embedder {
-    Local(Arc<Encoder>),
+    /// Unpacked when first used: most verbs of the command line never need it.
+    BuiltIn(&'static LazyLock<Arc<Encoder>>),
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EmbedderError {
-    #[error("the model cannot be used: {0}")]
-    Model(#[from] ModelError),
     #[error("embedding was interrupted")]
     Interrupted,
 }
 
-/// The model that ships with Kitbag.
-static BUILT_IN: &[u8] = include_bytes!("../../../../models/kitbag-embedder.bin");
+static BUILT_IN: LazyLock<Arc<Encoder>> = LazyLock::new(|| {
+    let bytes = include_bytes!("../../../../models/kitbag-embedder.bin");
+    Arc::new(Encoder::from_container(bytes).expect("the model in the binary is the one that was tested"))
+});
 
 impl Embedder {
-    pub(crate) fn built_in() -> Result<Self, EmbedderError> {
-        Ok(Self::Local(Arc::new(Encoder::from_bundle(BUILT_IN)?)))
+    pub(crate) fn built_in() -> Self {
+        Self::BuiltIn(&BUILT_IN)
     }
 
     /// Tells vectors of one model from those of another.
     pub(crate) fn id(&self) -> String {
-        match self {
-            Self::Local(encoder) => encoder.id().to_owned(),
-        }
+        self.encoder().id().as_str().to_owned()
     }
 
-    pub(crate) async fn intent(&self, text: &str) -> Result<Vec<f32>, EmbedderError> {
-        match self {
-            // A few milliseconds of work: not worth moving to another thread.
-            Self::Local(encoder) => Ok(encoder.embed(text)),
-        }
+    /// The vector of an intent: a few milliseconds of work, not worth another thread.
+    pub(crate) fn intent(&self, text: &str) -> Vec<f32> {
+        self.encoder().embed(text)
     }
 
     pub(crate) async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
+        let encoder = self.encoder().clone();
+        let work = tokio::task::spawn_blocking(move || on_all_cores(&encoder, &texts));
+        work.await.map_err(|_| EmbedderError::Interrupted)
+    }
+
+    fn encoder(&self) -> &Arc<Encoder> {
         match self {
-            Self::Local(encoder) => {
-                let encoder = encoder.clone();
-                let work = tokio::task::spawn_blocking(move || on_all_cores(&encoder, &texts));
-                work.await.map_err(|_| EmbedderError::Interrupted)
-            }
+            Self::BuiltIn(encoder) => encoder,
         }
     }
 }

@@ -8,7 +8,6 @@ pub(crate) mod embedder;
 pub(crate) mod source;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -17,7 +16,7 @@ use kitbag_domain::Capability;
 use kitbag_relevance::{Candidate, Document, Index, Intent, Options, retrieve};
 use kitbag_store::{Store, TextHash};
 
-use self::embedder::Embedder;
+use self::embedder::{Embedder, EmbedderError};
 use self::source::{Source, Tool};
 use crate::catalog::Catalog;
 use crate::rooms::now;
@@ -36,8 +35,6 @@ pub(crate) struct CapabilityIndex {
     store: Store,
     vectors: Mutex<HashMap<TextHash, Arc<[f32]>>>,
     intents: Mutex<HashMap<String, Arc<[f32]>>>,
-    /// Rises with every rebuild, so that an older one can tell it has been overtaken.
-    generation: AtomicU64,
 }
 
 /// The index together with what policy wants to know of its documents, in the same order.
@@ -55,7 +52,6 @@ impl CapabilityIndex {
             store,
             vectors: Mutex::default(),
             intents: Mutex::default(),
-            generation: AtomicU64::new(0),
         }
     }
 
@@ -63,12 +59,17 @@ impl CapabilityIndex {
         self.snapshot.load_full()
     }
 
-    /// Takes in a new catalog. Comes back when every vector is there, unless a newer catalog
-    /// overtakes it; words are searchable long before.
-    pub(crate) async fn rebuild(&self, catalog: &Catalog, progress: impl Fn(usize, usize)) {
-        let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
+    /// Takes in a new catalog. Comes back when every vector is there, or when it has been
+    /// overtaken by a newer one; words are searchable long before.
+    pub(crate) async fn rebuild(
+        &self,
+        catalog: &Catalog,
+        overtaken: impl Fn() -> bool,
+        progress: impl Fn(usize, usize),
+    ) {
         let now = now();
-        let sources: Vec<Source> = catalog.tools.iter().map(|entry| Tool::of(entry).into_source(now)).collect();
+        let sources: Vec<Source> =
+            catalog.tools.iter().map(|entry| Tool::of(entry).into_source(now)).collect();
         let capabilities: Vec<_> = catalog.tools.iter().map(|entry| entry.capability.clone()).collect();
         self.recall(&sources).await;
         self.publish(&sources, &capabilities);
@@ -78,7 +79,7 @@ impl CapabilityIndex {
         let (total, started) = (missing.len(), Instant::now());
         for (number, portion) in missing.chunks(PORTION).enumerate() {
             progress(number * PORTION, total);
-            if self.generation.load(Ordering::Relaxed) != generation {
+            if overtaken() {
                 return;
             }
             if let Err(error) = self.embed(portion).await {
@@ -93,35 +94,47 @@ impl CapabilityIndex {
         }
     }
 
+    /// An index over these tools alone, apart from the one that serves.
+    pub(crate) async fn index_of(
+        &self,
+        sources: &[Source],
+        with_vectors: bool,
+        progress: impl Fn(usize, usize),
+    ) -> Result<Index, EmbedderError> {
+        if with_vectors {
+            self.recall(sources).await;
+            let missing = self.missing(sources);
+            for (number, portion) in missing.chunks(PORTION).enumerate() {
+                progress(number * PORTION, missing.len());
+                self.embed(portion).await?;
+            }
+        }
+        Ok(Index::build(self.documents(sources)))
+    }
+
     /// Searches for what a caller may see.
-    pub(crate) async fn search<T>(
+    pub(crate) fn search<T>(
         &self,
         text: &str,
         options: &Options,
         allowed: impl Fn(&Capability) -> bool,
         take: impl FnOnce(Vec<Candidate<'_>>) -> T,
     ) -> T {
-        let vector = self.intent(text).await;
+        let vector = self.intent(text);
         let snapshot = self.snapshot();
         let intent = Intent { text, vector: vector.as_deref() };
         take(retrieve(&snapshot.index, intent, options, |at| allowed(&snapshot.capabilities[at])))
     }
 
-    /// The vector of an intent, remembered for a while. Without one, words must do.
-    pub(crate) async fn intent(&self, text: &str) -> Option<Arc<[f32]>> {
+    /// The vector of an intent, remembered for a while; one that says nothing has none.
+    pub(crate) fn intent(&self, text: &str) -> Option<Arc<[f32]>> {
         if text.trim().is_empty() {
             return None;
         }
         if let Some(known) = lock(&self.intents).get(text) {
             return Some(known.clone());
         }
-        let vector: Arc<[f32]> = match self.embedder.intent(text).await {
-            Ok(vector) => vector.into(),
-            Err(error) => {
-                tracing::warn!(%error, "the intent is searched by its words alone");
-                return None;
-            }
-        };
+        let vector: Arc<[f32]> = self.embedder.intent(text).into();
         let mut intents = lock(&self.intents);
         if intents.len() >= REMEMBERED_INTENTS {
             intents.clear();
@@ -157,7 +170,7 @@ impl CapabilityIndex {
             .collect()
     }
 
-    async fn embed(&self, portion: &[(TextHash, String)]) -> Result<(), embedder::EmbedderError> {
+    async fn embed(&self, portion: &[(TextHash, String)]) -> Result<(), EmbedderError> {
         let texts: Vec<String> = portion.iter().map(|(_, text)| text.clone()).collect();
         let embedded = self.embedder.documents(texts).await?;
         let pairs: Vec<_> = portion.iter().map(|(hash, _)| *hash).zip(embedded).collect();
@@ -169,13 +182,16 @@ impl CapabilityIndex {
     }
 
     fn publish(&self, sources: &[Source], capabilities: &[Capability]) {
-        let documents: Vec<Document> = {
-            let vectors = lock(&self.vectors);
-            let with_vector = |it: &Source| Document { vector: vectors.get(&it.hash).cloned(), ..it.document.clone() };
-            sources.iter().map(with_vector).collect()
-        };
-        let snapshot = Snapshot { index: Index::build(documents), capabilities: capabilities.to_vec() };
-        self.snapshot.store(Arc::new(snapshot));
+        let index = Index::build(self.documents(sources));
+        self.snapshot.store(Arc::new(Snapshot { index, capabilities: capabilities.to_vec() }));
+    }
+
+    /// The documents with the vectors that are known by now.
+    fn documents(&self, sources: &[Source]) -> Vec<Document> {
+        let vectors = lock(&self.vectors);
+        let with_vector =
+            |it: &Source| Document { vector: vectors.get(&it.hash).cloned(), ..it.document.clone() };
+        sources.iter().map(with_vector).collect()
     }
 
     async fn mirror(&self, sources: &[Source]) {

@@ -45,7 +45,10 @@ impl Tool {
             description: definition.read("description").unwrap_or_default(),
             schema: definition.read("inputSchema").unwrap_or_default(),
             tags: declared_tags(&definition),
-            write_class: Some(WriteClass::from_hints(hints.read("readOnlyHint"), hints.read("destructiveHint"))),
+            write_class: Some(WriteClass::from_hints(
+                hints.read("readOnlyHint"),
+                hints.read("destructiveHint"),
+            )),
         }
     }
 
@@ -85,7 +88,11 @@ impl Tool {
 fn parameters(schema: &Value) -> Vec<String> {
     let names = |value: Option<&Value>| -> Vec<String> {
         let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        items.iter().filter_map(|it| it.as_str().or_else(|| it.get("name")?.as_str())).map(str::to_owned).collect()
+        items
+            .iter()
+            .filter_map(|it| it.as_str().or_else(|| it.get("name")?.as_str()))
+            .map(str::to_owned)
+            .collect()
     };
     match schema {
         Value::Array(_) => names(Some(schema)),
@@ -101,7 +108,9 @@ fn parameters(schema: &Value) -> Vec<String> {
             _ if members.get("required").is_some_and(Value::is_array) => {
                 [names(members.get("required")), names(members.get("optional"))].concat()
             }
-            _ => members.iter().filter(|(_, value)| value.is_object()).map(|(name, _)| name.clone()).collect(),
+            _ => {
+                members.iter().filter(|(_, value)| value.is_object()).map(|(name, _)| name.clone()).collect()
+            }
         },
         _ => Vec::new(),
     }

@@ -1,0 +1,228 @@
+//! `kitbag eval`: how good the index is on requests whose answers are known.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand, ValueEnum};
+use kitbag_relevance::eval::{Judged, Metrics};
+use kitbag_relevance::{Intent, Options, Weights, retrieve};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Invocation;
+use super::output::table;
+use crate::index::CapabilityIndex;
+use crate::index::embedder::Embedder;
+use crate::index::source::Tool;
+use crate::rooms::now;
+
+/// Measure how well tools are found.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Retrieval(Retrieval),
+}
+
+/// Rank the tools of a set for each of its requests and compare with the right answers.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+struct Retrieval {
+    /// A folder with tools.jsonl and queries.jsonl.
+    #[arg(long, value_name = "DIR")]
+    dataset: PathBuf,
+    /// A folder whose tools.jsonl is added as distractors; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    catalog: Vec<PathBuf>,
+    #[arg(long, value_enum, default_value_t = Ranker::Hybrid)]
+    ranker: Ranker,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag eval retrieval --dataset evals/p0
+  kitbag eval retrieval --dataset my-set --catalog other-tools --json
+  kitbag eval retrieval --dataset evals/small --ranker bm25
+
+tools.jsonl:   {\"id\", \"server\"?, \"name\", \"description\", \"schema\"?, \"tags\"?}
+queries.jsonl: {\"id\", \"query\", \"relevant\": [ids]}";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Ranker {
+    /// Words alone.
+    Bm25,
+    /// Meaning alone.
+    Dense,
+    Hybrid,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToolLine {
+    id: String,
+    #[serde(default)]
+    server: Option<String>,
+    name: String,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    schema: Value,
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct QueryLine {
+    query: String,
+    relevant: Vec<String>,
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let Verb::Retrieval(arguments) = arguments.verb;
+    let config = invocation.config()?;
+    let store = kitbag_store::Store::open(&config.store_path).await?;
+    let index = CapabilityIndex::new(Embedder::built_in(), store);
+    let report = measure(&arguments, &index, invocation).await?;
+    invocation.output.show(&report.json(), |_| report.for_people())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Report {
+    tools: usize,
+    queries: usize,
+    metrics: Metrics,
+    latencies: Vec<Duration>,
+    build: Duration,
+}
+
+async fn measure(
+    arguments: &Retrieval,
+    index: &CapabilityIndex,
+    invocation: &Invocation,
+) -> anyhow::Result<Report> {
+    let queries: Vec<QueryLine> = read_lines(&arguments.dataset.join("queries.jsonl"))?;
+    let started = Instant::now();
+    let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
+    let sources: Vec<_> = tools.into_iter().map(|tool| tool.into_source(now())).collect();
+    let output = &invocation.output;
+    let with_vectors = arguments.ranker != Ranker::Bm25;
+    let index_of = index.index_of(&sources, with_vectors, |done, total| {
+        if !output.json && total > 1_000 {
+            output.note(&format!("{done} of {total} texts embedded"));
+        }
+    });
+    let built = index_of.await?;
+    let build = started.elapsed();
+    let options = Options { weights: arguments.ranker.weights(), ..Options::default() };
+    let mut latencies = Vec::with_capacity(queries.len());
+    let mut rankings: Vec<Vec<String>> = Vec::with_capacity(queries.len());
+    for query in &queries {
+        let asked = Instant::now();
+        let vector = if with_vectors { index.intent(&query.query) } else { None };
+        let intent = Intent { text: &query.query, vector: vector.as_deref() };
+        let found = retrieve(&built, intent, &options, |_| true);
+        rankings.push(found.iter().map(|it| it.entry.tool_name.clone()).collect());
+        latencies.push(asked.elapsed());
+    }
+    let judged: Vec<Judged<'_>> = queries
+        .iter()
+        .zip(&rankings)
+        .map(|(query, ranked)| Judged {
+            ranked: ranked.iter().map(String::as_str).collect(),
+            relevant: query.relevant.iter().map(String::as_str).collect(),
+        })
+        .collect();
+    latencies.sort_unstable();
+    Ok(Report {
+        tools: built.len(),
+        queries: queries.len(),
+        metrics: Metrics::over(&judged),
+        latencies,
+        build,
+    })
+}
+
+impl Ranker {
+    fn weights(self) -> Weights {
+        match self {
+            Self::Bm25 => Weights::LEXICAL,
+            Self::Dense => Weights::DENSE,
+            Self::Hybrid => Weights::LEARNED,
+        }
+    }
+}
+
+impl Report {
+    fn json(&self) -> Value {
+        let recall: serde_json::Map<_, _> =
+            self.metrics.recall.iter().map(|(k, value)| (k.to_string(), json!(value))).collect();
+        json!({
+            "tools": self.tools,
+            "queries": self.queries,
+            "recall": recall,
+            "hit": { "3": self.metrics.hit3 },
+            "ndcg": { "10": self.metrics.ndcg10 },
+            "latency_ms": { "p50": self.latency(0.5), "p99": self.latency(0.99) },
+            "build_s": self.build.as_secs_f64(),
+        })
+    }
+
+    fn for_people(&self) -> String {
+        let mut rows: Vec<[String; 2]> =
+            vec![["tools".into(), self.tools.to_string()], ["requests".into(), self.queries.to_string()]];
+        rows.extend(
+            self.metrics.recall.iter().map(|(k, value)| [format!("recall@{k}"), format!("{value:.3}")]),
+        );
+        rows.push(["hit@3".into(), format!("{:.3}", self.metrics.hit3)]);
+        rows.push(["nDCG@10".into(), format!("{:.3}", self.metrics.ndcg10)]);
+        rows.push(["latency p50".into(), format!("{:.2} ms", self.latency(0.5))]);
+        rows.push(["latency p99".into(), format!("{:.2} ms", self.latency(0.99))]);
+        rows.push(["built in".into(), format!("{:.2} s", self.build.as_secs_f64())]);
+        table(["FIGURE", "VALUE"], rows)
+    }
+
+    fn latency(&self, quantile: f64) -> f64 {
+        let at = ((self.latencies.len() as f64 - 1.0) * quantile).round().max(0.0) as usize;
+        self.latencies.get(at).map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
+    }
+}
+
+/// The tools of the set, then those of the catalogs that are not in it already.
+fn read_tools(dataset: &Path, catalogs: &[PathBuf]) -> anyhow::Result<Vec<Tool>> {
+    let mut seen = HashSet::new();
+    let mut tools = Vec::new();
+    for folder in std::iter::once(dataset).chain(catalogs.iter().map(PathBuf::as_path)) {
+        for line in read_lines::<ToolLine>(&folder.join("tools.jsonl"))? {
+            if seen.insert(line.id.clone()) {
+                tools.push(Tool {
+                    exposed: line.id,
+                    name: line.name,
+                    provider: line.server.unwrap_or_default(),
+                    description: line.description.unwrap_or_default(),
+                    schema: line.schema,
+                    tags: line.tags.unwrap_or_default(),
+                    write_class: None,
+                });
+            }
+        }
+    }
+    Ok(tools)
+}
+
+fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
+    let text = fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| {
+            serde_json::from_str(line).with_context(|| format!("{}, line {}", path.display(), number + 1))
+        })
+        .collect()
+}

@@ -1,0 +1,101 @@
+//! `kitbag search`: the tools for an intent, and why each of them.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use kitbag_relevance::{MAX_TOP_K, Options, WriteClass};
+
+use super::Invocation;
+use super::output::table;
+use crate::app::App;
+use crate::search::Found;
+use crate::signature::summary;
+
+/// Find the tools for what you want to do.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What you want to do, in your own words.
+    #[arg(required = true)]
+    intent: Vec<String>,
+    /// How many to show, at most 20.
+    #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER")]
+    top: usize,
+    /// Show what each score is made of.
+    #[arg(long)]
+    explain: bool,
+    /// Leave out tools that cost more per call, in US dollars.
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<f64>,
+    /// Leave out tools whose slowest calls (p99) take longer, in milliseconds.
+    #[arg(long, value_name = "MS")]
+    max_latency: Option<f64>,
+    /// Only tools of this provider; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    provider: Vec<String>,
+    /// Only tools with this tag.
+    #[arg(long)]
+    tag: Vec<String>,
+    /// Only tools that do this to the world: read, write, destructive or unknown.
+    #[arg(long, value_name = "CLASS", value_parser = write_class)]
+    write_class: Vec<WriteClass>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag search open an issue about the login bug
+  kitbag search 'what changed since yesterday' --explain
+  kitbag search delete old files --write-class destructive -n 3";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let options = Options {
+        top_k: arguments.top.min(MAX_TOP_K),
+        max_cost_usd: arguments.max_cost,
+        max_latency_ms_p99: arguments.max_latency,
+        providers: arguments.provider,
+        tags: arguments.tag,
+        write_classes: arguments.write_class,
+        ..Options::default()
+    };
+    let app = App::open(&invocation.config()?).await?;
+    for error in app.know_all().await {
+        invocation.output.warn(&error.to_string());
+    }
+    let found = app.search(&arguments.intent.join(" "), &options).await;
+    app.close().await;
+    if found.is_empty() && !invocation.output.json {
+        invocation.output.note("Nothing fits. See what there is: kitbag tools");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let explain = arguments.explain;
+    invocation.output.show(&found, |found| if explain { explained(found) } else { plain(found) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plain(found: &[Found]) -> String {
+    table(
+        ["SCORE", "NAME", "DESCRIPTION"],
+        found.iter().map(|it| [format!("{:.2}", it.score), it.tool_name.clone(), summary(&it.description)]),
+    )
+}
+
+fn explained(found: &[Found]) -> String {
+    table(
+        ["SCORE", "NAME", "WORDS", "MEANING", "IN NAME", "PROVIDER", "COSINE"],
+        found.iter().map(|it| {
+            [
+                format!("{:.2}", it.score),
+                it.tool_name.clone(),
+                format!("{:+.2}", it.parts.lexical),
+                format!("{:+.2}", it.parts.dense),
+                format!("{:+.2}", it.parts.name),
+                format!("{:+.2}", it.parts.provider),
+                it.cosine.map_or_else(String::new, |cosine| format!("{cosine:.2}")),
+            ]
+        }),
+    )
+}
+
+fn write_class(text: &str) -> Result<WriteClass, String> {
+    WriteClass::parse(text).ok_or_else(|| "one of: read, write, destructive, unknown".to_owned())
+}

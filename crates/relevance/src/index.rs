@@ -1,13 +1,12 @@
 //! The capability index: an immutable snapshot, searched with an intent, replaced whole when
 //! anything changes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::dense::Dense;
 use crate::entry::Entry;
 use crate::lexical::{Fields, Lexical};
-use crate::terms::terms;
 
 /// What is put into the index for one capability.
 #[derive(Debug, Clone)]
@@ -25,15 +24,7 @@ pub struct Index {
     pub(crate) documents: Vec<Document>,
     pub(crate) lexical: Lexical,
     pub(crate) dense: Dense,
-    pub(crate) words: Vec<Words>,
     by_name: HashMap<String, usize>,
-}
-
-/// The words of a tool's name and of its provider, for comparing with an intent's.
-#[derive(Debug, Default)]
-pub(crate) struct Words {
-    pub(crate) name: HashSet<String>,
-    pub(crate) provider: HashSet<String>,
 }
 
 impl Index {
@@ -54,14 +45,9 @@ impl Index {
             parameters,
             tags,
         });
-        let words = documents.iter().map(|it| Words {
-            name: terms(&it.name).into_iter().collect(),
-            provider: terms(&it.entry.provider).into_iter().collect(),
-        });
         Self {
             lexical: Lexical::build(fields),
             dense: Dense::build(documents.iter().map(|it| it.vector.as_deref())),
-            words: words.collect(),
             by_name: documents.iter().enumerate().map(|(at, it)| (it.entry.tool_name.clone(), at)).collect(),
             documents,
         }

@@ -8,8 +8,7 @@ use kitbag_domain::Tenant;
 use crate::dense::keep_best;
 use crate::entry::{Entry, WriteClass};
 use crate::fuse::{Parts, Stretch, Weights};
-use crate::index::{Index, Words};
-use crate::terms::terms;
+use crate::index::Index;
 
 /// The most that is ever surfaced.
 pub const MAX_TOP_K: usize = 20;
@@ -88,18 +87,14 @@ pub fn retrieve<'a>(
 
     let stretch_lexical = Stretch::over(&falling(&by_words));
     let stretch_dense = Stretch::over(&falling(&by_meaning));
-    let asked: HashSet<String> = terms(text).into_iter().collect();
     let pool: HashSet<usize> = by_words.iter().chain(&by_meaning).map(|(at, _)| *at).collect();
     let mut ranked: Vec<(usize, f32)> = Vec::with_capacity(pool.len());
     let parts_of = |at: usize| {
         let dense =
             intent.vector.filter(|_| index.dense.has(at)).map(|vector| index.dense.cosine(vector, at));
-        let words = matches(&asked, &index.words[at]);
         Parts {
             lexical: options.weights.lexical * stretch_lexical.apply(lexical[at]),
             dense: options.weights.dense * dense.map_or(0.0, |cosine| stretch_dense.apply(cosine)),
-            name: options.weights.name * words.name,
-            provider: options.weights.provider * words.provider,
         }
     };
     ranked.extend(pool.into_iter().map(|at| (at, parts_of(at).sum())));
@@ -146,22 +141,6 @@ impl Options {
             && (self.providers.is_empty() || self.providers.contains(&entry.provider))
             && (self.write_classes.is_empty() || self.write_classes.contains(&entry.write_class))
     }
-}
-
-struct Matches {
-    name: f32,
-    provider: f32,
-}
-
-/// How much of the name the intent says, and whether it names the provider.
-fn matches(asked: &HashSet<String>, words: &Words) -> Matches {
-    let share = |words: &HashSet<String>| {
-        if words.is_empty() {
-            return 0.0;
-        }
-        words.intersection(asked).count() as f32 / words.len() as f32
-    };
-    Matches { name: share(&words.name), provider: share(&words.provider) }
 }
 
 fn falling(scored: &[(usize, f32)]) -> Vec<f32> {

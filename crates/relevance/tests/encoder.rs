@@ -2,7 +2,6 @@
 //! (`fixtures/make_vectors.py`).
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
-
 use kitbag_relevance::embed::{Encoder, ModelError, ModelFiles, Vocabulary};
 use serde::Deserialize;
 

@@ -81,15 +81,13 @@ fn plain(found: &[Found]) -> String {
 
 fn explained(found: &[Found]) -> String {
     table(
-        ["SCORE", "NAME", "WORDS", "MEANING", "IN NAME", "PROVIDER", "COSINE"],
+        ["SCORE", "NAME", "WORDS", "MEANING", "COSINE"],
         found.iter().map(|it| {
             [
                 format!("{:.2}", it.score),
                 it.tool_name.clone(),
                 format!("{:+.2}", it.parts.lexical),
                 format!("{:+.2}", it.parts.dense),
-                format!("{:+.2}", it.parts.name),
-                format!("{:+.2}", it.parts.provider),
                 it.cosine.map_or_else(String::new, |cosine| format!("{cosine:.2}")),
             ]
         }),

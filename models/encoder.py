@@ -30,20 +30,14 @@ class Packed:
 
 
 class Encoder(torch.nn.Module):
-    def __init__(self, tensors, layers=None, dropout=0.0):
-        """`layers` picks which of the given layers to keep, in order; all of them by default."""
+    def __init__(self, tensors, dropout=0.0):
         super().__init__()
-        kept = list(layers or range(1 + max(int(name.split(".")[0]) for name in tensors if name[0].isdigit())))
-        self.layers = len(kept)
+        self.layers = 1 + max(int(name.split(".")[0]) for name in tensors if name[0].isdigit())
         self.dropout = dropout
         self.quantised = False
         self.tensors = torch.nn.ParameterDict()
         for name, tensor in tensors.items():
-            layer, _, rest = name.partition(".")
-            if not layer.isdigit():
-                self[name] = tensor
-            elif int(layer) in kept:
-                self[f"{kept.index(int(layer))}.{rest}"] = tensor
+            self[name] = tensor
 
     def __setitem__(self, name, tensor):
         self.tensors[name.replace(".", "_")] = torch.nn.Parameter(torch.as_tensor(tensor, dtype=torch.float32).clone())

@@ -3,13 +3,14 @@
 usage: prepare.py DATA BASES PACK
   DATA   folder with retrieval/{train,dev,catalogs} and real-mcp-catalog/
   BASES  folder with minilm/model.safetensors, gte/model.onnx and vocab.txt
-  PACK   where train.npz, eval.npz, minilm.npz and gte.npz go
+  PACK   where train.npz, eval.npz, held-out.json, minilm.npz and gte.npz go
 
 Everything is tokenised here, so training needs neither a tokenizer nor the texts. Requests
 for the tools of a dev set, and the tools of the servers behind dev/real_intents, stay out of
 training altogether.
 """
 
+import json
 import pathlib
 import random
 import re
@@ -47,7 +48,9 @@ def main(data, base_folder, pack):
     training = Training(Texts(tokenizer))
     collect(data, training)
     training.write(pack / "train.npz")
-    write_evaluation(testsets.every(data, training.held_out), Texts(tokenizer), pack / "eval.npz")
+    held_out = training.held_out(data / "retrieval" / "train")
+    (pack / "held-out.json").write_text(json.dumps(held_out))
+    write_evaluation(testsets.every(data, held_out), Texts(tokenizer), pack / "eval.npz")
     for name, tensors in (("minilm", bases.minilm(base_folder)), ("gte", bases.gte(base_folder))):
         bases.write(pack / f"{name}.npz", tensors)
 
@@ -179,8 +182,14 @@ class Training:
             print(f"{name:18s} {(table['source'] == names.index(name)).sum():6d} requests")
         print(f"{len(self.variants)} tools, {len(self.texts.tokens)} texts, {table['held_out'].sum()} requests can be held out")
 
-    def held_out(self, source, tools):
-        return self.out(source, [self.register(tool) for tool in tools])
+    def held_out(self, folder):
+        """The ids of the requests a run can leave out, by set."""
+        found = {}
+        for name in ["intents"] + HELD_OUT_SETS:
+            numbers = {tool["id"]: self.register(tool) for tool in rows(folder / name / "tools.jsonl")}
+            queries = rows(folder / name / "queries.jsonl")
+            found[name] = [q["id"] for q in queries if self.out(name, [numbers[id] for id in q["relevant"] if id in numbers])]
+        return found
 
     def out(self, source, tools):
         """Whole servers and whole sets, so that nothing about the tool was seen either."""

@@ -10,8 +10,8 @@ usage: train.py teachers PACK WORK [--hold-out]
 3. The last steps run on rounded weights and activations, so that int8 inference is what was
    trained.
 
-OUT receives the student (two files, int8 with a scale per row), the same with fewer layers, the
-vectors of the evaluation texts, and log.json.
+OUT receives the student (two files, int8 with a scale per row), the vectors of the evaluation
+texts, and log.json.
 """
 
 import argparse
@@ -31,15 +31,15 @@ from metrics import measure, summary
 
 SCALE = 30.0
 NEIGHBOURS = 32
+WARM_UP = 60
 
 
 @dataclasses.dataclass
 class Stage:
-    """A run of training: how many steps of how many requests, at which rate, for how long at most."""
+    """A run of training: how many steps of how many requests, and at which rate."""
 
     steps: int
     rate: float
-    seconds: float
     batch: int = 2048
 
 
@@ -51,13 +51,11 @@ class Teacher:
 
 
 TEACHERS = [
-    Teacher("gte", 2, Stage(1300, 1e-4, 200)),
-    Teacher("gte", 4, Stage(700, 1.2e-4, 200, batch=4096)),
-    Teacher("minilm", 3, Stage(1200, 1e-4, 90)),
+    Teacher("gte", 2, Stage(850, 1e-4)),
+    Teacher("gte", 4, Stage(437, 1.2e-4, batch=4096)),
+    Teacher("minilm", 3, Stage(733, 1e-4)),
 ]
-STUDENT, ROUNDED = Stage(2200, 1.5e-4, 270), Stage(500, 4e-5, 85)
-FEWER_LAYERS = [0, 1, 3, 5]
-FEWER, FEWER_ROUNDED = Stage(900, 1.5e-4, 75), Stage(300, 4e-5, 40)
+STUDENT, ROUNDED = Stage(2200, 1.5e-4), Stage(465, 4e-5)
 
 
 def teachers(options):
@@ -76,17 +74,14 @@ def teachers(options):
 def student(options):
     data, tests, log = opened(options)
     known = Teaching([Encoder(np.load(path)).to(DEVICE) for path in sorted(options.work.glob("teacher-*.npz"))], data)
-    options.out.mkdir(parents=True, exist_ok=True)
-    model = distil(Encoder(published(options, "minilm").named()).to(DEVICE), known, data, STUDENT, log)
+    model = distil(published(options, "minilm"), known, data, STUDENT, log)
     log.report("student", tests.results(tests.vectors(model)))
-    fewer = Encoder(model.named(), FEWER_LAYERS).to(DEVICE)
-    vectors = finish("student", model, known, data, ROUNDED, tests, log, options.out)
-    bases.write(options.out / "vectors.npz", {"vectors": vectors.cpu().numpy()})
-    log.write(options.out / "log.json")
-    distil(fewer, known, data, FEWER, log)
-    log.report("fewer layers", tests.results(tests.vectors(fewer)))
-    finish("fewer", fewer, known, data, FEWER_ROUNDED, tests, log, options.out)
-    log.write(options.out / "log.json")
+    model.quantised = True
+    log.report("student, rounded afterwards", tests.results(tests.vectors(model)))
+    distil(model, known, data, ROUNDED, log)
+    vectors = tests.vectors(model)
+    log.report("student, trained rounded", tests.results(vectors))
+    save(options.out, model, vectors, log)
 
 
 def opened(options):
@@ -98,19 +93,6 @@ def opened(options):
 
 def published(options, name):
     return Encoder(bases.read(options.pack / f"{name}.npz")).to(DEVICE)
-
-
-def finish(name, model, known, data, stage, tests, log, out):
-    """The last steps on rounded numbers; writes the model and gives its vectors."""
-    model.quantised = True
-    log.report(f"{name}, rounded afterwards", tests.results(tests.vectors(model)))
-    distil(model, known, data, stage, log)
-    vectors = tests.vectors(model)
-    log.report(f"{name}, trained rounded", tests.results(vectors))
-    tensors = model.named()
-    bases.write(out / f"{name}-words.npz", {"word": tensors.pop("word")})
-    bases.write(out / f"{name}-layers.npz", tensors)
-    return vectors
 
 
 def teach(teacher, base, data, log):
@@ -160,23 +142,17 @@ def descend(model, loss, stage, log):
     model.train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=stage.rate, weight_decay=0.01, fused=True)
     average = [parameter.detach().clone() for parameter in model.parameters()]
-    start, steps, step = time.time(), stage.steps, 0
-    while step < steps:
+    for step in range(stage.steps):
         for group in optimiser.param_groups:
-            group["lr"] = stage.rate * min(1, (step + 1) / 60, max(0.02, 1 - step / steps))
+            group["lr"] = stage.rate * min(1, (step + 1) / WARM_UP, max(0.02, 1 - step / stage.steps))
         value = loss()
         optimiser.zero_grad()
         value.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         torch._foreach_lerp_(average, list(model.parameters()), 0.01 if step > 50 else 0.5)
-        step += 1
-        if step in (10, 40) or step % 200 == 0:
-            log.say(f"step {step} of {steps} loss {value.item():.3f}")
-        if step == 10:
-            start = time.time()
-        if step == 40:
-            steps = min(steps, max(step, int(stage.seconds / (time.time() - start) * 30)))
+        if step % 200 == 0:
+            log.say(f"step {step} of {stage.steps} loss {value.item():.3f}")
     with torch.no_grad():
         for parameter, mean in zip(model.parameters(), average):
             parameter.copy_(mean)
@@ -236,8 +212,14 @@ class Log:
         self.results[name] = results
         self.say(f"{name}\n{summary(results)}")
 
-    def write(self, path):
-        path.write_text(json.dumps(self.results))
+
+def save(out, model, vectors, log):
+    out.mkdir(parents=True, exist_ok=True)
+    tensors = model.named()
+    bases.write(out / "student-words.npz", {"word": tensors.pop("word")})
+    bases.write(out / "student-layers.npz", tensors)
+    bases.write(out / "vectors.npz", {"vectors": vectors.cpu().numpy()})
+    (out / "log.json").write_text(json.dumps(log.results))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ class Embedder:
         with safe_open(file, framework="numpy") as tensors:
             assert tensors.metadata() == {"format": "kitbag-embedder-1", "heads": str(HEADS)}
             self.tensors = {name: tensors.get_tensor(name) for name in tensors.keys()}
-        self.tokenizer = WordPiece(self.tensors.pop("vocabulary").tobytes().decode().splitlines())
+        self.tokenizer = WordPiece(self.tensors.pop("vocabulary").tobytes().decode().rstrip("\n").split("\n"))
         # f64 holds every sum of products of bytes exactly, and has a fast product.
         self.bytes = {name: tensor.T.astype(np.float64) for name, tensor in self.tensors.items() if tensor.dtype == np.int8}
         self.layers = 1 + max(int(name.split(".")[0]) for name in self.tensors if name[0].isdigit())

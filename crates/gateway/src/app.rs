@@ -32,6 +32,8 @@ use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
 /// What servers asked for the first time have at least, counted from the start, also when the
 /// only client has left by then.
 const FIRST_LISTING: Duration = Duration::from_secs(5);
+/// What they have after the gateway was asked to end.
+const LAST_LISTING: Duration = Duration::from_secs(1);
 
 pub struct App {
     rooms: Arc<Rooms>,
@@ -103,11 +105,13 @@ impl App {
             TcpListener::bind(bind).await.with_context(|| format!("the address {bind} cannot be used"))?;
         let address = listener.local_addr()?;
         ready(&self.banner(address));
-        let listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
+        let mut listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
         let indexing = tokio::spawn(background::follow_catalog(self.rooms.clone()));
         let ended = CancellationToken::new();
         tokio::spawn(until_asked_to_end(ended.clone(), self.rooms.clone()));
         front::listener::serve(listener, self.rooms.clone(), ended).await;
+        // A listing that clients have seen part of should be kept for the next start.
+        let _ = tokio::time::timeout(LAST_LISTING, &mut listing).await;
         listing.abort();
         indexing.abort();
         self.close().await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::gateway::{Door, Stage, tools};
 use crate::{LONG_OPERATION, processes};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Sdk {
     Python,
     TypeScript,
@@ -31,7 +31,6 @@ pub(crate) enum Event {
 /// One SDK client, connected to the gateway.
 #[derive(Debug)]
 pub(crate) struct Driver {
-    pub(crate) sdk: Sdk,
     process: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -59,7 +58,7 @@ impl Driver {
             stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
         let stdin = process.stdin.take();
-        let mut driver = Self { sdk, process, stdin, lines, ahead: VecDeque::new() };
+        let mut driver = Self { process, stdin, lines, ahead: VecDeque::new() };
         match (mode, driver.next()) {
             ("legacy", Event::Connected(version)) => assert_eq!(version, "2025-11-25"),
             (_, Event::Connected(version)) => assert_eq!(version, "2026-07-28"),

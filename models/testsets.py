@@ -51,14 +51,13 @@ def mcpproxy(folder):
 
 
 def bifrost(folder):
-    """A task names its tools and, apart from them, the servers they are on."""
+    """A task names its tools and, apart from them and in a spelling of its own, their servers."""
     tools = json.loads((folder / "round3.json").read_text())
     tools = [{"id": f"{t['server']}:{t['tool_name']}", "server": t["server"], "name": t["tool_name"], "description": t["description"]} for t in tools]
     tasks = json.loads((folder / "eval_tasks_r3.json").read_text())
-    return tools, [
-        {
-            "query": task["query"],
-            "relevant": [t["id"] for t in tools if t["name"] in task["expected_tools"] and t["server"] in task["expected_servers"]],
-        }
-        for task in tasks
-    ]
+    return tools, [{"query": task["query"], "relevant": [tool["id"] for tool in tools if expected(tool, task)]} for task in tasks]
+
+
+def expected(tool, task):
+    servers = {server.lower() for server in task["expected_servers"]}
+    return tool["name"] in task["expected_tools"] and tool["server"].lower() in servers

@@ -2,7 +2,7 @@
 
 use kitbag_domain::Caller;
 use kitbag_relevance::dense::is_sound;
-use kitbag_relevance::{Options, Parts, Weights};
+use kitbag_relevance::{Options, Parts};
 use serde::Serialize;
 
 use crate::rooms::Rooms;
@@ -40,19 +40,17 @@ const OWN_WORDS_TOP: usize = 3;
 pub(crate) fn search(rooms: &Rooms, text: &str, options: &Options) -> Vec<Found> {
     let caller = Caller::local();
     let allowed = |capability: &_| rooms.policy.visible(&caller, capability);
-    rooms.index.search(text, options, allowed, |candidates| {
-        candidates
-            .into_iter()
-            .map(|it| Found {
-                tool_name: it.entry.tool_name.clone(),
-                score: it.score,
-                parts: it.parts,
-                cosine: it.cosine,
-                description: it.entry.description.clone(),
-                write_class: it.entry.write_class.as_str(),
-            })
-            .collect()
-    })
+    let found = rooms.index.search(text, options, allowed).into_iter();
+    found
+        .map(|it| Found {
+            tool_name: it.entry.tool_name.clone(),
+            score: it.score,
+            parts: it.parts,
+            cosine: it.cosine,
+            description: it.entry.description.clone(),
+            write_class: it.entry.write_class.as_str(),
+        })
+        .collect()
 }
 
 /// Checks that every tool of the catalog is indexed, has a sound vector, and is found by its
@@ -74,18 +72,13 @@ pub(crate) fn verify(rooms: &Rooms) -> Verdict {
         }
         let description = document.entry.description.trim();
         let own_words = if description.is_empty() { document.name.as_str() } else { description };
-        let options = Options { top_k: OWN_WORDS_TOP, weights: Weights::LEARNED, ..Options::default() };
-        let found = rooms.index.search(
-            own_words,
-            &options,
-            |_| true,
-            |candidates| {
-                // Two tools with the same words cannot be told apart; either will do.
-                candidates.iter().any(|it| {
-                    it.entry.tool_name == entry.exposed || it.entry.description.trim() == description
-                })
-            },
-        );
+        let options = Options { top_k: OWN_WORDS_TOP, ..Options::default() };
+        // Two tools with the same words cannot be told apart; either will do.
+        let found = rooms
+            .index
+            .search(own_words, &options, |_| true)
+            .iter()
+            .any(|it| it.entry.tool_name == entry.exposed || it.entry.description.trim() == description);
         if found {
             found_by_description += 1;
         } else {

@@ -69,8 +69,4 @@ impl Index {
     pub fn get(&self, tool_name: &str) -> Option<&Document> {
         self.by_name.get(tool_name).map(|at| &self.documents[*at])
     }
-
-    pub fn documents(&self) -> &[Document] {
-        &self.documents
-    }
 }

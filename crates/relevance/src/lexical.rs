@@ -96,24 +96,6 @@ impl Lexical {
         }
         scores
     }
-
-    /// The words of an intent that a document has, with what each adds to its score.
-    pub fn explain(&self, intent: &str, document: usize) -> Vec<(String, f32)> {
-        let mut asked = terms(intent);
-        asked.sort_unstable();
-        asked.dedup();
-        let mut found: Vec<_> = asked
-            .into_iter()
-            .filter_map(|term| {
-                let posting = self.postings.get(&term)?;
-                let at =
-                    posting.worth.binary_search_by_key(&(document as u32), |(number, _)| *number).ok()?;
-                Some((term, posting.idf * posting.worth[at].1))
-            })
-            .collect();
-        found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        found
-    }
 }
 
 struct Counted {

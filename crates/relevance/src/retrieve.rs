@@ -1,6 +1,6 @@
 //! From an intent to the few capabilities worth showing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kitbag_domain::Tenant;
@@ -40,8 +40,8 @@ pub struct Options {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate<'a> {
-    pub entry: &'a Arc<Entry>,
+pub struct Candidate {
+    pub entry: Arc<Entry>,
     /// Between 0 and 1.
     pub score: f32,
     pub parts: Parts,
@@ -70,13 +70,13 @@ impl Default for Options {
 /// The best candidates, best first. The same index and intent give the same answer.
 ///
 /// `allowed` says of a document, by its place in the index, whether it may be shown at all.
-pub fn retrieve<'a>(
-    index: &'a Index,
+pub fn retrieve(
+    index: &Index,
     intent: Intent<'_>,
     options: &Options,
     allowed: impl Fn(usize) -> bool,
-) -> Vec<Candidate<'a>> {
-    let text = cut(intent.text);
+) -> Vec<Candidate> {
+    let text = &intent.text[..intent.text.floor_char_boundary(MAX_INTENT)];
     let mask: Vec<bool> =
         index.documents.iter().enumerate().map(|(at, it)| options.admits(&it.entry) && allowed(at)).collect();
     let lexical = index.lexical.scores(text);
@@ -87,39 +87,32 @@ pub fn retrieve<'a>(
 
     let stretch_lexical = Stretch::over(&falling(&by_words));
     let stretch_dense = Stretch::over(&falling(&by_meaning));
-    let pool: HashSet<usize> = by_words.iter().chain(&by_meaning).map(|(at, _)| *at).collect();
-    let mut ranked: Vec<(usize, f32)> = Vec::with_capacity(pool.len());
-    let parts_of = |at: usize| {
-        let dense =
-            intent.vector.filter(|_| index.dense.has(at)).map(|vector| index.dense.cosine(vector, at));
-        Parts {
-            lexical: options.weights.lexical * stretch_lexical.apply(lexical[at]),
-            dense: options.weights.dense * dense.map_or(0.0, |cosine| stretch_dense.apply(cosine)),
+    let mut cosines: HashMap<usize, f32> = by_meaning.into_iter().collect();
+    for (at, _) in by_words.iter().filter(|(at, _)| index.dense.has(*at)) {
+        if let Some(vector) = intent.vector {
+            cosines.entry(*at).or_insert_with(|| index.dense.cosine(vector, *at));
+        }
+    }
+    let parts_of = |at: usize| Parts {
+        lexical: options.weights.lexical * stretch_lexical.apply(lexical[at]),
+        dense: options.weights.dense * cosines.get(&at).map_or(0.0, |cosine| stretch_dense.apply(*cosine)),
+    };
+    let pool: HashSet<usize> = by_words.iter().map(|(at, _)| *at).chain(cosines.keys().copied()).collect();
+    let mut ranked: Vec<_> = pool.into_iter().map(|at| (at, parts_of(at).sum())).collect();
+    keep_best(&mut ranked, options.top_k.min(MAX_TOP_K));
+    let candidate = |(at, sum): (usize, f32)| {
+        let entry = index.documents[at].entry.clone();
+        Candidate {
+            score: sum.clamp(0.0, 1.0),
+            parts: parts_of(at),
+            cosine: cosines.get(&at).copied(),
+            latency_from_p95: options.max_latency_ms_p99.is_some()
+                && entry.p99_latency_ms.is_none()
+                && entry.p95_latency_ms.is_some(),
+            entry,
         }
     };
-    ranked.extend(pool.into_iter().map(|at| (at, parts_of(at).sum())));
-    keep_best(&mut ranked, options.top_k.min(MAX_TOP_K));
-    ranked.into_iter().map(|(at, sum)| candidate(index, intent, options, at, sum, parts_of(at))).collect()
-}
-
-fn candidate<'a>(
-    index: &'a Index,
-    intent: Intent<'_>,
-    options: &Options,
-    at: usize,
-    sum: f32,
-    parts: Parts,
-) -> Candidate<'a> {
-    let entry = &index.documents[at].entry;
-    Candidate {
-        entry,
-        score: sum.clamp(0.0, 1.0),
-        parts,
-        cosine: intent.vector.filter(|_| index.dense.has(at)).map(|vector| index.dense.cosine(vector, at)),
-        latency_from_p95: options.max_latency_ms_p99.is_some()
-            && entry.p99_latency_ms.is_none()
-            && entry.p95_latency_ms.is_some(),
-    }
+    ranked.into_iter().map(candidate).collect()
 }
 
 impl Options {
@@ -145,12 +138,4 @@ impl Options {
 
 fn falling(scored: &[(usize, f32)]) -> Vec<f32> {
     scored.iter().map(|(_, score)| *score).collect()
-}
-
-fn cut(text: &str) -> &str {
-    let mut end = text.len().min(MAX_INTENT);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }

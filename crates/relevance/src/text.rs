@@ -179,10 +179,7 @@ fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    let mut end = limit;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(limit);
     let kept = &text[..end];
     if text[end..].starts_with(' ') {
         return kept.to_owned();

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::Invocation;
 use super::output::{count, table};
+use super::tools::mention;
 use crate::app::App;
 use crate::search::Verdict;
 
@@ -41,21 +42,17 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 async fn build(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let output = &invocation.output;
-    let failed =
+    let output = invocation.output;
+    let silent =
         app.build_index(|done, total| output.note(&format!("{done} of {total} texts embedded"))).await;
-    for error in failed {
-        output.warn(&error.to_string());
-    }
+    mention(&silent, output);
     let size = app.index_size();
     output.show(&serde_json::json!({ "tools": size }), |_| format!("{} indexed", count(size, "tool")))?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn verify(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    for error in app.know_all().await {
-        invocation.output.warn(&error.to_string());
-    }
+    mention(&app.know_all().await, invocation.output);
     let verdict = app.verify_index().await;
     invocation.output.show(&verdict, told)?;
     Ok(if verdict.flaws.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -7,6 +7,7 @@ use kitbag_relevance::{MAX_TOP_K, Options, WriteClass};
 
 use super::Invocation;
 use super::output::table;
+use super::tools::mention;
 use crate::app::App;
 use crate::search::Found;
 use crate::signature::summary;
@@ -58,9 +59,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         ..Options::default()
     };
     let app = App::open(&invocation.config()?).await?;
-    for error in app.know_all().await {
-        invocation.output.warn(&error.to_string());
-    }
+    mention(&app.know_all().await, invocation.output);
     let found = app.search(&arguments.intent.join(" "), &options).await;
     app.close().await;
     if found.is_empty() && !invocation.output.json {

@@ -100,19 +100,17 @@ fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse {
         ..Options::default()
     };
     let allowed = |capability: &_| rooms.policy.visible(caller, capability);
-    let shown = rooms.index.search(&asked.intent, &options, allowed, |candidates| {
-        candidates
-            .into_iter()
-            .map(|it| Shown {
-                tool_name: it.entry.tool_name.clone(),
-                score: it.score,
-                parts: it.parts,
-                cosine: it.cosine,
-                latency_from_p95: it.latency_from_p95,
-                metadata: serde_json::to_value(&**it.entry).expect("an entry is plain JSON"),
-            })
-            .collect::<Vec<_>>()
-    });
+    let found = rooms.index.search(&asked.intent, &options, allowed).into_iter();
+    let shown: Vec<_> = found
+        .map(|it| Shown {
+            tool_name: it.entry.tool_name.clone(),
+            score: it.score,
+            parts: it.parts,
+            cosine: it.cosine,
+            latency_from_p95: it.latency_from_p95,
+            metadata: serde_json::to_value(&*it.entry).expect("an entry is plain JSON"),
+        })
+        .collect();
     let catalog = rooms.catalog();
     let tools: Vec<Raw> = shown
         .iter()

@@ -113,17 +113,16 @@ impl CapabilityIndex {
     }
 
     /// Searches for what a caller may see.
-    pub(crate) fn search<T>(
+    pub(crate) fn search(
         &self,
         text: &str,
         options: &Options,
         allowed: impl Fn(&Capability) -> bool,
-        take: impl FnOnce(Vec<Candidate<'_>>) -> T,
-    ) -> T {
+    ) -> Vec<Candidate> {
         let vector = self.intent(text);
         let snapshot = self.snapshot();
         let intent = Intent { text, vector: vector.as_deref() };
-        take(retrieve(&snapshot.index, intent, options, |at| allowed(&snapshot.capabilities[at])))
+        retrieve(&snapshot.index, intent, options, |at| allowed(&snapshot.capabilities[at]))
     }
 
     /// The vector of an intent, remembered for a while; one that says nothing has none.

@@ -9,7 +9,6 @@ mod bench;
 mod cargo;
 mod conformance;
 mod expected;
-mod load;
 mod processes;
 mod repository;
 mod results;
@@ -17,7 +16,6 @@ mod scene;
 mod setup;
 mod suite;
 mod test;
-mod ways;
 
 use std::process::ExitCode;
 
@@ -32,7 +30,16 @@ The chores of this repository:
   cargo xtask test [--only STEP]           everything that must hold before a change is merged
   cargo xtask conformance [--pair PAIR]…   the official suite, through the gateway, for each pair of eras
   cargo xtask bench proxy [--json] [--seconds N] [--rounds N] [--with-mcp-proxy PATH]
-                                           what the gateway costs, against the same upstream directly";
+                                           what the gateway costs, against the same upstream directly
+  cargo xtask bench retrieval [--data DIR] [--install] [--json]
+                                           how well tools are found, by BM25, published weights and us
+  cargo xtask bench peers [--data DIR] [--install] [--json]
+                                           the same search by FastMCP, mcp-proxy and us, as gateways
+  cargo xtask bench speed [--data DIR] [--up-to TOOLS] [--json]
+                                           search from a thousand tools to a million; draws docs/speed.svg
+
+  --data DIR (or KITBAG_BENCH_DATA) is a folder with larger sets than the repository may carry;
+  --install gets, pinned, into .tools what a bench compares with";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -53,7 +60,7 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["test"] => test::all(&repository),
         ["test", "--only", step] => test::only(&repository, step),
         ["conformance", rest @ ..] => conformance::run(&repository, rest),
-        ["bench", "proxy", rest @ ..] => bench::run(&repository, rest),
+        ["bench", rest @ ..] => bench::run(&repository, rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())

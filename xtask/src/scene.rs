@@ -76,8 +76,18 @@ impl Gateway {
         folder: &Path,
         section: &str,
     ) -> anyhow::Result<Self> {
+        Self::in_front_of(repository, profile, folder, &format!("[servers.{NAME}]\n{section}"))
+    }
+
+    /// Starts it in `folder`, in front of all the servers of these sections.
+    pub(crate) fn in_front_of(
+        repository: &Repository,
+        profile: Profile,
+        folder: &Path,
+        sections: &str,
+    ) -> anyhow::Result<Self> {
         let config = folder.join("kitbag.toml");
-        let text = format!("[serve]\nbind = \"127.0.0.1:0\"\n\n[servers.{NAME}]\n{section}");
+        let text = format!("[serve]\nbind = \"127.0.0.1:0\"\n\n{sections}");
         fs::write(&config, text).with_context(|| format!("writing {}", config.display()))?;
         let mut command = Command::new(repository.built(profile, "kitbag"));
         command.args(["serve", "--config"]).arg(&config).arg("--data-dir").arg(folder.join("data"));

@@ -30,7 +30,7 @@ pub(crate) fn run(repository: &Repository) -> anyhow::Result<()> {
     machine_has("python3", &["python3", "python3-venv"])?;
     install_node_packages(&repository.pins(), &tools)?;
     for environment in ENVIRONMENTS {
-        install_python_packages(&repository.pins(), &tools, environment)?;
+        install_python_packages(repository, environment)?;
     }
     fs::write(&stamp, wanted.stamp()).with_context(|| format!("writing {}", stamp.display()))
 }
@@ -73,8 +73,9 @@ fn install_node_packages(pins: &Path, tools: &Path) -> anyhow::Result<()> {
     processes::run(&mut npm)
 }
 
-fn install_python_packages(pins: &Path, tools: &Path, environment: &str) -> anyhow::Result<()> {
-    let folder = tools.join("python").join(environment);
+/// Into an environment of its own, with exactly the versions of its pins.
+pub(crate) fn install_python_packages(repository: &Repository, environment: &str) -> anyhow::Result<()> {
+    let folder = repository.tools().join("python").join(environment);
     println!("installing Python packages into {}", folder.display());
     let mut venv = Command::new("python3");
     venv.args(["-m", "venv", "--clear"]).arg(&folder);
@@ -84,8 +85,16 @@ fn install_python_packages(pins: &Path, tools: &Path, environment: &str) -> anyh
         processes::run(&mut venv)?;
     }
     let mut pip = Command::new(folder.join("bin/python"));
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
-    processes::run(pip.arg(pins.join(requirements(environment))))
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--requirement",
+    ]);
+    processes::run(pip.arg(repository.pins().join(requirements(environment))))
 }
 
 fn machine_has(program: &str, packages: &[&str]) -> anyhow::Result<()> {

@@ -23,11 +23,15 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::front;
 use crate::index::NAMESPACE;
-use crate::index::embedder::Embedder;
+use crate::index::embedder::EmbedderError;
+use crate::index::intent::degraded;
 use crate::pipeline::{self, Call, CallMethod};
+use crate::providers::Providers;
 use crate::rooms::Rooms;
 use crate::search::{self, Found, Verdict};
+use crate::surface::{Door, Surface};
 use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
+use crate::vault;
 
 /// What servers asked for the first time have at least, counted from the start, also when the
 /// only client has left by then.
@@ -59,6 +63,17 @@ impl NoKeys {
     pub const REMEDY: &str = "create one with `kitbag key create --tenant NAME`";
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("the index has no tool called `{name}`")]
+pub struct NotIndexed {
+    pub name: String,
+}
+
+impl NotIndexed {
+    pub const REMEDY: &str =
+        "see the names with `kitbag tools`; if it is there, index it with `kitbag index build`";
+}
+
 #[derive(Debug, Serialize)]
 pub struct ToolRow {
     pub name: String,
@@ -87,9 +102,11 @@ impl App {
             let listing = stored_listing(&store, spec).await?;
             servers.push((spec.clone(), listing));
         }
-        let (upstreams, notices) = Upstreams::new(servers, Some(&config.data_dir.join("logs")));
-        let embedder = Embedder::built_in();
-        let rooms = Rooms::new(config.serve.clone(), config.policy.clone(), store, upstreams, embedder);
+        let lookup = vault::lookup(config, &store).await?;
+        let logs = config.data_dir.join("logs");
+        let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &lookup);
+        let providers = Providers::new(&config.providers, &lookup);
+        let rooms = Rooms::new(config, store, upstreams, providers);
         let background = vec![
             tokio::spawn(background::follow_notices(rooms.clone(), notices)).abort_handle(),
             tokio::spawn(background::tidy(rooms.clone())).abort_handle(),
@@ -98,34 +115,37 @@ impl App {
     }
 
     /// Serves HTTP until the process is asked to end.
-    pub async fn serve_http(self, ready: impl FnOnce(&Banner)) -> anyhow::Result<()> {
+    pub async fn serve_http(mut self, ready: impl FnOnce(&Banner)) -> anyhow::Result<()> {
         self.check_keys().await?;
         let bind = self.rooms.serve.bind;
         let listener =
             TcpListener::bind(bind).await.with_context(|| format!("the address {bind} cannot be used"))?;
+        self.rooms.index.ready().await?;
         let address = listener.local_addr()?;
         ready(&self.banner(address));
         let mut listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
-        let indexing = tokio::spawn(background::follow_catalog(self.rooms.clone()));
+        self.work_beside_requests();
         let ended = CancellationToken::new();
         tokio::spawn(until_asked_to_end(ended.clone(), self.rooms.clone()));
         front::listener::serve(listener, self.rooms.clone(), ended).await;
         // A listing that clients have seen part of should be kept for the next start.
         let _ = tokio::time::timeout(LAST_LISTING, &mut listing).await;
         listing.abort();
-        indexing.abort();
         self.close().await;
         Ok(())
     }
 
     /// Serves one client on stdin and stdout until it closes stdin.
-    pub async fn serve_stdio(self) -> anyhow::Result<()> {
+    pub async fn serve_stdio(mut self, surface: Option<Surface>) -> anyhow::Result<()> {
+        self.rooms.index.ready().await?;
+        self.work_beside_requests();
+        let door = surface.map_or(Door::Main, Door::Surface);
         let mut listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
         let enough = tokio::time::Instant::now() + FIRST_LISTING;
         let ended = CancellationToken::new();
         tokio::spawn(until_asked_to_end(ended.clone(), self.rooms.clone()));
         let serving = async {
-            front::stdio::serve(self.rooms.clone(), View::All).await?;
+            front::stdio::serve(self.rooms.clone(), door).await?;
             // A client that asks one thing and leaves would otherwise never let the servers
             // finish their introduction, and the next such client would find nothing again.
             let _ = tokio::time::timeout_at(enough, &mut listing).await;
@@ -138,6 +158,13 @@ impl App {
         listing.abort();
         self.close().await;
         Ok(())
+    }
+
+    fn work_beside_requests(&mut self) {
+        self.background.extend([
+            tokio::spawn(background::follow_catalog(self.rooms.clone())).abort_handle(),
+            tokio::spawn(background::forget_old_audit(self.rooms.clone())).abort_handle(),
+        ]);
     }
 
     /// Stops every server and writes down what is still to be written.
@@ -199,7 +226,7 @@ impl App {
                 capabilities: Capabilities::new(None),
                 logs: Logs::None,
             },
-            view: View::All,
+            view: View::House(Surface::All),
             back: BackChannel::new(outbox, None),
             cancelled: CancellationToken::new(),
         };
@@ -216,31 +243,39 @@ impl App {
         self.rooms.catalog().tool(name).is_some()
     }
 
-    /// The tools for an intent, best first.
-    pub async fn search(&self, text: &str, options: &Options) -> Vec<Found> {
-        self.index_all(|_, _| {}).await;
-        search::search(&self.rooms, text, options)
+    /// The tools for an intent, best first, and a warning if vectors are wanting.
+    pub async fn search(
+        &self,
+        text: &str,
+        options: &Options,
+    ) -> anyhow::Result<(Vec<Found>, Option<String>)> {
+        self.rooms.index.ready().await?;
+        let indexed = self.index_all(|_, _| {}).await;
+        let (found, warning) = search::search(&self.rooms, text, options).await;
+        Ok((found, warning.or(indexed.err().map(|error| degraded(&error)))))
     }
 
     /// Lists every server anew and computes the vectors that are missing. Tells which gave no
     /// answer.
-    pub async fn build_index(&self, progress: impl Fn(usize, usize)) -> Vec<CallError> {
+    pub async fn build_index(&self, progress: impl FnMut(usize, usize)) -> anyhow::Result<Vec<CallError>> {
+        self.rooms.index.ready().await?;
         let servers = self.rooms.upstreams.iter();
         let asked = servers.map(|server| background::refresh(&self.rooms, server, Changes::default()));
         let failed = join_all(asked).await.into_iter().filter_map(Result::err).collect();
-        self.index_all(progress).await;
-        failed
+        self.index_all(progress).await?;
+        background::mention_unknown_tools(&self.rooms);
+        Ok(failed)
     }
 
-    pub async fn verify_index(&self) -> Verdict {
-        self.index_all(|_, _| {}).await;
-        search::verify(&self.rooms)
+    pub async fn verify_index(&self, progress: impl FnMut(usize, usize)) -> anyhow::Result<Verdict> {
+        self.index_all(progress).await?;
+        Ok(search::verify(&self.rooms).await)
     }
 
     /// What the mirror of the index holds under a tool's name.
     pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
         let stored = self.rooms.store.mirror(NAMESPACE, name).await?;
-        let stored = stored.with_context(|| format!("the index has no tool called `{name}`"))?;
+        let stored = stored.ok_or_else(|| NotIndexed { name: name.to_owned() })?;
         Ok(serde_json::from_str(&stored)?)
     }
 
@@ -248,8 +283,8 @@ impl App {
         self.rooms.index.snapshot().index.len()
     }
 
-    async fn index_all(&self, progress: impl Fn(usize, usize)) {
-        self.rooms.index.rebuild(&self.rooms.catalog(), || false, progress).await;
+    async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {
+        self.rooms.index.rebuild(&self.rooms.catalog(), || false, progress).await
     }
 
     /// Lists every server nobody has listed yet, and tells which gave no answer.

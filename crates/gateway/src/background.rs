@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use kitbag_domain::ServerName;
+use kitbag_domain::{ServerName, Timestamp};
 use kitbag_store::StoredListing;
 use kitbag_upstream::{CallError, Listing, Notice, NoticeKind, Server};
 use kitbag_wire::meta::method;
@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::front::forget_subscriptions;
 use crate::rooms::{Rooms, now};
-use crate::session::announcements::Filter;
+use crate::session::announcements::Subscriber;
 use crate::turn::View;
 
 /// Servers that are started at once to be listed for the first time.
@@ -24,6 +24,15 @@ const LONGEST_TURN: Duration = Duration::from_secs(2);
 /// Changes that come this close together are answered with one new listing.
 const SETTLE: Duration = Duration::from_millis(50);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
+/// How often the index is held against the latest calls.
+const LOOK_AGAIN: Duration = Duration::from_secs(300);
+/// How soon an embedder that failed is asked again.
+const TRY_AGAIN: Duration = Duration::from_secs(30);
+/// How often a long computation is mentioned.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+const FORGET_EVERY: Duration = Duration::from_secs(3600);
+const BETWEEN_PORTIONS: Duration = Duration::from_millis(100);
+const FORGOTTEN_AT_ONCE: u32 = 1_000;
 
 /// Asks every server that was never listed what it offers. Those known from an earlier run
 /// are left asleep.
@@ -31,11 +40,12 @@ pub(crate) async fn list_unknown(rooms: Arc<Rooms>) {
     let unknown: Vec<_> =
         rooms.upstreams.iter().filter(|server| server.listing().is_none()).cloned().collect();
     if unknown.is_empty() {
-        return;
+        return mention_unknown_tools(&rooms);
     }
     let places = Semaphore::new(LISTED_AT_ONCE);
     join_all(unknown.iter().map(|server| list_in_turn(&rooms, server, &places))).await;
     tracing::info!(tools = rooms.catalog().tools.len(), "every server has been asked what it offers");
+    mention_unknown_tools(&rooms);
 }
 
 /// A server that takes long, or hangs, goes on without its place: the others need not wait.
@@ -80,18 +90,72 @@ pub(crate) async fn follow_notices(rooms: Arc<Rooms>, mut notices: mpsc::Unbound
     }
 }
 
-/// Keeps the index in step with the catalog, until the house closes.
+/// Keeps the index in step with the catalog and with how tools do, until the house closes.
 pub(crate) async fn follow_catalog(rooms: Arc<Rooms>) {
+    let mut wait = LOOK_AGAIN;
     loop {
-        rooms.catalog_changed.notified().await;
-        let catalog = rooms.catalog();
-        let overtaken = || !Arc::ptr_eq(&catalog, &rooms.catalog());
-        let progress = |done: usize, total: usize| {
-            if total > 0 {
-                tracing::info!(done, total, "texts embedded");
+        tokio::select! {
+            () = rooms.catalog_changed.notified() => {}
+            () = tokio::time::sleep(wait) => if !rooms.index.is_outdated().await { continue },
+        }
+        wait = if index(&rooms).await { LOOK_AGAIN } else { TRY_AGAIN };
+    }
+}
+
+/// Whether every tool has its vector, as far as it depends on us.
+async fn index(rooms: &Rooms) -> bool {
+    let catalog = rooms.catalog();
+    let overtaken = || !Arc::ptr_eq(&catalog, &rooms.catalog());
+    let mut told = Instant::now();
+    let progress = |done: usize, total: usize| {
+        if done < total && told.elapsed() >= TELL_EVERY {
+            told = Instant::now();
+            tracing::info!(done, total, "texts are being embedded");
+        }
+    };
+    if let Err(error) = rooms.index.rebuild(&catalog, overtaken, progress).await {
+        let remedy = error.remedy().unwrap_or_default();
+        tracing::warn!(%error, remedy, "tools without vectors are found by their words");
+        return false;
+    }
+    if overtaken() {
+        return true;
+    }
+    let snapshot = rooms.index.snapshot();
+    let (tools, embedded) = (snapshot.index.len(), snapshot.index.embedded());
+    tracing::info!(tools, embedded, "the index is up to date");
+    if rooms.upstreams.iter().all(|server| server.listing().is_some()) {
+        rooms.index.forget_unused().await;
+    }
+    true
+}
+
+/// Removes what happened longer ago than is kept, in portions small enough not to be noticed.
+pub(crate) async fn forget_old_audit(rooms: Arc<Rooms>) {
+    loop {
+        let before = Timestamp(now().0.saturating_sub_unsigned(rooms.keep_audit.as_millis() as u64));
+        let pause = match rooms.store.forget_audit(before, FORGOTTEN_AT_ONCE).await {
+            Ok(removed) if removed == u64::from(FORGOTTEN_AT_ONCE) => BETWEEN_PORTIONS,
+            Ok(_) => FORGET_EVERY,
+            Err(error) => {
+                tracing::warn!(%error, "old rows of the audit could not be removed");
+                FORGET_EVERY
             }
         };
-        rooms.index.rebuild(&catalog, overtaken, progress).await;
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Warns of tools in the configuration that no server has; those of servers that could not be
+/// asked may well be there.
+pub(crate) fn mention_unknown_tools(rooms: &Rooms) {
+    let asked = |name: &str| {
+        let server = name.split_once("__").and_then(|(server, _)| server.parse().ok());
+        let server = server.and_then(|server: ServerName| rooms.upstreams.get(&server).cloned());
+        server.is_none_or(|server| server.listing().is_some())
+    };
+    for tool in rooms.index.unknown_declared(&rooms.catalog()).iter().filter(|name| asked(name)) {
+        tracing::warn!(tool, "the configuration has a [tools] entry for a tool that no server offers");
     }
 }
 
@@ -205,10 +269,10 @@ async fn keep(rooms: &Rooms, server: &Server, listing: &Listing) {
 }
 
 fn announce_changes(rooms: &Rooms, server: &ServerName, changes: Changes) {
-    let announce = |method: &str, wanted: fn(&Filter) -> bool| {
+    let announce = |method: &str, wanted: fn(&Subscriber) -> bool| {
         for subscriber in rooms.sessions.subscribers() {
             if concerns(&subscriber.view, server)
-                && wanted(&subscriber.filter())
+                && wanted(&subscriber)
                 && rooms.policy.server_visible(&subscriber.caller, server)
             {
                 subscriber.mailbox.put(Notification::new(method, None).into());
@@ -216,13 +280,13 @@ fn announce_changes(rooms: &Rooms, server: &ServerName, changes: Changes) {
         }
     };
     if changes.tools {
-        announce(method::TOOLS_CHANGED, |filter| filter.tools);
+        announce(method::TOOLS_CHANGED, |it| it.filter().tools && it.view.tools_change());
     }
     if changes.prompts {
-        announce(method::PROMPTS_CHANGED, |filter| filter.prompts);
+        announce(method::PROMPTS_CHANGED, |it| it.filter().prompts);
     }
     if changes.resources {
-        announce(method::RESOURCES_CHANGED, |filter| filter.resources);
+        announce(method::RESOURCES_CHANGED, |it| it.filter().resources);
     }
 }
 
@@ -233,7 +297,7 @@ fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
     for subscriber in rooms.sessions.subscribers() {
         let uri = match &subscriber.view {
             View::One(_) => &own,
-            View::All => &exposed,
+            View::House(_) => &exposed,
         };
         if concerns(&subscriber.view, server) && subscriber.filter().uris.contains(uri) {
             let params = object.clone().with("uri", uri).to_raw();
@@ -244,7 +308,7 @@ fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
 
 fn concerns(view: &View, server: &ServerName) -> bool {
     match view {
-        View::All => true,
+        View::House(_) => true,
         View::One(one) => one == server,
     }
 }

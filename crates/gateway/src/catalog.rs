@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
+use kitbag_relevance::WriteClass;
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
@@ -30,6 +31,17 @@ pub(crate) struct Entry {
     pub(crate) capability: Capability,
     pub(crate) exposed: String,
     pub(crate) definition: Raw,
+    /// What its server filed it under.
+    pub(crate) tags: Vec<String>,
+}
+
+impl Entry {
+    /// What a tool does to the world, as far as its server says.
+    pub(crate) fn write_class(&self) -> WriteClass {
+        let hints = RawObject::peek(&self.definition, "annotations").and_then(|it| RawObject::open(it).ok());
+        let hints = hints.unwrap_or_default();
+        WriteClass::from_hints(hints.read("readOnlyHint"), hints.read("destructiveHint"))
+    }
 }
 
 impl Catalog {
@@ -138,7 +150,8 @@ fn expose_name(
         exposed = ExposedName::alternative(&capability.server, &capability.name, attempt);
     }
     object.put("name", exposed.as_str());
-    Some(Entry { capability, exposed: exposed.as_str().to_owned(), definition: object.to_raw() })
+    let tags = declared_tags(&object);
+    Some(Entry { capability, exposed: exposed.as_str().to_owned(), definition: object.to_raw(), tags })
 }
 
 /// URIs stay as they are, because results refer to them; only one that another server has
@@ -152,11 +165,18 @@ fn expose_uri(
     let mut object = RawObject::open(definition).ok()?;
     let capability = named(Kind::Resource, object.read(field)?);
     if !taken(&capability.name) {
-        return Some(Entry { exposed: capability.name.clone(), capability, definition: definition.clone() });
+        let (exposed, definition) = (capability.name.clone(), definition.clone());
+        return Some(Entry { exposed, capability, definition, tags: Vec::new() });
     }
     let exposed = format!("{FOREIGN}{}/{}", capability.server, capability.name);
     object.put(field, &exposed);
-    Some(Entry { capability, exposed, definition: object.to_raw() })
+    Some(Entry { capability, exposed, definition: object.to_raw(), tags: Vec::new() })
+}
+
+/// Tags where servers put them: FastMCP writes them into `_meta`.
+fn declared_tags(definition: &RawObject) -> Vec<String> {
+    let meta = definition.object("_meta").unwrap_or_default();
+    ["fastmcp", "_fastmcp"].into_iter().find_map(|key| meta.object(key)?.read("tags")).unwrap_or_default()
 }
 
 const FOREIGN: &str = "kitbag://server/";

@@ -2,8 +2,10 @@
 //! in one place, `front/reply.rs`.
 
 use kitbag_domain::{Outcome, ServerName};
-use kitbag_upstream::CallError;
+use kitbag_upstream::{CallError, provider::ProviderError};
 use kitbag_wire::Malformed;
+
+use crate::schema::Misfit;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -19,12 +21,24 @@ pub(crate) enum Failure {
     UnknownMethod { method: String },
     #[error("{reason}")]
     BadParams { reason: String },
+    #[error("`{tool}` was not called, its arguments do not fit:\n{misfit}")]
+    Arguments { tool: String, misfit: Misfit },
     #[error("there is no tool called `{name}`{}", did_you_mean(near))]
     UnknownTool { name: String, near: Vec<String> },
     #[error("there is no prompt called `{name}`")]
     UnknownPrompt { name: String },
     #[error("there is no resource `{uri}`")]
     UnknownResource { uri: String },
+    #[error("there is no provider called `{provider}`{}", did_you_mean(known))]
+    UnknownProvider { provider: String, known: Vec<String> },
+    #[error("there is no group called `{group}`{}", did_you_mean(near))]
+    UnknownGroup { group: String, near: Vec<String> },
+    #[error(
+        "there is no result `{result}`: it was never yours, or more than an hour has passed; call the tool again"
+    )]
+    UnknownResult { result: String },
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
     #[error("there is no server called `{server}`")]
     UnknownServer { server: String },
     #[error("{reason}")]
@@ -64,7 +78,7 @@ impl Failure {
             | Self::ClientRefused { .. }
             | Self::TooManyRounds { .. } => Outcome::Refused,
             Self::Upstream(CallError::TimedOut { .. }) => Outcome::TimedOut,
-            Self::Upstream(_) => Outcome::Unavailable,
+            Self::Upstream(_) | Self::Provider(_) => Outcome::Unavailable,
             Self::Malformed(_)
             | Self::TooLarge { .. }
             | Self::BrokenBody { .. }
@@ -72,10 +86,14 @@ impl Failure {
             | Self::UnknownStream
             | Self::UnknownMethod { .. }
             | Self::BadParams { .. }
+            | Self::Arguments { .. }
             | Self::UnknownTool { .. }
             | Self::UnknownPrompt { .. }
             | Self::UnknownResource { .. }
             | Self::UnknownServer { .. }
+            | Self::UnknownProvider { .. }
+            | Self::UnknownGroup { .. }
+            | Self::UnknownResult { .. }
             | Self::UnsupportedVersion { .. }
             | Self::HeaderMismatch { .. }
             | Self::UnknownSession

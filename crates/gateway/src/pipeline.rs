@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kitbag_domain::{Capability, Decision, Kind, Observation, Outcome, ServerName};
+use kitbag_upstream::provider::{Provider, ProviderAnswer, ProviderCall};
 use kitbag_upstream::{Outbound, Server};
-use kitbag_wire::meta::method;
-use kitbag_wire::{Raw, RawObject};
+use kitbag_wire::meta::{method, result_type};
+use kitbag_wire::{Era, Raw, RawObject, raw};
+use serde_json::json;
 
 use crate::bridge;
 use crate::failure::Failure;
@@ -45,33 +47,67 @@ pub(crate) enum TaskMethod {
 pub(crate) struct Target {
     pub(crate) server: Arc<Server>,
     pub(crate) capability: Capability,
+    /// The tool's definition, where arguments are held against it.
+    definition: Option<Raw>,
 }
 
 pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
     let started = Instant::now();
     let target = resolve(rooms, turn, &mut call)?;
-    let answer = match decide(rooms, turn, &target).and_then(|()| validate(turn, call)) {
+    let answer = match decide(rooms, turn, &target).and_then(|()| validate(rooms, turn, &target, call)) {
         Ok(outbound) => dispatch(rooms, turn, &target, outbound).await,
         Err(failure) => Err(failure),
     };
     let answer = answer.map(|result| remember_task(rooms, turn, &target, result));
-    observe(rooms, turn, target, &answer, started);
+    observe(rooms, turn, target.capability, &answer, started);
+    answer
+}
+
+/// The same road to an HTTP provider. Policy knows such a call as `<provider>/<METHOD> <path>`.
+pub(crate) async fn request(
+    rooms: &Rooms,
+    turn: &Turn,
+    provider: &Provider,
+    call: ProviderCall,
+) -> Result<Raw, Failure> {
+    let started = Instant::now();
+    let name = format!("{} {}", call.method, call.path);
+    let capability = Capability::tool(provider.spec().name.clone(), name);
+    let answer = match permit(rooms, turn, &capability) {
+        Ok(()) => tokio::select! {
+            answer = provider.call(call) => answer.map(|answer| provided(turn, &answer)).map_err(Failure::from),
+            () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
+        },
+        Err(failure) => Err(failure),
+    };
+    observe(rooms, turn, capability, &answer, started);
     answer
 }
 
 /// Finds the server and puts its own name for the thing in place of ours.
 fn resolve(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Target, Failure> {
+    let definition = definition(rooms, turn, call);
     let capability = match &turn.view {
         _ if matches!(call.method, CallMethod::Task(_)) => resolve_task(rooms, turn, call)?,
         View::One(server) => {
             let (kind, name) = subject(call)?;
             Capability { server: server.clone(), kind, name }
         }
-        View::All => resolve_exposed(rooms, turn, call)?,
+        View::House(_) => resolve_exposed(rooms, turn, call)?,
     };
     let server = rooms.upstreams.get(&capability.server).cloned();
     let server = server.ok_or_else(|| Failure::UnknownServer { server: capability.server.to_string() })?;
-    Ok(Target { server, capability })
+    Ok(Target { server, capability, definition })
+}
+
+/// Who wants everything as the servers have it leaves the checking to them, too.
+fn definition(rooms: &Rooms, turn: &Turn, call: &Call) -> Option<Raw> {
+    let View::House(surface) = turn.view else { return None };
+    if call.method != CallMethod::CallTool || !surface.is_frugal() {
+        return None;
+    }
+    let name: String = call.params.read("name")?;
+    rooms.catalog().tool(&name).map(|entry| entry.definition.clone())
 }
 
 fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capability, Failure> {
@@ -115,7 +151,7 @@ fn unlisted_tool(rooms: &Rooms, turn: &Turn, exposed: &str) -> Option<Capability
     (unlisted && rooms.policy.visible(&turn.client.caller, &capability)).then_some(capability)
 }
 
-fn unknown_tool(rooms: &Rooms, turn: &Turn, name: String) -> Failure {
+pub(crate) fn unknown_tool(rooms: &Rooms, turn: &Turn, name: String) -> Failure {
     let catalog = rooms.catalog();
     let visible = catalog.tools.iter().filter(|it| rooms.policy.visible(&turn.client.caller, &it.capability));
     let near = crate::catalog::near(&name, visible.map(|it| it.exposed.as_str()));
@@ -129,7 +165,7 @@ fn resolve_task(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabilit
     let tenant = &turn.client.caller.tenant;
     let found = match &turn.view {
         View::One(server) => rooms.tasks.begun(tenant, server, &id),
-        View::All => rooms.tasks.meant(tenant, &id).map(|(capability, own)| {
+        View::House(_) => rooms.tasks.meant(tenant, &id).map(|(capability, own)| {
             call.params.put("taskId", &own);
             capability
         }),
@@ -160,19 +196,19 @@ fn resolve_completion(
 }
 
 fn decide(rooms: &Rooms, turn: &Turn, target: &Target) -> Result<(), Failure> {
-    let decision = match turn.view {
+    let Capability { server, name, .. } = &target.capability;
+    match turn.view {
         // A list is about the server; what it contains is filtered one by one.
-        View::One(_) if target.capability.name.is_empty() => {
-            if rooms.policy.server_visible(&turn.client.caller, &target.capability.server) {
-                Decision::Allow
-            } else {
-                let server = target.capability.server.to_string();
-                return Err(Failure::UnknownServer { server });
-            }
-        }
-        _ => rooms.policy.decide(&turn.client.caller, &target.capability),
-    };
-    match decision {
+        View::One(_) if name.is_empty() => match rooms.policy.server_visible(&turn.client.caller, server) {
+            true => Ok(()),
+            false => Err(Failure::UnknownServer { server: server.to_string() }),
+        },
+        _ => permit(rooms, turn, &target.capability),
+    }
+}
+
+fn permit(rooms: &Rooms, turn: &Turn, capability: &Capability) -> Result<(), Failure> {
+    match rooms.policy.decide(&turn.client.caller, capability) {
         Decision::Allow => Ok(()),
         Decision::Deny(reason) => Err(Failure::Denied { reason }),
     }
@@ -180,7 +216,7 @@ fn decide(rooms: &Rooms, turn: &Turn, target: &Target) -> Result<(), Failure> {
 
 /// Checks what can be known to be wrong without asking the server, and makes the call ready
 /// to leave.
-fn validate(turn: &Turn, mut call: Call) -> Result<Outbound, Failure> {
+fn validate(rooms: &Rooms, turn: &Turn, target: &Target, mut call: Call) -> Result<Outbound, Failure> {
     // Some clients write down that there are no arguments; leaving them out says the same.
     if call.params.get("arguments").is_some_and(|arguments| arguments.get() == "null") {
         call.params.remove("arguments");
@@ -195,6 +231,13 @@ fn validate(turn: &Turn, mut call: Call) -> Result<Outbound, Failure> {
         && !meta.get().starts_with('{')
     {
         return Err(Failure::params("`_meta` must be an object"));
+    }
+    if let Some(definition) = &target.definition {
+        let none = raw(&RawObject::new());
+        let arguments = call.params.get("arguments").unwrap_or(&none);
+        let tool = &target.capability.name;
+        let misfit = |misfit| Failure::Arguments { tool: tool.clone(), misfit };
+        rooms.checker.check_arguments(definition, arguments).map_err(misfit)?;
     }
     Ok(Outbound { method: call.method.as_str().to_owned(), params: call.params, client: turn.client.face() })
 }
@@ -215,23 +258,44 @@ async fn dispatch(
 fn remember_task(rooms: &Rooms, turn: &Turn, target: &Target, result: Raw) -> Raw {
     let exposed = rooms.tasks.learn(&turn.client.caller.tenant, &target.capability, &result);
     match (&turn.view, exposed) {
-        (View::All, Some(exposed)) => exposed,
+        (View::House(_), Some(exposed)) => exposed,
         _ => result,
     }
 }
 
-fn observe(rooms: &Rooms, turn: &Turn, target: Target, answer: &Result<Raw, Failure>, started: Instant) {
-    if target.capability.name.is_empty() {
+fn observe(
+    rooms: &Rooms,
+    turn: &Turn,
+    capability: Capability,
+    answer: &Result<Raw, Failure>,
+    started: Instant,
+) {
+    if capability.name.is_empty() {
         return;
     }
     rooms.audit.observe(Observation {
         at: now(),
         caller: turn.client.caller.clone(),
         client: turn.client.name.clone(),
-        capability: target.capability,
+        capability,
         outcome: answer.as_ref().map_or_else(Failure::outcome, outcome),
         latency: started.elapsed(),
     });
+}
+
+/// An API's answer as the result of a tool.
+fn provided(turn: &Turn, answer: &ProviderAnswer) -> Raw {
+    let mut head = format!("HTTP {}", answer.status);
+    for (name, value) in &answer.headers {
+        head.push_str(&format!("\n{name}: {value}"));
+    }
+    let body = String::from_utf8_lossy(&answer.body);
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let mut result = json!({ "content": [text(&head), text(&body)], "isError": answer.status >= 400 });
+    if turn.client.era == Era::Modern {
+        result["resultType"] = json!(result_type::COMPLETE);
+    }
+    raw(&result)
 }
 
 fn outcome(result: &Raw) -> Outcome {
@@ -245,7 +309,7 @@ fn outcome(result: &Raw) -> Outcome {
         return Outcome::ToolError;
     }
     match result.read::<String>("resultType").as_deref() {
-        Some(kitbag_wire::meta::result_type::INPUT_REQUIRED) => Outcome::InputRequired,
+        Some(result_type::INPUT_REQUIRED) => Outcome::InputRequired,
         _ => Outcome::Ok,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use kitbag_domain::Timestamp;
@@ -12,18 +13,24 @@ use tokio::sync::Notify;
 
 use crate::bridge::Parking;
 use crate::catalog::Catalog;
-use crate::config::Serve;
+use crate::config::{Config, Serve};
 use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
+use crate::providers::Providers;
+use crate::schema::Checker;
 use crate::session::registry::Registry;
+use crate::surface::{Contexts, Kept, Surfaces};
 use crate::tasks::Tasks;
 
 pub(crate) struct Rooms {
     pub(crate) serve: Serve,
+    pub(crate) surfaces: Surfaces,
     pub(crate) policy: Policy,
     pub(crate) store: Store,
     pub(crate) audit: AuditSink,
+    pub(crate) keep_audit: Duration,
     pub(crate) upstreams: Arc<Upstreams>,
+    pub(crate) providers: Providers,
     catalog: ArcSwap<Catalog>,
     /// Says that there is a new catalog, to whoever builds upon it.
     pub(crate) catalog_changed: Notify,
@@ -31,28 +38,36 @@ pub(crate) struct Rooms {
     pub(crate) parking: Parking,
     pub(crate) tasks: Tasks,
     pub(crate) index: CapabilityIndex,
+    pub(crate) checker: Checker,
+    pub(crate) kept: Kept,
+    pub(crate) contexts: Contexts,
 }
 
 impl Rooms {
     pub(crate) fn new(
-        serve: Serve,
-        policy: Policy,
+        config: &Config,
         store: Store,
         upstreams: Arc<Upstreams>,
-        embedder: Embedder,
+        providers: Providers,
     ) -> Arc<Self> {
         let rooms = Arc::new(Self {
-            serve,
-            policy,
+            serve: config.serve.clone(),
+            surfaces: config.surfaces.clone(),
+            policy: config.policy.clone(),
             audit: store.audit_sink(),
-            index: CapabilityIndex::new(embedder, store.clone()),
+            index: CapabilityIndex::new(Embedder::new(&config.embedder), config.tools.clone(), store.clone()),
+            keep_audit: config.keep_audit,
             store,
             upstreams,
+            providers,
             catalog: ArcSwap::default(),
             catalog_changed: Notify::new(),
             sessions: Registry::default(),
             parking: Parking::default(),
             tasks: Tasks::default(),
+            checker: Checker::default(),
+            kept: Kept::default(),
+            contexts: Contexts::default(),
         });
         rooms.rebuild_catalog();
         rooms

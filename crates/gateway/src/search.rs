@@ -1,10 +1,12 @@
 //! Asking the index from the command line: searching it, and proving that it is whole.
 
+use futures::{StreamExt as _, stream};
 use kitbag_domain::Caller;
 use kitbag_relevance::dense::is_sound;
-use kitbag_relevance::{Options, Parts};
+use kitbag_relevance::{Document, Options, Parts};
 use serde::Serialize;
 
+use crate::index::Snapshot;
 use crate::rooms::Rooms;
 
 /// A tool that was found, and why.
@@ -37,11 +39,13 @@ pub struct Verdict {
 /// How far down a tool may be found when it is asked for with its own words.
 const OWN_WORDS_TOP: usize = 3;
 
-pub(crate) fn search(rooms: &Rooms, text: &str, options: &Options) -> Vec<Found> {
+/// What is found, and why vectors had no part in it, if they had none.
+pub(crate) async fn search(rooms: &Rooms, text: &str, options: &Options) -> (Vec<Found>, Option<String>) {
     let caller = Caller::local();
     let allowed = |capability: &_| rooms.policy.visible(&caller, capability);
-    let found = rooms.index.search(text, options, allowed).into_iter();
-    found
+    let intent = rooms.index.intent(text).await;
+    let found = rooms.index.snapshot().search(&intent, options, allowed).into_iter();
+    let found = found
         .map(|it| Found {
             tool_name: it.entry.tool_name.clone(),
             score: it.score,
@@ -50,41 +54,70 @@ pub(crate) fn search(rooms: &Rooms, text: &str, options: &Options) -> Vec<Found>
             description: it.entry.description.clone(),
             write_class: it.entry.write_class.as_str(),
         })
-        .collect()
+        .collect();
+    (found, intent.degraded)
 }
 
 /// Checks that every tool of the catalog is indexed, has a sound vector, and is found by its
 /// own description.
-pub(crate) fn verify(rooms: &Rooms) -> Verdict {
+pub(crate) async fn verify(rooms: &Rooms) -> Verdict {
     let (catalog, snapshot) = (rooms.catalog(), rooms.index.snapshot());
-    let mut flaws = Vec::new();
-    let mut found_by_description = 0;
-    for entry in &catalog.tools {
-        let flaw = |problem: &str| Flaw { tool_name: entry.exposed.clone(), problem: problem.to_owned() };
-        let Some(document) = snapshot.index.get(&entry.exposed) else {
-            flaws.push(flaw("it is not in the index"));
-            continue;
-        };
-        match &document.vector {
-            None => flaws.push(flaw("it has no vector")),
-            Some(vector) if !is_sound(vector) => flaws.push(flaw("its vector is empty or not finite")),
-            Some(_) => {}
-        }
-        let description = document.entry.description.trim();
-        let own_words = if description.is_empty() { document.name.as_str() } else { description };
-        let options = Options { top_k: OWN_WORDS_TOP, ..Options::default() };
-        // Two tools with the same words cannot be told apart; either will do.
-        let found = rooms
-            .index
-            .search(own_words, &options, |_| true)
-            .iter()
-            .any(|it| it.entry.tool_name == entry.exposed || it.entry.description.trim() == description);
-        if found {
-            found_by_description += 1;
-        } else {
-            flaws.push(flaw("asking with its own description does not find it"));
-        }
+    let judging = catalog.tools.iter().map(|entry| judge(rooms, &snapshot, &entry.exposed));
+    let judged: Vec<Vec<Problem>> = stream::iter(judging).buffered(JUDGED_AT_ONCE).collect().await;
+    let hidden = |problems: &&Vec<Problem>| problems.iter().any(|problem| problem.hides());
+    let flaws = catalog.tools.iter().zip(&judged).flat_map(|(entry, problems)| {
+        problems.iter().map(|problem| Flaw { tool_name: entry.exposed.clone(), problem: problem.to_string() })
+    });
+    Verdict {
+        tools: catalog.tools.len(),
+        embedded: snapshot.index.embedded(),
+        found_by_description: judged.len() - judged.iter().filter(hidden).count(),
+        flaws: flaws.collect(),
     }
-    let embedded = snapshot.index.embedded();
-    Verdict { tools: catalog.tools.len(), embedded, found_by_description, flaws }
+}
+
+/// Enough to keep all cores, or a service, busy.
+const JUDGED_AT_ONCE: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum Problem {
+    #[error("it is not in the index")]
+    Missing,
+    #[error("it has no vector")]
+    NoVector,
+    #[error("its vector is empty or not finite")]
+    UnsoundVector,
+    #[error("asking with its own description does not find it")]
+    NotFound,
+}
+
+impl Problem {
+    fn hides(self) -> bool {
+        matches!(self, Self::Missing | Self::NotFound)
+    }
+}
+
+async fn judge(rooms: &Rooms, snapshot: &Snapshot, name: &str) -> Vec<Problem> {
+    let Some(document) = snapshot.index.get(name) else { return vec![Problem::Missing] };
+    let mut problems = Vec::new();
+    match &document.vector {
+        None => problems.push(Problem::NoVector),
+        Some(vector) if !is_sound(vector) => problems.push(Problem::UnsoundVector),
+        Some(_) => {}
+    }
+    if !is_found_by_own_words(rooms, snapshot, document).await {
+        problems.push(Problem::NotFound);
+    }
+    problems
+}
+
+async fn is_found_by_own_words(rooms: &Rooms, snapshot: &Snapshot, document: &Document) -> bool {
+    let description = document.entry.description.trim();
+    let own_words = if description.is_empty() { document.name.as_str() } else { description };
+    let options = Options { top_k: OWN_WORDS_TOP, ..Options::default() };
+    let intent = rooms.index.intent(own_words).await;
+    // Two tools with the same words cannot be told apart; either will do.
+    snapshot.search(&intent, &options, |_| true).iter().any(|it| {
+        it.entry.tool_name == document.entry.tool_name || it.entry.description.trim() == description
+    })
 }

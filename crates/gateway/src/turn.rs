@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::session::Session;
+use crate::surface::Surface;
 
 /// Notifications a slow client may be behind by; later ones are dropped, answers never are.
 pub(crate) const BACKLOG: usize = 256;
@@ -45,10 +46,17 @@ pub(crate) struct Capabilities {
 /// How much of the house a door opens to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum View {
-    /// Every server, names prefixed.
-    All,
+    /// Every server, names prefixed, as much of it as the surface shows.
+    House(Surface),
     /// One server, names untouched.
     One(ServerName),
+}
+
+impl View {
+    /// Whether the list of tools is another one when a server's is.
+    pub(crate) fn tools_change(&self) -> bool {
+        !matches!(self, Self::House(Surface::Search | Surface::Code))
+    }
 }
 
 /// The way back to the client while its request is being served.
@@ -123,6 +131,13 @@ impl BackChannel {
 
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
         let _ = self.outbox.try_send(Notification::new(method, params).into());
+    }
+
+    /// Tells a legacy client something that concerns no request.
+    pub(crate) fn announce(&self, message: Message) {
+        if let Some(session) = &self.session {
+            session.subscriber.mailbox.put(message);
+        }
     }
 
     /// Puts a question to a legacy client and waits for its answer.

@@ -279,3 +279,34 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
     }
 }
+
+#[test]
+fn a_secret_is_kept_listed_and_removed_and_never_shown() {
+    let home = Home::new();
+    let set = |name: &str, value: &str| {
+        let mut command = home.command(&["secret", "set", name]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(value.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let told = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(told).unwrap())
+    };
+    let (kept, told) = set("github_token", "s3cret\n");
+    assert!(kept && told.contains("${secret:github_token}") && !told.contains("s3cret"), "{told}");
+    let (kept, told) = set("empty", "\n");
+    assert!(!kept && told.contains("stdin held no value"), "{told}");
+
+    let listed = home.json(&["secret", "list"]);
+    assert_eq!(listed[0]["name"], "github_token");
+    assert_eq!(listed.as_array().map(Vec::len), Some(1));
+    let files = home.path(".local/share/kitbag");
+    for file in fs::read_dir(files).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file())
+    {
+        let found = fs::read(&file).unwrap().windows(6).any(|window| window == b"s3cret");
+        assert!(!found, "{}", file.display());
+    }
+    home.ok(&["secret", "remove", "github_token"]);
+    let told = home.fails(&["secret", "remove", "github_token"]);
+    assert!(told.contains("there is no secret `github_token`"), "{told}");
+}

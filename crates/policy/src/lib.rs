@@ -3,17 +3,22 @@
 //! Pure: no I/O, no clock, no state that changes, so that every decision can be replayed.
 //!
 //! # Layout
-//! - [`rules`]: allow and deny lists, compiled from the patterns people write
+//! - [`address`]: which addresses a request may be sent to
+//! - [`rules`]: allow and deny lists; [`pattern`]: the patterns in them
 //! - this file: whose rules apply, and the sentence a refused caller reads
 
+pub mod address;
+pub mod pattern;
 pub mod rules;
 
 use std::collections::BTreeMap;
 
 use kitbag_domain::{Caller, Capability, Decision, ServerName, Tenant};
 
-pub use rules::{PatternError, RuleText, Rules};
+pub use address::{AddressRules, Network, NetworkError, RefusedAddress};
+pub use pattern::{Pattern, PatternError};
 use rules::{Refusal, Subject};
+pub use rules::{RuleText, Rules};
 
 /// The default rules and those of each tenant. Both must permit; a tenant without rules of
 /// its own has only the default ones.

@@ -1,11 +1,8 @@
 //! Allow and deny lists, compiled from the patterns people write.
-//!
-//! A server pattern is matched against the server's name, a tool pattern against
-//! `<server>/<name>` of a tool, prompt or resource. `*` reaches across `/`, because the name
-//! of a resource is a URI.
 
-use globset::{GlobBuilder, GlobMatcher};
 use kitbag_domain::{Capability, ServerName};
+
+use crate::pattern::{Pattern, PatternError, path};
 
 /// The four lists as they stand in the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,23 +20,16 @@ pub struct Rules {
     tools: Lists,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{pattern}` is not a pattern: {reason}")]
-pub struct PatternError {
-    pub pattern: String,
-    pub reason: String,
-}
-
 impl Rules {
     pub fn compile(text: &RuleText) -> Result<Self, PatternError> {
         Ok(Self {
             servers: Lists {
-                allow: patterns(&text.allow_servers, server_pattern)?,
-                deny: patterns(&text.deny_servers, server_pattern)?,
+                allow: patterns(&text.allow_servers, Pattern::name)?,
+                deny: patterns(&text.deny_servers, Pattern::name)?,
             },
             tools: Lists {
-                allow: patterns(&text.allow_tools, tool_pattern)?,
-                deny: patterns(&text.deny_tools, tool_pattern)?,
+                allow: patterns(&text.allow_tools, Pattern::tool)?,
+                deny: patterns(&text.deny_tools, Pattern::tool)?,
             },
         })
     }
@@ -64,8 +54,7 @@ impl<'a> Subject<'a> {
     }
 
     pub(crate) fn capability(capability: &'a Capability) -> Self {
-        let Capability { server, name, .. } = capability;
-        Self { server: server.as_str(), path: Some(format!("{server}/{name}")) }
+        Self { server: capability.server.as_str(), path: Some(path(capability)) }
     }
 }
 
@@ -74,59 +63,31 @@ pub(crate) enum Refusal<'a> {
     NotAllowed { patterns: Vec<&'a str> },
 }
 
-// Each pattern is matched on its own rather than as a `GlobSet`: the set takes shortcuts made
-// for file paths, in which a name that ends in `/..` escapes patterns that should match it.
 #[derive(Debug, Clone, Default)]
 struct Lists {
-    allow: Vec<GlobMatcher>,
-    deny: Vec<GlobMatcher>,
+    allow: Vec<Pattern>,
+    deny: Vec<Pattern>,
 }
 
 impl Lists {
     fn deny(&self, subject: &str) -> Option<Refusal<'_>> {
-        let hit = self.deny.iter().find(|pattern| pattern.is_match(subject))?;
-        Some(Refusal::Denied { pattern: hit.glob().glob() })
+        let hit = self.deny.iter().find(|pattern| pattern.matches(subject))?;
+        Some(Refusal::Denied { pattern: hit.as_str() })
     }
 
     fn miss(&self, subject: &str) -> Option<Refusal<'_>> {
-        if self.allow.is_empty() || self.allow.iter().any(|pattern| pattern.is_match(subject)) {
+        if self.allow.is_empty() || self.allow.iter().any(|pattern| pattern.matches(subject)) {
             return None;
         }
-        Some(Refusal::NotAllowed { patterns: self.allow.iter().map(|it| it.glob().glob()).collect() })
+        Some(Refusal::NotAllowed { patterns: self.allow.iter().map(Pattern::as_str).collect() })
     }
 }
 
 fn patterns(
     texts: &[String],
-    compile: fn(&str) -> Result<GlobMatcher, String>,
-) -> Result<Vec<GlobMatcher>, PatternError> {
-    let one = |text: &String| compile(text).map_err(|reason| PatternError { pattern: text.clone(), reason });
-    texts.iter().map(one).collect()
-}
-
-fn server_pattern(text: &str) -> Result<GlobMatcher, String> {
-    // Such a pattern can never match, and a deny rule that never matches protects nothing.
-    if text.contains('/') {
-        return Err("a server has no `/` in its name; to choose tools, use a tool list".to_owned());
-    }
-    glob(text)
-}
-
-fn tool_pattern(text: &str) -> Result<GlobMatcher, String> {
-    // `delete_*` would mean "servers whose name begins with delete_", which nobody means.
-    let anchored = text.contains('/') || text.starts_with('*');
-    if !anchored && !text.is_empty() {
-        return Err(format!("a tool is named `<server>/<tool>`; for every server, write `*/{text}`"));
-    }
-    glob(text)
-}
-
-fn glob(text: &str) -> Result<GlobMatcher, String> {
-    if text.is_empty() {
-        return Err("it is empty".to_owned());
-    }
-    let glob = GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+    compile: fn(&str) -> Result<Pattern, PatternError>,
+) -> Result<Vec<Pattern>, PatternError> {
+    texts.iter().map(|text| compile(text)).collect()
 }
 
 #[cfg(test)]

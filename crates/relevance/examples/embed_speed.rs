@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{env, fs, iter};
 
-use kitbag_relevance::embed::{Encoder, ModelError, ModelFiles, Vocabulary};
+use kitbag_relevance::embed::{Encoder, ModelError, ModelFiles, Pooling, Vocabulary};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
@@ -56,6 +56,7 @@ fn from_folder(folder: &Path) -> Result<Encoder, Box<dyn std::error::Error>> {
         config: &fs::read(folder.join("config.json"))?,
         weights: &fs::read(folder.join("model.safetensors"))?,
         vocabulary: Vocabulary::Lines(&fs::read_to_string(folder.join("vocab.txt"))?),
+        pooling: Pooling::Mean,
     };
     Ok(Encoder::from_files(files)?)
 }
@@ -68,6 +69,7 @@ fn random() -> Result<Encoder, ModelError> {
         config: config.as_bytes(),
         weights: &random_weights(),
         vocabulary: Vocabulary::Lines(&words),
+        pooling: Pooling::Mean,
     })
 }
 

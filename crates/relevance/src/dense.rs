@@ -1,85 +1,95 @@
 //! Vectors side by side: which tools mean what an intent means.
 //!
-//! All of them are compared, each time: as bytes first, which is fast enough for a hundred
-//! thousand tools, and the best of those once more exactly.
+//! All of them are compared, each time: as bytes, which is fast enough for a hundred thousand
+//! tools. The few that come into question are then compared exactly.
 
-use crate::simd;
+use std::sync::Arc;
 
-/// How many of the best by bytes are compared exactly.
-const RESCORED: usize = 200;
+use crate::simd::{self, Level, PANEL, Panels, Sink};
 
 #[derive(Debug, Default)]
 pub struct Dense {
     dimension: usize,
-    bytes: Vec<i8>,
-    scales: Vec<f32>,
-    exact: Vec<f32>,
-    present: Vec<bool>,
+    bytes: Option<Panels>,
+    /// What one step of a document's bytes is worth; 0 where there is no vector.
+    steps: Vec<f32>,
+    exact: Vec<Option<Arc<[f32]>>>,
+    present: usize,
 }
 
 impl Dense {
     /// One vector for each document; a document whose vector is not there yet has none.
     /// Vectors of another length than the first are left out.
-    pub fn build<'a>(vectors: impl ExactSizeIterator<Item = Option<&'a [f32]>> + Clone) -> Self {
-        let dimension = vectors.clone().flatten().map(<[f32]>::len).next().unwrap_or(0);
-        let count = vectors.len();
-        let mut dense = Self {
-            dimension,
-            bytes: Vec::with_capacity(count * dimension),
-            scales: Vec::with_capacity(count),
-            exact: Vec::with_capacity(count * dimension),
-            present: Vec::with_capacity(count),
-        };
-        for vector in vectors {
-            let vector = vector.filter(|vector| vector.len() == dimension && is_sound(vector));
-            dense.present.push(vector.is_some());
-            match vector {
-                Some(vector) => {
-                    dense.scales.push(quantise(vector, &mut dense.bytes));
-                    dense.exact.extend_from_slice(vector);
-                }
-                None => {
-                    dense.scales.push(0.0);
-                    dense.bytes.resize(dense.bytes.len() + dimension, 0);
-                    dense.exact.resize(dense.exact.len() + dimension, 0.0);
-                }
-            }
+    pub fn build(vectors: impl IntoIterator<Item = Option<Arc<[f32]>>>) -> Self {
+        let mut exact: Vec<_> = vectors.into_iter().collect();
+        for vector in &mut exact {
+            vector.take_if(|vector| !is_sound(vector));
         }
-        dense
+        let dimension = exact.iter().flatten().map(|vector| vector.len()).next().unwrap_or(0);
+        for vector in &mut exact {
+            vector.take_if(|vector| vector.len() != dimension);
+        }
+        let present = exact.iter().flatten().count();
+        if present == 0 {
+            return Self { steps: vec![0.0; exact.len()], exact, ..Self::default() };
+        }
+        let mut bytes = vec![0; exact.len() * dimension];
+        let rows = exact.iter().zip(bytes.chunks_exact_mut(dimension));
+        let steps = rows.map(|(vector, row)| vector.as_ref().map_or(0.0, |it| quantise(it, row))).collect();
+        let bytes = Some(Panels::pack(Level::best(), &bytes, dimension));
+        Self { dimension, bytes, steps, exact, present }
+    }
+
+    /// How many documents have a vector.
+    pub fn present(&self) -> usize {
+        self.present
     }
 
     pub fn has(&self, document: usize) -> bool {
-        self.present.get(document).copied().unwrap_or(false)
+        self.steps.get(document).is_some_and(|step| *step > 0.0)
     }
 
-    /// The best documents the mask lets through, with their exact cosine, best first.
-    pub fn best(&self, query: &[f32], mask: &[bool]) -> Vec<(usize, f32)> {
-        if query.len() != self.dimension || self.dimension == 0 || !is_sound(query) {
-            return Vec::new();
-        }
-        let mut query_bytes = Vec::with_capacity(self.dimension);
-        quantise(query, &mut query_bytes);
-        let mut products = vec![0i32; self.scales.len()];
-        simd::scan(&query_bytes, &self.bytes, self.dimension, &mut products);
-        let mut rough: Vec<(usize, f32)> = products
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| self.present[*at] && mask[*at])
-            .map(|(at, product)| (at, *product as f32 * self.scales[at]))
-            .collect();
-        keep_best(&mut rough, RESCORED);
-        let mut exact: Vec<_> = rough.into_iter().map(|(at, _)| (at, self.cosine(query, at))).collect();
-        keep_best(&mut exact, RESCORED);
-        exact
+    /// Whether vectors of this length can be compared with those here.
+    pub fn understands(&self, query: &[f32]) -> bool {
+        self.present > 0 && query.len() == self.dimension && is_sound(query)
+    }
+
+    /// The cosines of every document with every query, to two or three digits; 0 where there is
+    /// no vector. All queries must be understood.
+    pub(crate) fn rough(&self, queries: &[&[f32]]) -> Vec<Vec<f32>> {
+        let Some(bytes) = self.bytes.as_ref().filter(|_| !queries.is_empty()) else { return Vec::new() };
+        let width = simd::padded(self.dimension);
+        let mut tokens = vec![0; queries.len() * width];
+        let rows = queries.iter().zip(tokens.chunks_exact_mut(width));
+        let query_steps: Vec<f32> = rows.map(|(query, row)| quantise(query, row)).collect();
+        let cosines = vec![vec![0.0; self.steps.len()]; queries.len()];
+        let mut scaled = Scaled { steps: &self.steps, query_steps: &query_steps, cosines };
+        bytes.multiply(&tokens, &mut scaled);
+        scaled.cosines
     }
 
     /// The exact cosine of one document. Vectors are of length one, so it is the product.
-    pub fn cosine(&self, query: &[f32], document: usize) -> f32 {
-        if !self.has(document) || query.len() != self.dimension {
-            return 0.0;
+    pub fn cosine(&self, query: &[f32], document: usize) -> Option<f32> {
+        let vector = self.exact.get(document)?.as_deref()?;
+        (query.len() == self.dimension).then(|| simd::product(query, vector))
+    }
+}
+
+struct Scaled<'a> {
+    steps: &'a [f32],
+    query_steps: &'a [f32],
+    cosines: Vec<Vec<f32>>,
+}
+
+impl Sink for Scaled<'_> {
+    #[inline(always)]
+    fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
+        let first = panel * PANEL;
+        let query_step = self.query_steps[token];
+        let rows = self.cosines[token][first..].iter_mut().zip(&self.steps[first..]);
+        for ((cosine, step), sum) in rows.zip(sums) {
+            *cosine = *sum as f32 * (step * query_step);
         }
-        let row = &self.exact[document * self.dimension..][..self.dimension];
-        row.iter().zip(query).map(|(a, b)| a * b).sum()
     }
 }
 
@@ -88,55 +98,48 @@ pub fn is_sound(vector: &[f32]) -> bool {
     vector.iter().all(|x| x.is_finite()) && vector.iter().map(|x| x * x).sum::<f32>() > 1e-6
 }
 
-/// Appends the vector as bytes and returns what one step is worth.
-fn quantise(vector: &[f32], bytes: &mut Vec<i8>) -> f32 {
+/// Writes the vector as bytes and returns what one step is worth.
+fn quantise(vector: &[f32], bytes: &mut [i8]) -> f32 {
     let largest = vector.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
-    let scale = largest / 127.0;
-    bytes.extend(vector.iter().map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8));
-    scale
-}
-
-/// Keeps the best `count`, best first; equal ones in the order of their numbers.
-pub(crate) fn keep_best(scored: &mut Vec<(usize, f32)>, count: usize) {
-    let by_score = |a: &(usize, f32), b: &(usize, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-    if scored.len() > count {
-        scored.select_nth_unstable_by(count, by_score);
-        scored.truncate(count);
+    let step = largest / 127.0;
+    for (value, byte) in vector.iter().zip(bytes) {
+        *byte = (value / step).round().clamp(-127.0, 127.0) as i8;
     }
-    scored.sort_unstable_by(by_score);
+    step
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn unit(vector: [f32; 4]) -> Vec<f32> {
+    fn unit(vector: [f32; 4]) -> Arc<[f32]> {
         let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
         vector.iter().map(|x| x / norm).collect()
     }
 
     #[test]
-    fn the_nearest_comes_first_and_what_is_masked_or_missing_never() {
-        let vectors = [
-            Some(unit([1.0, 0.0, 0.0, 0.1])),
-            None,
-            Some(unit([0.9, 0.5, 0.0, 0.0])),
-            Some(unit([0.0, 1.0, 1.0, 0.0])),
-        ];
-        let dense = Dense::build(vectors.iter().map(Option::as_deref));
-        let query = unit([1.0, 0.0, 0.0, 0.0]);
-        let numbers =
-            |mask: [bool; 4]| dense.best(&query, &mask).into_iter().map(|(at, _)| at).collect::<Vec<_>>();
-        assert_eq!(numbers([true; 4]), [0, 2, 3]);
-        assert_eq!(numbers([false, true, true, true]), [2, 3]);
+    fn bytes_say_nearly_what_the_exact_product_says() {
+        let vectors = (0..40).map(|at| (at % 7 != 3).then(|| unit([1.0, at as f32, 0.3, -0.1 * at as f32])));
+        let dense = Dense::build(vectors);
+        let queries = [unit([1.0, 0.0, 0.0, 0.0]), unit([0.2, -1.0, 0.5, 0.5])];
+        let rough = dense.rough(&[&queries[0], &queries[1]]);
+        for (query, rough) in queries.iter().zip(rough) {
+            for (at, rough) in rough.into_iter().enumerate() {
+                let exact = dense.cosine(query, at).unwrap_or(0.0);
+                assert!((rough - exact).abs() < 0.01, "{at}: {rough} for {exact}");
+            }
+        }
+        assert_eq!(dense.present(), (0..40).filter(|at| dense.has(*at)).count());
     }
 
     #[test]
     fn vectors_that_cannot_be_compared_are_as_good_as_missing() {
-        let vectors: [Option<&[f32]>; 3] = [Some(&[1.0, 0.0]), Some(&[f32::NAN, 1.0]), Some(&[0.0, 0.0])];
-        let dense = Dense::build(vectors.into_iter());
-        assert!(dense.has(0) && !dense.has(1) && !dense.has(2));
-        assert!(dense.best(&[f32::INFINITY, 0.0], &[true; 3]).is_empty());
-        assert!(dense.best(&[1.0], &[true; 3]).is_empty());
+        let vectors: [&[f32]; 4] = [&[f32::NAN, 1.0, 0.0], &[1.0, 0.0], &[0.0, 0.0], &[1.0, 0.0, 0.0]];
+        let dense = Dense::build(vectors.map(|vector| Some(vector.into())));
+        assert_eq!([0, 1, 2, 3].map(|at| dense.has(at)), [false, true, false, false]);
+        assert!(dense.understands(&[1.0, 0.0]));
+        assert!(!dense.understands(&[f32::INFINITY, 0.0]) && !dense.understands(&[1.0]));
+        assert!(!Dense::build([None, None]).understands(&[1.0, 0.0]));
+        assert!(!Dense::default().understands(&[]));
     }
 }

@@ -1,5 +1,5 @@
-//! The capability index: an immutable snapshot, searched with an intent, replaced whole when
-//! anything changes.
+//! The capability index: an immutable snapshot, searched with an intent, replaced when anything
+//! changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,33 +22,36 @@ pub struct Document {
 #[derive(Debug, Default)]
 pub struct Index {
     pub(crate) documents: Vec<Document>,
-    pub(crate) lexical: Lexical,
+    pub(crate) lexical: Arc<Lexical>,
     pub(crate) dense: Dense,
-    by_name: HashMap<String, usize>,
+    by_name: Arc<HashMap<String, usize>>,
 }
 
 impl Index {
     pub fn build(documents: Vec<Document>) -> Self {
-        let joined: Vec<_> = documents
-            .iter()
-            .map(|it| {
-                (
-                    it.parameters.join(" "),
-                    it.entry.tags.iter().chain(&it.entry.scopes).cloned().collect::<Vec<_>>().join(" "),
-                )
-            })
-            .collect();
-        let fields = documents.iter().zip(&joined).map(|(it, (parameters, tags))| Fields {
-            name: &it.name,
-            description: &it.entry.description,
-            provider: &it.entry.provider,
-            parameters,
-            tags,
-        });
         Self {
-            lexical: Lexical::build(fields),
-            dense: Dense::build(documents.iter().map(|it| it.vector.as_deref())),
-            by_name: documents.iter().enumerate().map(|(at, it)| (it.entry.tool_name.clone(), at)).collect(),
+            lexical: Arc::new(words_of(&documents)),
+            dense: Dense::build(documents.iter().map(|it| it.vector.clone())),
+            by_name: Arc::new(
+                documents.iter().enumerate().map(|(at, it)| (it.entry.tool_name.clone(), at)).collect(),
+            ),
+            documents,
+        }
+    }
+
+    /// The same capabilities with other vectors, one for each in the order they were given;
+    /// their words are not read again.
+    pub fn with_vectors(&self, vectors: impl IntoIterator<Item = Option<Arc<[f32]>>>) -> Self {
+        let mut vectors = vectors.into_iter();
+        let documents: Vec<Document> = self
+            .documents
+            .iter()
+            .map(|it| Document { vector: vectors.next().flatten(), ..it.clone() })
+            .collect();
+        Self {
+            lexical: self.lexical.clone(),
+            dense: Dense::build(documents.iter().map(|it| it.vector.clone())),
+            by_name: self.by_name.clone(),
             documents,
         }
     }
@@ -61,12 +64,25 @@ impl Index {
         self.documents.is_empty()
     }
 
-    /// How many capabilities have their vector.
+    /// How many capabilities have a vector that can be compared.
     pub fn embedded(&self) -> usize {
-        (0..self.len()).filter(|at| self.dense.has(*at)).count()
+        self.dense.present()
     }
 
     pub fn get(&self, tool_name: &str) -> Option<&Document> {
         self.by_name.get(tool_name).map(|at| &self.documents[*at])
     }
+}
+
+fn words_of(documents: &[Document]) -> Lexical {
+    Lexical::build(documents.iter().map(|it| {
+        let tags = it.entry.tags.iter().chain(&it.entry.scopes);
+        Fields {
+            name: &it.name,
+            description: &it.entry.description,
+            provider: &it.entry.provider,
+            parameters: it.parameters.join(" ").into(),
+            tags: tags.map(String::as_str).collect::<Vec<_>>().join(" ").into(),
+        }
+    }))
 }

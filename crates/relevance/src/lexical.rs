@@ -1,6 +1,7 @@
 //! BM25F: which tools share words with an intent, where a word in the name counts for more
 //! than one in the description.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::terms::terms;
@@ -45,80 +46,152 @@ pub struct Fields<'a> {
     pub name: &'a str,
     pub description: &'a str,
     pub provider: &'a str,
-    pub parameters: &'a str,
-    pub tags: &'a str,
+    pub parameters: Cow<'a, str>,
+    pub tags: Cow<'a, str>,
 }
 
+/// For every word, the documents that have it.
 #[derive(Debug, Default)]
 pub struct Lexical {
-    postings: HashMap<String, Postings>,
+    numbers: HashMap<Box<str>, u32>,
+    /// By the number of the word, where its postings begin; one more for the end.
+    starts: Vec<usize>,
+    postings: Vec<Posting>,
     documents: usize,
 }
 
-#[derive(Debug, Default)]
-struct Postings {
-    idf: f32,
-    /// Document, and what one occurrence of the word there is worth before `idf`.
-    worth: Vec<(u32, f32)>,
+#[derive(Debug, Clone, Copy, Default)]
+struct Posting {
+    document: u32,
+    /// What the word is worth there, before how rare it is.
+    worth: f32,
+}
+
+/// What a text has in common with every document.
+#[derive(Debug)]
+pub struct Shared {
+    /// Zero for documents without a common word.
+    pub scores: Vec<f32>,
+    /// The score of a document that is all about every word of the text; never zero.
+    pub attainable: f32,
 }
 
 impl Lexical {
-    pub fn build<'a>(documents: impl ExactSizeIterator<Item = Fields<'a>>) -> Self {
-        let counted: Vec<Counted> = documents.map(|fields| Counted::of(&fields)).collect();
-        let averages = averages(&counted);
-        let mut postings: HashMap<String, Postings> = HashMap::new();
-        for (number, document) in counted.iter().enumerate() {
-            for (term, counts) in &document.terms {
-                let number = u32::try_from(number).expect("fewer than four billion tools");
-                let worth = document.worth(counts, &averages);
-                postings.entry(term.clone()).or_default().worth.push((number, worth));
+    pub fn build<'a>(documents: impl Iterator<Item = Fields<'a>>) -> Self {
+        let mut counted = Counted::default();
+        for fields in documents {
+            counted.add(&fields);
+        }
+        let starts = counted.starts();
+        let mut next = starts.clone();
+        let mut postings = vec![Posting::default(); counted.occurrences.len()];
+        let averages = averages(&counted.documents);
+        for (document, number) in counted.documents.iter().zip(0..) {
+            for occurrence in &counted.occurrences[document.begin..document.end] {
+                let place = &mut next[occurrence.term as usize];
+                postings[*place] = Posting { document: number, worth: document.worth(occurrence, &averages) };
+                *place += 1;
             }
         }
-        let total = counted.len() as f32;
-        for posting in postings.values_mut() {
-            let with = posting.worth.len() as f32;
-            posting.idf = (1.0 + (total - with + 0.5) / (with + 0.5)).ln();
-        }
-        Self { postings, documents: counted.len() }
+        Self { numbers: counted.numbers, starts, postings, documents: counted.documents.len() }
     }
 
-    /// The score of every document, zero for those without a common word. Each word of the
-    /// intent counts once.
-    pub fn scores(&self, intent: &str) -> Vec<f32> {
-        let mut scores = vec![0.0; self.documents];
-        let mut asked = terms(intent);
+    /// Each word of the text counts once.
+    pub fn shared(&self, text: &str) -> Shared {
+        let mut shared = Shared { scores: vec![0.0; self.documents], attainable: f32::MIN_POSITIVE };
+        let mut asked = terms(text);
         asked.sort_unstable();
         asked.dedup();
-        for posting in asked.iter().filter_map(|term| self.postings.get(term)) {
-            for (document, worth) in &posting.worth {
-                scores[*document as usize] += posting.idf * worth;
+        for term in asked {
+            let postings = self.postings(&term);
+            let idf = self.idf(postings.len());
+            shared.attainable += idf * (K1 + 1.0);
+            for Posting { document, worth } in postings {
+                shared.scores[*document as usize] += idf * worth;
             }
         }
-        scores
+        shared
+    }
+
+    fn postings(&self, term: &str) -> &[Posting] {
+        self.numbers.get(term).map_or(&[], |number| {
+            let number = *number as usize;
+            &self.postings[self.starts[number]..self.starts[number + 1]]
+        })
+    }
+
+    fn idf(&self, with: usize) -> f32 {
+        let (total, with) = (self.documents as f32, with as f32);
+        (1.0 + (total - with + 0.5) / (with + 0.5)).ln()
     }
 }
 
+/// The words of all documents, before they are weighed against each other.
+#[derive(Debug, Default)]
 struct Counted {
-    terms: HashMap<String, [u16; FIELDS.len()]>,
+    numbers: HashMap<Box<str>, u32>,
+    occurrences: Vec<Occurrence>,
+    documents: Vec<CountedDocument>,
+}
+
+/// How often a word is in each field of one document.
+#[derive(Debug)]
+struct Occurrence {
+    term: u32,
+    counts: [u8; FIELDS.len()],
+}
+
+#[derive(Debug)]
+struct CountedDocument {
+    begin: usize,
+    end: usize,
     lengths: [f32; FIELDS.len()],
 }
 
 impl Counted {
-    fn of(fields: &Fields<'_>) -> Self {
-        let texts = [fields.name, fields.description, fields.provider, fields.parameters, fields.tags];
-        let mut counted = Self { terms: HashMap::new(), lengths: [0.0; FIELDS.len()] };
+    fn add(&mut self, fields: &Fields<'_>) {
+        let texts = [fields.name, fields.description, fields.provider, &fields.parameters, &fields.tags];
+        let mut lengths = [0.0; FIELDS.len()];
+        let mut found: Vec<(u32, usize)> = Vec::new();
         for (field, text) in texts.into_iter().enumerate() {
-            for term in terms(text) {
-                let counts = counted.terms.entry(term).or_default();
-                counts[field] = counts[field].saturating_add(1);
-                counted.lengths[field] += 1.0;
-            }
+            let terms = terms(text);
+            lengths[field] = terms.len() as f32;
+            found.extend(terms.into_iter().map(|term| (self.number(term), field)));
         }
-        counted
+        found.sort_unstable();
+        let begin = self.occurrences.len();
+        for of_one_term in found.chunk_by(|a, b| a.0 == b.0) {
+            let mut counts = [0_u8; FIELDS.len()];
+            for (_, field) in of_one_term {
+                counts[*field] = counts[*field].saturating_add(1);
+            }
+            self.occurrences.push(Occurrence { term: of_one_term[0].0, counts });
+        }
+        self.documents.push(CountedDocument { begin, end: self.occurrences.len(), lengths });
     }
 
+    fn number(&mut self, term: String) -> u32 {
+        let next = u32::try_from(self.numbers.len()).expect("fewer than four billion words");
+        *self.numbers.entry(term.into_boxed_str()).or_insert(next)
+    }
+
+    /// Where the postings of each word begin when they lie one after another.
+    fn starts(&self) -> Vec<usize> {
+        let mut starts = vec![0; self.numbers.len() + 1];
+        for occurrence in &self.occurrences {
+            starts[occurrence.term as usize + 1] += 1;
+        }
+        for term in 1..starts.len() {
+            starts[term] += starts[term - 1];
+        }
+        starts
+    }
+}
+
+impl CountedDocument {
     /// The saturated, weighted frequency of a word over all fields.
-    fn worth(&self, counts: &[u16; FIELDS.len()], averages: &[f32; FIELDS.len()]) -> f32 {
+    fn worth(&self, occurrence: &Occurrence, averages: &[f32; FIELDS.len()]) -> f32 {
+        let counts = &occurrence.counts;
         let frequency: f32 = FIELDS
             .iter()
             .enumerate()
@@ -133,7 +206,7 @@ impl Counted {
     }
 }
 
-fn averages(documents: &[Counted]) -> [f32; FIELDS.len()] {
+fn averages(documents: &[CountedDocument]) -> [f32; FIELDS.len()] {
     let mut sums = [0.0; FIELDS.len()];
     for document in documents {
         for (sum, length) in sums.iter_mut().zip(document.lengths) {
@@ -152,7 +225,7 @@ mod tests {
     fn check(tools: &[(&str, &str)], intent: &str, expect: &[&str]) {
         let fields =
             tools.iter().map(|(name, description)| Fields { name, description, ..Fields::default() });
-        let scores = Lexical::build(fields).scores(intent);
+        let scores = Lexical::build(fields).shared(intent).scores;
         let mut ranked: Vec<_> = (0..tools.len()).filter(|at| scores[*at] > 0.0).collect();
         ranked.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
         let names: Vec<_> = ranked.into_iter().map(|at| tools[at].0).collect();

@@ -5,8 +5,9 @@
 //!
 //! # Layout
 //! - [`entry`]: what is known of a capability
-//! - [`index`]: the snapshot; [`mod@retrieve`]: searching it
-//! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`fuse`]: their sum
+//! - [`index`]: the snapshot; [`mod@retrieve`]: searching it, with one `question` or several
+//! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
+//! - [`options`]: which capabilities come into question; [`steps`]: an intent for several taken apart
 //! - [`text`]: what stands for a tool; [`embed`]: text into vectors; `simd`: the arithmetic under it
 //! - [`eval`]: how good a ranking is
 
@@ -14,15 +15,20 @@ pub mod dense;
 pub mod embed;
 pub mod entry;
 pub mod eval;
-pub mod fuse;
 pub mod index;
 pub mod lexical;
+pub mod options;
+mod question;
 pub mod retrieve;
+pub mod score;
 mod simd;
+pub mod steps;
 pub mod terms;
 pub mod text;
 
 pub use entry::{Entry, WriteClass};
-pub use fuse::{Parts, Weights};
 pub use index::{Document, Index};
-pub use retrieve::{Candidate, Intent, MAX_TOP_K, Options, retrieve};
+pub use options::{MAX_TOP_K, Options};
+pub use retrieve::{Candidate, Intent, retrieve};
+pub use score::{Parts, Unit, Weights};
+pub use steps::Step;

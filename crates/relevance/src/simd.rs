@@ -8,36 +8,30 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use std::slice::ChunksExact;
-
-/// The product of the query with every row of `rows`.
-pub(crate) fn scan(query: &[i8], rows: &[i8], dimension: usize, out: &mut [i32]) {
-    let query: Vec<i16> = query.iter().map(|value| i16::from(*value)).collect();
-    Level::best().run(Scan { query: &query, rows: rows.chunks_exact(dimension), out });
+/// The product of two vectors of floats, in the same order of additions on every machine.
+pub(crate) fn product(a: &[f32], b: &[f32]) -> f32 {
+    Level::best().run(Product { a, b })
 }
 
-struct Scan<'a> {
-    query: &'a [i16],
-    rows: ChunksExact<'a, i8>,
-    out: &'a mut [i32],
+struct Product<'a> {
+    a: &'a [f32],
+    b: &'a [f32],
 }
 
-impl Work for Scan<'_> {
-    type Output = ();
+impl Work for Product<'_> {
+    type Output = f32;
 
     #[inline(always)]
-    fn run(self) {
-        for (row, out) in self.rows.zip(self.out) {
-            *out = dot(self.query, row);
+    fn run(self) -> f32 {
+        let mut lanes = [0.0; PANEL];
+        let (a, b) = (self.a.chunks(PANEL), self.b.chunks(PANEL));
+        for (a, b) in a.zip(b) {
+            for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+                *lane += a * b;
+            }
         }
+        lanes.iter().sum()
     }
-}
-
-#[cfg(test)]
-fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
-    let mut out = [0];
-    scan(a, b, b.len(), &mut out);
-    out[0]
 }
 
 #[inline(always)]
@@ -196,10 +190,10 @@ mod tests {
         }
 
         #[test]
-        fn a_dot_product_is_exact_for_any_bytes(pairs in proptest::collection::vec(any::<(i8, i8)>(), 1..500)) {
-            let (a, b): (Vec<i8>, Vec<i8>) = pairs.iter().copied().unzip();
-            let expected: i32 = pairs.iter().map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
-            prop_assert_eq!(dot_i8(&a, &b), expected);
+        fn a_product_of_floats_is_the_sum_of_products(pairs in proptest::collection::vec((-1_f32..1.0, -1_f32..1.0), 0..500)) {
+            let (a, b): (Vec<f32>, Vec<f32>) = pairs.iter().copied().unzip();
+            let expected: f32 = pairs.iter().map(|(a, b)| a * b).sum();
+            prop_assert!((product(&a, &b) - expected).abs() < 1e-3);
         }
     }
 

@@ -95,6 +95,11 @@ fn provider_words(provider: &str) -> Vec<String> {
     kept.into_iter().filter(|word| seen.insert(word.clone())).take(MAX_PROVIDER_WORDS).collect()
 }
 
+/// Whether a word says that something is to be done.
+pub(crate) fn is_action(word: &str) -> bool {
+    action_of(word).is_some()
+}
+
 fn action_of(verb: &str) -> Option<&'static str> {
     ACTIONS.iter().find(|(_, verbs)| verbs.contains(&verb)).map(|(action, _)| *action)
 }

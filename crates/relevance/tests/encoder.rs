@@ -2,7 +2,7 @@
 //! (`fixtures/make_vectors.py`).
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
-use kitbag_relevance::embed::{Encoder, ModelError, ModelFiles, Vocabulary};
+use kitbag_relevance::embed::{Encoder, ModelError, ModelFiles, Pooling, Vocabulary};
 use serde::Deserialize;
 
 const CONFIG: &str = include_str!("fixtures/tiny/config.json");
@@ -71,6 +71,17 @@ fn a_model_is_named_by_its_content() {
 }
 
 #[test]
+fn a_model_that_reads_its_first_token_is_another_model() {
+    let first = pooled(CONFIG, WEIGHTS, PIECES, Pooling::First).unwrap();
+    assert_ne!(first.id(), tiny().id());
+    let text = "find the users mail";
+    let vector = first.embed(text);
+    assert_ne!(vector, tiny().embed(text));
+    assert!((vector.iter().map(|value| value * value).sum::<f32>() - 1.0).abs() < 1e-5);
+    assert_eq!(first.embed_batch(&["open", text])[1], vector);
+}
+
+#[test]
 fn a_model_that_does_not_fit_is_refused_in_words() {
     let refused = |from: &str, to: &str, pieces: &str| {
         load(&CONFIG.replace(from, to), WEIGHTS, pieces).unwrap_err().to_string()
@@ -114,9 +125,14 @@ fn tiny() -> Encoder {
 }
 
 fn load(config: &str, weights: &[u8], pieces: &str) -> Result<Encoder, ModelError> {
+    pooled(config, weights, pieces, Pooling::Mean)
+}
+
+fn pooled(config: &str, weights: &[u8], pieces: &str, pooling: Pooling) -> Result<Encoder, ModelError> {
     Encoder::from_files(ModelFiles {
         config: config.as_bytes(),
         weights,
         vocabulary: Vocabulary::Lines(pieces),
+        pooling,
     })
 }

@@ -56,6 +56,20 @@ impl Store {
             select.build().fetch_all(&self.sqlite.reader).await.map_err(failed("recall what happened"))?;
         rows.iter().map(row).collect()
     }
+
+    /// Removes up to `at_most` rows from before a moment, and says how many those were. Small
+    /// portions let calls be recorded in between.
+    pub async fn forget_audit(&self, before: Timestamp, at_most: u32) -> Result<u64, Error> {
+        let removed = sqlx::query(
+            "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)",
+        )
+        .bind(before.0)
+        .bind(at_most)
+        .execute(&self.sqlite.writer)
+        .await
+        .map_err(failed("forget what happened long ago"))?;
+        Ok(removed.rows_affected())
+    }
 }
 
 /// What remains is written row by row: two statements in all, which are parsed only once.
@@ -175,6 +189,18 @@ pub(crate) mod tests {
         check(store.audit(&AuditQuery { tenant: acme.clone(), ..EVERYTHING }).await, "c b a");
         check(store.audit(&AuditQuery { server: git.clone(), ..EVERYTHING }).await, "d c a");
         check(store.audit(&AuditQuery { limit: 1, tenant: acme, server: git }).await, "c");
+    }
+
+    #[tokio::test]
+    async fn what_happened_long_ago_is_forgotten_portion_by_portion() {
+        let (_directory, store) = store().await;
+        let rows: Vec<_> = (0..5).map(|at| seen(at, "acme", &format!("git/{at}"))).collect();
+        store.record(&rows).await.unwrap();
+        assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 2);
+        check(store.audit(&EVERYTHING).await, "4 3 2");
+        assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 1);
+        assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 0);
+        check(store.audit(&EVERYTHING).await, "4 3");
     }
 
     #[tokio::test]

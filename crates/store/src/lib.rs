@@ -9,16 +9,22 @@
 //! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
 //! - [`mirror`]: what an index says of its entries, by exact name
 //! - [`keys`]: API keys, kept as keyed hashes
+//! - [`secrets`]: what configuration refers to by name, encrypted
 //! - [`audit`]: the table of what happened
+//! - [`audit_tracks`]: how tools have done lately, out of that table
+//! - [`favourites`]: what a credential used most, out of that table
 //! - [`sink`]: writes to that table off the hot path
 //! - `sqlite`: the file, its connections and its migrations
 //! - `pepper`: the secret beside the database that the key hashes depend on
 
 pub mod audit;
+pub mod audit_tracks;
+pub mod favourites;
 pub mod keys;
 pub mod listings;
 pub mod mirror;
 mod pepper;
+pub mod secrets;
 pub mod sink;
 mod sqlite;
 pub mod vectors;
@@ -28,14 +34,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use audit::{AuditQuery, AuditRow};
+pub use audit_tracks::Track;
 pub use keys::{KeyInfo, NewKey, Token};
 pub use listings::StoredListing;
+pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault, VaultKey, VaultKeyError};
 pub use sink::AuditSink;
 pub use vectors::TextHash;
 
 /// A cheap handle; clones share the connections.
 #[derive(Debug, Clone)]
 pub struct Store {
+    path: Arc<Path>,
     sqlite: sqlite::Sqlite,
     door: Arc<keys::Door>,
 }
@@ -58,6 +67,17 @@ pub enum Error {
     PepperMissing { path: PathBuf },
     #[error("`{}` should hold 32 bytes and holds {found}; restore it from a backup", path.display())]
     PepperDamaged { path: PathBuf, found: usize },
+    #[error(
+        "`{}` is missing, and without it no secret in the database can be opened; restore it from a \
+         backup, set KITBAG_SECRET_KEY, or remove the secrets and set them anew",
+        path.display()
+    )]
+    SecretKeyMissing { path: PathBuf },
+    #[error(
+        "the secret `{name}` does not open with the key at hand: it was set under another one; set it anew, or \
+         bring back the former key"
+    )]
+    Sealed { name: String },
     #[error("the store could not {action}")]
     Database { action: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
     #[error("the store holds a {what} that cannot be read: {value:?}")]
@@ -71,7 +91,7 @@ impl Store {
         let sqlite = sqlite::Sqlite::connect(path).await?;
         let has_keys = keys::any_active(&sqlite.writer).await?;
         let pepper = pepper::load(&opening, &path.with_file_name("pepper"), has_keys)?;
-        Ok(Self { sqlite, door: Arc::new(keys::Door::new(pepper)) })
+        Ok(Self { path: path.into(), sqlite, door: Arc::new(keys::Door::new(pepper)) })
     }
 
     /// Waits for what is under way and closes the files. Clones stop working too.

@@ -3,22 +3,30 @@
 //! An entry's key is `{namespace}:{name}`, such as `capability_index:git__log`; its value is
 //! JSON that only its writer understands.
 
+use std::collections::HashMap;
+
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::{Error, Store, failed};
 
 impl Store {
-    /// Makes these the entries of the namespace, and the only ones. Readers see the former
-    /// entries or these, never a mixture. Of two with the same name the later counts.
-    pub async fn put_mirror(&self, namespace: &str, entries: &[(String, String)]) -> Result<(), Error> {
+    /// Makes these the entries of the namespace, and the only ones; says how many had to be
+    /// written or removed for that. Readers see the former entries or these, never a mixture.
+    /// Of two with the same name the later counts.
+    pub async fn put_mirror(&self, namespace: &str, entries: &[(String, String)]) -> Result<u64, Error> {
         let mut transaction =
             self.sqlite.writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed("begin to mirror"))?;
-        sqlx::query("DELETE FROM mirror WHERE namespace = ?")
-            .bind(namespace)
-            .execute(&mut *transaction)
-            .await
-            .map_err(failed("clear a mirror"))?;
-        for some in entries.chunks(ROWS_PER_STATEMENT) {
+        let wanted: HashMap<&str, &str> =
+            entries.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let present = all(namespace, &mut *transaction).await?;
+        let gone: Vec<&str> =
+            present.keys().map(String::as_str).filter(|name| !wanted.contains_key(name)).collect();
+        let mut changed: Vec<(&str, &str)> = wanted
+            .into_iter()
+            .filter(|(name, value)| present.get(*name).is_none_or(|it| it != value))
+            .collect();
+        changed.sort_unstable();
+        for some in changed.chunks(ROWS_PER_STATEMENT) {
             insertion(namespace, some)
                 .build()
                 .persistent(some.len() == ROWS_PER_STATEMENT)
@@ -26,7 +34,15 @@ impl Store {
                 .await
                 .map_err(failed("mirror entries"))?;
         }
-        transaction.commit().await.map_err(failed("mirror entries"))
+        for some in gone.chunks(ROWS_PER_STATEMENT) {
+            removal(namespace, some)
+                .build()
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed("remove entries from a mirror"))?;
+        }
+        transaction.commit().await.map_err(failed("mirror entries"))?;
+        Ok((changed.len() + gone.len()) as u64)
     }
 
     pub async fn mirror(&self, namespace: &str, name: &str) -> Result<Option<String>, Error> {
@@ -38,26 +54,45 @@ impl Store {
             .map_err(failed("read a mirrored entry"))
     }
 
-    /// In the order of the alphabet.
-    pub async fn mirror_names(&self, namespace: &str) -> Result<Vec<String>, Error> {
-        sqlx::query_scalar("SELECT name FROM mirror WHERE namespace = ? ORDER BY name")
-            .bind(namespace)
-            .fetch_all(&self.sqlite.reader)
-            .await
-            .map_err(failed("list mirrored entries"))
+    /// Every entry of the namespace, by name.
+    pub async fn mirrored(&self, namespace: &str) -> Result<HashMap<String, String>, Error> {
+        all(namespace, &self.sqlite.reader).await
     }
+}
+
+async fn all(
+    namespace: &str,
+    database: impl sqlx::Executor<'_, Database = Sqlite>,
+) -> Result<HashMap<String, String>, Error> {
+    let rows: Vec<(String, String)> = sqlx::query_as("SELECT name, value FROM mirror WHERE namespace = ?")
+        .bind(namespace)
+        .fetch_all(database)
+        .await
+        .map_err(failed("read a mirror"))?;
+    Ok(rows.into_iter().collect())
 }
 
 /// Well below the number of values SQLite accepts in one statement.
 const ROWS_PER_STATEMENT: usize = 512;
 
-fn insertion(namespace: &str, entries: &[(String, String)]) -> QueryBuilder<Sqlite> {
+fn insertion(namespace: &str, entries: &[(&str, &str)]) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new("INSERT INTO mirror (namespace, name, value) ");
     insert.push_values(entries, |mut values, (name, value)| {
-        values.push_bind(namespace.to_owned()).push_bind(name.clone()).push_bind(value.clone());
+        values.push_bind(namespace.to_owned()).push_bind((*name).to_owned()).push_bind((*value).to_owned());
     });
     insert.push(" ON CONFLICT (namespace, name) DO UPDATE SET value = excluded.value");
     insert
+}
+
+fn removal(namespace: &str, names: &[&str]) -> QueryBuilder<Sqlite> {
+    let mut delete = QueryBuilder::new("DELETE FROM mirror WHERE namespace = ");
+    delete.push_bind(namespace.to_owned()).push(" AND name IN (");
+    let mut list = delete.separated(", ");
+    for name in names {
+        list.push_bind((*name).to_owned());
+    }
+    delete.push(")");
+    delete
 }
 
 #[cfg(test)]
@@ -75,7 +110,9 @@ mod tests {
     }
 
     async fn names(store: &Store, namespace: &str) -> String {
-        store.mirror_names(namespace).await.unwrap().join(" ")
+        let mut names: Vec<_> = store.mirrored(namespace).await.unwrap().into_keys().collect();
+        names.sort();
+        names.join(" ")
     }
 
     #[tokio::test]
@@ -103,6 +140,18 @@ mod tests {
         store.put_mirror(TOOLS, &[]).await.unwrap();
         assert_eq!(names(&store, TOOLS).await, "");
         assert_eq!(names(&store, "tenant_acme").await, "z");
+    }
+
+    #[tokio::test]
+    async fn only_what_differs_is_written() {
+        let (_directory, store) = store().await;
+        let check = async |lines: &[&str], written: u64| {
+            assert_eq!(store.put_mirror(TOOLS, &entries(lines)).await.unwrap(), written, "{lines:?}");
+        };
+        check(&["a 1", "b 1", "c 1"], 3).await;
+        check(&["c 1", "b 1", "a 1"], 0).await;
+        check(&["a 1", "b 2", "d 1"], 3).await;
+        check(&[], 3).await;
     }
 
     #[tokio::test]
@@ -137,8 +186,8 @@ mod tests {
         });
         loop {
             let done = replacing.is_finished();
-            let seen = store.mirror_names(TOOLS).await.unwrap();
-            let new = seen.iter().filter(|name| name.ends_with("new")).count();
+            let seen = store.mirrored(TOOLS).await.unwrap();
+            let new = seen.keys().filter(|name| name.ends_with("new")).count();
             assert_eq!((seen.len(), new == 0 || new == 1200), (1200, true), "{new} new ones");
             if done {
                 assert_eq!(new, 1200);

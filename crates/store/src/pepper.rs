@@ -47,15 +47,19 @@ pub(crate) fn load(opening: &Opening, path: &Path, has_keys: bool) -> Result<Pep
     }
 }
 
-/// Written under another name and then renamed, so that nobody ever meets half a pepper.
 fn create(path: &Path) -> io::Result<Pepper> {
     let bytes = random();
+    write(path, &bytes)?;
+    Ok(Pepper(bytes))
+}
+
+/// Written under another name and then renamed, so that nobody ever meets half of it.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = path.with_extension("new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    file.write_all(&bytes)?;
+    file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(&draft, path)?;
-    Ok(Pepper(bytes))
+    fs::rename(&draft, path)
 }
 
 pub(crate) fn random<const N: usize>() -> [u8; N] {

@@ -72,6 +72,16 @@ impl Store {
         Ok(found)
     }
 
+    /// How many vectors of the model are kept.
+    pub async fn vector_count(&self, model: &str) -> Result<u64, Error> {
+        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM vectors WHERE model = ?")
+            .bind(model)
+            .fetch_one(&self.sqlite.reader)
+            .await
+            .map_err(failed("count vectors"))?;
+        Ok(count.unsigned_abs())
+    }
+
     /// Drops the model's vectors of all other texts, and says how many those were.
     pub async fn forget_vectors(&self, model: &str, keep: &HashSet<TextHash>) -> Result<u64, Error> {
         let mut transaction = self
@@ -225,6 +235,7 @@ mod tests {
         let keep: HashSet<_> = all[1400..].iter().copied().chain(texts(9000..9010)).collect();
         assert_eq!(store.forget_vectors(MODEL, &keep).await.unwrap(), 1400);
         assert_eq!(store.forget_vectors(MODEL, &keep).await.unwrap(), 0);
+        assert_eq!(store.vector_count(MODEL).await.unwrap(), 100);
         check(store.vectors(MODEL, &all).await, &all[1400..]);
     }
 

@@ -232,11 +232,10 @@ async fn write_mirror(store: &Store) {
 
 /// The number that all mirrored entries were written with; none before the first.
 async fn mirrored(store: &Store) -> u64 {
-    let names = store.mirror_names("numbers").await.expect("the mirror can be listed");
-    let Some(first) = names.first() else { return 0 };
-    let number = store.mirror("numbers", first).await.expect("it can be read").expect("it is there");
-    let together = names.iter().filter(|name| name.ends_with(&format!(" of {number}"))).count();
-    assert_eq!((names.len(), together), (MIRRORED, MIRRORED), "half replaced: {names:?}");
+    let entries = store.mirrored("numbers").await.expect("the mirror can be read");
+    let Some(number) = entries.values().next() else { return 0 };
+    let together = entries.keys().filter(|name| name.ends_with(&format!(" of {number}"))).count();
+    assert_eq!((entries.len(), together), (MIRRORED, MIRRORED), "half replaced: {entries:?}");
     number.parse().expect("a number")
 }
 

@@ -17,6 +17,10 @@ pub(crate) struct Arguments {
     /// Where to leave traces for a test to find, such as `events.log`.
     #[arg(long, value_name = "PATH")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Over HTTP, be many servers at once, `/NAME/mcp` each, with the tools of this file:
+    /// one `{"server", "tool"}` a line, the tool as `tools/list` gives it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) catalog: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -10,9 +10,11 @@
 //! - [`dispatch`], [`legacy`], [`modern`]: from a request to its answer, per era
 //! - [`call`]: what a tool or prompt sees of the request it serves
 //! - [`lists`], [`tools`], [`prompts`], [`resources`]: what is on offer
+//! - [`catalog`]: other people's tools, listed in their place
 //! - [`stdio`], [`http`], [`sse`]: the transports
 
 mod call;
+mod catalog;
 mod cli;
 mod dispatch;
 mod http;
@@ -48,6 +50,9 @@ async fn main() -> anyhow::Result<()> {
         Command::PrintExotic => return print(exotic_result(arguments.era)),
         Command::PrintDefinition => return print(exotic::DEFINITION),
         Command::Stdio | Command::Http { .. } | Command::Sse { .. } => {}
+    }
+    if let (Command::Http { port }, Some(file)) = (arguments.command, &arguments.catalog) {
+        return http::serve_catalog(arguments.era, catalog::read(file)?, port).await;
     }
     manners::at_start(&arguments.manners, arguments.data_dir.as_deref()).await?;
     let stays = arguments.manners.contains(&Manner::IgnoreTerm);

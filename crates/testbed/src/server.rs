@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use kitbag_wire::Raw;
 use serde_json::{Value, json};
 
 use crate::cli::{Manner, Served};
@@ -24,11 +25,27 @@ pub(crate) struct Server {
     manners: Vec<Manner>,
     data_dir: Option<PathBuf>,
     added_tools: AtomicUsize,
+    /// Listed in place of our own; calling one does nothing.
+    pub(crate) foreign_tools: Option<Vec<Raw>>,
 }
 
 impl Server {
     pub(crate) fn new(era: Served, manners: Vec<Manner>, data_dir: Option<PathBuf>) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::with(era, manners, data_dir, None))
+    }
+
+    /// One that lists these tools and no others.
+    pub(crate) fn listing(era: Served, tools: Vec<Raw>) -> Arc<Self> {
+        Arc::new(Self::with(era, Vec::new(), None, Some(tools)))
+    }
+
+    fn with(
+        era: Served,
+        manners: Vec<Manner>,
+        data_dir: Option<PathBuf>,
+        foreign_tools: Option<Vec<Raw>>,
+    ) -> Self {
+        Self {
             era,
             sealer: Sealer::new(),
             listeners: Listeners::default(),
@@ -37,7 +54,8 @@ impl Server {
             manners,
             data_dir,
             added_tools: AtomicUsize::new(0),
-        })
+            foreign_tools,
+        }
     }
 
     pub(crate) fn has(&self, manner: Manner) -> bool {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use futures::future::try_join_all;
 use kitbag_upstream::{
-    Ask, CallError, ClientFace, Endpoint, Event, Identity, Limits, Listing, Logs, Outbound, Server,
+    Ask, CallError, ClientFace, Endpoint, Event, Identity, Limits, Listing, Logs, Lookup, Outbound, Server,
     ServerSpec, Transport, Upstreams,
 };
 use kitbag_wire::meta::{code, method, result_type};
@@ -29,7 +29,8 @@ async fn main() -> anyhow::Result<()> {
         limits: Limits { call_timeout: Duration::from_secs(10), ..Limits::default() },
     };
     let name = spec.name.clone();
-    let (upstreams, _announced) = Upstreams::new([(spec, None)], None);
+    let lookup: Lookup = Arc::new(|variable: &str| std::env::var(variable).ok());
+    let (upstreams, _announced) = Upstreams::new([(spec, None)], None, &lookup);
     let server = upstreams.get(&name).context("the server was just mounted")?;
     let used = use_everything(server, &Wishes::read()?).await;
     upstreams.shutdown().await;

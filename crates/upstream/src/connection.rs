@@ -20,9 +20,10 @@ use crate::http::{self, HttpLink};
 use crate::link::{Link, header_map};
 use crate::listing::{Listing, Problem, list};
 use crate::log::ServerLog;
+use crate::process;
 use crate::remedy::remedy;
 use crate::router::{Notice, Router};
-use crate::spec::{Endpoint, ServerSpec, Transport};
+use crate::spec::{Endpoint, Lookup, ServerSpec, Transport};
 use crate::sse::{self, SseAddress};
 use crate::stdio::{self, Process};
 
@@ -42,6 +43,7 @@ impl Connection {
         spec: Arc<ServerSpec>,
         known: Option<Era>,
         log: Arc<ServerLog>,
+        lookup: Lookup,
         notices: mpsc::UnboundedSender<Notice>,
     ) -> Result<Self, StartError> {
         let patience = spec.limits.start_timeout;
@@ -50,6 +52,7 @@ impl Connection {
             router: Arc::new(Router::new(spec.name.clone(), notices)),
             spec,
             log,
+            lookup,
         };
         let opened = tokio::time::timeout(patience + patience / 4, opening.run()).await;
         opened.unwrap_or_else(|_| {
@@ -177,15 +180,17 @@ struct Opening {
     known: Option<Era>,
     router: Arc<Router>,
     log: Arc<ServerLog>,
+    lookup: Lookup,
 }
 
 impl Opening {
     async fn run(&self) -> Result<Connection, StartError> {
         match &self.spec.transport {
             Transport::Stdio(launch) => {
+                let launched = process::launch(self.server(), launch, &self.lookup)?;
                 let max_line = self.spec.limits.max_message_bytes;
                 let (pipe, process) =
-                    stdio::connect(self.server(), launch, max_line, &self.router, &self.log)?;
+                    stdio::connect(self.server(), launched, max_line, &self.router, &self.log);
                 self.pipe(Link::Pipe(pipe), Some(process)).await
             }
             Transport::Http(endpoint) => self.http(endpoint).await,
@@ -251,11 +256,10 @@ impl Opening {
     }
 
     fn headers(&self, endpoint: &Endpoint) -> Result<HeaderMap, StartError> {
-        let lookup = |name: &str| std::env::var(name).ok();
         let mut headers = Vec::new();
         for (name, template) in &endpoint.headers {
             let value = template
-                .resolve(lookup)
+                .resolve(|name| (self.lookup)(name))
                 .map_err(|source| StartError::Variable { server: self.server().clone(), source })?;
             self.log.hide([value.clone()]);
             headers.push((name.clone(), value));

@@ -74,7 +74,7 @@ impl StartError {
     /// What a person can do about it.
     pub fn remedy(&self) -> Option<String> {
         match self {
-            Self::Variable { source, .. } => Some(format!("set it: export {}=…", source.variable)),
+            Self::Variable { source, .. } => Some(source.remedy()),
             Self::Exited { remedy, .. } => remedy.clone(),
             Self::Launch { command, .. } => {
                 Some(format!("check that `{command}` is installed and on the PATH of this process"))

@@ -13,6 +13,7 @@
 //! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`]
 //! - [`listing`], [`watch`]: what a server offers, and hearing when that changes
 //! - [`headers`]: what HTTP mirrors of a request
+//! - [`provider`]: HTTP APIs that are no MCP servers
 //! - [`log`], [`remedy`]: what it says on stderr, and what that means
 
 mod body;
@@ -27,6 +28,7 @@ mod link;
 mod listing;
 mod log;
 mod process;
+pub mod provider;
 mod remedy;
 mod router;
 mod server;
@@ -41,5 +43,5 @@ pub use exchange::{Ask, ClientFace, Event, Identity, InFlight, LogLevel, Logs, O
 pub use listing::{Listing, Problem};
 pub use router::{Notice, NoticeKind};
 pub use server::Server;
-pub use spec::{Endpoint, Launch, Limits, ServerSpec, Template, Transport, Unresolved};
+pub use spec::{Endpoint, Launch, Limits, Lookup, ServerSpec, Template, Transport, Unresolved};
 pub use upstreams::Upstreams;

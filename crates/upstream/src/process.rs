@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::error::StartError;
-use crate::spec::{Launch, Unresolved};
+use crate::spec::{Launch, Lookup, Unresolved};
 
 const MARK: &str = "KITBAG_CHILD";
 const GRACE: Duration = Duration::from_secs(2);
@@ -52,13 +52,20 @@ pub(crate) struct Pipes {
     pub(crate) stderr: ChildStderr,
 }
 
-/// Starts a server. Also returns the values it was given, which its log must not show.
+pub(crate) struct Launched {
+    pub(crate) running: Running,
+    pub(crate) pipes: Pipes,
+    /// The values it was given, which its log must not show.
+    pub(crate) secrets: Vec<String>,
+}
+
 pub(crate) fn launch(
     server: &kitbag_domain::ServerName,
     launch: &Launch,
-) -> Result<(Running, Pipes, Vec<String>), StartError> {
+    lookup: &Lookup,
+) -> Result<Launched, StartError> {
     let variable = |source: Unresolved| StartError::Variable { server: server.clone(), source };
-    let lookup = |name: &str| std::env::var(name).ok();
+    let lookup = |name: &str| lookup(name);
     let mut command = Command::new(&launch.command);
     for arg in &launch.args {
         command.arg(arg.resolve(lookup).map_err(variable)?);
@@ -97,7 +104,8 @@ pub(crate) fn launch(
         unreachable!("all three streams were asked for as pipes")
     };
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    Ok((Running { child, group, mark }, Pipes { stdin, stdout, stderr }, secrets))
+    let running = Running { child, group, mark };
+    Ok(Launched { running, pipes: Pipes { stdin, stdout, stderr }, secrets })
 }
 
 impl Running {

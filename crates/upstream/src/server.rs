@@ -18,7 +18,7 @@ use crate::exchange::{InFlight, Outbound};
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::router::{Notice, NoticeKind};
-use crate::spec::ServerSpec;
+use crate::spec::{Lookup, ServerSpec};
 use crate::watch::Watch;
 
 /// The first failure may be an accident; from the second on, each costs twice the wait.
@@ -28,6 +28,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 pub struct Server {
     spec: Arc<ServerSpec>,
     log: Arc<ServerLog>,
+    lookup: Lookup,
     notices: mpsc::UnboundedSender<Notice>,
     live: ArcSwapOption<Live>,
     /// Held while starting, so that those who come meanwhile share the outcome.
@@ -64,12 +65,14 @@ impl Server {
         spec: ServerSpec,
         listing: Option<Listing>,
         log: ServerLog,
+        lookup: Lookup,
         notices: mpsc::UnboundedSender<Notice>,
     ) -> Arc<Self> {
         Arc::new(Self {
             places: Arc::new(Semaphore::new(spec.limits.max_concurrent)),
             spec: Arc::new(spec),
             log: Arc::new(log),
+            lookup,
             notices,
             live: ArcSwapOption::empty(),
             failures: tokio::sync::Mutex::default(),
@@ -95,6 +98,11 @@ impl Server {
     /// What the server offered when it was asked last, perhaps in an earlier run.
     pub fn listing(&self) -> Option<Arc<Listing>> {
         self.listing.load_full()
+    }
+
+    /// Why it could not be started when that was tried last.
+    pub fn trouble(&self) -> Option<Arc<StartError>> {
+        self.failed.load_full()
     }
 
     /// Sends a request, starting the server first if need be.
@@ -242,7 +250,8 @@ impl Server {
             }
         }
         let known = self.listing.load().as_ref().map(|listing| listing.era);
-        let opening = Connection::open(self.spec.clone(), known, self.log.clone(), self.notices.clone());
+        let (spec, log, lookup) = (self.spec.clone(), self.log.clone(), self.lookup.clone());
+        let opening = Connection::open(spec, known, log, lookup, self.notices.clone());
         let opened = tokio::select! {
             opened = opening => opened,
             () = self.closing.cancelled() => return Err(StartError::Stopping { server: self.name().clone() }),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kitbag_domain::ServerName;
@@ -59,16 +60,40 @@ pub struct Limits {
     pub max_message_bytes: usize,
 }
 
-/// Text with `${VARIABLE}` or `${VARIABLE:-default}` in it, filled in at launch.
+/// Text with `${VARIABLE}`, `${VARIABLE:-default}` or `${secret:NAME}` in it, filled in at launch.
 ///
 /// It may also hold a secret somebody typed into the configuration, so it never shows itself.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template(String);
 
+/// Where the values of variables come from: the environment, or the store for `secret:NAME`.
+pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the environment variable `{variable}` is not set")]
+#[error("{}", self.told())]
 pub struct Unresolved {
     pub variable: String,
+}
+
+impl Unresolved {
+    /// What a person can do about it.
+    pub fn remedy(&self) -> String {
+        match self.secret() {
+            Some(secret) => format!("set it: kitbag secret set {secret}"),
+            None => format!("set it: export {}=…", self.variable),
+        }
+    }
+
+    fn told(&self) -> String {
+        match self.secret() {
+            Some(secret) => format!("there is no secret `{secret}` in the store"),
+            None => format!("the environment variable `{}` is not set", self.variable),
+        }
+    }
+
+    fn secret(&self) -> Option<&str> {
+        self.variable.strip_prefix(Template::SECRET)
+    }
 }
 
 impl Default for Limits {
@@ -121,6 +146,9 @@ impl Endpoint {
 }
 
 impl Template {
+    /// Before the name of a variable whose value is in the store.
+    pub const SECRET: &str = "secret:";
+
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -180,6 +208,18 @@ mod tests {
         check("${A:-x}-${TOKEN}-${B:-}", Ok("x-s3cret-"));
         check("plain $TOKEN ${unclosed", Ok("plain $TOKEN ${unclosed"));
         check("${MISSING}", Err("MISSING"));
+        check("${secret:KEY}", Err("secret:KEY"));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_what_to_do() {
+        let told = |variable: &str| {
+            let unresolved = Unresolved { variable: variable.to_owned() };
+            format!("{unresolved} => {}", unresolved.remedy())
+        };
+        assert_eq!(told("KEY"), "the environment variable `KEY` is not set => set it: export KEY=…");
+        let expected = "there is no secret `KEY` in the store => set it: kitbag secret set KEY";
+        assert_eq!(told("secret:KEY"), expected);
     }
 
     #[test]

@@ -9,12 +9,11 @@ use tokio::io::{AsyncWriteExt, BufReader, BufWriter};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::error::{CallError, StartError};
+use crate::error::CallError;
 use crate::link::{Closed, Pipe};
 use crate::log::ServerLog;
-use crate::process::{self, Running};
+use crate::process::{Launched, Running};
 use crate::router::{Outlet, Router};
-use crate::spec::Launch;
 
 /// The handle that ends the process.
 pub(crate) struct Process {
@@ -22,15 +21,15 @@ pub(crate) struct Process {
     ended: Closed,
 }
 
-/// Launches the server and begins to read and write.
+/// Begins to read from and write to a server that was just launched.
 pub(crate) fn connect(
     server: &ServerName,
-    spec: &Launch,
+    launched: Launched,
     max_line: usize,
     router: &Arc<Router>,
     log: &Arc<ServerLog>,
-) -> Result<(Pipe, Process), StartError> {
-    let (running, pipes, secrets) = process::launch(server, spec)?;
+) -> (Pipe, Process) {
+    let Launched { running, pipes, secrets } = launched;
     log.hide(secrets);
     log.forget_tail();
     let (outgoing, queue) = mpsc::unbounded_channel();
@@ -43,7 +42,7 @@ pub(crate) fn connect(
     let output = read(pipes.stdout, max_line, server.clone(), router.clone(), pipe.clone(), log.clone());
     let life = Life { server: server.clone(), running, pipe: pipe.clone(), ended: ended.clone() };
     tokio::spawn(life.run(output, input, errors, stopped, router.clone(), log.clone()));
-    Ok((pipe, Process { stop: Some(stop), ended }))
+    (pipe, Process { stop: Some(stop), ended })
 }
 
 impl Process {

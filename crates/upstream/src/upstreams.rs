@@ -13,7 +13,7 @@ use crate::log::ServerLog;
 use crate::process::{sweep_orphans, sweep_own};
 use crate::router::Notice;
 use crate::server::Server;
-use crate::spec::ServerSpec;
+use crate::spec::{Lookup, ServerSpec};
 
 /// How often servers are looked at for having nothing to do.
 const REAP_EVERY: Duration = Duration::from_secs(1);
@@ -25,17 +25,19 @@ pub struct Upstreams {
 
 impl Upstreams {
     /// Takes the servers in without starting any. Each may come with what it offered in an
-    /// earlier run. The receiver yields what servers announce.
+    /// earlier run. Variables are asked of `lookup` at each start. The receiver yields what
+    /// servers announce.
     pub fn new(
         servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
         log_dir: Option<&Path>,
+        lookup: &Lookup,
     ) -> (Arc<Self>, mpsc::UnboundedReceiver<Notice>) {
         let (notices, announced) = mpsc::unbounded_channel();
         let servers = servers
             .into_iter()
             .map(|(spec, listing)| {
                 let log = ServerLog::new(log_dir.map(|dir| dir.join(format!("{}.log", spec.name))));
-                (spec.name.clone(), Server::new(spec, listing, log, notices.clone()))
+                (spec.name.clone(), Server::new(spec, listing, log, lookup.clone(), notices.clone()))
             })
             .collect();
         let upstreams = Arc::new(Self { servers });

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 use kitbag_relevance::eval::{Judged, Metrics};
-use kitbag_relevance::{Intent, Options, Weights, retrieve};
+use kitbag_relevance::{Options, Weights, retrieve};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ use super::Invocation;
 use super::output::table;
 use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
+use crate::index::intent::EmbeddedIntent;
+use crate::index::priors::Priors;
 use crate::index::source::Tool;
 use crate::rooms::now;
 
@@ -62,6 +64,8 @@ enum Ranker {
     Bm25,
     /// Meaning alone.
     Dense,
+    /// Words and meaning, each counting half.
+    Equal,
     Hybrid,
 }
 
@@ -89,7 +93,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let Verb::Retrieval(arguments) = arguments.verb;
     let config = invocation.config()?;
     let store = kitbag_store::Store::open(&config.store_path).await?;
-    let index = CapabilityIndex::new(Embedder::built_in(), store);
+    let index = CapabilityIndex::new(Embedder::new(&config.embedder), config.tools, store);
     let report = measure(&arguments, &index, invocation).await?;
     invocation.output.show(&report.json(), |_| report.for_people())?;
     Ok(ExitCode::SUCCESS)
@@ -111,7 +115,7 @@ async fn measure(
     let queries: Vec<QueryLine> = read_lines(&arguments.dataset.join("queries.jsonl"))?;
     let started = Instant::now();
     let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
-    let sources: Vec<_> = tools.into_iter().map(|tool| tool.into_source(now())).collect();
+    let sources: Vec<_> = tools.into_iter().map(|tool| tool.into_source(Priors::default(), now())).collect();
     let output = &invocation.output;
     let with_vectors = arguments.ranker != Ranker::Bm25;
     let index_of = index.index_of(&sources, with_vectors, |done, total| {
@@ -126,9 +130,15 @@ async fn measure(
     let mut rankings: Vec<Vec<String>> = Vec::with_capacity(queries.len());
     for query in &queries {
         let asked = Instant::now();
-        let vector = if with_vectors { index.intent(&query.query) } else { None };
-        let intent = Intent { text: &query.query, vector: vector.as_deref() };
-        let found = retrieve(&built, intent, &options, |_| true);
+        let intent = if with_vectors {
+            index.intent(&query.query).await
+        } else {
+            EmbeddedIntent::of_words(query.query.clone())
+        };
+        if let Some(degraded) = intent.degraded {
+            anyhow::bail!("the measurement ended: {degraded}");
+        }
+        let found = retrieve(&built, intent.as_intent(), &options, |_| true);
         rankings.push(found.iter().map(|it| it.entry.tool_name.clone()).collect());
         latencies.push(asked.elapsed());
     }
@@ -155,6 +165,7 @@ impl Ranker {
         match self {
             Self::Bm25 => Weights::LEXICAL,
             Self::Dense => Weights::DENSE,
+            Self::Equal => Weights::EQUAL,
             Self::Hybrid => Weights::LEARNED,
         }
     }
@@ -209,7 +220,7 @@ fn read_tools(dataset: &Path, catalogs: &[PathBuf]) -> anyhow::Result<Vec<Tool>>
                     description: line.description.unwrap_or_default(),
                     schema: line.schema,
                     tags: line.tags.unwrap_or_default(),
-                    write_class: None,
+                    ..Tool::default()
                 });
             }
         }

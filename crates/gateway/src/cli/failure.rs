@@ -10,9 +10,10 @@ use kitbag_upstream::{CallError, StartError};
 use serde::Serialize;
 
 use super::output::{is_closed_pipe, printable};
-use crate::app::NoKeys;
+use crate::app::{NoKeys, NotIndexed};
 use crate::config::{ConfigError, OpenDoor};
 use crate::failure::Failure as Refusal;
+use crate::index::embedder::EmbedderError;
 
 /// An error, taken apart into what a person wants to know. Shown, it is for people.
 #[derive(Debug, Serialize)]
@@ -85,12 +86,16 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(start) = start_error(cause) {
         return start.remedy();
     }
+    if let Some(embedder) = cause.downcast_ref::<EmbedderError>() {
+        return embedder.remedy();
+    }
     let said = match cause.downcast_ref() {
         Some(Refusal::UnknownTool { near, .. }) if near.is_empty() => {
             "see which there are with `kitbag tools`"
         }
         _ if cause.is::<OpenDoor>() => OpenDoor::REMEDY,
         _ if cause.is::<NoKeys>() => NoKeys::REMEDY,
+        _ if cause.is::<NotIndexed>() => NotIndexed::REMEDY,
         _ if is_taken(cause) => TAKEN,
         _ => return None,
     };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::Invocation;
-use super::output::{count, table};
+use super::output::{Output, count, table};
 use super::tools::mention;
 use crate::app::App;
 use crate::search::Verdict;
@@ -43,8 +43,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 async fn build(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let output = invocation.output;
-    let silent =
-        app.build_index(|done, total| output.note(&format!("{done} of {total} texts embedded"))).await;
+    let silent = app.build_index(|done, total| embedded(output, done, total)).await?;
     mention(&silent, output);
     let size = app.index_size();
     output.show(&serde_json::json!({ "tools": size }), |_| format!("{} indexed", count(size, "tool")))?;
@@ -53,9 +52,14 @@ async fn build(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
 
 async fn verify(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     mention(&app.know_all().await, invocation.output);
-    let verdict = app.verify_index().await;
+    let output = invocation.output;
+    let verdict = app.verify_index(|done, total| embedded(output, done, total)).await?;
     invocation.output.show(&verdict, told)?;
     Ok(if verdict.flaws.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn embedded(output: Output, done: usize, total: usize) {
+    output.note(&format!("{done} of {total} texts embedded"));
 }
 
 fn told(verdict: &Verdict) -> String {

@@ -3,7 +3,7 @@
 //! stdout is for results, stderr for logs and messages.
 //!
 //! # Layout
-//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`key`]
+//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`key`], [`secret`]
 //! - [`output`]: tables for people, JSON for programs
 //! - [`failure`]: how an error is told: what, why, what now
 //! - [`logging`]: where log lines go, and how they look
@@ -18,6 +18,7 @@ pub mod key;
 pub mod logging;
 pub mod output;
 pub mod search;
+pub mod secret;
 pub mod serve;
 pub mod servers;
 pub mod tools;
@@ -65,6 +66,7 @@ enum Verb {
     Eval(eval::Arguments),
     Call(call::Arguments),
     Key(key::Arguments),
+    Secret(secret::Arguments),
 }
 
 #[derive(Debug, Args)]
@@ -137,6 +139,7 @@ impl Verb {
             Self::Tools(arguments) => tools::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
+            Self::Secret(arguments) => secret::run(arguments, &invocation).await,
         }
     }
 

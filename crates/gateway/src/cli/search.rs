@@ -20,8 +20,8 @@ pub struct Arguments {
     #[arg(required = true)]
     intent: Vec<String>,
     /// How many to show, at most 20.
-    #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER")]
-    top: usize,
+    #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
+    top: u16,
     /// Show what each score is made of.
     #[arg(long)]
     explain: bool,
@@ -50,7 +50,7 @@ Examples:
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let options = Options {
-        top_k: arguments.top.min(MAX_TOP_K),
+        top_k: usize::from(arguments.top).min(MAX_TOP_K),
         max_cost_usd: arguments.max_cost,
         max_latency_ms_p99: arguments.max_latency,
         providers: arguments.provider,
@@ -60,8 +60,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     };
     let app = App::open(&invocation.config()?).await?;
     mention(&app.know_all().await, invocation.output);
-    let found = app.search(&arguments.intent.join(" "), &options).await;
+    let searched = app.search(&arguments.intent.join(" "), &options).await;
     app.close().await;
+    let (found, warning) = searched?;
+    if let Some(warning) = warning {
+        invocation.output.warn(&warning);
+    }
     if found.is_empty() && !invocation.output.json {
         invocation.output.note("Nothing fits. See what there is: kitbag tools");
         return Ok(ExitCode::SUCCESS);

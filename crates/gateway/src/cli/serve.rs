@@ -10,6 +10,7 @@ use super::Invocation;
 use super::output::count;
 use crate::app::{App, Banner};
 use crate::config::{Config, parse_bind};
+use crate::surface::Surface;
 
 /// Serve every configured server at one MCP endpoint.
 #[derive(Debug, Args)]
@@ -18,6 +19,9 @@ pub struct Arguments {
     /// Speak MCP on stdin and stdout instead of HTTP.
     #[arg(long)]
     stdio: bool,
+    /// What clients are shown where the path does not say: search, adaptive, code or all.
+    #[arg(long, env = "KITBAG_SURFACE", hide_env_values = true, value_name = "SURFACE")]
+    surface: Option<Surface>,
     /// The address to listen on; 127.0.0.1:7420 unless configured.
     #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = parse_bind)]
     bind: Option<SocketAddr>,
@@ -38,15 +42,16 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   kitbag serve
-  kitbag serve --stdio
+  kitbag serve --stdio --surface all
   kitbag serve --bind 0.0.0.0:7420 --require-key";
 
 pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
     invocation.overrides.bind = arguments.bind;
     invocation.overrides.require_key = arguments.require_key;
+    invocation.overrides.surface = arguments.surface;
     let config = invocation.config()?;
     if arguments.stdio {
-        App::open(&config).await?.serve_stdio().await?;
+        App::open(&config).await?.serve_stdio(arguments.surface).await?;
         return Ok(ExitCode::SUCCESS);
     }
     config.serve.guarded()?;

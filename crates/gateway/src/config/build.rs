@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use kitbag_domain::{ServerName, Tenant};
 use kitbag_policy::{Policy, RuleText, Rules};
@@ -12,8 +13,8 @@ use url::Url;
 
 use super::error::{Fault, Problem};
 use super::load::Ground;
-use super::raw::{RawConfig, RawRules, RawServe, Texts};
-use super::{Config, Serve, server};
+use super::raw::{RawAudit, RawConfig, RawRules, RawServe, Texts};
+use super::{Config, Serve, index, provider, server, surfaces};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     let mut servers = BTreeMap::new();
@@ -25,6 +26,16 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         let home = if raw.enabled.unwrap_or(true) { &mut servers } else { &mut disabled };
         home.insert(name.clone(), server::build(name, raw, &Section { key, span: name_span }, ground)?);
     }
+    let mut providers = BTreeMap::new();
+    for (name, raw) in raw.providers {
+        let section = Section { key: format!("providers.{}", name.get_ref()), span: name.span() };
+        let name: ServerName = parse_key(&name, "providers")?;
+        // Both are called by name, and rules are written for names.
+        if servers.contains_key(&name) || disabled.contains_key(&name) {
+            return Err(section.wrong(Problem::NameTaken { name }));
+        }
+        providers.insert(name.clone(), provider::build(name, raw, &section)?);
+    }
     Ok(Config {
         serve: serve(raw.serve)?,
         data_dir: ground.data_dir.clone(),
@@ -32,9 +43,14 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
             .store
             .path
             .map_or_else(|| ground.data_dir.join("kitbag.db"), |path| ground.path(&path)),
+        keep_audit: keep_audit(raw.audit)?,
+        embedder: index::embedder(raw.index, ground)?,
+        tools: index::tools(raw.tools)?,
+        surfaces: surfaces::build(raw.surfaces, raw.groups)?,
         policy: policy(raw.policy, raw.tenants)?,
         servers,
         disabled,
+        providers,
         origin: None,
     })
 }
@@ -101,6 +117,13 @@ fn serve(raw: RawServe) -> Result<Serve, Fault> {
         max_body_bytes: section.number("max_body_bytes", raw.max_body_bytes, 1024, default.max_body_bytes)?,
         page_size: section.number("page_size", raw.page_size, 1, default.page_size)?,
     })
+}
+
+fn keep_audit(raw: RawAudit) -> Result<Duration, Fault> {
+    const DEFAULT_DAYS: usize = 90;
+    let section = Section { key: "audit".to_owned(), span: 0..0 };
+    let days = section.number("keep_days", raw.keep_days, 1, DEFAULT_DAYS)?;
+    Ok(Duration::from_secs(86_400).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)))
 }
 
 /// As a browser writes it into `Origin`, so that it can be compared letter by letter.

@@ -5,8 +5,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use kitbag_domain::{ServerNameError, TenantError};
-use kitbag_policy::PatternError;
+use kitbag_domain::{ServerName, ServerNameError, TenantError};
+use kitbag_policy::{NetworkError, PatternError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -69,6 +69,30 @@ pub enum Problem {
     NeitherCommandNorUrl,
     #[error("`{key}` has no meaning for a server with a `{kind}`")]
     Foreign { key: &'static str, kind: &'static str },
+    #[error("it has both a `directory` and an `endpoint`")]
+    DirectoryAndEndpoint,
+    #[error("it has neither a `directory` nor an `endpoint`")]
+    NeitherDirectoryNorEndpoint,
+    #[error("it has an `endpoint` and no `model`")]
+    NoModel,
+    #[error("`{key}` has no meaning for an embedder in a `directory`")]
+    ForeignToDirectory { key: &'static str },
+    #[error("not the address of an embeddings endpoint: {reason}")]
+    EmbedderUrl { reason: String },
+    #[error("expected a number between 0 and {most}, found {found}")]
+    OutOfRange { found: String, most: &'static str },
+    #[error("it has no `url`")]
+    NoUrl,
+    #[error("there is a server called `{name}` already")]
+    NameTaken { name: ServerName },
+    #[error("not the address of an API: {reason}")]
+    ProviderUrl { reason: String },
+    #[error("there is a header `Authorization` already")]
+    BearerTwice,
+    #[error("without a method it could never be called")]
+    NoMethods,
+    #[error(transparent)]
+    Network(NetworkError),
     #[error(transparent)]
     Pattern(#[from] PatternError),
     #[error("an empty list allows either nothing or everything, depending on whom you ask")]
@@ -115,7 +139,24 @@ impl Problem {
             Self::EmptyCommand | Self::NeitherCommandNorUrl => {
                 "give it a `command` to launch, or the `url` of a running server".to_owned()
             }
-            Self::Foreign { key, .. } => format!("remove `{key}`"),
+            Self::Foreign { key, .. } | Self::ForeignToDirectory { key } => format!("remove `{key}`"),
+            Self::DirectoryAndEndpoint => {
+                "keep `directory` for a model on this machine, or `endpoint` for a service".to_owned()
+            }
+            Self::NeitherDirectoryNorEndpoint => {
+                "name the `directory` of a model, or the `endpoint` of a service and its `model`".to_owned()
+            }
+            Self::NoModel => {
+                "name the model the service should use, like \"text-embedding-3-small\"".to_owned()
+            }
+            Self::EmbedderUrl { .. } => {
+                "write the part before `/embeddings`, like \"https://host/v1\"".to_owned()
+            }
+            Self::NoUrl | Self::ProviderUrl { .. } => "write it like \"https://api.example/v1\"".to_owned(),
+            Self::NameTaken { .. } => "give one of the two another name".to_owned(),
+            Self::BearerTwice => "keep either `bearer` or that header".to_owned(),
+            Self::NoMethods => "remove `methods` to allow GET and HEAD, or name some".to_owned(),
+            Self::Network(_) => "write it like \"10.0.0.0/8\" or \"10.1.2.3\"".to_owned(),
             Self::EmptyAllowList { key } => {
                 let deny = key.replace("allow", "deny");
                 format!("remove `{key}` to allow everything, or write `{deny} = [\"*\"]` to allow nothing")
@@ -126,6 +167,7 @@ impl Problem {
             | Self::Tenant(_)
             | Self::NotOneOf { nearest: None, .. }
             | Self::TooSmall { .. }
+            | Self::OutOfRange { .. }
             | Self::Pattern(_)
             | Self::HeaderName { .. }
             | Self::VariableName { .. } => return None,

@@ -4,15 +4,26 @@ use serde::de::{self, Deserialize, Deserializer, Error as _, Visitor};
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Fault, Problem};
-use super::raw::{RawConfig, RawRules, RawServe, RawServer, RawStore};
+use super::raw::{
+    RawAudit, RawConfig, RawElsewhere, RawIndex, RawProvider, RawRules, RawServe, RawServer, RawStore,
+    RawSurfaces, RawTool,
+};
 
 pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
     check_table::<RawConfig>(document, "")?;
     check_section::<RawServe>(document, "serve")?;
     check_section::<RawStore>(document, "store")?;
+    check_section::<RawAudit>(document, "audit")?;
+    check_section::<RawIndex>(document, "index")?;
+    if let Some(embedder) = inner_table(document, "index").and_then(|it| inner_table(it, "embedder")) {
+        check_table::<RawElsewhere>(embedder, "index.embedder")?;
+    }
+    check_each::<RawTool>(document, "tools")?;
+    check_section::<RawSurfaces>(document, "surfaces")?;
     check_section::<RawRules>(document, "policy")?;
     check_each::<RawRules>(document, "tenants")?;
-    check_each::<RawServer>(document, "servers")
+    check_each::<RawServer>(document, "servers")?;
+    check_each::<RawProvider>(document, "providers")
 }
 
 /// The candidate a person most probably meant, if one is near enough to be worth saying.

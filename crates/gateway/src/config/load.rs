@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
 use super::{Config, build, raw};
+use crate::surface::Surface;
 
 /// What flags and environment say; either beats the file.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,7 @@ pub struct Overrides {
     pub data_dir: Option<PathBuf>,
     pub bind: Option<SocketAddr>,
     pub require_key: Option<bool>,
+    pub surface: Option<Surface>,
 }
 
 /// The directories that decide where files are looked for.
@@ -68,6 +70,7 @@ pub fn parse(
     let mut config = built.map_err(|fault| fault.at(text, file))?;
     config.serve.bind = overrides.bind.unwrap_or(config.serve.bind);
     config.serve.require_key = overrides.require_key.unwrap_or(config.serve.require_key);
+    config.surfaces.default = overrides.surface.unwrap_or(config.surfaces.default);
     config.origin = file.map(Path::to_owned);
     Ok(config)
 }

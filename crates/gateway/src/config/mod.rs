@@ -3,25 +3,29 @@
 //! # Layout
 //! - `load`: where a configuration is found, and what lies over it
 //! - `raw`: what people write into the file; `keys`: which keys there are
-//! - `build`, `server`: from what people write to what the program runs on
+//! - `build`, `server`, `provider`, `index`, `surfaces`: from what people write to what the program runs on
 //! - `error`: what can be wrong, and what to do about it
 //! - [`edit`]: adding and removing servers, with comments and order kept
 
 mod build;
 pub mod edit;
 mod error;
+pub(crate) mod index;
 mod keys;
 mod load;
+mod provider;
 mod raw;
 #[cfg(test)]
 mod reference;
 mod server;
+mod surfaces;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use kitbag_domain::ServerName;
 use kitbag_policy::Policy;
@@ -29,8 +33,12 @@ use kitbag_upstream::ServerSpec;
 
 pub use build::parse_bind;
 pub use error::{ConfigError, Place, Problem};
+pub use index::{DeclaredTool, Embedder};
 pub(crate) use keys::nearest;
 pub use load::{Overrides, Surroundings, parse};
+pub use provider::ProviderConfig;
+
+use crate::surface::Surfaces;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -38,10 +46,17 @@ pub struct Config {
     /// Where everything lives that Kitbag writes for itself.
     pub data_dir: PathBuf,
     pub store_path: PathBuf,
+    /// How long the record of what happened is kept.
+    pub keep_audit: Duration,
+    pub embedder: Embedder,
+    /// What is declared of single tools, by the name clients call them.
+    pub tools: BTreeMap<String, DeclaredTool>,
+    pub surfaces: Surfaces,
     pub policy: Policy,
     pub servers: BTreeMap<ServerName, ServerSpec>,
     /// Configured, but switched off with `enabled = false`.
     pub disabled: BTreeMap<ServerName, ServerSpec>,
+    pub providers: BTreeMap<ServerName, ProviderConfig>,
     /// The file it was read from; absent when it is all defaults.
     pub origin: Option<PathBuf>,
 }

@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{Fault, Problem};
 use super::keys;
 
-/// A key a person chose: the name of a server or a tenant.
+/// A key a person chose, such as the name of a server or a tenant.
 pub(super) type Named<T> = BTreeMap<Spanned<String>, T>;
 pub(super) type Texts = Vec<Spanned<String>>;
 
@@ -24,9 +24,15 @@ pub(super) type Texts = Vec<Spanned<String>>;
 pub(super) struct RawConfig {
     pub(super) serve: RawServe,
     pub(super) store: RawStore,
+    pub(super) audit: RawAudit,
+    pub(super) index: RawIndex,
+    pub(super) tools: Named<RawTool>,
+    pub(super) surfaces: RawSurfaces,
+    pub(super) groups: Named<Texts>,
     pub(super) policy: RawRules,
     pub(super) tenants: Named<RawRules>,
     pub(super) servers: Named<RawServer>,
+    pub(super) providers: Named<RawProvider>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -44,6 +50,60 @@ pub(super) struct RawServe {
 #[serde(default, expecting = "a table")]
 pub(super) struct RawStore {
     pub(super) path: Option<String>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawAudit {
+    pub(super) keep_days: Option<Spanned<i64>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawIndex {
+    pub(super) embedder: Option<Spanned<RawEmbedder>>,
+}
+
+/// `"built-in"`, or a table that says where a model is.
+#[derive(Debug)]
+pub(super) enum RawEmbedder {
+    Named(String),
+    Elsewhere(Box<RawElsewhere>),
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawElsewhere {
+    pub(super) directory: Option<Spanned<String>>,
+    pub(super) endpoint: Option<Spanned<String>>,
+    pub(super) model: Option<Spanned<String>>,
+    pub(super) api_key: Option<Spanned<String>>,
+    pub(super) dimensions: Option<Spanned<i64>>,
+    pub(super) timeout: Option<Spanned<RawDuration>>,
+    pub(super) query_prefix: Option<String>,
+    pub(super) document_prefix: Option<String>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawTool {
+    pub(super) cost_usd: Option<Spanned<f64>>,
+    pub(super) p95_latency_ms: Option<Spanned<f64>>,
+    pub(super) p99_latency_ms: Option<Spanned<f64>>,
+    pub(super) success_rate: Option<Spanned<f64>>,
+    pub(super) tags: Vec<String>,
+    pub(super) scopes: Vec<String>,
+    pub(super) group: Option<String>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawSurfaces {
+    pub(super) default: Option<Spanned<String>>,
+    pub(super) keys: Named<Spanned<String>>,
+    pub(super) clients: Named<Spanned<String>>,
+    pub(super) pinned: Texts,
+    pub(super) result_tokens: Option<Spanned<i64>>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -76,6 +136,20 @@ pub(super) struct RawServer {
     pub(super) max_message_bytes: Option<Spanned<i64>>,
 }
 
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawProvider {
+    pub(super) url: Option<Spanned<String>>,
+    pub(super) description: Option<String>,
+    pub(super) headers: Option<Spanned<Named<String>>>,
+    pub(super) bearer: Option<Spanned<String>>,
+    pub(super) methods: Option<Spanned<Texts>>,
+    pub(super) allow_private: bool,
+    pub(super) allow_addresses: Texts,
+    pub(super) timeout: Option<Spanned<RawDuration>>,
+    pub(super) max_response_bytes: Option<Spanned<i64>>,
+}
+
 /// `"90s"`, `"10m"`, or a number of seconds.
 #[derive(Debug)]
 pub(super) enum RawDuration {
@@ -102,6 +176,7 @@ fn misfit(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
     let (key, found) = locate(document, &span).unwrap_or_default();
     let expected = match error.message().rsplit_once("expected ").map_or("another value", |(_, it)| it) {
         "i64" => "a whole number",
+        "f64" => "a number",
         "a sequence" => "an array",
         "a map" => "a table",
         other => other,
@@ -149,5 +224,30 @@ impl<'de> Deserialize<'de> for RawDuration {
         }
 
         deserializer.deserialize_any(DurationVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawEmbedder {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EmbedderVisitor;
+
+        impl<'de> Visitor<'de> for EmbedderVisitor {
+            type Value = RawEmbedder;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"built-in\" or a table")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<RawEmbedder, E> {
+                Ok(RawEmbedder::Named(name.to_owned()))
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RawEmbedder, A::Error> {
+                let table = de::value::MapAccessDeserializer::new(map);
+                RawElsewhere::deserialize(table).map(|table| RawEmbedder::Elsewhere(Box::new(table)))
+            }
+        }
+
+        deserializer.deserialize_any(EmbedderVisitor)
     }
 }

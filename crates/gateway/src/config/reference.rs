@@ -3,7 +3,10 @@
 use serde::Deserialize;
 
 use super::keys::keys_of;
-use super::raw::{RawConfig, RawRules, RawServe, RawServer, RawStore};
+use super::raw::{
+    RawAudit, RawConfig, RawElsewhere, RawIndex, RawProvider, RawRules, RawServe, RawServer, RawStore,
+    RawSurfaces, RawTool,
+};
 use super::{Config, Overrides, Serve, Surroundings, parse};
 
 const REFERENCE: &str = include_str!("../../../../docs/configuration.md");
@@ -25,8 +28,14 @@ fn every_key_is_explained_and_none_that_is_not_there() {
     }
     check::<RawServe>("\n## [serve]\n");
     check::<RawStore>("\n## [store]\n");
+    check::<RawAudit>("\n## [audit]\n");
+    check::<RawIndex>("\n## [index]\n");
+    check::<RawElsewhere>("\n## [index.embedder]\n");
+    check::<RawTool>("\n## [tools.\"NAME\"]\n");
+    check::<RawSurfaces>("\n## [surfaces]\n");
     check::<RawRules>("\n## [policy]\n");
     check::<RawServer>("\n## [servers.NAME]\n");
+    check::<RawProvider>("\n## [providers.NAME]\n");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn choose<T: Copy>(
     }
 }
 
-fn templates(
+pub(super) fn templates(
     raw: Option<Spanned<Named<String>>>,
     check: impl Fn(&Spanned<String>) -> Result<(), Fault>,
 ) -> Result<BTreeMap<String, Template>, Fault> {
@@ -128,7 +128,7 @@ fn templates(
         .collect()
 }
 
-fn header_name(section: &Section, name: &Spanned<String>) -> Result<(), Fault> {
+pub(super) fn header_name(section: &Section, name: &Spanned<String>) -> Result<(), Fault> {
     let problem = || Problem::HeaderName { name: name.get_ref().clone() };
     HeaderName::try_from(name.get_ref()).map(|_| ()).map_err(|_| section.wrong_at("headers", name, problem()))
 }
@@ -154,7 +154,7 @@ impl Section {
         }
     }
 
-    fn duration(
+    pub(super) fn duration(
         &self,
         key: &str,
         value: Option<Spanned<RawDuration>>,

@@ -116,7 +116,7 @@ fn check_arguments(
 fn schema(rooms: &Rooms, view: &View, tool: &str) -> Option<Value> {
     let catalog = rooms.catalog();
     let entry = match view {
-        View::All => catalog.tool(tool),
+        View::House(_) => catalog.tool(tool),
         View::One(server) => {
             catalog.tools.iter().find(|it| it.capability.server == *server && it.capability.name == tool)
         }

@@ -8,6 +8,7 @@ use super::lists::CACHE_MS;
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::session::Session;
+use crate::surface::Surface;
 use crate::turn::{Turn, View};
 
 pub(super) async fn initialize(rooms: &Rooms, session: &Session) -> Result<Raw, Failure> {
@@ -47,7 +48,7 @@ struct Face {
 impl Face {
     async fn of(rooms: &Rooms, view: &View) -> Result<Self, Failure> {
         match view {
-            View::All => Ok(Self::of_the_house(rooms)),
+            View::House(surface) => Ok(Self::of_the_house(rooms, *surface)),
             View::One(name) => {
                 let server = rooms.upstreams.get(name);
                 let server = server.ok_or_else(|| Failure::UnknownServer { server: name.to_string() })?;
@@ -57,7 +58,7 @@ impl Face {
     }
 
     /// Everything is on offer, because servers come and go while clients stay.
-    fn of_the_house(rooms: &Rooms) -> Self {
+    fn of_the_house(rooms: &Rooms, surface: Surface) -> Self {
         let mut capabilities = bridged(Map::from_iter([
             ("tools".to_owned(), json!({ "listChanged": true })),
             ("prompts".to_owned(), json!({ "listChanged": true })),
@@ -74,14 +75,11 @@ impl Face {
                 }
             }
         }
-        let names: Vec<_> = rooms.upstreams.iter().map(|server| server.name().as_str()).collect();
-        let instructions = (!names.is_empty()).then(|| {
-            format!(
-                "Kitbag puts {} behind one endpoint. Names begin with their server: <server>__<name>.",
-                names.join(", ")
-            )
-        });
-        Self { capabilities: Value::Object(capabilities), info: own_info(), instructions }
+        Self {
+            capabilities: Value::Object(capabilities),
+            info: own_info(),
+            instructions: instructions(rooms, surface),
+        }
     }
 
     fn of_one(listing: &Listing) -> Self {
@@ -90,6 +88,25 @@ impl Face {
             capabilities: Value::Object(bridged(capabilities)),
             info: listing.server_info.clone().unwrap_or_else(own_info),
             instructions: listing.instructions.clone(),
+        }
+    }
+}
+
+/// Every word is paid for in every context, so a frugal surface has few.
+fn instructions(rooms: &Rooms, surface: Surface) -> Option<String> {
+    let count = rooms.upstreams.iter().count() + rooms.providers.names().count();
+    let frugal = "search_available_tools finds tools, call_api runs them.";
+    match surface {
+        _ if count == 0 => None,
+        Surface::All => {
+            let names: Vec<_> = rooms.upstreams.iter().map(|server| server.name().as_str()).collect();
+            Some(format!(
+                "Kitbag puts {} behind one endpoint. Names begin with their server: <server>__<name>.",
+                names.join(", ")
+            ))
+        }
+        Surface::Search | Surface::Code | Surface::Adaptive => {
+            Some(format!("The tools of {count} servers and APIs. {frugal}"))
         }
     }
 }

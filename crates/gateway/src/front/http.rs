@@ -23,12 +23,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::response::{self, accepts_events, json, not_allowed, refuse_at_door, unauthorized};
+use super::work::Work;
 use super::{auth, guard, headers, hello, mcp, modern, reply, retrieve, subscriptions};
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::session::Session;
 use crate::session::streams::EventId;
-use crate::turn::{BACKLOG, BackChannel, Turn, View};
+use crate::surface::Door;
+use crate::turn::{BACKLOG, BackChannel, Client, Turn, View};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -39,8 +41,8 @@ const EXCESS_HEARD_OUT: usize = 8;
 
 pub(super) fn router(rooms: Arc<Rooms>) -> Router {
     Router::new()
-        .route("/mcp", any(all))
-        .route("/mcp/all", any(all))
+        .route("/mcp", any(main))
+        .route("/mcp/{surface}", any(surface))
         .route("/servers/{name}/mcp", any(one))
         .route("/v1/retrieve", post(retrieve::answer))
         .fallback(nowhere)
@@ -48,12 +50,24 @@ pub(super) fn router(rooms: Arc<Rooms>) -> Router {
         .with_state(rooms)
 }
 
-async fn all(
+async fn main(
     State(rooms): State<Arc<Rooms>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    enter(rooms, peer, request, View::All).await
+    enter(rooms, peer, request, Door::Main).await
+}
+
+async fn surface(
+    State(rooms): State<Arc<Rooms>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Path(name): Path<String>,
+    request: HttpRequest,
+) -> HttpResponse {
+    match name.parse() {
+        Ok(surface) => enter(rooms, peer, request, Door::Surface(surface)).await,
+        Err(_) => nowhere().await,
+    }
 }
 
 async fn one(
@@ -63,17 +77,18 @@ async fn one(
     request: HttpRequest,
 ) -> HttpResponse {
     match name.parse() {
-        Ok(server) => enter(rooms, peer, request, View::One(server)).await,
+        Ok(server) => enter(rooms, peer, request, Door::Server(server)).await,
         Err(_) => refuse_at_door(None, Era::Legacy, &Failure::UnknownServer { server: name }),
     }
 }
 
 async fn nowhere() -> HttpResponse {
-    let text = "Nothing here. MCP is at /mcp, /mcp/all and /servers/{name}/mcp.\n";
+    let text = "Nothing here. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
+                tools for an intent are at /v1/retrieve.\n";
     (StatusCode::NOT_FOUND, text).into_response()
 }
 
-async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, view: View) -> HttpResponse {
+async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, door: Door) -> HttpResponse {
     if let Some(reason) = guard::refusal(&rooms.serve, request.headers()) {
         return (StatusCode::FORBIDDEN, format!("{reason}\n")).into_response();
     }
@@ -81,13 +96,13 @@ async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, view: 
         Ok(caller) => caller,
         Err(refused) => return unauthorized(&refused),
     };
-    if let View::One(server) = &view
+    if let Door::Server(server) = &door
         && (rooms.upstreams.get(server).is_none() || !rooms.policy.server_visible(&caller, server))
     {
         let failure = Failure::UnknownServer { server: server.to_string() };
         return refuse_at_door(None, Era::Legacy, &failure);
     }
-    let visit = Visit { rooms, caller, view };
+    let visit = Visit { rooms, caller, door };
     match *request.method() {
         Method::POST => visit.post(request).await,
         Method::GET => visit.get(request.headers()),
@@ -100,7 +115,7 @@ async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, view: 
 struct Visit {
     rooms: Arc<Rooms>,
     caller: Caller,
-    view: View,
+    door: Door,
 }
 
 impl Visit {
@@ -136,10 +151,12 @@ impl Visit {
             let client = headers::check_version(http, &params)
                 .and_then(|()| modern::read_client(self.caller.clone(), &mut params))
                 .and_then(|client| {
-                    headers::check(&self.rooms, &self.view, http, &request.method, &params).map(|()| client)
+                    let view = self.rooms.surfaces.view(&self.door, &self.caller, client.name.as_deref());
+                    headers::check(&self.rooms, &view, http, &request.method, &params)
+                        .map(|()| (client, view))
                 });
             return match client {
-                Ok(client) => self.modern(client, request, params).await,
+                Ok((client, view)) => self.modern(client, view, request, params).await,
                 Err(failure) => refuse_at_door(Some(request.id), Era::Modern, &failure),
             };
         }
@@ -152,37 +169,37 @@ impl Visit {
         }
     }
 
-    async fn modern(self, client: crate::turn::Client, request: Request, params: RawObject) -> HttpResponse {
+    async fn modern(self, client: Client, view: View, request: Request, params: RawObject) -> HttpResponse {
         let cancelled = CancellationToken::new();
         let gone = cancelled.clone().drop_guard();
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let back = BackChannel::new(outbox.clone(), None);
-        let turn = Turn { client, view: self.view, back, cancelled };
-        tokio::spawn(Box::pin(async move {
+        let turn = Turn { client, view, back, cancelled };
+        let work = Work::new(async move {
             let response = mcp::serve(&self.rooms, &turn, None, request, params).await;
             let _ = outbox.send(response.into()).await;
-        }));
-        response::to_modern(messages, gone).await
+        });
+        response::to_modern(work, messages, gone).await
     }
 
     async fn legacy(self, session: Arc<Session>, request: Request, params: RawObject) -> HttpResponse {
         let cancelled = CancellationToken::new();
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let back = BackChannel::new(outbox.clone(), Some(session.clone()));
-        let turn = Turn { client: session.client(), view: self.view, back, cancelled };
+        let turn = Turn { client: session.client(), view: session.view.clone(), back, cancelled };
         session.begin(&request.id, &turn.cancelled);
         let client = session.clone();
-        tokio::spawn(Box::pin(async move {
+        let work = Work::new(async move {
             let id = request.id.clone();
             let response = mcp::serve(&self.rooms, &turn, Some(&session), request, params).await;
             session.end(&id);
             let _ = outbox.send(response.into()).await;
-        }));
-        response::to_legacy(&client, messages).await
+        });
+        response::to_legacy(work, &client, messages).await
     }
 
     async fn initialize(self, request: Request, params: &RawObject) -> HttpResponse {
-        let session = self.rooms.sessions.open(self.caller, self.view, params);
+        let session = self.rooms.sessions.open(&self.rooms.surfaces, self.caller, self.door, params);
         match hello::initialize(&self.rooms, &session).await {
             Ok(result) => {
                 let mut response = json(StatusCode::OK, &Response::result(request.id, result).into());
@@ -270,7 +287,7 @@ impl Visit {
         };
         headers::check_legacy_version(http)?;
         let id = id.to_str().map_err(|_| Failure::UnknownSession)?;
-        self.rooms.sessions.find(id, &self.caller, &self.view).ok_or(Failure::UnknownSession)
+        self.rooms.sessions.find(id, &self.caller, &self.door).ok_or(Failure::UnknownSession)
     }
 }
 

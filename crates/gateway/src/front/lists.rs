@@ -12,6 +12,8 @@ use crate::catalog::Entry;
 use crate::failure::Failure;
 use crate::pipeline::{self, Call, CallMethod};
 use crate::rooms::Rooms;
+use crate::surface::tools::AlwaysOn;
+use crate::surface::{Surface, kept, shown};
 use crate::turn::{Turn, View};
 
 /// How long a modern client may keep a list without asking again. Changes are announced, so
@@ -33,13 +35,36 @@ pub(super) async fn list(
     params: RawObject,
 ) -> Result<Raw, Failure> {
     let result = match turn.view {
-        View::All => merged(rooms, turn, list, &params)?,
+        View::House(surface) => match list {
+            List::Tools if surface.is_frugal() => surface_tools(rooms, turn, surface).await,
+            _ => merged(rooms, turn, list, &params)?,
+        },
         View::One(_) => {
             let call = Call { method: CallMethod::List(list.method()), params };
             only_visible(rooms, turn, list, pipeline::run(rooms, turn, call).await?)?
         }
     };
     Ok(if turn.client.era == Era::Modern { cacheable(result) } else { result })
+}
+
+/// What a frugal surface shows always fits one page.
+async fn surface_tools(rooms: &Rooms, turn: &Turn, surface: Surface) -> Raw {
+    let catalog = rooms.catalog();
+    let mut definitions: Vec<Raw> = AlwaysOn::on(surface).map(|it| it.definition().clone()).collect();
+    if surface == Surface::Adaptive {
+        let shown = shown::listed(rooms, turn, &catalog).await;
+        definitions.extend(shown.into_iter().map(|it| without_promise(&it.definition)));
+    }
+    RawObject::new().with(List::Tools.field(), &definitions).to_raw()
+}
+
+/// A result that is cut loses its structured content, so none can be promised.
+fn without_promise(definition: &Raw) -> Raw {
+    let Ok(mut object) = RawObject::open(definition) else { return definition.clone() };
+    match object.remove("outputSchema") {
+        Some(_) => object.to_raw(),
+        None => definition.clone(),
+    }
 }
 
 fn merged(rooms: &Rooms, turn: &Turn, list: List, params: &RawObject) -> Result<Raw, Failure> {
@@ -54,7 +79,12 @@ fn merged(rooms: &Rooms, turn: &Turn, list: List, params: &RawObject) -> Result<
         entries.iter().filter(|entry| rooms.policy.visible(&turn.client.caller, &entry.capability)).collect();
     let from = start(&visible, params)?;
     let page = &visible[from..visible.len().min(from + rooms.serve.page_size)];
-    let definitions: Vec<&Raw> = page.iter().map(|entry| &entry.definition).collect();
+    let mut definitions: Vec<&Raw> = page.iter().map(|entry| &entry.definition).collect();
+    if from == 0
+        && matches!((list, &turn.view), (List::Templates, View::House(surface)) if surface.is_frugal())
+    {
+        definitions.push(kept::template());
+    }
     let mut result = RawObject::new().with(list.field(), &definitions);
     if from + page.len() < visible.len()
         && let Some(last) = page.last()

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::pipeline::{self, Call, CallMethod, TaskMethod, required};
 use crate::rooms::Rooms;
 use crate::session::Session;
+use crate::surface;
 use crate::turn::Turn;
 
 /// Serves one request to its end. A modern request comes with its hop's keys already taken
@@ -80,11 +81,14 @@ async fn either(rooms: &Arc<Rooms>, turn: &Turn, method: &str, params: RawObject
         method::LIST_PROMPTS => lists::list(rooms, turn, List::Prompts, params).await,
         method::LIST_RESOURCES => lists::list(rooms, turn, List::Resources, params).await,
         method::LIST_TEMPLATES => lists::list(rooms, turn, List::Templates, params).await,
-        method::CALL_TOOL => run(rooms, turn, CallMethod::CallTool, params).await,
+        method::CALL_TOOL => surface::call::call(rooms, turn, params).await,
         method::GET_PROMPT => run(rooms, turn, CallMethod::GetPrompt, params).await,
         method::COMPLETE => run(rooms, turn, CallMethod::Complete, params).await,
         method::READ_RESOURCE => {
-            let result = run(rooms, turn, CallMethod::ReadResource, params).await?;
+            let result = match surface::kept::read(rooms, turn, &params) {
+                Some(kept) => kept?,
+                None => run(rooms, turn, CallMethod::ReadResource, params).await?,
+            };
             Ok(if turn.client.era == Era::Modern { cacheable(result) } else { result })
         }
         "tasks/get" => run(rooms, turn, CallMethod::Task(TaskMethod::Get), params).await,

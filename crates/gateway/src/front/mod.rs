@@ -8,7 +8,7 @@
 //! - `lists`: the merged lists, page by page
 //! - `subscriptions`: who hears of which changes; `tasks`: whose tasks are listed
 //! - `retrieve`: the tools for an intent, for those who assemble a context
-//! - `response`: JSON or a stream of events, over HTTP
+//! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
 //! - `reply`: every error's face on the wire, and nothing else has any
 
 mod auth;
@@ -20,11 +20,12 @@ pub(crate) mod listener;
 mod lists;
 mod mcp;
 mod modern;
-mod reply;
+pub(crate) mod reply;
 mod response;
 mod retrieve;
 pub(crate) mod stdio;
 mod subscriptions;
 mod tasks;
+mod work;
 
 pub(crate) use self::subscriptions::forget as forget_subscriptions;

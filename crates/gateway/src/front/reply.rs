@@ -17,10 +17,10 @@ pub(super) fn response(id: Option<RequestId>, method: &str, era: Era, failure: &
         Failure::Upstream(error)
             if method == method::CALL_TOOL && !matches!(error, CallError::Refused { .. }) =>
         {
-            Response { id, outcome: Ok(tool_error(error, era)) }
+            Response { id, outcome: Ok(tool_result(failure, era)) }
         }
-        Failure::Denied { reason } if method == method::CALL_TOOL => {
-            Response { id, outcome: Ok(tool_text(reason, era)) }
+        Failure::Denied { .. } if method == method::CALL_TOOL => {
+            Response { id, outcome: Ok(tool_result(failure, era)) }
         }
         _ => Response::error(id, error(failure, era)),
     }
@@ -39,9 +39,14 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
         | Failure::NoSession { .. }
         | Failure::UnknownSession => ErrorObject::new(code::INVALID_REQUEST, message),
         Failure::UnknownMethod { .. } => ErrorObject::new(code::METHOD_NOT_FOUND, message),
-        Failure::BadParams { .. } | Failure::UnknownPrompt { .. } | Failure::UnknownServer { .. } => {
-            ErrorObject::new(code::INVALID_PARAMS, message)
-        }
+        Failure::BadParams { .. }
+        | Failure::Arguments { .. }
+        | Failure::UnknownPrompt { .. }
+        | Failure::UnknownServer { .. }
+        | Failure::UnknownProvider { .. }
+        | Failure::UnknownGroup { .. }
+        | Failure::UnknownResult { .. } => ErrorObject::new(code::INVALID_PARAMS, message),
+        Failure::Provider(_) => ErrorObject::new(code::INTERNAL_ERROR, message),
         Failure::UnknownTool { near, .. } => {
             ErrorObject::new(code::INVALID_PARAMS, message).with_data(&json!({ "near": near }))
         }
@@ -95,11 +100,19 @@ pub(super) fn door_status(failure: &Failure) -> StatusCode {
     }
 }
 
-fn tool_error(error: &CallError, era: Era) -> Raw {
-    tool_text(&explain(error), era)
-}
-
-fn tool_text(text: &str, era: Era) -> Raw {
+/// A failure as the result of a tool, for a model that may mend it.
+pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
+    let text = match failure {
+        Failure::Upstream(CallError::Refused { server, error }) => {
+            format!("`{server}` refused the call: {} ({})", error.message, error.code)
+        }
+        Failure::Upstream(error) => explain(error),
+        Failure::Provider(error) => match error.remedy() {
+            Some(remedy) => format!("{error}\nWhat to do: {remedy}"),
+            None => error.to_string(),
+        },
+        other => other.to_string(),
+    };
     let mut result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
     if era == Era::Modern {
         result["resultType"] = json!("complete");

@@ -17,6 +17,7 @@ use tokio_util::sync::DropGuard;
 
 use super::auth::Refused;
 use super::reply;
+use super::work::Work;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::session::mailbox::Mailbox;
@@ -27,8 +28,14 @@ const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Answers a modern client. Letting go of the stream, and so of `gone`, cancels the request.
-pub(super) async fn to_modern(mut messages: mpsc::Receiver<Message>, gone: DropGuard) -> HttpResponse {
-    let Some(first) = messages.recv().await else { return StatusCode::NO_CONTENT.into_response() };
+pub(super) async fn to_modern(
+    work: Work,
+    mut messages: mpsc::Receiver<Message>,
+    gone: DropGuard,
+) -> HttpResponse {
+    let Some(first) = work.until_first(&mut messages).await else {
+        return StatusCode::NO_CONTENT.into_response();
+    };
     if let Message::Response(response) = &first {
         gone.disarm();
         return json(reply::status(Era::Modern, response), &first);
@@ -43,8 +50,14 @@ pub(super) async fn to_modern(mut messages: mpsc::Receiver<Message>, gone: DropG
 
 /// Answers a legacy client. A stream goes through a mailbox, from which the client can fetch
 /// the rest if its connection breaks.
-pub(super) async fn to_legacy(session: &Session, mut messages: mpsc::Receiver<Message>) -> HttpResponse {
-    let Some(first) = messages.recv().await else { return StatusCode::NO_CONTENT.into_response() };
+pub(super) async fn to_legacy(
+    work: Work,
+    session: &Session,
+    mut messages: mpsc::Receiver<Message>,
+) -> HttpResponse {
+    let Some(first) = work.until_first(&mut messages).await else {
+        return StatusCode::NO_CONTENT.into_response();
+    };
     if let Message::Response(response) = &first {
         return json(reply::status(Era::Legacy, response), &first);
     }

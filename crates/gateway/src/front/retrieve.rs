@@ -81,12 +81,13 @@ pub(super) async fn answer(
         Err(failure) => return problem(super::reply::door_status(&failure), &failure.to_string()),
     };
     match serde_json::from_slice::<Asked>(&body) {
-        Ok(asked) => retrieve(&rooms, &caller, asked),
+        Ok(Asked { top_k: Some(0), .. }) => problem(StatusCode::BAD_REQUEST, "`top_k` must be at least 1"),
+        Ok(asked) => retrieve(&rooms, &caller, asked).await,
         Err(error) => problem(StatusCode::BAD_REQUEST, &format!("the request cannot be read: {error}")),
     }
 }
 
-fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse {
+async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse {
     let started = Instant::now();
     let options = Options {
         top_k: asked.top_k.unwrap_or(MAX_TOP_K).min(MAX_TOP_K),
@@ -100,7 +101,9 @@ fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse {
         ..Options::default()
     };
     let allowed = |capability: &_| rooms.policy.visible(caller, capability);
-    let found = rooms.index.search(&asked.intent, &options, allowed).into_iter();
+    let intent = rooms.index.intent(&asked.intent).await;
+    let (catalog, snapshot) = (rooms.catalog(), rooms.index.snapshot());
+    let found = snapshot.search(&intent, &options, allowed).into_iter();
     let shown: Vec<_> = found
         .map(|it| Shown {
             tool_name: it.entry.tool_name.clone(),
@@ -111,19 +114,20 @@ fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse {
             metadata: serde_json::to_value(&*it.entry).expect("an entry is plain JSON"),
         })
         .collect();
-    let catalog = rooms.catalog();
     let tools: Vec<Raw> = shown
         .iter()
         .filter_map(|it| catalog.tool(&it.tool_name))
         .map(|entry| asked.format.write(&entry.exposed, &entry.definition))
         .collect();
-    let snapshot = rooms.index.snapshot();
-    let answer = RawObject::new()
+    let mut answer = RawObject::new()
         .with("tools", &tools)
         .with("candidates", &shown)
         .with("indexed", &snapshot.index.len())
         .with("embedded", &snapshot.index.embedded())
         .with("took_ms", &(started.elapsed().as_secs_f64() * 1e3));
+    if let Some(degraded) = &intent.degraded {
+        answer.put("degraded", degraded);
+    }
     json_body(StatusCode::OK, &answer.to_raw())
 }
 

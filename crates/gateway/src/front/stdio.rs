@@ -16,14 +16,16 @@ use super::{hello, mcp, modern, reply};
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::session::Session;
+use crate::surface::Door as Entrance;
 use crate::sync::lock;
-use crate::turn::{BACKLOG, BackChannel, Turn, View};
+use crate::turn::{BACKLOG, BackChannel, Turn};
 
 /// Serves until the client closes stdin. Requests under way then are cancelled.
-pub(crate) async fn serve(rooms: Arc<Rooms>, view: View) -> std::io::Result<()> {
+pub(crate) async fn serve(rooms: Arc<Rooms>, entrance: Entrance) -> std::io::Result<()> {
     let (outbox, messages) = mpsc::channel(BACKLOG);
     let writer = tokio::spawn(write(messages));
-    let door = Arc::new(Door { rooms, view, outbox, session: Mutex::default(), running: Mutex::default() });
+    let door =
+        Arc::new(Door { rooms, entrance, outbox, session: Mutex::default(), running: Mutex::default() });
     let mut requests = JoinSet::new();
     let mut stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
     let mut line = Vec::new();
@@ -59,7 +61,7 @@ pub(crate) async fn serve(rooms: Arc<Rooms>, view: View) -> std::io::Result<()> 
 
 struct Door {
     rooms: Arc<Rooms>,
-    view: View,
+    entrance: Entrance,
     outbox: mpsc::Sender<Message>,
     /// The legacy session, once the client has sent `initialize`.
     session: Mutex<Option<Arc<Session>>>,
@@ -111,14 +113,19 @@ impl Door {
                 return refuse(Era::Legacy, Failure::NoSession { reason });
             }
         };
+        let view = match &session {
+            Some(session) => session.view.clone(),
+            None => self.rooms.surfaces.view(&self.entrance, &client.caller, client.name.as_deref()),
+        };
         let back = BackChannel::new(self.outbox.clone(), session.clone());
-        let turn = Turn { client, view: self.view.clone(), back, cancelled };
+        let turn = Turn { client, view, back, cancelled };
         mcp::serve(&self.rooms, &turn, session.as_deref(), request, params).await
     }
 
     async fn initialize(&self, request: Request) -> Response {
         let params = request.object().unwrap_or_default();
-        let session = self.rooms.sessions.open(Caller::local(), self.view.clone(), &params);
+        let sessions = &self.rooms.sessions;
+        let session = sessions.open(&self.rooms.surfaces, Caller::local(), self.entrance.clone(), &params);
         match hello::initialize(&self.rooms, &session).await {
             Ok(result) => {
                 if let Some(former) = lock(&self.session).replace(session.clone()) {

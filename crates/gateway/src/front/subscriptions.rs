@@ -146,7 +146,7 @@ fn owner(rooms: &Rooms, turn: &Turn, uri: &str) -> Result<(Arc<Server>, String),
 fn find(rooms: &Rooms, view: &View, uri: &str) -> Option<(Arc<Server>, String)> {
     let (name, own) = match view {
         View::One(server) => (server.clone(), uri.to_owned()),
-        View::All => {
+        View::House(_) => {
             let capability = rooms.catalog().resource(uri)?;
             (capability.server, capability.name)
         }

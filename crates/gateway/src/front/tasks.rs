@@ -51,7 +51,7 @@ fn shown(rooms: &Rooms, turn: &Turn, server: &ServerName, task: &Raw) -> Option<
     let capability = rooms.tasks.begun(tenant, server, &id)?;
     match turn.view {
         View::One(_) => Some(task.clone()),
-        View::All => rooms.tasks.learn(tenant, &capability, task),
+        View::House(_) => rooms.tasks.learn(tenant, &capability, task),
     }
 }
 
@@ -66,7 +66,7 @@ fn servers(rooms: &Rooms, turn: &Turn) -> Vec<ServerName> {
         .listings()
         .filter(|(server, listing)| {
             let in_view = match &turn.view {
-                View::All => rooms.policy.server_visible(&turn.client.caller, server),
+                View::House(_) => rooms.policy.server_visible(&turn.client.caller, server),
                 View::One(one) => one == *server,
             };
             in_view && lists_tasks(&listing.capabilities)

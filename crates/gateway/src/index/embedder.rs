@@ -1,67 +1,84 @@
-//! Where vectors come from: the model in the binary.
+//! Where vectors come from: the model in the binary, a model on disk, or a service.
 
-use std::sync::{Arc, LazyLock};
+use crate::config;
 
-use kitbag_relevance::embed::Encoder;
+use super::endpoint::{Endpoint, EndpointError};
+use super::local::{Local, LocalError};
 
-#[derive(Clone)]
 pub(crate) enum Embedder {
-    /// Unpacked when first used: most verbs of the command line never need it.
-    BuiltIn(&'static LazyLock<Arc<Encoder>>),
+    Local(Local),
+    Endpoint(Endpoint),
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EmbedderError {
-    #[error("embedding was interrupted")]
-    Interrupted,
+    #[error(transparent)]
+    Local(#[from] LocalError),
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
 }
 
-static BUILT_IN: LazyLock<Arc<Encoder>> = LazyLock::new(|| {
-    let bytes = include_bytes!("../../../../models/kitbag-embedder.bin");
-    Arc::new(Encoder::from_container(bytes).expect("the model in the binary is the one that was tested"))
-});
+/// Some models want to be told which of the two a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Query,
+    Document,
+}
 
 impl Embedder {
-    pub(crate) fn built_in() -> Self {
-        Self::BuiltIn(&BUILT_IN)
+    pub(crate) fn new(configured: &config::Embedder) -> Self {
+        match configured {
+            config::Embedder::BuiltIn => Self::Local(Local::built_in()),
+            config::Embedder::Directory(directory) => Self::Local(Local::in_directory(directory.clone())),
+            config::Embedder::Endpoint(endpoint) => Self::Endpoint(Endpoint::new(endpoint.clone())),
+        }
     }
 
-    /// Tells vectors of one model from those of another.
-    pub(crate) fn id(&self) -> String {
-        self.encoder().id().as_str().to_owned()
-    }
-
-    /// The vector of an intent: a few milliseconds of work, not worth another thread.
-    pub(crate) fn intent(&self, text: &str) -> Vec<f32> {
-        self.encoder().embed(text)
-    }
-
-    pub(crate) async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
-        let encoder = self.encoder().clone();
-        let work = tokio::task::spawn_blocking(move || on_all_cores(&encoder, &texts));
-        work.await.map_err(|_| EmbedderError::Interrupted)
-    }
-
-    fn encoder(&self) -> &Arc<Encoder> {
+    /// Whether it can work as it is configured.
+    pub(super) async fn check(&self) -> Result<(), EmbedderError> {
         match self {
-            Self::BuiltIn(encoder) => encoder,
+            Self::Local(local) if local.is_built_in() => Ok(()),
+            _ => self.id().await.map(drop),
+        }
+    }
+
+    /// Tells vectors of one embedder from those of another.
+    pub(crate) async fn id(&self) -> Result<String, EmbedderError> {
+        match self {
+            Self::Local(local) => Ok(local.model().await?.id.clone()),
+            Self::Endpoint(endpoint) => Ok(endpoint.id()?),
+        }
+    }
+
+    /// The vectors of what somebody is looking for, soon or not at all.
+    pub(crate) async fn queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
+        match self {
+            Self::Local(local) => Ok(local.embed(texts, Role::Query).await?),
+            Self::Endpoint(endpoint) => Ok(endpoint.queries(texts).await?),
+        }
+    }
+
+    /// The vectors of what is searched, however long that takes.
+    pub(crate) async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
+        match self {
+            Self::Local(local) => Ok(local.embed(texts, Role::Document).await?),
+            Self::Endpoint(endpoint) => Ok(endpoint.documents(texts).await?),
+        }
+    }
+
+    /// How long the vectors are that the store has from an earlier run.
+    pub(super) fn remembers(&self, dimension: usize) {
+        if let Self::Endpoint(endpoint) = self {
+            endpoint.remembers(dimension);
         }
     }
 }
 
-fn on_all_cores(encoder: &Encoder, texts: &[String]) -> Vec<Vec<f32>> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = texts.len().div_ceil(cores).max(1);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = texts
-            .chunks(share)
-            .map(|texts| {
-                scope.spawn(|| {
-                    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                    encoder.embed_batch(&texts)
-                })
-            })
-            .collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("embedding does not panic")).collect()
-    })
+impl EmbedderError {
+    pub(crate) fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Local(error) => error.remedy(),
+            Self::Endpoint(error) => Some(error.remedy()),
+        }
+    }
 }

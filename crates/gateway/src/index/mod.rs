@@ -3,8 +3,22 @@
 //! A changed catalog becomes searchable by its words at once; vectors that are in the store
 //! already come along, the others are computed beside the requests and join when they are
 //! ready. A request only ever reads one finished snapshot.
+//!
+//! # Layout
+//! - `source`: from a tool's definition to what the index keeps of it; `priors`: what else is
+//!   known of it
+//! - `embedder`: where vectors come from: `local` (over `directory`) or `endpoint`
+//! - `intent`: what somebody asks for, with its vectors; `intents`: those asked lately
+//! - `mirror`: what an exact name reads
 
+mod directory;
 pub(crate) mod embedder;
+mod endpoint;
+pub(crate) mod intent;
+mod intents;
+mod local;
+mod mirror;
+pub(crate) mod priors;
 pub(crate) mod source;
 
 use std::collections::{HashMap, HashSet};
@@ -13,43 +27,49 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use kitbag_domain::Capability;
-use kitbag_relevance::{Candidate, Document, Index, Intent, Options, retrieve};
+use kitbag_relevance::{Candidate, Document, Index, Options, retrieve};
 use kitbag_store::{Store, TextHash};
 
 use self::embedder::{Embedder, EmbedderError};
+use self::intent::{EmbeddedIntent, Vectors};
+use self::intents::Intents;
+pub(crate) use self::mirror::NAMESPACE;
+use self::priors::{Declared, Measured};
 use self::source::{Source, Tool};
-use crate::catalog::Catalog;
+use crate::catalog::{self, Catalog};
 use crate::rooms::now;
 use crate::sync::lock;
 
-/// The namespace of the key-value mirror.
-pub(crate) const NAMESPACE: &str = "capability_index";
 /// Texts that are embedded before what is there so far is published.
 const PORTION: usize = 256;
-/// Intents whose vectors are remembered, for those who ask the same again.
-const REMEMBERED_INTENTS: usize = 1_024;
+/// Unused vectors that stay in the store for servers that come back.
+const SPARE_VECTORS: u64 = 1_000;
 
 pub(crate) struct CapabilityIndex {
     snapshot: ArcSwap<Snapshot>,
     embedder: Embedder,
     store: Store,
+    declared: Declared,
+    measured: ArcSwap<Measured>,
     vectors: Mutex<HashMap<TextHash, Arc<[f32]>>>,
-    intents: Mutex<HashMap<String, Arc<[f32]>>>,
+    intents: Mutex<Intents<Arc<Vectors>>>,
 }
 
 /// The index together with what policy wants to know of its documents, in the same order.
 #[derive(Default)]
 pub(crate) struct Snapshot {
-    pub(crate) index: Index,
-    pub(crate) capabilities: Vec<Capability>,
+    pub(crate) index: Arc<Index>,
+    capabilities: Arc<[Capability]>,
 }
 
 impl CapabilityIndex {
-    pub(crate) fn new(embedder: Embedder, store: Store) -> Self {
+    pub(crate) fn new(embedder: Embedder, declared: Declared, store: Store) -> Self {
         Self {
             snapshot: ArcSwap::default(),
             embedder,
             store,
+            declared,
+            measured: ArcSwap::default(),
             vectors: Mutex::default(),
             intents: Mutex::default(),
         }
@@ -59,39 +79,29 @@ impl CapabilityIndex {
         self.snapshot.load_full()
     }
 
+    /// Whether the configured embedder can work at all. Takes a moment for a model on disk.
+    pub(crate) async fn ready(&self) -> Result<(), EmbedderError> {
+        self.embedder.check().await
+    }
+
     /// Takes in a new catalog. Comes back when every vector is there, or when it has been
     /// overtaken by a newer one; words are searchable long before.
     pub(crate) async fn rebuild(
         &self,
         catalog: &Catalog,
         overtaken: impl Fn() -> bool,
-        progress: impl Fn(usize, usize),
-    ) {
-        let now = now();
-        let sources: Vec<Source> =
-            catalog.tools.iter().map(|entry| Tool::of(entry).into_source(now)).collect();
-        let capabilities: Vec<_> = catalog.tools.iter().map(|entry| entry.capability.clone()).collect();
-        self.recall(&sources).await;
-        self.publish(&sources, &capabilities);
-        self.mirror(&sources).await;
-
-        let missing = self.missing(&sources);
-        let (total, started) = (missing.len(), Instant::now());
-        for (number, portion) in missing.chunks(PORTION).enumerate() {
-            progress(number * PORTION, total);
-            if overtaken() {
-                return;
-            }
-            if let Err(error) = self.embed(portion).await {
-                tracing::warn!(%error, "tools stay without vectors; they are found by their words");
-                return;
-            }
-            self.publish(&sources, &capabilities);
+        progress: impl FnMut(usize, usize),
+    ) -> Result<(), EmbedderError> {
+        self.measure().await;
+        let sources = self.sources(catalog).await;
+        let capabilities: Arc<[_]> = catalog.tools.iter().map(|entry| entry.capability.clone()).collect();
+        let recalled = self.recall(&sources).await;
+        let words = self.publish(&sources, capabilities).await;
+        if let Err(error) = mirror::write(&self.store, &sources).await {
+            tracing::warn!(%error, "the mirror of the index could not be written");
         }
-        if total > 0 {
-            progress(total, total);
-            tracing::info!(tools = total, seconds = started.elapsed().as_secs_f32(), "vectors computed");
-        }
+        recalled?;
+        self.embed_missing(&sources, words.as_deref(), overtaken, progress).await
     }
 
     /// An index over these tools alone, apart from the one that serves.
@@ -99,64 +109,142 @@ impl CapabilityIndex {
         &self,
         sources: &[Source],
         with_vectors: bool,
-        progress: impl Fn(usize, usize),
+        progress: impl FnMut(usize, usize),
     ) -> Result<Index, EmbedderError> {
         if with_vectors {
-            self.recall(sources).await;
-            let missing = self.missing(sources);
-            for (number, portion) in missing.chunks(PORTION).enumerate() {
-                progress(number * PORTION, missing.len());
-                self.embed(portion).await?;
-            }
+            self.recall(sources).await?;
+            self.embed_missing(sources, None, || false, progress).await?;
         }
         Ok(Index::build(self.documents(sources)))
     }
 
-    /// Searches for what a caller may see.
-    pub(crate) fn search(
+    /// Looks at the calls of late, and says whether the index should be built anew: because they
+    /// show something else than before, or because vectors are missing.
+    pub(crate) async fn is_outdated(&self) -> bool {
+        let snapshot = self.snapshot();
+        self.measure().await || snapshot.index.embedded() < snapshot.index.len()
+    }
+
+    /// Forgets vectors in the store that no tool has any more, once there are many of them: a
+    /// server that is switched off and on again should not cost anything.
+    pub(crate) async fn forget_unused(&self) {
+        let used: HashSet<TextHash> = lock(&self.vectors).keys().copied().collect();
+        let Ok(model) = self.embedder.id().await else { return };
+        let forgotten = async {
+            let kept = self.store.vector_count(&model).await?;
+            if kept <= 2 * used.len() as u64 + SPARE_VECTORS {
+                return Ok(0);
+            }
+            self.store.forget_vectors(&model, &used).await
+        };
+        match forgotten.await {
+            Ok(0) => {}
+            Ok(number) => tracing::info!(number, "vectors of tools that are gone were forgotten"),
+            Err(error) => tracing::warn!(%error, "vectors that nobody needs could not be removed"),
+        }
+    }
+
+    /// Names in the configuration's `[tools]` that no tool of the catalog has.
+    pub(crate) fn unknown_declared(&self, catalog: &Catalog) -> Vec<String> {
+        self.declared.keys().filter(|name| catalog.tool(name).is_none()).cloned().collect()
+    }
+
+    /// The best for an intent among what a caller may see.
+    pub(crate) async fn search(
         &self,
         text: &str,
         options: &Options,
         allowed: impl Fn(&Capability) -> bool,
     ) -> Vec<Candidate> {
-        let vector = self.intent(text);
-        let snapshot = self.snapshot();
-        let intent = Intent { text, vector: vector.as_deref() };
-        retrieve(&snapshot.index, intent, options, |at| allowed(&snapshot.capabilities[at]))
+        let intent = self.intent(text).await;
+        self.snapshot().search(&intent, options, allowed)
     }
 
-    /// The vector of an intent, remembered for a while; one that says nothing has none.
-    pub(crate) fn intent(&self, text: &str) -> Option<Arc<[f32]>> {
-        if text.trim().is_empty() {
-            return None;
+    /// Whether the calls of late show something else than before.
+    async fn measure(&self) -> bool {
+        match Measured::of(&self.store, now()).await {
+            Ok(measured) => {
+                let changed = measured != **self.measured.load();
+                self.measured.store(Arc::new(measured));
+                changed
+            }
+            Err(error) => {
+                tracing::warn!(%error, "how tools have done lately is not known");
+                false
+            }
         }
-        if let Some(known) = lock(&self.intents).get(text) {
-            return Some(known.clone());
-        }
-        let vector: Arc<[f32]> = self.embedder.intent(text).into();
-        let mut intents = lock(&self.intents);
-        if intents.len() >= REMEMBERED_INTENTS {
-            intents.clear();
-        }
-        intents.insert(text.to_owned(), vector.clone());
-        Some(vector)
     }
 
-    /// Takes from the store the vectors that are not in memory yet.
-    async fn recall(&self, sources: &[Source]) {
-        let wanted: Vec<TextHash> = {
-            let vectors = lock(&self.vectors);
-            sources.iter().map(|it| it.hash).filter(|hash| !vectors.contains_key(hash)).collect()
+    async fn sources(&self, catalog: &Catalog) -> Vec<Source> {
+        let (now, measured) = (now(), self.measured.load_full());
+        let source = |entry: &catalog::Entry| {
+            let (tool, declared) = (Tool::of(entry), self.declared.get(&entry.exposed));
+            let priors = measured.with(declared, &entry.capability);
+            let tool = match declared {
+                Some(declared) => tool.declared(declared),
+                None => tool,
+            };
+            tool.into_source(priors, now)
+        };
+        let mut sources: Vec<Source> = catalog.tools.iter().map(source).collect();
+        if let Err(error) = mirror::date(&self.store, &mut sources).await {
+            tracing::warn!(%error, "since when tools are as they are is not known");
+        }
+        sources
+    }
+
+    /// Takes from the store the vectors that are not in memory yet, and drops from memory those
+    /// that are not needed any more.
+    async fn recall(&self, sources: &[Source]) -> Result<(), EmbedderError> {
+        let wanted: HashSet<TextHash> = {
+            let mut vectors = lock(&self.vectors);
+            let mut used: HashSet<TextHash> = sources.iter().map(|it| it.hash).collect();
+            vectors.retain(|hash, _| used.contains(hash));
+            used.retain(|hash| !vectors.contains_key(hash));
+            used
         };
         if wanted.is_empty() {
-            return;
+            return Ok(());
         }
-        match self.store.vectors(&self.embedder.id(), &wanted).await {
+        let model = self.embedder.id().await?;
+        match self.store.vectors(&model, &wanted.into_iter().collect::<Vec<_>>()).await {
             Ok(known) => {
+                if let Some(vector) = known.values().next() {
+                    self.embedder.remembers(vector.len());
+                }
                 lock(&self.vectors).extend(known.into_iter().map(|(hash, vector)| (hash, vector.into())));
             }
             Err(error) => tracing::warn!(%error, "stored vectors cannot be read and are computed again"),
         }
+        Ok(())
+    }
+
+    /// Computes the vectors that are not there yet, portion by portion; where the tools are those
+    /// that are served, each portion is published.
+    async fn embed_missing(
+        &self,
+        sources: &[Source],
+        served: Option<&Snapshot>,
+        overtaken: impl Fn() -> bool,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<(), EmbedderError> {
+        let missing = self.missing(sources);
+        let (total, started) = (missing.len(), Instant::now());
+        for (number, portion) in missing.chunks(PORTION).enumerate() {
+            progress(number * PORTION, total);
+            if overtaken() {
+                return Ok(());
+            }
+            self.embed(portion).await?;
+            if let Some(served) = served {
+                self.publish_vectors(sources, served).await;
+            }
+        }
+        if total > 0 {
+            progress(total, total);
+            tracing::info!(texts = total, seconds = started.elapsed().as_secs_f32(), "vectors computed");
+        }
+        Ok(())
     }
 
     fn missing(&self, sources: &[Source]) -> Vec<(TextHash, String)> {
@@ -173,16 +261,34 @@ impl CapabilityIndex {
         let texts: Vec<String> = portion.iter().map(|(_, text)| text.clone()).collect();
         let embedded = self.embedder.documents(texts).await?;
         let pairs: Vec<_> = portion.iter().map(|(hash, _)| *hash).zip(embedded).collect();
-        if let Err(error) = self.store.put_vectors(&self.embedder.id(), &pairs).await {
+        if let Err(error) = self.store.put_vectors(&self.embedder.id().await?, &pairs).await {
             tracing::warn!(%error, "vectors could not be kept; the next start computes them again");
         }
         lock(&self.vectors).extend(pairs.into_iter().map(|(hash, vector)| (hash, vector.into())));
         Ok(())
     }
 
-    fn publish(&self, sources: &[Source], capabilities: &[Capability]) {
-        let index = Index::build(self.documents(sources));
-        self.snapshot.store(Arc::new(Snapshot { index, capabilities: capabilities.to_vec() }));
+    /// What is known by now; nothing when the house is closing.
+    async fn publish(&self, sources: &[Source], capabilities: Arc<[Capability]>) -> Option<Arc<Snapshot>> {
+        let documents = self.documents(sources);
+        // Seconds of work for a hundred thousand tools; requests go on meanwhile.
+        let index = tokio::task::spawn_blocking(move || Index::build(documents)).await.ok()?;
+        let snapshot = Arc::new(Snapshot { index: Arc::new(index), capabilities });
+        self.snapshot.store(snapshot.clone());
+        Some(snapshot)
+    }
+
+    /// The vectors that have come since, with the words as they are.
+    async fn publish_vectors(&self, sources: &[Source], served: &Snapshot) {
+        let index = served.index.clone();
+        let vectors: Vec<_> = {
+            let vectors = lock(&self.vectors);
+            sources.iter().map(|it| vectors.get(&it.hash).cloned()).collect()
+        };
+        let building = tokio::task::spawn_blocking(move || index.with_vectors(vectors));
+        let Ok(index) = building.await else { return };
+        let capabilities = served.capabilities.clone();
+        self.snapshot.store(Arc::new(Snapshot { index: Arc::new(index), capabilities }));
     }
 
     /// The documents with the vectors that are known by now.
@@ -192,17 +298,16 @@ impl CapabilityIndex {
             |it: &Source| Document { vector: vectors.get(&it.hash).cloned(), ..it.document.clone() };
         sources.iter().map(with_vector).collect()
     }
+}
 
-    async fn mirror(&self, sources: &[Source]) {
-        let entries: Vec<(String, String)> = sources
-            .iter()
-            .map(|it| {
-                let entry = &it.document.entry;
-                (entry.tool_name.clone(), serde_json::to_string(&**entry).expect("an entry is plain JSON"))
-            })
-            .collect();
-        if let Err(error) = self.store.put_mirror(NAMESPACE, &entries).await {
-            tracing::warn!(%error, "the mirror of the index could not be written");
-        }
+impl Snapshot {
+    /// The best for an intent among what `allowed` lets through.
+    pub(crate) fn search(
+        &self,
+        intent: &EmbeddedIntent,
+        options: &Options,
+        allowed: impl Fn(&Capability) -> bool,
+    ) -> Vec<Candidate> {
+        retrieve(&self.index, intent.as_intent(), options, |at| allowed(&self.capabilities[at]))
     }
 }

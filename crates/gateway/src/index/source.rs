@@ -7,9 +7,11 @@ use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, Entry, WriteClass};
 use kitbag_store::TextHash;
 use kitbag_wire::RawObject;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::priors::Priors;
 use crate::catalog;
+use crate::config::DeclaredTool;
 
 /// A tool ready to be indexed: the document, still without its vector, and the text the
 /// vector is made from.
@@ -18,6 +20,8 @@ pub(crate) struct Source {
     pub(crate) document: Document,
     pub(crate) text: String,
     pub(crate) hash: TextHash,
+    /// Stands for everything the entry was made from; the same as long as the tool is.
+    pub(crate) definition: String,
 }
 
 /// A tool as people write it down for the index, be it a server's definition or a line of an
@@ -30,7 +34,11 @@ pub(crate) struct Tool {
     pub(crate) provider: String,
     pub(crate) description: String,
     pub(crate) schema: Value,
+    /// As declared; derived where there are none.
     pub(crate) tags: Vec<String>,
+    pub(crate) scopes: Vec<String>,
+    /// The provider, if nothing is said.
+    pub(crate) group: Option<String>,
     pub(crate) write_class: Option<WriteClass>,
 }
 
@@ -44,7 +52,9 @@ impl Tool {
             provider: entry.capability.server.to_string(),
             description: definition.read("description").unwrap_or_default(),
             schema: definition.read("inputSchema").unwrap_or_default(),
-            tags: declared_tags(&definition),
+            tags: entry.tags.clone(),
+            scopes: Vec::new(),
+            group: None,
             write_class: Some(WriteClass::from_hints(
                 hints.read("readOnlyHint"),
                 hints.read("destructiveHint"),
@@ -52,15 +62,26 @@ impl Tool {
         }
     }
 
-    pub(crate) fn into_source(self, now: Timestamp) -> Source {
+    /// With what people say of it in place of what its server says.
+    pub(crate) fn declared(mut self, declared: &DeclaredTool) -> Self {
+        if !declared.tags.is_empty() {
+            self.tags.clone_from(&declared.tags);
+        }
+        self.scopes.clone_from(&declared.scopes);
+        self.group.clone_from(&declared.group);
+        self
+    }
+
+    pub(crate) fn into_source(self, priors: Priors, now: Timestamp) -> Source {
+        let definition = self.fingerprint();
         let parameters = parameters(&self.schema);
         let text = ToolText {
             name: &self.name,
             description: &self.description,
             provider: &self.provider,
-            group: "",
+            group: self.group.as_deref().unwrap_or_default(),
             parameters: &parameters,
-            scopes: &[],
+            scopes: &self.scopes,
             tags: &self.tags,
         };
         let (scopes, tags, text) = (text.scopes(), text.tags(), text.document());
@@ -69,18 +90,24 @@ impl Tool {
             description: self.description,
             scopes,
             tags,
-            estimated_cost_usd: None,
-            p95_latency_ms: None,
-            p99_latency_ms: None,
-            success_rate: None,
+            estimated_cost_usd: priors.cost_usd,
+            p95_latency_ms: priors.p95_latency_ms,
+            p99_latency_ms: priors.p99_latency_ms,
+            success_rate: priors.success_rate,
             last_updated_at: now.0 / 1_000,
             write_class: self.write_class.unwrap_or(WriteClass::Unknown),
-            group: Some(self.provider.clone()),
+            group: Some(self.group.unwrap_or_else(|| self.provider.clone())),
             provider: self.provider,
             tenants: Vec::new(),
         };
         let document = Document { entry: Arc::new(entry), name: self.name, parameters, vector: None };
-        Source { hash: TextHash::of(&text), text, document }
+        Source { hash: TextHash::of(&text), text, document, definition }
+    }
+
+    fn fingerprint(&self) -> String {
+        let Self { exposed: _, name, provider, description, schema, tags, scopes, group, write_class } = self;
+        let whole = json!([name, provider, description, schema, tags, scopes, group, write_class]);
+        blake3::hash(whole.to_string().as_bytes()).to_hex()[..32].to_owned()
     }
 }
 
@@ -114,10 +141,4 @@ fn parameters(schema: &Value) -> Vec<String> {
         },
         _ => Vec::new(),
     }
-}
-
-/// Tags where servers put them: FastMCP writes them into `_meta`.
-fn declared_tags(definition: &RawObject) -> Vec<String> {
-    let meta = definition.object("_meta").unwrap_or_default();
-    ["fastmcp", "_fastmcp"].into_iter().find_map(|key| meta.object(key)?.read("tags")).unwrap_or_default()
 }

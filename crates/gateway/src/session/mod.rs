@@ -19,11 +19,13 @@ use tokio_util::sync::CancellationToken;
 
 use self::announcements::{Filter, Subscriber};
 use self::streams::Streams;
+use crate::surface::{Door, Surfaces};
 use crate::sync::lock;
 use crate::turn::{Capabilities, Client, View};
 
 pub(crate) struct Session {
     pub(crate) id: String,
+    pub(crate) door: Door,
     pub(crate) view: View,
     pub(crate) version: ProtocolVersion,
     pub(crate) subscriber: Arc<Subscriber>,
@@ -40,12 +42,20 @@ pub(crate) struct Session {
 
 impl Session {
     /// Opens a session from the params of `initialize`.
-    pub(crate) fn open(id: String, caller: Caller, view: View, params: &RawObject) -> Arc<Self> {
+    pub(crate) fn open(
+        id: String,
+        surfaces: &Surfaces,
+        caller: Caller,
+        door: Door,
+        params: &RawObject,
+    ) -> Arc<Self> {
         let proposed: String = params.read("protocolVersion").unwrap_or_default();
-        let name = params.object("clientInfo").and_then(|info| info.read("name"));
+        let name: Option<String> = params.object("clientInfo").and_then(|info| info.read("name"));
+        let view = surfaces.view(&door, &caller, name.as_deref());
         Arc::new(Self {
             subscriber: Arc::new(Subscriber::new(caller.clone(), view.clone(), Filter::everything())),
             id,
+            door,
             view,
             version: ProtocolVersion::negotiate_legacy(&proposed),
             caller,

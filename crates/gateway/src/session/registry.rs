@@ -10,8 +10,8 @@ use kitbag_wire::RawObject;
 use super::Session;
 use super::announcements::Subscriber;
 use crate::secret::random_token;
+use crate::surface::{Door, Surfaces};
 use crate::sync::lock;
-use crate::turn::View;
 
 /// A session nobody has used for this long is over.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
@@ -25,8 +25,14 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    pub(crate) fn open(&self, caller: Caller, view: View, params: &RawObject) -> Arc<Session> {
-        let session = Session::open(random_token(), caller, view, params);
+    pub(crate) fn open(
+        &self,
+        surfaces: &Surfaces,
+        caller: Caller,
+        door: Door,
+        params: &RawObject,
+    ) -> Arc<Session> {
+        let session = Session::open(random_token(), surfaces, caller, door, params);
         self.subscribe(&session.subscriber);
         let mut sessions = lock(&self.sessions);
         if sessions.len() >= MAX_SESSIONS {
@@ -38,9 +44,9 @@ impl Registry {
 
     /// A session is only ever found by the caller who opened it, through the door it was
     /// opened at.
-    pub(crate) fn find(&self, id: &str, caller: &Caller, view: &View) -> Option<Arc<Session>> {
+    pub(crate) fn find(&self, id: &str, caller: &Caller, door: &Door) -> Option<Arc<Session>> {
         let session = lock(&self.sessions).get(id).cloned()?;
-        (session.caller() == caller && session.view == *view).then(|| {
+        (session.caller() == caller && session.door == *door).then(|| {
             session.touch();
             session
         })

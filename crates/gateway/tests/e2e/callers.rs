@@ -37,7 +37,7 @@ async fn what_a_tenant_may_not_use_is_neither_shown_to_it_nor_done_for_it() {
     let gateway = home.serve().await;
     settled(&gateway).await;
     for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp", manner).key(&acme).connect().await;
+        let client = gateway.visitor("/mcp/all", manner).key(&acme).connect().await;
         let tools = client.tool_names().await;
         assert!(tools.contains(&"good__echo".to_owned()));
         assert!(
@@ -120,7 +120,7 @@ async fn a_name_written_twice_slips_past_no_rule() {
     let gateway = home.serve().await;
     settled(&gateway).await;
     for (path, allowed, denied) in
-        [("/servers/good/mcp", "echo", "exotic"), ("/mcp", "good__echo", "good__exotic")]
+        [("/servers/good/mcp", "echo", "exotic"), ("/mcp/all", "good__echo", "good__exotic")]
     {
         let client = gateway.visitor(path, Manner::Legacy).key(&acme).connect().await;
         let headers = client.headers("", &Value::Null);
@@ -159,10 +159,12 @@ async fn only_the_key_says_who_the_tenant_is() {
         let mut headers = client.headers("tools/call", &params);
         headers.extend(claims.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        gateway.post("/mcp?tenant=local", &headers, client.body(1, "tools/call", &params.to_string())).await
+        gateway
+            .post("/mcp/all?tenant=local", &headers, client.body(1, "tools/call", &params.to_string()))
+            .await
     };
     for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp", manner).key(&acme).connect().await;
+        let client = gateway.visitor("/mcp/all", manner).key(&acme).connect().await;
         assert!(send(&client).await.tool_error().contains("tenant `acme`"));
         let local = gateway.client(manner).await;
         assert!(send(&local).await.raw().contains("hologram"), "the tenant `local` has no such rule");
@@ -174,7 +176,7 @@ async fn a_key_that_is_unknown_or_no_key_at_all_is_turned_away() {
     let home = Home::new(&servers());
     let (_, good) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Manner::Modern).unannounced();
+    let client = gateway.visitor("/mcp/all", Manner::Modern).unannounced();
     let body = client.body(1, "tools/list", "{}");
     let mut almost = good.clone();
     almost.pop();
@@ -195,7 +197,7 @@ async fn a_key_that_is_unknown_or_no_key_at_all_is_turned_away() {
         let mut headers = client.headers("tools/list", &Value::Null);
         headers.push(("authorization".to_owned(), authorization.clone()));
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let reply = gateway.post("/mcp", &headers, body.clone()).await;
+        let reply = gateway.post("/mcp/all", &headers, body.clone()).await;
         assert_eq!(reply.status, 401, "{authorization}");
         assert!(reply.headers.contains_key("www-authenticate"));
         assert!(!reply.raw().contains(&good), "a refusal repeats no secret");
@@ -211,7 +213,7 @@ async fn a_revoked_key_no_longer_opens_the_door() {
     let gateway = home.serve().await;
     let mut clients = Vec::new();
     for manner in Manner::BOTH {
-        clients.push(gateway.visitor("/mcp", manner).key(&token).connect().await);
+        clients.push(gateway.visitor("/mcp/all", manner).key(&token).connect().await);
     }
     assert_eq!(home.kitbag(&["key", "revoke", &id]).await.code, Some(0));
     let revoked = std::time::Instant::now();
@@ -222,7 +224,7 @@ async fn a_revoked_key_no_longer_opens_the_door() {
         .await;
     }
     assert!(revoked.elapsed().as_secs() < 3, "it took {:?}", revoked.elapsed());
-    let still = gateway.visitor("/mcp", Manner::Modern).key(&other).connect().await;
+    let still = gateway.visitor("/mcp/all", Manner::Modern).key(&other).connect().await;
     assert_eq!(still.request("tools/list", &json!({})).await.status, 200);
 }
 
@@ -231,14 +233,14 @@ async fn a_session_belongs_to_the_key_that_opened_it() {
     let home = Home::new(&servers());
     let ((_, one), (_, two)) = (key(&home, "acme").await, key(&home, "acme").await);
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Manner::Legacy).key(&one).connect().await;
+    let client = gateway.visitor("/mcp/all", Manner::Legacy).key(&one).connect().await;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let with = async |authorization: Option<String>| {
         let mut headers = client.headers("", &Value::Null);
         headers.retain(|(name, _)| name != "authorization");
         headers.extend(authorization.map(|it| ("authorization".to_owned(), it)));
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        gateway.post("/mcp", &headers, ping).await.status
+        gateway.post("/mcp/all", &headers, ping).await.status
     };
     assert_eq!(with(Some(format!("Bearer {one}"))).await, 200);
     assert_eq!(with(Some(format!("bearer {one}"))).await, 200);
@@ -257,11 +259,11 @@ async fn a_gateway_that_wants_keys_wants_them_from_this_machine_too() {
     let (_, token) = key(&home, "local").await;
     let gateway = home.serve().await;
     for manner in Manner::BOTH {
-        let stranger = gateway.visitor("/mcp", manner).unannounced();
+        let stranger = gateway.visitor("/mcp/all", manner).unannounced();
         let reply = stranger.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 401);
         assert!(reply.raw().contains("kitbag key create"), "{}", reply.raw());
-        let client = gateway.visitor("/mcp", manner).key(&token).connect().await;
+        let client = gateway.visitor("/mcp/all", manner).key(&token).connect().await;
         client.knows("good__exotic").await;
     }
 }
@@ -284,13 +286,13 @@ async fn nobody_listens_to_the_world_without_a_lock_on_the_door() {
 async fn pages_from_elsewhere_and_names_that_are_not_ours_are_turned_away() {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nallowed_origins = [\"https://app.example\"]\n";
     let gateway = Gateway::with(&format!("{serve}{}", servers())).await;
-    let client = gateway.visitor("/mcp", Manner::Modern).unannounced();
+    let client = gateway.visitor("/mcp/all", Manner::Modern).unannounced();
     let port = gateway.base.rsplit(':').next().unwrap();
     let knock = async |extra: &[(&str, &str)]| {
         let mut headers = client.headers("tools/list", &Value::Null);
         headers.extend(extra.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        gateway.post("/mcp", &headers, client.body(1, "tools/list", "{}")).await
+        gateway.post("/mcp/all", &headers, client.body(1, "tools/list", "{}")).await
     };
     for (host, origin, status) in [
         ("evil.example", None, 403),
@@ -331,7 +333,7 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     let prepare = |path: &str| {
         gateway.visitor(path, Manner::Modern).capabilities(json!({ "elicitation": {} })).called("auditor")
     };
-    let acme = prepare("/mcp").key(&token).connect().await;
+    let acme = prepare("/mcp/all").key(&token).connect().await;
     acme.call("good__echo", &json!({ "secret": "not to be written down" })).await;
     acme.call("good__test_error_handling", &json!({})).await;
     acme.call("good__exotic", &json!({})).await;

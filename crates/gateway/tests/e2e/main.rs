@@ -7,7 +7,7 @@
 //! - [`bad_input`]: what clients should not send
 //! - [`callers`]: who may come in, and what is written down about it
 //! - [`merged`]: everything behind one endpoint
-//! - [`mod@retrieve`]: the tools for an intent
+//! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 #![expect(clippy::print_stderr, reason = "a failed test shows what the gateway logged")]
@@ -17,6 +17,7 @@ mod bridges;
 mod callers;
 mod fidelity;
 mod harness;
+mod index;
 mod merged;
 mod retrieve;
 mod upstreams;

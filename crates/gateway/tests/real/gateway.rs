@@ -47,7 +47,7 @@ impl Stage {
 
     /// What a client of the stdio door starts by itself.
     pub(crate) fn command(&self) -> Vec<String> {
-        self.kitbag(&["serve"])
+        self.kitbag(&["serve", "--surface", "all"])
     }
 
     /// Has every server asked what it offers, as a person does after writing the configuration.

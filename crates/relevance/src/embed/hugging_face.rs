@@ -18,6 +18,16 @@ pub struct ModelFiles<'a> {
     /// `model.safetensors`
     pub weights: &'a [u8],
     pub vocabulary: Vocabulary<'a>,
+    pub pooling: Pooling,
+}
+
+/// How the vectors of a text's tokens become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pooling {
+    #[default]
+    Mean,
+    /// The first token stands for all: `[CLS]`.
+    First,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -18,7 +18,7 @@ mod wordpiece;
 mod words;
 
 pub use error::ModelError;
-pub use hugging_face::{ModelFiles, Vocabulary};
+pub use hugging_face::{ModelFiles, Pooling, Vocabulary};
 pub use model::{Encoder, MAX_TOKENS, ModelId};
 pub use weights::Shape;
 pub use wordpiece::VocabularyError;

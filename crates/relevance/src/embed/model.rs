@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::container;
 use super::error::ModelError;
-use super::hugging_face::ModelFiles;
+use super::hugging_face::{ModelFiles, Pooling};
 use super::layers::{Layer, Scratch};
 use super::math;
 use super::weights::{Matrix, Norm, Shape, Weights};
@@ -26,6 +26,7 @@ pub struct Encoder {
     shape: Shape,
     level: Level,
     pieces: WordPiece,
+    pooling: Pooling,
     words: Matrix,
     positions: Vec<f32>,
     norm: Norm,
@@ -63,8 +64,12 @@ impl Encoder {
     /// A model as published: float weights, rounded here.
     pub fn from_files(files: ModelFiles<'_>) -> Result<Self, ModelError> {
         let (shape, weights, pieces) = files.read()?;
-        let id = ModelId::of(&[files.config, files.weights, files.vocabulary.as_bytes()]);
-        Ok(Self::new(Level::best(), id, shape, weights, pieces))
+        let pooling: &[u8] = match files.pooling {
+            Pooling::Mean => b"mean",
+            Pooling::First => b"first",
+        };
+        let id = ModelId::of(&[files.config, files.weights, files.vocabulary.as_bytes(), pooling]);
+        Ok(Self { pooling: files.pooling, ..Self::new(Level::best(), id, shape, weights, pieces) })
     }
 
     pub fn id(&self) -> &ModelId {
@@ -110,6 +115,7 @@ impl Encoder {
             shape,
             level,
             pieces,
+            pooling: Pooling::Mean,
             words: weights.words,
             positions: weights.positions,
             norm: weights.norm,
@@ -128,7 +134,10 @@ impl Encoder {
             layer.apply(&mut hidden, texts, scratch);
         }
         let width = self.shape.hidden;
-        let rows = |text: &Range<usize>| &hidden[text.start * width..text.end * width];
+        let rows = |text: &Range<usize>| match self.pooling {
+            Pooling::Mean => &hidden[text.start * width..text.end * width],
+            Pooling::First => &hidden[text.start * width..][..width],
+        };
         texts.iter().map(|text| self.level.run(Pool { hidden: rows(text), width })).collect()
     }
 }

@@ -22,6 +22,7 @@ use futures::{Stream, StreamExt};
 use kitbag_wire::{Era, Message, ProtocolVersion};
 use tokio::net::TcpListener;
 
+use crate::catalog::Catalog;
 use crate::cli::Served;
 use crate::dispatch;
 use crate::server::Server;
@@ -30,13 +31,24 @@ pub(crate) use legacy::new_id;
 pub(crate) use local::only_local;
 
 pub(crate) async fn serve(server: Arc<Server>, port: u16) -> anyhow::Result<()> {
+    listen(endpoint(server), port, "/mcp").await
+}
+
+/// Many servers in one process, each at `/NAME/mcp`.
+pub(crate) async fn serve_catalog(era: Served, catalog: Catalog, port: u16) -> anyhow::Result<()> {
+    let router = catalog.into_iter().fold(Router::new(), |router, (name, tools)| {
+        router.nest(&format!("/{name}"), endpoint(Server::listing(era, tools)))
+    });
+    listen(router, port, "").await
+}
+
+fn endpoint(server: Arc<Server>) -> Router {
     let house = Arc::new(House { server, sessions: Mutex::new(HashMap::new()) });
-    let router = Router::new()
+    Router::new()
         .route("/mcp", post(receive).get(legacy::open_stream).delete(legacy::end_session))
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn(only_local))
-        .with_state(house);
-    listen(router, port, "/mcp").await
+        .with_state(house)
 }
 
 /// Binds, says where on stdout, and serves.

@@ -25,6 +25,9 @@ pub(crate) struct Tool {
 }
 
 pub(crate) fn definitions(server: &Server) -> Vec<Raw> {
+    if let Some(foreign) = &server.foreign_tools {
+        return foreign.clone();
+    }
     let mut definitions: Vec<Raw> = table().map(Tool::definition).collect();
     definitions.push(exotic::definition());
     if server.has(Manner::ChangeTools) {

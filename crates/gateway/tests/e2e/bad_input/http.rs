@@ -108,7 +108,7 @@ async fn what_is_no_message_is_refused_with_a_reason() {
     .collect();
     for (body, expect) in cases {
         let what = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
-        expect.check(&gateway.post("/mcp", &headers, body).await, &what);
+        expect.check(&gateway.post("/mcp/all", &headers, body).await, &what);
         let reply = session.request("ping", &json!({})).await;
         assert_eq!(reply.raw_result(), "{}", "after {what}");
     }
@@ -119,9 +119,9 @@ async fn what_is_no_message_is_refused_with_a_reason() {
 async fn a_call_of_the_wrong_shape_is_an_error_of_that_call_alone() {
     let gateway = gateway().await;
     for manner in Manner::BOTH {
-        for path in ["/mcp", "/servers/good/mcp"] {
+        for path in ["/mcp/all", "/servers/good/mcp"] {
             let client = gateway.visitor(path, manner).connect().await;
-            let echo = if path == "/mcp" { "good__echo" } else { "echo" };
+            let echo = if path == "/mcp/all" { "good__echo" } else { "echo" };
             client.knows(echo).await;
             for (method, params, words) in [
                 ("tools/call", json!({ "name": echo, "arguments": "x" }), "`arguments` must be an object"),
@@ -163,7 +163,7 @@ async fn arguments_nested_beyond_reason_pass_or_are_refused_and_break_nothing() 
 async fn an_unknown_method_is_named_in_both_eras() {
     let gateway = gateway().await;
     for (manner, status) in [(Manner::Legacy, 200), (Manner::Modern, 404)] {
-        for path in ["/mcp", "/servers/good/mcp"] {
+        for path in ["/mcp/all", "/servers/good/mcp"] {
             let client = gateway.visitor(path, manner).connect().await;
             for method in ["nope/nope", "", "tools", "initialize/x"] {
                 let reply = client.request(method, &json!({})).await;
@@ -218,7 +218,7 @@ impl Knock {
     async fn send(self, gateway: &Gateway) -> Reply {
         let headers: Vec<_> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        gateway.post("/mcp", &headers, self.body.to_string()).await
+        gateway.post("/mcp/all", &headers, self.body.to_string()).await
     }
 }
 
@@ -271,7 +271,7 @@ async fn a_version_from_the_future_is_answered_with_those_we_speak() {
     refused(400, -32022, "2031-01-01").id(1).check(&reply, "a version from the future");
     assert_eq!(reply.error()["data"], json!({ "supported": ["2026-07-28"], "requested": "2031-01-01" }));
 
-    let legacy = gateway.visitor("/mcp", Manner::Legacy).unannounced();
+    let legacy = gateway.visitor("/mcp/all", Manner::Legacy).unannounced();
     let params = json!({ "protocolVersion": "2031-01-01", "capabilities": {}, "clientInfo": { "name": "x", "version": "1" } });
     let answered = legacy.request("initialize", &params).await.result();
     assert_eq!(
@@ -288,9 +288,9 @@ async fn a_session_is_wanted_and_must_be_known() {
     const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
     for body in [PING, NOTE, ANSWER] {
         let id = if body == PING { json!(1) } else { Value::Null };
-        let none = gateway.post("/mcp", &[JSON, BOTH], body).await;
+        let none = gateway.post("/mcp/all", &[JSON, BOTH], body).await;
         refused(400, -32600, "Mcp-Session-Id").id(id.clone()).check(&none, body);
-        let unknown = gateway.post("/mcp", &[JSON, BOTH, ("mcp-session-id", "nobody")], body).await;
+        let unknown = gateway.post("/mcp/all", &[JSON, BOTH, ("mcp-session-id", "nobody")], body).await;
         refused(404, -32600, "session").id(id).check(&unknown, body);
     }
     let session = gateway.client(Manner::Legacy).await;
@@ -303,7 +303,7 @@ async fn a_session_is_wanted_and_must_be_known() {
     future.push(("mcp-protocol-version", "1999-01-01"));
     refused(400, -32022, "1999-01-01")
         .id(1)
-        .check(&gateway.post("/mcp", &future, PING).await, "an unknown version");
+        .check(&gateway.post("/mcp/all", &future, PING).await, "an unknown version");
     assert_eq!(session.request("ping", &json!({})).await.raw_result(), "{}");
 }
 
@@ -317,10 +317,10 @@ async fn other_verbs_than_post_do_what_they_should_and_no_more() {
         request.send().await.unwrap().status().as_u16()
     };
     let stream = [("accept".to_owned(), "text/event-stream".to_owned())];
-    assert_eq!(send("GET", "/mcp", &stream).await, 405, "a stream without a session");
-    assert_eq!(send("DELETE", "/mcp", &[]).await, 405);
+    assert_eq!(send("GET", "/mcp/all", &stream).await, 405, "a stream without a session");
+    assert_eq!(send("DELETE", "/mcp/all", &[]).await, 405);
     for method in ["PUT", "PATCH", "OPTIONS", "HEAD", "TRACE"] {
-        assert_eq!(send(method, "/mcp", &[]).await, 405, "{method}");
+        assert_eq!(send(method, "/mcp/all", &[]).await, 405, "{method}");
     }
     assert_eq!(send("GET", "/", &[]).await, 404);
     assert_eq!(send("POST", "/servers/nobody/mcp", &[]).await, 404);
@@ -330,14 +330,18 @@ async fn other_verbs_than_post_do_what_they_should_and_no_more() {
     let mut headers = session.headers("", &Value::Null);
     headers.retain(|(name, _)| name != "accept" && name != "content-type");
     let html = [headers.clone(), vec![("accept".to_owned(), "text/html".to_owned())]].concat();
-    assert_eq!(send("GET", "/mcp", &html).await, 406, "a stream as a web page");
-    assert_eq!(send("DELETE", "/mcp", &headers).await, 204);
-    assert_eq!(send("DELETE", "/mcp", &headers).await, 404, "it is gone");
+    assert_eq!(send("GET", "/mcp/all", &html).await, 406, "a stream as a web page");
+    assert_eq!(send("DELETE", "/mcp/all", &headers).await, 204);
+    assert_eq!(send("DELETE", "/mcp/all", &headers).await, 404, "it is gone");
     assert_eq!(session.request("ping", &json!({})).await.status, 404);
 
     let modern = gateway.client(Manner::Modern).await.headers("", &Value::Null);
     for method in ["GET", "DELETE"] {
-        assert_eq!(send(method, "/mcp", &modern).await, 405, "{method} has no meaning for a modern client");
+        assert_eq!(
+            send(method, "/mcp/all", &modern).await,
+            405,
+            "{method} has no meaning for a modern client"
+        );
     }
     still_works(&gateway, "all of it").await;
 }
@@ -368,9 +372,12 @@ async fn a_body_beyond_the_limit_is_refused_however_it_comes() {
     let serve = format!("[serve]\nbind = \"127.0.0.1:0\"\nmax_body_bytes = {LIMIT}\n");
     let gateway = Gateway::with(&format!("{serve}{}", Testbed::named("good").table())).await;
     let expect = told(413, "max_body_bytes");
-    expect.check(&gateway.post("/mcp", &[JSON, BOTH], "x".repeat(LIMIT + 1)).await, "announced");
+    expect.check(&gateway.post("/mcp/all", &[JSON, BOTH], "x".repeat(LIMIT + 1)).await, "announced");
     let chunks = futures::stream::iter((0..100).map(|_| Ok::<_, std::io::Error>("x".repeat(1000))));
-    expect.check(&gateway.post("/mcp", &[JSON, BOTH], reqwest::Body::wrap_stream(chunks)).await, "in chunks");
+    expect.check(
+        &gateway.post("/mcp/all", &[JSON, BOTH], reqwest::Body::wrap_stream(chunks)).await,
+        "in chunks",
+    );
 
     let client = gateway.client(Manner::Modern).await;
     client.knows("good__echo").await;

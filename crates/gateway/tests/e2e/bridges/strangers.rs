@@ -46,7 +46,7 @@ async fn a_question_of_one_client_is_never_shown_to_another() {
 async fn two_modern_programs_without_keys_are_two_clients() {
     let world = World::new().await;
     let asker = world.ways_through(Door::All, Manner::Modern, named("asker")).await;
-    let waiter = world.gateway.visitor("/mcp", Manner::Modern).answering(|_, _| panic!("asked"));
+    let waiter = world.gateway.visitor("/mcp/all", Manner::Modern).answering(|_, _| panic!("asked"));
     let waiter = waiter.called("another program").connect().await;
     for way in asker {
         let slow = json!({ "name": way.name("slow"), "arguments": { "ms": 60_000 } });

@@ -35,7 +35,7 @@ async fn come_back(client: &Client, message: &str, asked: &Value) -> Reply {
 }
 
 async fn visitor(gateway: &Gateway, key: Option<&str>) -> Client {
-    let visitor = gateway.visitor("/mcp", Manner::Modern).capabilities(json!({ "elicitation": {} }));
+    let visitor = gateway.visitor("/mcp/all", Manner::Modern).capabilities(json!({ "elicitation": {} }));
     let client = match key {
         Some(key) => visitor.key(key).connect().await,
         None => visitor.connect().await,

@@ -118,7 +118,7 @@ impl Gateway {
 
     /// At `/mcp`, connected and without capabilities.
     pub(crate) async fn client(&self, manner: Manner) -> Client {
-        self.visitor("/mcp", manner).connect().await
+        self.visitor("/mcp/all", manner).connect().await
     }
 
     /// At any path, still to be given a key, capabilities, answers.

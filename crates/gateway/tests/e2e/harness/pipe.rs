@@ -21,7 +21,7 @@ pub(crate) struct Pipe {
 impl Pipe {
     pub(crate) fn open(home: &Home) -> Self {
         let mut child = home
-            .command(&["serve", "--stdio"])
+            .command(&["serve", "--stdio", "--surface", "all"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

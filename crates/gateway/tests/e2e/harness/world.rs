@@ -115,7 +115,7 @@ impl World {
     ) -> Vec<Way> {
         let shared = match door {
             Door::One => None,
-            Door::All => Some(prepare(self.gateway.visitor("/mcp", manner)).connect().await),
+            Door::All => Some(prepare(self.gateway.visitor("/mcp/all", manner)).connect().await),
             Door::Stdio => Some(prepare(Client::stdio(self.home(), manner)).connect().await),
         };
         let mut ways = Vec::new();

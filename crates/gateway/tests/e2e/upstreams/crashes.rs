@@ -12,7 +12,7 @@ use crate::harness::{Gateway, Home, Manner, Testbed, until};
 async fn check(table: &str, expected: &[&str]) {
     let home = Home::new(table);
     let gateway = home.serve().await;
-    for (path, tool) in [("/servers/bad/mcp", "echo"), ("/mcp", "bad__echo")] {
+    for (path, tool) in [("/servers/bad/mcp", "echo"), ("/mcp/all", "bad__echo")] {
         let client = gateway.visitor(path, Manner::Modern).connect().await;
         let told = client.call(tool, &json!({})).await.tool_error();
         for words in expected {

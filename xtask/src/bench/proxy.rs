@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use serde_json::json;
 
+use super::load::{self, Sample};
+use super::ways::{Upstream, Ways, installed_mcp_proxy};
 use crate::cargo;
-use crate::load::{self, Sample};
 use crate::processes::Memory;
 use crate::repository::Repository;
-use crate::ways::{Upstream, Ways, installed_mcp_proxy};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let plan = Plan::parse(arguments)?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use crate::load::Endpoint;
+use super::load::Endpoint;
 use crate::processes::Server;
 use crate::repository::{Profile, Repository};
 use crate::scene::{self, Era, Gateway};
@@ -98,7 +98,7 @@ impl Ways {
         let name = scene::NAME;
         let mut ways = vec![
             way("direct", url, TOOL.to_owned(), process),
-            way("kitbag", format!("{}/mcp", gateway.origin), format!("{name}__{TOOL}"), gateway.process),
+            way("kitbag", format!("{}/mcp/all", gateway.origin), format!("{name}__{TOOL}"), gateway.process),
         ];
         ways.extend(proxied.map(|(process, url)| way("mcp-proxy", url, format!("{name}/{TOOL}"), process)));
         Ok(Self(ways))
@@ -124,7 +124,7 @@ fn start_mcp_proxy(program: &Path, folder: &Path, upstream: &str) -> anyhow::Res
     let mut command = Command::new(program);
     command.arg("--config").arg(&config);
     let server = Server::start(&mut command, &folder.join("mcp-proxy.log"))?;
-    wait_for(port)?;
+    wait_for(port, START_LIMIT)?;
     Ok((server, format!("http://127.0.0.1:{port}/")))
 }
 
@@ -133,7 +133,7 @@ fn start_everything(repository: &Repository, folder: &Path) -> anyhow::Result<(S
     let mut command = Command::new(repository.node());
     command.arg(everything(repository)).arg("streamableHttp").env("PORT", port.to_string());
     let server = Server::start(&mut command, &folder.join("everything.log"))?;
-    wait_for(port)?;
+    wait_for(port, START_LIMIT)?;
     Ok((server, format!("http://127.0.0.1:{port}/mcp")))
 }
 
@@ -142,12 +142,12 @@ fn everything(repository: &Repository) -> PathBuf {
 }
 
 /// For programs that cannot let the system choose a port.
-fn free_port() -> anyhow::Result<u16> {
+pub(super) fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-fn wait_for(port: u16) -> anyhow::Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(30);
+pub(super) fn wait_for(port: u16, limit: Duration) -> anyhow::Result<()> {
+    let deadline = Instant::now() + limit;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if Instant::now() > deadline {
             bail!("nobody opened port {port} in time");
@@ -158,3 +158,4 @@ fn wait_for(port: u16) -> anyhow::Result<()> {
 }
 
 const TOOL: &str = "echo";
+const START_LIMIT: Duration = Duration::from_secs(30);

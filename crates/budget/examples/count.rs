@@ -1,0 +1,13 @@
+//! The tokens of each text on stdin, a JSON string on every line, as a benchmark wants them.
+
+#![expect(clippy::print_stdout, reason = "it reports to a program")]
+
+use std::io::{self, BufRead};
+
+fn main() -> io::Result<()> {
+    for line in io::stdin().lock().lines() {
+        let text: String = serde_json::from_str(&line?)?;
+        println!("{}", kitbag_budget::count(&text));
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Holds the estimate against the count for a file of texts, and prints what the prices would be
+//! if they were fitted to it: `refit texts.jsonl`, each line `{"kind": "definition", "text": "…"}`.
+
+#![expect(clippy::print_stdout, reason = "it reports to a terminal")]
+
+use std::collections::BTreeMap;
+use std::error::Error;
+
+use kitbag_budget::pieces::{Lead, Piece, Pieces, Shape};
+use kitbag_budget::{count, estimate};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Sample {
+    kind: String,
+    text: String,
+}
+
+#[derive(Default)]
+struct Kind {
+    texts: usize,
+    counted: usize,
+    estimated: usize,
+    off: f64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).ok_or("which file of texts?")?;
+    let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
+    let mut prices: BTreeMap<(String, usize), (usize, usize)> = BTreeMap::new();
+    for line in std::fs::read_to_string(path)?.lines() {
+        let sample: Sample = serde_json::from_str(line)?;
+        let (counted, estimated) = (count(&sample.text), estimate(&sample.text));
+        let kind = kinds.entry(sample.kind).or_default();
+        kind.texts += 1;
+        kind.counted += counted;
+        kind.estimated += estimated;
+        kind.off += (estimated as f64 / counted.max(1) as f64 - 1.0).abs();
+        add_prices(&sample.text, &mut prices);
+    }
+    for (name, kind) in &kinds {
+        println!(
+            "{name}: {} texts, {} tokens, estimate {:+.1} %, each off by {:.1} %",
+            kind.texts,
+            kind.counted,
+            (kind.estimated as f64 / kind.counted as f64 - 1.0) * 100.0,
+            kind.off / kind.texts as f64 * 100.0
+        );
+    }
+    println!("\nhundredths of a token, by kind of piece and its length; how many there were");
+    for ((row, length), (pieces, tokens)) in &prices {
+        println!("{row:>10} {length:2}: {:4}  ({pieces})", tokens * 100 / pieces);
+    }
+    Ok(())
+}
+
+fn add_prices(text: &str, prices: &mut BTreeMap<(String, usize), (usize, usize)>) {
+    let mut at = 0;
+    for (piece, end) in Pieces::of(text) {
+        let price = prices.entry(row(piece)).or_default();
+        price.0 += 1;
+        price.1 += count(&text[at..end]);
+        at = end;
+    }
+}
+
+/// The row a piece belongs to, and its place there.
+fn row(piece: Piece) -> (String, usize) {
+    let (row, length) = match piece {
+        Piece::Word { accented: 1.., letters, .. } => ("accented".to_owned(), letters),
+        Piece::Word { shape: Shape::Upper, letters, .. } => ("capitals".to_owned(), letters),
+        Piece::Word { lead: Lead::Mark, letters, .. } => ("after mark".to_owned(), letters),
+        Piece::Word { letters, .. } => ("plain".to_owned(), letters),
+        Piece::Script { script, letters } => (format!("{script:?}"), letters),
+        Piece::Digits => ("digits".to_owned(), 0),
+        Piece::Marks { wide: 0, pictures: 0, ascii, .. } => ("marks".to_owned(), ascii),
+        Piece::Marks { wide, pictures, .. } => ("wide".to_owned(), wide + pictures),
+        Piece::Blank { .. } => ("blank".to_owned(), 0),
+    };
+    (row, length.min(12))
+}

@@ -1,0 +1,144 @@
+//! Follows JSON text byte by byte and remembers where it could be cut.
+//!
+//! Nothing here recurses: how deep a text is nested costs two numbers.
+
+/// Texts nested deeper are not cut as JSON.
+pub(crate) const DEEPEST: usize = 128;
+
+/// What is open at some place of a JSON text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Open {
+    depth: usize,
+    /// For each open level, from the innermost at the lowest bit: whether it is an object.
+    objects: u128,
+}
+
+impl Open {
+    /// What has to follow so that the text is complete.
+    pub(crate) fn closers(self) -> String {
+        (0..self.depth).map(|level| if self.objects >> level & 1 == 1 { '}' } else { ']' }).collect()
+    }
+
+    fn enter(&mut self, object: bool) {
+        self.depth += 1;
+        self.objects = self.objects << 1 | u128::from(object);
+    }
+
+    fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        self.objects >>= 1;
+    }
+
+    fn in_object(self) -> bool {
+        self.depth > 0 && self.objects & 1 == 1
+    }
+}
+
+/// A place between two elements or members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) at: usize,
+    pub(crate) open: Open,
+}
+
+/// A string that is a value and had not ended where the reading stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Inside {
+    /// Where its text begins, after the quotation mark.
+    pub(crate) start: usize,
+    /// The last place that splits neither a character nor an escape.
+    pub(crate) safe: usize,
+    pub(crate) open: Open,
+}
+
+/// Where a JSON text could be cut between two places of it.
+#[derive(Debug)]
+pub(crate) struct Gaps {
+    /// The last gap of each depth.
+    last: Vec<Option<Gap>>,
+    pub(crate) inside: Option<Inside>,
+}
+
+impl Gaps {
+    /// Reads valid JSON from its beginning to `end`, and remembers the gaps after `from`. Nothing,
+    /// if it is nested too deep.
+    pub(crate) fn find(json: &str, from: usize, end: usize) -> Option<Self> {
+        let bytes = json.as_bytes();
+        let mut gaps = Self { last: vec![None; DEEPEST + 1], inside: None };
+        let mut open = Open::default();
+        let mut key = false;
+        let mut at = 0;
+        while at < end {
+            let byte = bytes[at];
+            at += 1;
+            match byte {
+                b'{' | b'[' if open.depth == DEEPEST => return None,
+                b'{' | b'[' => {
+                    open.enter(byte == b'{');
+                    key = byte == b'{';
+                }
+                b'}' | b']' => open.leave(),
+                b':' => key = false,
+                b',' => {
+                    key = open.in_object();
+                    at += blanks(&bytes[at..]);
+                    if (from + 1..=end).contains(&at) {
+                        gaps.last[open.depth] = Some(Gap { at, open });
+                    }
+                }
+                b'"' => {
+                    let (safe, ended) = string(bytes, at, end);
+                    if !ended {
+                        gaps.inside = (!key).then_some(Inside { start: at, safe, open });
+                        break;
+                    }
+                    at = safe;
+                }
+                _ => {}
+            }
+        }
+        Some(gaps)
+    }
+
+    /// The outermost gap that lies at `floor` or after it.
+    pub(crate) fn outermost(&self, floor: usize) -> Option<Gap> {
+        self.last.iter().flatten().copied().find(|gap| gap.at >= floor)
+    }
+
+    /// The gap nearest to the end.
+    pub(crate) fn nearest(&self) -> Option<Gap> {
+        self.last.iter().flatten().copied().max_by_key(|gap| gap.at)
+    }
+}
+
+fn blanks(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count()
+}
+
+/// Reads on inside a string: to behind its quotation mark, or to the last safe place before `end`.
+fn string(bytes: &[u8], mut at: usize, end: usize) -> (usize, bool) {
+    loop {
+        let width = match bytes.get(at) {
+            None => return (at, false),
+            Some(b'"') if at < end => return (at + 1, true),
+            Some(b'\\') => escape(&bytes[at..]),
+            Some(0xf0..) => 4,
+            Some(0xe0..) => 3,
+            Some(0xc0..) => 2,
+            Some(_) => 1,
+        };
+        if at + width > end {
+            return (at, false);
+        }
+        at += width;
+    }
+}
+
+/// How long an escape is; the two halves of a surrogate pair are one.
+fn escape(bytes: &[u8]) -> usize {
+    match bytes {
+        [b'\\', b'u', b'd' | b'D', b'8'..=b'9' | b'a' | b'b' | b'A' | b'B', _, _, b'\\', b'u', ..] => 12,
+        [b'\\', b'u', ..] => 6,
+        _ => 2,
+    }
+}

@@ -1,0 +1,66 @@
+//! What a model is told when it sees less than everything.
+
+use crate::fit::{Cut, Structured};
+use crate::pages::Page;
+
+/// The line below a result that was cut. `read_on` says how to read from an offset on, such as
+/// `call_api(result: "r1", offset: 8000)`.
+pub fn cut(cut: &Cut, read_on: impl FnOnce(usize) -> String) -> String {
+    let mut said = format!(
+        "Cut: about {} of {} tokens shown.",
+        grouped(cut.shown_tokens),
+        grouped(cut.total_tokens.max(cut.shown_tokens))
+    );
+    if cut.binaries_left_out > 0 {
+        said += &format!(" Binary blocks left out: {}.", cut.binaries_left_out);
+    }
+    match cut.structured {
+        Structured::Unchanged => {}
+        Structured::SaidByText => said += " structuredContent left out; it says the same as the text.",
+        Structured::MovedToText => said += " structuredContent is given as text.",
+    }
+    if let Some(offset) = cut.next_offset {
+        said += &format!(" Read on: {}", read_on(offset));
+    }
+    format!("[{said}]")
+}
+
+/// The line below a page.
+pub fn page(page: &Page<'_>, read_on: impl FnOnce(usize) -> String) -> String {
+    let end = page.offset + page.text.len();
+    let place = format!("Bytes {} to {} of {}", grouped(page.offset), grouped(end), grouped(page.total));
+    match page.next_offset {
+        Some(offset) => format!("[{place}. Read on: {}]", read_on(offset)),
+        None => format!("[{place}, the end.]"),
+    }
+}
+
+/// `51200` as `51,200`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_says_where_it_is_and_how_to_read_on() {
+        let read_on = |offset| format!("call_api(result: \"r1\", offset: {offset})");
+        let first = Page { text: "abcd", offset: 0, next_offset: Some(4), total: 1_234_567 };
+        assert_eq!(
+            page(&first, read_on),
+            "[Bytes 0 to 4 of 1,234,567. Read on: call_api(result: \"r1\", offset: 4)]"
+        );
+        let last = Page { text: "abcd", offset: 4, next_offset: None, total: 8 };
+        assert_eq!(page(&last, read_on), "[Bytes 4 to 8 of 8, the end.]");
+    }
+}

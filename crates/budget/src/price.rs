@@ -1,0 +1,59 @@
+//! About what a tool's result costs whoever reads it.
+
+use kitbag_wire::RawObject;
+use serde_json::value::RawValue;
+
+use crate::block::{Block, Manner};
+use crate::estimate::roughly;
+
+/// About how many tokens a result, JSON, is to a model: its content, with binary data at the price
+/// of its kind. `structuredContent` counts where it is all there is, since clients show a model one
+/// of the two. What is no such result is priced as text.
+pub fn price(result: &str) -> usize {
+    let Ok(object) = serde_json::from_str::<RawObject>(result) else { return roughly(result) };
+    let content: Option<Vec<&RawValue>> =
+        object.get("content").and_then(|content| serde_json::from_str(content.get()).ok());
+    match (content, object.get("structuredContent")) {
+        (Some(content), structured) if !content.is_empty() || structured.is_none() => {
+            content.into_iter().map(|block| price_of(&Block::read(block))).sum()
+        }
+        (_, Some(structured)) => roughly(structured.get()),
+        (_, None) => roughly(result),
+    }
+}
+
+fn price_of(block: &Block<'_>) -> usize {
+    match &block.manner {
+        Manner::Text(text) => roughly(text),
+        Manner::Readable { heading, text } => roughly(heading) + roughly(text),
+        Manner::Binary { tokens, .. } => *tokens,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::price;
+    use crate::estimate;
+
+    #[test]
+    fn a_result_costs_what_a_model_reads_of_it() {
+        let text = "the quick brown fox jumps over the lazy dog";
+        let alone = estimate(text);
+        let block = json!({ "type": "text", "text": text });
+        for (result, tokens) in [
+            (json!({ "content": [block] }), alone),
+            (json!({ "content": [block, block], "structuredContent": { "fox": text } }), 2 * alone),
+            (
+                json!({ "content": [{ "type": "image", "mimeType": "image/png", "data": "A".repeat(400_000) }] }),
+                1_500,
+            ),
+            (json!({ "content": [], "structuredContent": [1, 2] }), estimate("[1,2]")),
+            (json!({ "content": [] }), 0),
+        ] {
+            assert_eq!(price(&result.to_string()), tokens, "{result}");
+        }
+        assert_eq!(price(text), alone);
+    }
+}

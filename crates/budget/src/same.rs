@@ -1,0 +1,118 @@
+//! Whether a tool says the same thing twice: as text and as `structuredContent`.
+
+use kitbag_wire::RawObject;
+use serde_json::value::RawValue;
+
+/// Whether the texts hold everything that the structured content holds. Servers write it as JSON
+/// into one text, and what is no object they wrap in an object of one member: then the text is
+/// that member, or there is one text for each element of it.
+pub(crate) fn repeats(texts: &[&str], structured: &RawValue) -> bool {
+    if let [text] = texts
+        && same_json(text, structured.get())
+    {
+        return true;
+    }
+    let Ok(object) = RawObject::open(structured) else { return false };
+    let mut members = object.iter();
+    let (Some((_, only)), None) = (members.next(), members.next()) else { return false };
+    if let [text] = texts
+        && says(text, only)
+    {
+        return true;
+    }
+    let elements: Vec<&RawValue> = serde_json::from_str(only.get()).unwrap_or_default();
+    !elements.is_empty()
+        && elements.len() == texts.len()
+        && texts.iter().zip(elements).all(|(text, element)| says(text, element))
+}
+
+/// Whether a text is this value, as JSON, or as what a string says.
+fn says(text: &str, value: &RawValue) -> bool {
+    same_json(text, value.get()) || unescaped(value.get()).is_some_and(|string| string == text)
+}
+
+/// Equal but for blanks between tokens and the spelling of strings and numbers. Members must have
+/// the same order, which they have where one program wrote both.
+fn same_json(one: &str, other: &str) -> bool {
+    let (mut one, mut other) = (Tokens(one), Tokens(other));
+    loop {
+        match (one.next(), other.next()) {
+            (None, None) => return true,
+            (Some(a), Some(b)) if a == b || same_scalar(a, b) => {}
+            _ => return false,
+        }
+    }
+}
+
+fn same_scalar(a: &str, b: &str) -> bool {
+    if a.starts_with('"') {
+        return unescaped(a).is_some_and(|string| unescaped(b).is_some_and(|other| string == other));
+    }
+    // `1.0` is 1, but whole numbers that are spelt differently may differ in digits a float has not.
+    let whole = |number: &str| !number.contains(['.', 'e', 'E']);
+    let value = |number: &str| number.parse::<f64>().ok();
+    !(whole(a) && whole(b)) && value(a).is_some_and(|number| value(b) == Some(number))
+}
+
+fn unescaped(json: &str) -> Option<String> {
+    serde_json::from_str(json).ok()
+}
+
+/// The tokens of a JSON text. Of a text that is none it is only said that something comes.
+struct Tokens<'a>(&'a str);
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        self.0 = self.0.trim_start();
+        let bytes = self.0.as_bytes();
+        let length = match bytes.first()? {
+            b'"' => string_length(bytes),
+            b'{' | b'}' | b'[' | b']' | b',' | b':' => 1,
+            _ => self.0.find([',', ':', ']', '}', ' ', '\n', '\r', '\t']).unwrap_or(bytes.len()).max(1),
+        };
+        let (token, rest) = self.0.split_at(self.0.ceil_char_boundary(length));
+        self.0 = rest;
+        Some(token)
+    }
+}
+
+fn string_length(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_says_what_is_structured_is_recognised() {
+        let check = |texts: &[&str], structured: &str, expected: bool| {
+            let structured: Box<RawValue> = serde_json::from_str(structured).unwrap();
+            assert_eq!(repeats(texts, &structured), expected, "{texts:?} and {structured}");
+        };
+        check(&[r#"{"a": [1, "x"]}"#], r#"{"a":[1,"x"]}"#, true);
+        check(&["{\n  \"a\": \"\\u00e9\"\n}"], r#"{"a":"é"}"#, true);
+        check(&[r#"{"a":1.0}"#], r#"{"a":1}"#, true);
+        check(&["[1,2]"], r#"{"result":[1,2]}"#, true);
+        check(&["plain"], r#"{"result":"plain"}"#, true);
+        check(&["1", r#"{"b":2}"#, "c"], r#"{"result":[1,{"b":2},"c"]}"#, true);
+        check(&["3 rows found"], r#"{"rows":[1,2,3]}"#, false);
+        check(&[r#"{"a":1}"#], r#"{"a":2}"#, false);
+        check(&["[12345678901234567891]"], r#"{"result":[12345678901234567890]}"#, false);
+        check(&[r#"{"a":1}"#, "more"], r#"{"a":1}"#, false);
+        check(&[r#"{"a":1"#], r#"{"a":1}"#, false);
+        check(&[], r#"{"a":1}"#, false);
+        check(&[], r#"{}"#, false);
+        check(&["éé"], r#"{"result":"éé "}"#, false);
+    }
+}

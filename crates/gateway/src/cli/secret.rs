@@ -1,0 +1,116 @@
+//! `kitbag secret`: what configuration refers to as `${secret:NAME}`.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
+use kitbag_store::{Secret, SecretName, Store, Vault};
+use serde_json::json;
+
+use super::Invocation;
+use super::failure::Advise as _;
+use super::output::table;
+use crate::rooms::now;
+use crate::vault::vault;
+
+/// Keep secrets encrypted in the store, for servers and providers.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag secret set github_token < token.txt
+  pass show github | kitbag secret set github_token
+  kitbag secret list
+  kitbag secret remove github_token
+
+In the configuration, ${secret:github_token} stands for the value. Secrets are encrypted
+under the key in $KITBAG_SECRET_KEY, 64 hexadecimal digits, or else in the file secret.key
+beside the database.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Read a value from stdin and keep it under a name.
+    Set { name: SecretName },
+    /// Show all names; values are never shown.
+    #[command(visible_alias = "ls")]
+    List,
+    /// Forget a secret.
+    #[command(visible_alias = "rm")]
+    Remove { name: SecretName },
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let store = Store::open(&config.store_path).await.context("the secrets cannot be reached")?;
+    let vault = vault(&store)?;
+    match arguments.verb {
+        Verb::Set { name } => set(&vault, &name, invocation).await?,
+        Verb::List => list(&vault, invocation).await?,
+        Verb::Remove { name } => remove(&vault, &name, invocation).await?,
+    }
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn set(vault: &Vault, name: &SecretName, invocation: &Invocation) -> anyhow::Result<()> {
+    if std::io::stdin().is_terminal() {
+        invocation.output.note("Type the value, then Enter and Ctrl-D. It is visible while you type.");
+    }
+    let value = read().context("the value cannot be read from stdin")?;
+    if value.is_empty() {
+        return Err(anyhow!("stdin held no value"))
+            .advise(|| format!("pipe it in: printf %s VALUE | kitbag secret set {name}"));
+    }
+    vault.put(name, &Secret::new(value), now()).await?;
+    let name = name.as_str();
+    invocation.output.show(&json!({ "name": name, "set": true }), |_| {
+        format!("Kept. In the configuration, write ${{secret:{name}}}")
+    })
+}
+
+async fn list(vault: &Vault, invocation: &Invocation) -> anyhow::Result<()> {
+    let secrets = vault.list().await?;
+    if secrets.is_empty() && !invocation.output.json {
+        invocation.output.note("No secrets yet. Keep one: kitbag secret set NAME < FILE");
+        return Ok(());
+    }
+    let rows: Vec<_> = secrets
+        .iter()
+        .map(|it| json!({ "name": it.name.as_str(), "updated_at": date(it.updated_at.0) }))
+        .collect();
+    let cells = |row: &serde_json::Value| {
+        ["name", "updated_at"].map(|key| row[key].as_str().unwrap_or_default().to_owned())
+    };
+    invocation.output.show(&rows, |rows| table(["NAME", "CHANGED"], rows.iter().map(cells)))
+}
+
+async fn remove(vault: &Vault, name: &SecretName, invocation: &Invocation) -> anyhow::Result<()> {
+    if !vault.remove(name).await? {
+        return Err(anyhow!("there is no secret `{name}`"))
+            .advise(|| "see which there are with `kitbag secret list`".to_owned());
+    }
+    let name = name.as_str();
+    invocation
+        .output
+        .show(&json!({ "name": name, "removed": true }), |_| format!("Removed the secret {name}"))
+}
+
+/// Without the line break that `echo` and editors put at the end.
+fn read() -> std::io::Result<String> {
+    let mut value = String::new();
+    std::io::stdin().read_to_string(&mut value)?;
+    let end = value.trim_end_matches(['\r', '\n']).len();
+    value.truncate(end);
+    Ok(value)
+}
+
+fn date(milliseconds: i64) -> String {
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .map_or_else(|_| milliseconds.to_string(), |date| date.to_string())
+}

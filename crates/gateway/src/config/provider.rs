@@ -1,0 +1,231 @@
+//! One `[providers.NAME]` table, from what was written to an API that can be called.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use kitbag_domain::ServerName;
+use kitbag_policy::AddressRules;
+use kitbag_upstream::Template;
+use kitbag_upstream::provider::ProviderSpec;
+use toml::Spanned;
+use url::Url;
+
+use super::build::Section;
+use super::error::{Fault, Problem};
+use super::nearest;
+use super::raw::{RawProvider, Texts};
+use super::server::{header_name, templates};
+
+/// An API, and where calls of it may lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderConfig {
+    pub spec: ProviderSpec,
+    pub addresses: AddressRules,
+}
+
+pub(super) fn build(name: ServerName, raw: RawProvider, section: &Section) -> Result<ProviderConfig, Fault> {
+    let Some(url) = &raw.url else { return Err(section.wrong(Problem::NoUrl)) };
+    let url = base(url.get_ref())
+        .map_err(|reason| section.wrong_at("url", url, Problem::ProviderUrl { reason }))?;
+    let mut headers = templates(raw.headers, |name| header_name(section, name))?;
+    if let Some(bearer) = raw.bearer {
+        add_bearer(&mut headers, &bearer, section)?;
+    }
+    let spec = ProviderSpec {
+        name,
+        description: raw.description,
+        url,
+        headers,
+        methods: methods(raw.methods, section)?,
+        timeout: section.duration("timeout", raw.timeout, ProviderSpec::DEFAULT_TIMEOUT)?,
+        max_response_bytes: section.number(
+            "max_response_bytes",
+            raw.max_response_bytes,
+            1024,
+            ProviderSpec::DEFAULT_MAX_RESPONSE_BYTES,
+        )?,
+    };
+    let networks = raw.allow_addresses.iter().map(|text| {
+        text.get_ref()
+            .parse()
+            .map_err(|error| section.wrong_at("allow_addresses", text, Problem::Network(error)))
+    });
+    let networks = networks.collect::<Result<_, Fault>>()?;
+    Ok(ProviderConfig { spec, addresses: AddressRules { private: raw.allow_private, networks } })
+}
+
+/// Paths are joined to it, so it ends in one; a secret inside could not be kept out of messages.
+fn base(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("an API cannot be reached by `{}:`", url.scheme()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it has a user in it; send a login with `headers` or `bearer`".to_owned());
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("it must end with the path; a query belongs to a call".to_owned());
+    }
+    Ok(url)
+}
+
+fn add_bearer(
+    headers: &mut BTreeMap<String, Template>,
+    bearer: &Spanned<String>,
+    section: &Section,
+) -> Result<(), Fault> {
+    const AUTHORIZATION: &str = "Authorization";
+    if headers.keys().any(|name| name.eq_ignore_ascii_case(AUTHORIZATION)) {
+        return Err(section.wrong_at("bearer", bearer, Problem::BearerTwice));
+    }
+    headers.insert(AUTHORIZATION.to_owned(), Template::new(format!("Bearer {}", bearer.get_ref())));
+    Ok(())
+}
+
+fn methods(raw: Option<Spanned<Texts>>, section: &Section) -> Result<Vec<Method>, Fault> {
+    let Some(raw) = raw else { return Ok(ProviderSpec::DEFAULT_METHODS.to_vec()) };
+    if raw.get_ref().is_empty() {
+        return Err(section.wrong_at("methods", &raw, Problem::NoMethods));
+    }
+    raw.get_ref().iter().map(|text| method(text, section)).collect()
+}
+
+fn method(text: &Spanned<String>, section: &Section) -> Result<Method, Fault> {
+    const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    let upper = text.get_ref().to_uppercase();
+    let known = METHODS.contains(&upper.as_str()).then(|| upper.parse().ok()).flatten();
+    known.ok_or_else(|| {
+        let lower = METHODS.map(str::to_lowercase);
+        let near = nearest(text.get_ref(), lower.iter().map(String::as_str));
+        let nearest = near.and_then(|near| METHODS.into_iter().find(|it| it.eq_ignore_ascii_case(near)));
+        let problem = Problem::NotOneOf { found: text.get_ref().clone(), choices: METHODS.to_vec(), nearest };
+        section.wrong_at("methods", text, problem)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::{Config, ConfigError, Overrides, Surroundings, parse};
+
+    fn config(text: &str) -> Result<Config, ConfigError> {
+        let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+        parse(text, None, &Overrides::default(), &around)
+    }
+
+    fn provider(keys: &str) -> ProviderConfig {
+        let config = config(&format!("[providers.weather]\nurl = 'https://api.example/v1'\n{keys}")).unwrap();
+        config.providers[&"weather".parse().unwrap()].clone()
+    }
+
+    #[track_caller]
+    fn check(text: &str, error: &str) {
+        let found = config(text).expect_err("the configuration should be refused");
+        assert_eq!(format!("{found} => {}", found.remedy().unwrap_or_default()), error);
+    }
+
+    #[test]
+    fn an_api_needs_no_more_than_an_address() {
+        let ProviderConfig { spec, addresses } = provider("");
+        let expected = ProviderSpec {
+            name: "weather".parse().unwrap(),
+            description: None,
+            url: "https://api.example/v1".parse().unwrap(),
+            headers: BTreeMap::new(),
+            methods: vec![Method::GET, Method::HEAD],
+            timeout: Duration::from_secs(60),
+            max_response_bytes: 16 * 1024 * 1024,
+        };
+        assert_eq!((spec, addresses), (expected, AddressRules::default()));
+    }
+
+    #[test]
+    fn every_key_reaches_the_api() {
+        let ProviderConfig { spec, addresses } = provider(
+            r#"
+            description = "Forecasts"
+            headers = { X-Api-Key = "${KEY}" }
+            bearer = "${TOKEN}"
+            methods = ["GET", "post"]
+            allow_private = true
+            allow_addresses = ["169.254.1.1", "fe80::/10"]
+            timeout = "5s"
+            max_response_bytes = 4096
+            "#,
+        );
+        assert_eq!(spec.description.as_deref(), Some("Forecasts"));
+        let headers = [("Authorization", "Bearer ${TOKEN}"), ("X-Api-Key", "${KEY}")];
+        let headers = headers.map(|(name, value)| (name.to_owned(), Template::from(value)));
+        assert_eq!(spec.headers, BTreeMap::from(headers));
+        assert_eq!(spec.methods, [Method::GET, Method::POST]);
+        assert_eq!((spec.timeout, spec.max_response_bytes), (Duration::from_secs(5), 4096));
+        let networks = ["169.254.1.1", "fe80::/10"].map(|text| text.parse().unwrap()).to_vec();
+        assert_eq!(addresses, AddressRules { private: true, networks });
+    }
+
+    #[test]
+    fn no_two_things_have_one_name() {
+        let remedy = "give one of the two another name";
+        let expected = format!("line 3, in `providers.a`: there is a server called `a` already => {remedy}");
+        check("[servers.a]\ncommand = 'x'\n[providers.a]\nurl = 'https://a.example'", &expected);
+        let disabled =
+            "servers.a = { command = 'x', enabled = false }\n\n[providers.a]\nurl = 'https://a.example'";
+        check(disabled, &expected);
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_a_base_is_refused_and_not_quoted() {
+        let refused = |url: &str, reason: &str| {
+            check(
+                &format!("[providers.a]\nurl = '{url}'"),
+                &format!(
+                    "line 2, in `providers.a.url`: not the address of an API: {reason} => write it like \
+                     \"https://api.example/v1\""
+                ),
+            );
+        };
+        refused("api.example", "relative URL without a base");
+        refused("ftp://api.example", "an API cannot be reached by `ftp:`");
+        refused(
+            "https://ann:s3cret@api.example",
+            "it has a user in it; send a login with `headers` or `bearer`",
+        );
+        refused("https://api.example/?key=s3cret", "it must end with the path; a query belongs to a call");
+        check(
+            "[providers.a]",
+            "line 1, in `providers.a`: it has no `url` => write it like \"https://api.example/v1\"",
+        );
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let refused = |keys: &str, error: &str| {
+            check(
+                &format!("[providers.a]\nurl = 'https://a.example'\n{keys}"),
+                &format!("line 3, in {error}"),
+            );
+        };
+        refused(
+            "methods = ['DELET']",
+            "`providers.a.methods`: `DELET` is none of `GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS` => did \
+             you mean `DELETE`?",
+        );
+        refused(
+            "methods = []",
+            "`providers.a.methods`: without a method it could never be called => remove `methods` to allow GET and \
+             HEAD, or name some",
+        );
+        refused(
+            "allow_addresses = ['10.0.0.0/99']",
+            "`providers.a.allow_addresses`: `10.0.0.0/99` is neither an address nor a range of addresses => write it \
+             like \"10.0.0.0/8\" or \"10.1.2.3\"",
+        );
+        refused(
+            "bearer = 'y'\nheaders = { authorization = 'x' }",
+            "`providers.a.bearer`: there is a header `Authorization` already => keep either `bearer` or that header",
+        );
+        refused("metods = []", "`providers.a`: there is no key `metods` => did you mean `methods`?");
+    }
+}

@@ -1,0 +1,84 @@
+//! What somebody asks for, with the vectors it is compared by.
+
+use std::sync::Arc;
+
+use kitbag_relevance::{Intent, Step, steps};
+
+use super::CapabilityIndex;
+use super::embedder::EmbedderError;
+use crate::sync::lock;
+
+/// Nobody says what they want in so many bytes; no model reads more.
+const MAX_TEXT: usize = 4_000;
+
+pub(crate) struct EmbeddedIntent {
+    text: String,
+    vectors: Option<Arc<Vectors>>,
+    /// Why words alone decide, though vectors would have been wanted.
+    pub(crate) degraded: Option<String>,
+}
+
+pub(super) struct Vectors {
+    whole: Arc<[f32]>,
+    steps: Vec<Step>,
+}
+
+impl CapabilityIndex {
+    /// An intent with its vectors; without, where the embedder fails. One that says nothing has
+    /// none.
+    pub(crate) async fn intent(&self, text: &str) -> EmbeddedIntent {
+        let text = text[..text.floor_char_boundary(MAX_TEXT)].to_owned();
+        if text.trim().is_empty() {
+            return EmbeddedIntent::of_words(text);
+        }
+        let known = lock(&self.intents).get(&text);
+        if known.is_some() {
+            return EmbeddedIntent { text, vectors: known, degraded: None };
+        }
+        let steps = steps::split(&text);
+        let texts = std::iter::once(text.clone()).chain(steps.iter().cloned()).collect();
+        match self.embedder.queries(texts).await {
+            Ok(vectors) => {
+                let vectors = Arc::new(Vectors::of(steps, vectors));
+                lock(&self.intents).put(&text, vectors.clone());
+                EmbeddedIntent { text, vectors: Some(vectors), degraded: None }
+            }
+            Err(error) => {
+                tracing::debug!(%error, "an intent has no vector");
+                EmbeddedIntent { degraded: Some(degraded(&error)), ..EmbeddedIntent::of_words(text) }
+            }
+        }
+    }
+}
+
+impl Vectors {
+    /// From the vector of the whole and then those of its steps.
+    fn of(steps: Vec<String>, vectors: Vec<Vec<f32>>) -> Self {
+        let mut vectors = vectors.into_iter().map(Arc::from);
+        let whole = vectors.next().expect("every text has a vector");
+        let steps = steps.into_iter().zip(vectors).map(|(text, vector)| Step { text, vector }).collect();
+        Self { whole, steps }
+    }
+}
+
+impl EmbeddedIntent {
+    /// An intent to be compared by its words alone.
+    pub(crate) fn of_words(text: String) -> Self {
+        Self { text, vectors: None, degraded: None }
+    }
+
+    pub(crate) fn as_intent(&self) -> Intent<'_> {
+        let vectors = self.vectors.as_deref();
+        Intent {
+            text: &self.text,
+            vector: vectors.map(|it| &*it.whole),
+            steps: vectors.map(|it| &*it.steps).unwrap_or_default(),
+        }
+    }
+}
+
+/// What people and programs are told.
+pub(crate) fn degraded(error: &EmbedderError) -> String {
+    let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+    format!("found by words alone: {error}{remedy}")
+}

@@ -1,0 +1,138 @@
+//! Models that run in this process, on threads of their own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kitbag_relevance::embed::Encoder;
+use tokio::sync::{OnceCell, Semaphore};
+
+use super::directory::{self, DirectoryError};
+use super::embedder::Role;
+use crate::config::index::{ModelDirectory, Prefixes};
+
+pub(crate) struct Local {
+    /// Where the model is, if not in the binary.
+    directory: Option<ModelDirectory>,
+    /// Unpacked when first used: most verbs of the command line never need it.
+    model: OnceCell<Arc<Model>>,
+    /// As many at once as there are cores; more would only make each other wait.
+    places: Semaphore,
+}
+
+pub(super) struct Model {
+    pub(super) id: String,
+    encoder: Encoder,
+    prefixes: Prefixes,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LocalError {
+    #[error("the model in {} cannot be used", path.display())]
+    Directory { path: PathBuf, source: DirectoryError },
+    #[error("embedding was interrupted")]
+    Interrupted,
+}
+
+impl Local {
+    pub(super) fn built_in() -> Self {
+        Self::new(None)
+    }
+
+    pub(super) fn in_directory(directory: ModelDirectory) -> Self {
+        Self::new(Some(directory))
+    }
+
+    fn new(directory: Option<ModelDirectory>) -> Self {
+        Self { directory, model: OnceCell::new(), places: Semaphore::new(cores()) }
+    }
+
+    pub(super) fn is_built_in(&self) -> bool {
+        self.directory.is_none()
+    }
+
+    pub(super) async fn model(&self) -> Result<&Arc<Model>, LocalError> {
+        let load = || async {
+            let directory = self.directory.clone();
+            let loading = tokio::task::spawn_blocking(move || Model::load(directory));
+            loading.await.map_err(|_| LocalError::Interrupted)?.map(Arc::new)
+        };
+        self.model.get_or_try_init(load).await
+    }
+
+    pub(super) async fn embed(&self, texts: Vec<String>, role: Role) -> Result<Vec<Vec<f32>>, LocalError> {
+        let model = self.model().await?.clone();
+        let _place = self.places.acquire().await.map_err(|_| LocalError::Interrupted)?;
+        let work = tokio::task::spawn_blocking(move || model.embed(&texts, role));
+        work.await.map_err(|_| LocalError::Interrupted)
+    }
+}
+
+impl Model {
+    fn load(directory: Option<ModelDirectory>) -> Result<Self, LocalError> {
+        let Some(directory) = directory else {
+            let bytes = include_bytes!("../../../../models/kitbag-embedder.bin");
+            let encoder =
+                Encoder::from_container(bytes).expect("the model in the binary is the one that was tested");
+            let id = encoder.id().as_str().to_owned();
+            return Ok(Self { id, encoder, prefixes: Prefixes::default() });
+        };
+        let (encoder, prefixes) = directory::load(&directory)
+            .map_err(|source| LocalError::Directory { path: directory.path.clone(), source })?;
+        // What is searched has other vectors with another prefix; requests are not kept.
+        let document = prefixes.document.as_deref().unwrap_or_default();
+        let id = format!("{} {document}", encoder.id().as_str()).trim_end().to_owned();
+        Ok(Self { id, encoder, prefixes })
+    }
+
+    fn embed(&self, texts: &[String], role: Role) -> Vec<Vec<f32>> {
+        match self.prefixes.of(role) {
+            "" => self.on_all_cores(texts),
+            prefix => {
+                let prefixed: Vec<_> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
+                self.on_all_cores(&prefixed)
+            }
+        }
+    }
+
+    fn on_all_cores(&self, texts: &[String]) -> Vec<Vec<f32>> {
+        let share = texts.len().div_ceil(cores()).max(LEAST_SHARE);
+        let embed = |texts: &[String]| {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            self.encoder.embed_batch(&texts)
+        };
+        if texts.len() <= share {
+            return embed(texts);
+        }
+        std::thread::scope(|scope| {
+            let workers: Vec<_> =
+                texts.chunks(share).map(|texts| scope.spawn(move || embed(texts))).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("embedding does not panic")).collect()
+        })
+    }
+}
+
+/// Fewer texts than this are done before another thread has begun.
+const LEAST_SHARE: usize = 8;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+impl Prefixes {
+    pub(super) fn of(&self, role: Role) -> &str {
+        let prefix = match role {
+            Role::Query => &self.query,
+            Role::Document => &self.document,
+        };
+        prefix.as_deref().unwrap_or_default()
+    }
+}
+
+impl LocalError {
+    pub(super) fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Directory { source, .. } => Some(source.remedy().to_owned()),
+            Self::Interrupted => None,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The HTTP APIs of the configuration, ready to be called.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kitbag_domain::ServerName;
+use kitbag_upstream::Lookup;
+use kitbag_upstream::provider::{AddressGuard, Provider};
+
+use crate::config::ProviderConfig;
+
+#[derive(Debug, Default)]
+pub(crate) struct Providers(BTreeMap<ServerName, Provider>);
+
+impl Providers {
+    /// Variables in their headers are asked of `lookup` at each call.
+    pub(crate) fn new(configured: &BTreeMap<ServerName, ProviderConfig>, lookup: &Lookup) -> Self {
+        let built = configured.iter().map(|(name, configured)| {
+            let addresses = configured.addresses.clone();
+            let guard: AddressGuard =
+                Arc::new(move |address| addresses.check(address).map_err(|refused| refused.to_string()));
+            (name.clone(), Provider::new(configured.spec.clone(), lookup.clone(), guard))
+        });
+        Self(built.collect())
+    }
+
+    pub(crate) fn get(&self, name: &ServerName) -> Option<&Provider> {
+        self.0.get(name)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &ServerName> {
+        self.0.keys()
+    }
+}

@@ -1,0 +1,96 @@
+//! `batch_execute`: several calls at once, answered in the order they were asked.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use kitbag_wire::meta::result_type;
+use kitbag_wire::{Era, Raw, RawObject, raw};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::call::what;
+use super::request::{Asked, Request};
+use crate::failure::Failure;
+use crate::front::reply;
+use crate::rooms::Rooms;
+use crate::turn::Turn;
+
+pub(super) const MOST_CALLS: usize = 10;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Batch {
+    /// Read one by one, so that a mistake in one costs only that one.
+    calls: Vec<Raw>,
+}
+
+pub(super) async fn run(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    batch: Batch,
+    params: RawObject,
+) -> Result<Raw, Failure> {
+    let count = batch.calls.len();
+    if count == 0 || count > MOST_CALLS {
+        let what = format!("batch_execute takes 1 to {MOST_CALLS} calls and got {count}; nothing was run");
+        return Err(Failure::params(what));
+    }
+    let tokens = rooms.surfaces.result_tokens / count;
+    let each = batch.calls.iter().map(|call| answer(rooms, turn, call, inner(&params), tokens));
+    let mut content = Vec::new();
+    for (number, (subject, result)) in join_all(each).await.into_iter().enumerate() {
+        let result = result?;
+        let object = RawObject::open(&result).unwrap_or_default();
+        let how = if object.read("isError") == Some(true) { "error" } else { "ok" };
+        let heading = format!("[{}/{count}] {subject}: {how}", number + 1);
+        content.push(raw(&json!({ "type": "text", "text": heading })));
+        content.extend(object.read::<Vec<Raw>>("content").unwrap_or_default());
+    }
+    let mut result = RawObject::new().with("content", &content);
+    if turn.client.era == Era::Modern {
+        result.put("resultType", result_type::COMPLETE);
+    }
+    Ok(result.to_raw())
+}
+
+/// One call's name and result. Only a cancellation of the whole batch is an error here.
+async fn answer(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    call: &Raw,
+    params: RawObject,
+    tokens: usize,
+) -> (String, Result<Raw, Failure>) {
+    let era = turn.client.era;
+    let request = serde_json::from_str::<Asked>(call.get())
+        .map_err(|error| Failure::params(what(&error)))
+        .and_then(Request::read);
+    let request = match request {
+        Ok(request) => request,
+        Err(failure) => return ("not a call".to_owned(), Ok(reply::tool_result(&failure, era))),
+    };
+    let subject = request.subject();
+    let result = match request.run(rooms, turn, params, tokens).await {
+        Ok(result) if wants_input(&result) => {
+            let failure = Failure::params("it asks for input first; call it alone with call_api");
+            Ok(reply::tool_result(&failure, era))
+        }
+        Err(Failure::Cancelled) => Err(Failure::Cancelled),
+        Err(failure) => Ok(reply::tool_result(&failure, era)),
+        Ok(result) => Ok(result),
+    };
+    (subject, result)
+}
+
+/// Ten calls cannot share one progress token, nor the answers a person gave to one of them.
+fn inner(params: &RawObject) -> RawObject {
+    let mut params = params.clone();
+    for key in ["_meta", "inputResponses", "requestState", "task"] {
+        params.remove(key);
+    }
+    params
+}
+
+fn wants_input(result: &Raw) -> bool {
+    RawObject::peek(result, "resultType").is_some_and(|kind| kind.get().contains(result_type::INPUT_REQUIRED))
+}

@@ -1,0 +1,152 @@
+//! A tool call on a surface: to one of the always-on tools, or straight to the tool it names;
+//! and every answer made to fit a context.
+
+use std::sync::Arc;
+
+use kitbag_budget::{Fitted, fit, notice};
+use kitbag_wire::meta::result_type;
+use kitbag_wire::{Era, Raw, RawObject, raw};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::request::Request;
+use super::tools::AlwaysOn;
+use super::{Surface, batch, discover, groups, search, shown};
+use crate::failure::Failure;
+use crate::front::reply;
+use crate::pipeline::{self, Call, CallMethod, required};
+use crate::rooms::Rooms;
+use crate::schema::Misfit;
+use crate::turn::{Turn, View};
+
+/// Serves `tools/call`. On a frugal surface whatever goes wrong is told to the model, which
+/// can mend it, rather than to the client, which cannot.
+pub(crate) async fn call(rooms: &Arc<Rooms>, turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
+    let View::House(surface) = turn.view else { return straight(rooms, turn, params).await };
+    if !surface.is_frugal() {
+        return straight(rooms, turn, params).await;
+    }
+    let name = required(&params, "name")?;
+    let answer = match AlwaysOn::named(&name) {
+        Some(tool) => always_on(rooms, turn, surface, tool, params).await,
+        None => one(rooms, turn, params, rooms.surfaces.result_tokens).await,
+    };
+    match answer {
+        Err(Failure::Cancelled) => Err(Failure::Cancelled),
+        Err(failure) => Ok(reply::tool_result(&failure, turn.client.era)),
+        Ok(result) => Ok(result),
+    }
+}
+
+/// Calls a tool by its own name, and cuts what comes back to a number of tokens.
+pub(super) async fn one(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    params: RawObject,
+    tokens: usize,
+) -> Result<Raw, Failure> {
+    let name = required(&params, "name")?;
+    let result = straight(rooms, turn, params).await?;
+    shown::used(rooms, turn, &name);
+    let broken = broken_promise(rooms, &name, &result);
+    let result = fitted(rooms, turn, result, tokens);
+    Ok(match broken {
+        Some(misfit) => with_remark(result, &misfit),
+        None => result,
+    })
+}
+
+/// Cuts a result that is too long, and keeps the whole of it for this caller.
+pub(super) fn fitted(rooms: &Rooms, turn: &Turn, result: Raw, tokens: usize) -> Raw {
+    if RawObject::peek(&result, "resultType").is_some_and(|it| it.get().contains(result_type::INPUT_REQUIRED))
+    {
+        return result;
+    }
+    match fit(result.get(), tokens) {
+        Fitted::Whole => result,
+        Fitted::Cut(cut) => {
+            let id = rooms.kept.keep(&turn.client.caller, cut.pages.clone());
+            let notice = notice::cut(&cut, |offset| read_on(&id, offset));
+            cut.answer(&notice)
+        }
+    }
+}
+
+pub(super) fn read_on(result: &str, offset: usize) -> String {
+    format!("call_api(result: \"{result}\", offset: {offset})")
+}
+
+/// A result that is only text, as the always-on tools give it.
+pub(super) fn text(turn: &Turn, text: &str) -> Raw {
+    let mut result = json!({ "content": [{ "type": "text", "text": text }] });
+    if turn.client.era == Era::Modern {
+        result["resultType"] = json!(result_type::COMPLETE);
+    }
+    raw(&result)
+}
+
+/// What is wrong with a result that its tool's own output schema forbids.
+fn broken_promise(rooms: &Rooms, name: &str, result: &Raw) -> Option<Misfit> {
+    let structured = RawObject::peek(result, "structuredContent")?;
+    let catalog = rooms.catalog();
+    let misfit = rooms.checker.check_output(&catalog.tool(name)?.definition, structured).err()?;
+    tracing::warn!(tool = name, "the result does not fit the tool's own output schema: {misfit}");
+    Some(misfit)
+}
+
+/// The result stays as it is; whoever reads it should know not to rely on its shape.
+fn with_remark(result: Raw, misfit: &Misfit) -> Raw {
+    let Ok(mut object) = RawObject::open(&result) else { return result };
+    let mut content: Vec<Raw> = object.read("content").unwrap_or_default();
+    let remark = format!("[This result does not fit the tool's own output schema:\n{misfit}]");
+    content.push(raw(&json!({ "type": "text", "text": remark })));
+    object.put("content", &content);
+    object.to_raw()
+}
+
+async fn always_on(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    surface: Surface,
+    tool: AlwaysOn,
+    params: RawObject,
+) -> Result<Raw, Failure> {
+    let budget = rooms.surfaces.result_tokens;
+    match tool {
+        AlwaysOn::Search => Ok(text(turn, &search::search(rooms, turn, arguments(tool, &params)?).await)),
+        AlwaysOn::Discover => {
+            let found = discover::discover(rooms, turn, arguments(tool, &params)?)?;
+            Ok(fitted(rooms, turn, text(turn, &found), budget))
+        }
+        AlwaysOn::Call => {
+            let request = Request::read(arguments(tool, &params)?)?;
+            request.run(rooms, turn, params, budget).await
+        }
+        AlwaysOn::Batch => batch::run(rooms, turn, arguments(tool, &params)?, params).await,
+        AlwaysOn::EnableGroup if surface == Surface::Adaptive => {
+            Ok(text(turn, &groups::enable(rooms, turn, arguments(tool, &params)?)?))
+        }
+        AlwaysOn::EnableGroup => Err(Failure::params(
+            "this endpoint lists no groups; call their tools with call_api, or connect to /mcp/adaptive",
+        )),
+    }
+}
+
+/// Reads the arguments of an always-on tool; what is wrong with them is told beside its schema.
+fn arguments<T: DeserializeOwned>(tool: AlwaysOn, params: &RawObject) -> Result<T, Failure> {
+    let given = params.get("arguments").map_or("{}", |it| if it.get() == "null" { "{}" } else { it.get() });
+    serde_json::from_str(given).map_err(|error| {
+        let schema = RawObject::peek(tool.definition(), "inputSchema").map_or("", |schema| schema.get());
+        Failure::params(format!("{}: {}. Its arguments: {schema}", tool.name(), what(&error)))
+    })
+}
+
+/// What is wrong, without the place in a text that nobody sees.
+pub(super) fn what(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line").next().unwrap_or_default().to_owned()
+}
+
+async fn straight(rooms: &Arc<Rooms>, turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
+    pipeline::run(rooms, turn, Call { method: CallMethod::CallTool, params }).await
+}

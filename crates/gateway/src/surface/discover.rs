@@ -1,0 +1,123 @@
+//! `discover_apis`: the house, level by level. Everything on offer, what one provider or group
+//! has, and one tool in full.
+
+use http::Method;
+use kitbag_upstream::provider::Provider;
+use kitbag_wire::{Raw, RawObject};
+use serde::Deserialize;
+
+use super::search::line;
+use super::{groups, request};
+use crate::catalog::near;
+use crate::failure::Failure;
+use crate::pipeline;
+use crate::rooms::Rooms;
+use crate::turn::Turn;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Discover {
+    provider: Option<String>,
+    group: Option<String>,
+    tool: Option<String>,
+}
+
+pub(super) fn discover(rooms: &Rooms, turn: &Turn, asked: Discover) -> Result<String, Failure> {
+    match asked {
+        Discover { tool: Some(tool), .. } => definition(rooms, turn, tool),
+        Discover { provider: Some(provider), .. } => one_provider(rooms, turn, &provider),
+        Discover { group: Some(group), .. } => one_group(rooms, turn, &group),
+        Discover { .. } => Ok(everything(rooms, turn)),
+    }
+}
+
+fn everything(rooms: &Rooms, turn: &Turn) -> String {
+    let (caller, catalog) = (&turn.client.caller, rooms.catalog());
+    let mut lines = vec!["Providers:".to_owned()];
+    for server in rooms.upstreams.iter().filter(|it| rooms.policy.server_visible(caller, it.name())) {
+        let own =
+            groups::visible(rooms, caller, &catalog).filter(|it| it.capability.server == *server.name());
+        let state = match (server.trouble(), server.listing()) {
+            (Some(trouble), _) => {
+                format!("locked: {}", trouble.remedy().unwrap_or_else(|| trouble.to_string()))
+            }
+            (None, None) => "not listed yet".to_owned(),
+            (None, Some(_)) => format!("{} tools", own.count()),
+        };
+        lines.push(format!("{} · {state}", server.name()));
+    }
+    for name in rooms.providers.names().filter(|it| rooms.policy.server_visible(caller, it)) {
+        lines.extend(rooms.providers.get(name).map(api));
+    }
+    if lines.len() == 1 {
+        return "Nothing is connected yet.".to_owned();
+    }
+    let groups = groups::all(rooms, caller, &catalog);
+    if !groups.is_empty() {
+        lines.push("Groups:".to_owned());
+        lines.extend(groups.iter().map(|(group, count)| format!("{group} · {count} tools")));
+    }
+    lines.join("\n")
+}
+
+/// An HTTP API in one line.
+fn api(provider: &Provider) -> String {
+    let spec = provider.spec();
+    let methods: Vec<_> = spec.methods.iter().map(Method::as_str).collect();
+    let mut line = format!("{} · HTTP {} · {}", spec.name, methods.join(" "), spec.url);
+    if let Some(description) = &spec.description {
+        line.push_str(&format!(" · {description}"));
+    }
+    line
+}
+
+fn one_provider(rooms: &Rooms, turn: &Turn, name: &str) -> Result<String, Failure> {
+    let (caller, catalog) = (&turn.client.caller, rooms.catalog());
+    let visible = |name: &_| rooms.policy.server_visible(caller, name);
+    let known = name.parse().ok().filter(visible);
+    if let Some(provider) = known.as_ref().and_then(|name| rooms.providers.get(name)) {
+        return Ok(format!("{}\nRequest: call_api(provider, method, path, query, body).", api(provider)));
+    }
+    let Some(server) = known.as_ref().and_then(|name| rooms.upstreams.get(name)) else {
+        let servers = rooms.upstreams.iter().map(|it| it.name()).filter(|name| visible(name));
+        let mut names: Vec<String> = servers.map(ToString::to_string).collect();
+        names.extend(request::known(rooms, turn));
+        let near: Vec<_> =
+            near(name, names.iter().map(String::as_str)).into_iter().map(str::to_owned).collect();
+        let known = if near.is_empty() { names } else { near };
+        return Err(Failure::UnknownProvider { provider: name.to_owned(), known });
+    };
+    let own = groups::visible(rooms, caller, &catalog).filter(|it| it.capability.server == *server.name());
+    let lines: Vec<String> = own.map(|entry| line(rooms, entry)).collect();
+    match (server.trouble(), lines.is_empty()) {
+        (Some(trouble), true) => {
+            Ok(crate::front::reply::explain(&kitbag_upstream::CallError::Start((*trouble).clone())))
+        }
+        (None, true) => Ok(format!("{name} offers no tools.")),
+        (_, false) => Ok(lines.join("\n")),
+    }
+}
+
+fn one_group(rooms: &Rooms, turn: &Turn, group: &str) -> Result<String, Failure> {
+    let catalog = rooms.catalog();
+    let tools = groups::tools(rooms, &turn.client.caller, &catalog, group)?;
+    Ok(tools.into_iter().map(|entry| line(rooms, entry)).collect::<Vec<_>>().join("\n"))
+}
+
+fn definition(rooms: &Rooms, turn: &Turn, name: String) -> Result<String, Failure> {
+    let catalog = rooms.catalog();
+    let entry = catalog.tool(&name);
+    match entry.filter(|entry| rooms.policy.visible(&turn.client.caller, &entry.capability)) {
+        Some(entry) => Ok(for_a_model(&entry.definition)),
+        None => Err(pipeline::unknown_tool(rooms, turn, name)),
+    }
+}
+
+/// The definition without what only programs read.
+fn for_a_model(definition: &Raw) -> String {
+    let Ok(mut object) = RawObject::open(definition) else { return definition.get().to_owned() };
+    for key in ["_meta", "icons"] {
+        object.remove(key);
+    }
+    object.to_raw().get().to_owned()
+}

@@ -1,0 +1,123 @@
+//! What was cut off long results: kept for an hour, for whoever got the beginning.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, Instant};
+
+use kitbag_budget::Pages;
+use kitbag_domain::Caller;
+use kitbag_wire::{Raw, RawObject, raw};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::rooms::Rooms;
+use crate::secret::random_token;
+use crate::sync::lock;
+use crate::turn::{Turn, View};
+
+const KEPT_FOR: Duration = Duration::from_secs(3600);
+/// What one caller may have here; beyond it, that caller's oldest go.
+const MOST_BYTES_EACH: usize = 32 << 20;
+const MOST_BYTES: usize = 256 << 20;
+/// Every result costs the model its name; the caller is checked besides.
+const ID_LENGTH: usize = 12;
+const SCHEME: &str = "kitbag://result/";
+
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// The oldest first.
+    results: Mutex<VecDeque<Item>>,
+}
+
+struct Item {
+    id: String,
+    caller: Caller,
+    pages: Arc<Pages>,
+    since: Instant,
+}
+
+impl Kept {
+    /// Keeps a result, and names it.
+    pub(crate) fn keep(&self, caller: &Caller, pages: Pages) -> String {
+        let id: String = random_token().chars().filter(char::is_ascii_alphanumeric).take(ID_LENGTH).collect();
+        let item =
+            Item { id: id.clone(), caller: caller.clone(), pages: Arc::new(pages), since: Instant::now() };
+        let mut results = lock(&self.results);
+        results.push_back(item);
+        results.retain(|it| it.since.elapsed() < KEPT_FOR);
+        drop_oldest(&mut results, MOST_BYTES_EACH, |it| it.caller == *caller);
+        drop_oldest(&mut results, MOST_BYTES, |_| true);
+        id
+    }
+
+    pub(crate) fn find(&self, caller: &Caller, id: &str) -> Option<Arc<Pages>> {
+        let results = lock(&self.results);
+        let found = results.iter().find(|it| it.id == id && it.caller == *caller);
+        found.filter(|it| it.since.elapsed() < KEPT_FOR).map(|it| it.pages.clone())
+    }
+}
+
+/// Takes out the oldest of those that count, until the rest is small enough.
+fn drop_oldest(results: &mut VecDeque<Item>, most: usize, counts: impl Fn(&Item) -> bool) {
+    let mut bytes: usize = results.iter().filter(|it| counts(it)).map(|it| it.pages.whole().len()).sum();
+    while bytes > most
+        && let Some(oldest) = results.iter().position(&counts)
+        && let Some(gone) = results.remove(oldest)
+    {
+        bytes -= gone.pages.whole().len();
+    }
+}
+
+/// `resources/read` of something kept, or nothing if the resource is another one.
+pub(crate) fn read(rooms: &Rooms, turn: &Turn, params: &RawObject) -> Option<Result<Raw, Failure>> {
+    let View::House(surface) = turn.view else { return None };
+    let uri: String = params.read("uri")?;
+    let id = uri.strip_prefix(SCHEME).filter(|_| surface.is_frugal())?;
+    let Some(pages) = rooms.kept.find(&turn.client.caller, id) else {
+        return Some(Err(Failure::UnknownResource { uri }));
+    };
+    let contents = json!([{ "uri": uri, "mimeType": "text/plain", "text": pages.whole() }]);
+    Some(Ok(RawObject::new().with("contents", &contents).to_raw()))
+}
+
+/// How the resources are listed: by their pattern, since each is for its caller alone.
+pub(crate) fn template() -> &'static Raw {
+    static TEMPLATE: LazyLock<Raw> = LazyLock::new(|| {
+        raw(&json!({
+            "uriTemplate": format!("{SCHEME}{{id}}"),
+            "name": "result",
+            "description": "A result that was too long for one answer, whole, for an hour.",
+            "mimeType": "text/plain",
+        }))
+    });
+    &TEMPLATE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(tenant: &str) -> Caller {
+        Caller { tenant: tenant.parse().unwrap(), key: None }
+    }
+
+    #[test]
+    fn a_result_is_found_by_the_caller_it_was_kept_for_alone() {
+        let kept = Kept::default();
+        let id = kept.keep(&caller("acme"), Pages::new("the rest"));
+        assert_eq!(kept.find(&caller("acme"), &id).unwrap().whole(), "the rest");
+        assert_eq!(kept.find(&caller("globex"), &id), None);
+        assert_eq!(kept.find(&caller("acme"), "nothing"), None);
+    }
+
+    #[test]
+    fn one_caller_cannot_crowd_out_another() {
+        let kept = Kept::default();
+        let small = kept.keep(&caller("acme"), Pages::new("small"));
+        let large = Pages::new(&"x".repeat(MOST_BYTES_EACH / 2));
+        let ids: Vec<_> = (0..4).map(|_| kept.keep(&caller("globex"), large.clone())).collect();
+        let found = |id: &String| kept.find(&caller("globex"), id).is_some();
+        assert_eq!(ids.iter().map(found).collect::<Vec<_>>(), [false, false, true, true]);
+        assert!(kept.find(&caller("acme"), &small).is_some());
+    }
+}

@@ -1,0 +1,171 @@
+//! What a client is shown, and the tools that stand in for all the others.
+//!
+//! # Layout
+//! - this file: the surfaces, and which of them a client gets
+//! - `tools`: the tools that are always there, as a model reads them
+//! - `call`: a call on a surface, to the one of them that answers it
+//! - `search`, `discover`, `request` (for `call_api`), `batch`, `groups`: one file each
+//! - `shown`: what the adaptive surface lists beside them
+//! - `kept`: what was cut off a long result, for whoever reads on
+
+mod batch;
+pub(crate) mod call;
+mod discover;
+mod groups;
+pub(crate) mod kept;
+mod request;
+mod search;
+pub(crate) mod shown;
+pub(crate) mod tools;
+
+use std::fmt;
+use std::str::FromStr;
+
+use kitbag_domain::{Caller, ServerName};
+use kitbag_policy::Pattern;
+
+pub(crate) use kept::Kept;
+pub(crate) use shown::Contexts;
+
+use crate::turn::View;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Surface {
+    /// The always-on tools alone.
+    #[default]
+    Search,
+    /// The always-on tools, and the few others this client is likely to need.
+    Adaptive,
+    /// For clients that write code instead of calling tools.
+    Code,
+    /// Every tool, for clients with a tool search of their own.
+    All,
+}
+
+/// Where a client came in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Door {
+    /// The main one, where configuration decides what is shown.
+    Main,
+    Surface(Surface),
+    Server(ServerName),
+}
+
+/// How configuration chooses among the surfaces for those who come in through the main door,
+/// and how large an answer may be.
+#[derive(Debug, Clone)]
+pub struct Surfaces {
+    pub default: Surface,
+    /// By the id of a key.
+    pub keys: Vec<(String, Surface)>,
+    /// By what a client calls itself.
+    pub clients: Vec<(Pattern, Surface)>,
+    /// Tools the adaptive surface always lists.
+    pub pinned: Vec<Pattern>,
+    /// Groups that configuration makes, each with the tools in it.
+    pub groups: Vec<(String, Vec<Pattern>)>,
+    /// Tokens a result may have before it is cut.
+    pub result_tokens: usize,
+}
+
+impl Surface {
+    pub const ALL: [Self; 4] = [Self::Search, Self::Adaptive, Self::Code, Self::All];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Adaptive => "adaptive",
+            Self::Code => "code",
+            Self::All => "all",
+        }
+    }
+
+    /// Whether answers are made to fit a context. A client that wants everything gets it.
+    pub(crate) fn is_frugal(self) -> bool {
+        self != Self::All
+    }
+}
+
+impl fmt::Display for Surface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is not a surface; there are search, adaptive, code and all")]
+pub struct UnknownSurface {
+    pub name: String,
+}
+
+impl FromStr for Surface {
+    type Err = UnknownSurface;
+
+    fn from_str(name: &str) -> Result<Self, UnknownSurface> {
+        let found = Self::ALL.into_iter().find(|it| it.as_str() == name);
+        found.ok_or_else(|| UnknownSurface { name: name.to_owned() })
+    }
+}
+
+impl Surfaces {
+    /// What this client sees behind the door it came through. A key says more about what
+    /// somebody wants than the name a program gives itself.
+    pub(crate) fn view(&self, door: &Door, caller: &Caller, client: Option<&str>) -> View {
+        match door {
+            Door::Server(server) => View::One(server.clone()),
+            Door::Surface(surface) => View::House(*surface),
+            Door::Main => {
+                let by_key = caller.key.as_ref().and_then(|key| {
+                    self.keys.iter().find(|(id, _)| *id == key.0).map(|(_, surface)| *surface)
+                });
+                let by_name = || {
+                    let name = client?;
+                    self.clients.iter().find(|(it, _)| it.matches(name)).map(|(_, surface)| *surface)
+                };
+                View::House(by_key.or_else(by_name).unwrap_or(self.default))
+            }
+        }
+    }
+}
+
+impl Default for Surfaces {
+    fn default() -> Self {
+        Self {
+            default: Surface::Search,
+            keys: Vec::new(),
+            clients: Vec::new(),
+            pinned: Vec::new(),
+            groups: Vec::new(),
+            result_tokens: 8_000,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_domain::KeyId;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(door: &Door, key: Option<&str>, client: Option<&str>, expect: &View) {
+        let surfaces = Surfaces {
+            keys: vec![("k1".to_owned(), Surface::Adaptive)],
+            clients: vec![(Pattern::any("claude*").unwrap(), Surface::All)],
+            ..Surfaces::default()
+        };
+        let caller = Caller { key: key.map(|id| KeyId(id.to_owned())), ..Caller::local() };
+        assert_eq!(surfaces.view(door, &caller, client), *expect);
+    }
+
+    #[test]
+    fn the_door_decides_then_the_key_then_the_name_of_the_client() {
+        let server: ServerName = "git".parse().unwrap();
+        check(&Door::Server(server.clone()), Some("k1"), Some("claude-code"), &View::One(server));
+        check(&Door::Surface(Surface::Code), Some("k1"), Some("claude-code"), &View::House(Surface::Code));
+        check(&Door::Main, Some("k1"), Some("claude-code"), &View::House(Surface::Adaptive));
+        check(&Door::Main, Some("k2"), Some("claude-code"), &View::House(Surface::All));
+        check(&Door::Main, None, Some("zed"), &View::House(Surface::Search));
+        check(&Door::Main, None, None, &View::House(Surface::Search));
+    }
+}

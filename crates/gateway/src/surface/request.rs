@@ -1,0 +1,141 @@
+//! What `call_api` can be asked for: a tool, a request to an HTTP provider, or the rest of a
+//! long result.
+
+use std::sync::Arc;
+
+use http::Method;
+use kitbag_budget::notice;
+use kitbag_domain::ServerName;
+use kitbag_upstream::provider::ProviderCall;
+use kitbag_wire::{Raw, RawObject, raw};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::call::{fitted, one, read_on, text};
+use crate::failure::Failure;
+use crate::pipeline;
+use crate::rooms::Rooms;
+use crate::turn::Turn;
+
+/// The arguments as they come.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    tool: Option<String>,
+    arguments: Option<Raw>,
+    provider: Option<String>,
+    method: Option<String>,
+    path: Option<String>,
+    query: Option<Map<String, Value>>,
+    body: Option<Raw>,
+    result: Option<String>,
+    offset: Option<usize>,
+}
+
+pub(super) enum Request {
+    Tool { name: String, arguments: Raw },
+    Provider { provider: String, call: ProviderCall },
+    Rest { result: String, offset: usize },
+}
+
+impl Request {
+    pub(super) fn read(asked: Asked) -> Result<Self, Failure> {
+        let one_of =
+            "give one of: tool (with arguments), provider (with method and path), result (with offset)";
+        match asked {
+            Asked { tool: Some(name), provider: None, result: None, arguments, .. } => {
+                let arguments = arguments.unwrap_or_else(|| raw(&RawObject::new()));
+                Ok(Self::Tool { name, arguments: object(arguments)? })
+            }
+            Asked {
+                tool: None, provider: Some(provider), result: None, method, path, query, body, ..
+            } => {
+                let path = path.ok_or_else(|| {
+                    Failure::params("`path` is missing: where below the provider's address the request goes")
+                })?;
+                let method = method.unwrap_or_else(|| "GET".to_owned()).to_uppercase();
+                let method = Method::from_bytes(method.as_bytes())
+                    .map_err(|_| Failure::params(format!("`{method}` is not an HTTP method")))?;
+                let query = query.unwrap_or_default().into_iter().map(|(key, value)| (key, plain(value)));
+                let call = ProviderCall { method, path, query: query.collect(), body };
+                Ok(Self::Provider { provider, call })
+            }
+            Asked { tool: None, provider: None, result: Some(result), offset, .. } => {
+                Ok(Self::Rest { result, offset: offset.unwrap_or(0) })
+            }
+            _ => Err(Failure::params(one_of)),
+        }
+    }
+
+    /// What it is about, in a word or two.
+    pub(super) fn subject(&self) -> String {
+        match self {
+            Self::Tool { name, .. } => name.clone(),
+            Self::Provider { provider, call } => format!("{provider} {} {}", call.method, call.path),
+            Self::Rest { result, .. } => format!("result {result}"),
+        }
+    }
+
+    /// Carries it out. `params` are those of the call around it: what else they say, such as
+    /// where progress is to be reported or what the person answered, concerns the tool inside.
+    pub(super) async fn run(
+        self,
+        rooms: &Arc<Rooms>,
+        turn: &Turn,
+        mut params: RawObject,
+        tokens: usize,
+    ) -> Result<Raw, Failure> {
+        match self {
+            Self::Tool { name, arguments } => {
+                params.put("name", &name);
+                params.set("arguments", arguments);
+                one(rooms, turn, params, tokens).await
+            }
+            Self::Provider { provider, call } => {
+                let unknown =
+                    || Failure::UnknownProvider { provider: provider.clone(), known: known(rooms, turn) };
+                let name: ServerName = provider.parse().map_err(|_| unknown())?;
+                let provider = rooms.providers.get(&name).ok_or_else(unknown)?;
+                let answer = pipeline::request(rooms, turn, provider, call).await?;
+                Ok(fitted(rooms, turn, answer, tokens))
+            }
+            Self::Rest { result, offset } => {
+                let whole = rooms.kept.find(&turn.client.caller, &result);
+                let whole = whole.ok_or(Failure::UnknownResult { result: result.clone() })?;
+                let page = whole.page(offset, tokens);
+                let notice = notice::page(&page, |offset| read_on(&result, offset));
+                Ok(text(turn, &format!("{}\n{notice}", page.text)))
+            }
+        }
+    }
+}
+
+/// The providers this caller may know of.
+pub(super) fn known(rooms: &Rooms, turn: &Turn) -> Vec<String> {
+    let caller = &turn.client.caller;
+    let visible = rooms.providers.names().filter(|name| rooms.policy.server_visible(caller, name));
+    visible.map(ToString::to_string).collect()
+}
+
+/// Models at times write the arguments as a string that contains them.
+fn object(arguments: Raw) -> Result<Raw, Failure> {
+    match arguments.get().as_bytes().first() {
+        Some(b'{') => Ok(arguments),
+        Some(b'n') => Ok(raw(&RawObject::new())),
+        Some(b'"') => {
+            let inside: Option<String> = serde_json::from_str(arguments.get()).ok();
+            inside
+                .and_then(|text| serde_json::from_str::<RawObject>(&text).ok())
+                .map(|object| object.to_raw())
+                .ok_or_else(|| Failure::params("`arguments` must be an object"))
+        }
+        _ => Err(Failure::params("`arguments` must be an object")),
+    }
+}
+
+fn plain(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,65 @@
+//! `search_available_tools`: the tools for a task, one line each.
+
+use std::sync::Arc;
+
+use kitbag_relevance::{Candidate, MAX_TOP_K, Options, WriteClass};
+use kitbag_wire::RawObject;
+use serde::Deserialize;
+
+use super::shown;
+use crate::catalog::Entry;
+use crate::rooms::Rooms;
+use crate::signature::signature;
+use crate::turn::Turn;
+
+/// Most tasks need three to five tools.
+const USUAL_LIMIT: usize = 5;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Search {
+    query: String,
+    limit: Option<usize>,
+}
+
+pub(super) async fn search(rooms: &Arc<Rooms>, turn: &Turn, asked: Search) -> String {
+    let caller = &turn.client.caller;
+    let options = Options {
+        top_k: asked.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K),
+        tenant: Some(caller.tenant.clone()),
+        ..Options::default()
+    };
+    let allowed = |capability: &_| rooms.policy.visible(caller, capability);
+    let found: Vec<Candidate> = rooms.index.search(&asked.query, &options, allowed).await;
+    let catalog = rooms.catalog();
+    let entries: Vec<&Entry> =
+        found.iter().filter_map(|candidate| catalog.tool(&candidate.entry.tool_name)).collect();
+    if entries.is_empty() {
+        return "No tool fits. Try other words, or browse with discover_apis.".to_owned();
+    }
+    shown::found(rooms, turn, entries.iter().map(|entry| entry.exposed.as_str()));
+    let mut lines: Vec<String> = entries.into_iter().map(|entry| line(rooms, entry)).collect();
+    lines.push("Run one: call_api(tool, arguments). Its schema: discover_apis(tool).".to_owned());
+    lines.join("\n")
+}
+
+/// A tool in one line, with what there is to beware of.
+pub(super) fn line(rooms: &Rooms, entry: &Entry) -> String {
+    let definition = RawObject::open(&entry.definition).unwrap_or_default();
+    let mut line = signature(&entry.exposed, &definition);
+    match entry.write_class() {
+        WriteClass::Write => line.push_str(" [writes]"),
+        WriteClass::Destructive => line.push_str(" [destructive]"),
+        WriteClass::Read | WriteClass::Unknown => {}
+    }
+    if let Some(lock) = locked(rooms, entry) {
+        line.push_str(&format!(" [locked: {lock}]"));
+    }
+    line
+}
+
+/// What keeps a tool from being used, and what would unlock it.
+fn locked(rooms: &Rooms, entry: &Entry) -> Option<String> {
+    let trouble = rooms.upstreams.get(&entry.capability.server)?.trouble()?;
+    Some(trouble.remedy().unwrap_or_else(|| trouble.to_string()))
+}

@@ -1,0 +1,108 @@
+//! The tools that are always there, as a model reads them. Every word is paid for in every
+//! context, so there are few.
+
+use std::sync::LazyLock;
+
+use kitbag_wire::{Raw, raw};
+use serde_json::{Value, json};
+
+use super::Surface;
+use super::batch::MOST_CALLS;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AlwaysOn {
+    Search,
+    Discover,
+    Call,
+    Batch,
+    EnableGroup,
+}
+
+impl AlwaysOn {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Search, Self::Discover, Self::Call, Self::Batch, Self::EnableGroup];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Search => "search_available_tools",
+            Self::Discover => "discover_apis",
+            Self::Call => "call_api",
+            Self::Batch => "batch_execute",
+            Self::EnableGroup => "enable_tool_group",
+        }
+    }
+
+    /// Those a surface lists. Only the adaptive one has a list that groups can be put into.
+    pub(crate) fn on(surface: Surface) -> impl Iterator<Item = Self> {
+        let listed = move |it: &Self| match surface {
+            Surface::All => false,
+            Surface::Adaptive => true,
+            Surface::Search | Surface::Code => *it != Self::EnableGroup,
+        };
+        Self::ALL.into_iter().filter(listed)
+    }
+
+    pub(crate) fn definition(self) -> &'static Raw {
+        static DEFINITIONS: LazyLock<Vec<Raw>> =
+            LazyLock::new(|| AlwaysOn::ALL.into_iter().map(|it| raw(&it.written())).collect());
+        &DEFINITIONS[self as usize]
+    }
+
+    fn written(self) -> Value {
+        let text = json!({ "type": "string" });
+        let object = json!({ "type": "object" });
+        let (description, properties, required) = match self {
+            Self::Search => (
+                "Find tools for a task. Start here.",
+                json!({
+                    "query": { "type": "string", "description": "what you want to do, in plain words" },
+                    "limit": { "type": "integer", "minimum": 1, "maximum": 20 },
+                }),
+                json!(["query"]),
+            ),
+            Self::Discover => (
+                "Browse. No arguments: all providers and groups. provider or group: its tools. tool: its full definition.",
+                json!({ "provider": text, "group": text, "tool": text }),
+                json!([]),
+            ),
+            Self::Call => (
+                "Run a tool: tool, arguments. Or call an HTTP provider: provider, method, path, query, body. \
+                 Or read on in a long result: result, offset.",
+                json!({
+                    "tool": text,
+                    "arguments": object,
+                    "provider": text,
+                    "method": text,
+                    "path": text,
+                    "query": object,
+                    "body": {},
+                    "result": text,
+                    "offset": { "type": "integer" },
+                }),
+                json!([]),
+            ),
+            Self::Batch => (
+                "Run up to 10 calls in parallel; each takes what call_api takes.",
+                json!({ "calls": { "type": "array", "items": object, "minItems": 1, "maxItems": MOST_CALLS } }),
+                json!(["calls"]),
+            ),
+            Self::EnableGroup => {
+                ("Add a group's tools to your tool list.", json!({ "group": text }), json!(["group"]))
+            }
+        };
+        let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        if required != json!([]) {
+            schema["required"] = required;
+        }
+        let mut definition =
+            json!({ "name": self.name(), "description": description, "inputSchema": schema });
+        if matches!(self, Self::Search | Self::Discover) {
+            definition["annotations"] = json!({ "readOnlyHint": true });
+        }
+        definition
+    }
+}

@@ -1,0 +1,132 @@
+//! Where the variables of a configuration get their values: the environment, and the store for
+//! `${secret:NAME}`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use arc_swap::ArcSwap;
+use kitbag_store::{SecretName, Store, Vault, VaultKey};
+use kitbag_upstream::{Lookup, Template, Transport};
+
+use crate::config::Config;
+
+/// How soon a running gateway knows of a secret that was set from the command line.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Holds the key that secrets in the store are encrypted under.
+pub(crate) const KEY_VARIABLE: &str = "KITBAG_SECRET_KEY";
+
+/// The secrets as they were when last looked at. Values are looked up in places that cannot wait
+/// for a database.
+pub(crate) struct Secrets {
+    vault: Vault,
+    known: ArcSwap<BTreeMap<String, String>>,
+}
+
+/// The secrets of a store, under the key in the environment if there is one.
+pub(crate) fn vault(store: &Store) -> anyhow::Result<Vault> {
+    let given = std::env::var(KEY_VARIABLE).ok().filter(|key| !key.trim().is_empty());
+    let given = given.map(|key| key.parse::<VaultKey>()).transpose();
+    let given = given.with_context(|| format!("the variable {KEY_VARIABLE} cannot be used"))?;
+    Ok(store.vault(given))
+}
+
+/// Looks a variable up in the environment, and opens the secrets if the configuration needs any.
+pub(crate) async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
+    if !wants_secrets(config) {
+        return Ok(Arc::new(environment));
+    }
+    let secrets = Arc::new(Secrets { vault: vault(store)?, known: ArcSwap::default() });
+    secrets.look().await.context("the configuration needs secrets from the store")?;
+    tokio::spawn(follow(Arc::downgrade(&secrets)));
+    Ok(Arc::new(move |variable: &str| match variable.strip_prefix(Template::SECRET) {
+        Some(name) => secrets.known.load().get(name).cloned(),
+        None => environment(variable),
+    }))
+}
+
+impl Secrets {
+    async fn look(&self) -> Result<(), kitbag_store::Error> {
+        let opened = self.vault.open_all().await?;
+        let revealed = |(name, secret): (SecretName, kitbag_store::Secret)| {
+            (name.as_str().to_owned(), secret.reveal().to_owned())
+        };
+        self.known.store(Arc::new(opened.into_iter().map(revealed).collect()));
+        Ok(())
+    }
+}
+
+/// Until nobody looks anything up any more.
+async fn follow(secrets: std::sync::Weak<Secrets>) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(secrets) = secrets.upgrade() else { return };
+        if let Err(error) = secrets.look().await {
+            tracing::debug!(%error, "the secrets could not be read again");
+        }
+    }
+}
+
+fn environment(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
+}
+
+fn wants_secrets(config: &Config) -> bool {
+    let marker = format!("${{{}", Template::SECRET);
+    let wants = |template: &Template| template.source().contains(&marker);
+    let server = |transport: &Transport| match transport {
+        Transport::Stdio(launch) => launch.args.iter().chain(launch.env.values()).any(wants),
+        Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint.headers.values().any(wants),
+    };
+    config.servers.values().any(|it| server(&it.transport))
+        || config.providers.values().any(|it| it.spec.headers.values().any(wants))
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_domain::Timestamp;
+    use kitbag_store::Secret;
+
+    use super::*;
+    use crate::config::{Overrides, Surroundings, parse};
+
+    fn config(text: &str) -> Config {
+        let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+        parse(text, None, &Overrides::default(), &around).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_secret_is_found_by_whoever_refers_to_it_and_a_lost_key_troubles_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("kitbag.db")).await.unwrap();
+        let name = "token".parse().unwrap();
+        store.vault(None).put(&name, &Secret::new("s3cret"), Timestamp(1)).await.unwrap();
+
+        let wants = "[providers.a]\nurl = 'https://a.example'\nbearer = '${secret:token}'";
+        let found = lookup(&config(wants), &store).await.unwrap();
+        assert_eq!(found("secret:token").as_deref(), Some("s3cret"));
+        assert_eq!(found("secret:other"), None);
+        assert_eq!(found("PATH"), std::env::var("PATH").ok());
+
+        std::fs::remove_file(folder.path().join("secret.key")).unwrap();
+        let error = lookup(&config(wants), &store).await.err().unwrap();
+        assert!(format!("{error:#}").contains("secret.key` is missing"), "{error:#}");
+        let without = "[servers.a]\ncommand = 'a'\nenv = { T = '${TOKEN}' }";
+        lookup(&config(without), &store).await.expect("nobody needs the lost key");
+    }
+
+    #[test]
+    fn secrets_are_wanted_wherever_a_variable_may_stand() {
+        for (text, expected) in [
+            ("[servers.a]\ncommand = 'a'\nargs = ['--key=${secret:x}']", true),
+            ("[servers.a]\ncommand = 'a'\nenv = { K = '${secret:x}' }", true),
+            ("[servers.a]\nurl = 'https://a'\nheaders = { K = 'Bearer ${secret:x}' }", true),
+            ("[providers.a]\nurl = 'https://a'\nheaders = { K = '${secret:x}' }", true),
+            ("[servers.a]\ncommand = 'a'\nenv = { K = '${x} secret:' }", false),
+        ] {
+            assert_eq!(wants_secrets(&config(text)), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Nothing is computed twice, and the mirror says since when a tool is as it is.
+
+use kitbag_store::Store;
+use serde_json::Value;
+
+use super::{Listed, tool};
+use crate::harness::embeddings::{Embeddings, Mood};
+use crate::harness::{Home, until};
+
+/// Builds the index; how many texts that took.
+async fn build(home: &Home) -> usize {
+    let told = home.kitbag(&["index", "build"]).await;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let last = told.stderr.lines().rev().find_map(|line| line.strip_suffix(" texts embedded"));
+    last.map_or(0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
+}
+
+async fn shown(home: &Home, name: &str) -> Value {
+    let told = home.kitbag(&["index", "show", name]).await;
+    serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
+}
+
+#[tokio::test]
+async fn a_restart_embeds_nothing_and_a_changed_description_one_text() {
+    let mut tools = vec![tool("a", "Opens a door"), tool("b", "Bakes bread"), tool("c", "Counts coins")];
+    let mut listed = Listed::with(&tools, "").await;
+    assert_eq!(build(&listed.home).await, 3);
+    assert_eq!(build(&listed.home).await, 0);
+
+    tools[1] = tool("b", "Bakes a cake");
+    listed.becomes(&tools).await;
+    assert_eq!(build(&listed.home).await, 1);
+    assert_eq!(build(&listed.home).await, 0);
+
+    let gateway = listed.home.serve().await;
+    super::embedded(&gateway, 3).await;
+    assert!(!gateway.log().contains("vectors computed"), "{}", gateway.log());
+}
+
+#[tokio::test]
+async fn a_tool_is_as_old_as_its_definition_and_one_that_is_gone_is_forgotten() {
+    let mut tools = vec![tool("a", "Opens a door"), tool("b", "Bakes bread"), tool("c", "Counts coins")];
+    let mut listed = Listed::with(&tools, "").await;
+    build(&listed.home).await;
+    age(&listed.home).await;
+    build(&listed.home).await;
+    for name in ["shop__a", "shop__b", "shop__c"] {
+        assert_eq!(shown(&listed.home, name).await["last_updated_at"], LONG_AGO, "{name}");
+    }
+
+    tools[1]["inputSchema"]["properties"]["flour"] = serde_json::json!({ "type": "string" });
+    tools.pop();
+    listed.becomes(&tools).await;
+    build(&listed.home).await;
+    assert_eq!(shown(&listed.home, "shop__a").await["last_updated_at"], LONG_AGO);
+    assert!(shown(&listed.home, "shop__b").await["last_updated_at"].as_i64().unwrap() > LONG_AGO);
+    let gone = listed.home.kitbag(&["index", "show", "shop__c"]).await;
+    assert_eq!(gone.code, Some(1));
+    assert!(gone.stderr.contains("the index has no tool called `shop__c`"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("kitbag index build"), "{}", gone.stderr);
+}
+
+const LONG_AGO: i64 = 1_000;
+
+/// Makes everything in the mirror look old.
+async fn age(home: &Home) {
+    let store = Store::open(&home.path("kitbag.db")).await.unwrap();
+    let entries: Vec<_> = store
+        .mirrored("capability_index")
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|(name, text)| {
+            let mut entry: Value = serde_json::from_str(&text).unwrap();
+            entry["last_updated_at"] = LONG_AGO.into();
+            (name, entry.to_string())
+        })
+        .collect();
+    store.put_mirror("capability_index", &entries).await.unwrap();
+    store.close().await;
+}
+
+#[tokio::test]
+async fn vectors_that_many_tools_left_behind_are_forgotten() {
+    let service = Embeddings::start(Mood::Fine(Embeddings::DIMENSION)).await;
+    let many: Vec<_> = (0..1_100).map(|number| tool(&format!("tool_{number}"), "Does it")).collect();
+    let mut listed = Listed::with(&many, &service.table("")).await;
+    listed.home.export("EMBEDDINGS_KEY", "key");
+    assert_eq!(build(&listed.home).await, 1_100);
+
+    listed.becomes(&many[..3]).await;
+    assert_eq!(build(&listed.home).await, 0);
+    let gateway = listed.home.serve().await;
+    until("unused vectors are forgotten", async || {
+        gateway.log().contains("vectors of tools that are gone were forgotten number=1097").then_some(())
+    })
+    .await;
+    gateway.stop().await;
+    assert_eq!(build(&listed.home).await, 0, "those in use stay");
+}

@@ -1,0 +1,141 @@
+//! What is declared of tools and what their calls show decides who is let through the filters.
+
+use std::time::Duration;
+
+use kitbag_domain::{Caller, Capability, Observation, Outcome, Timestamp};
+use kitbag_store::{AuditQuery, Store};
+use serde_json::{Value, json};
+
+use super::{Listed, embedded, found, names, retrieve, tool};
+use crate::harness::{Gateway, Home, Manner, Testbed, until};
+
+const DECLARED: &str = "
+[tools.\"shop__cheap\"]
+cost_usd = 0.0002
+p95_latency_ms = 380
+success_rate = 0.97
+tags = [\"bargain\"]
+scopes = [\"till\"]
+group = \"sales\"
+[tools.\"shop__dear\"]
+cost_usd = 2
+p95_latency_ms = 90
+p99_latency_ms = 5000
+";
+
+async fn shop(config: &str) -> Listed {
+    let tools =
+        [tool("cheap", "Sells a thing"), tool("dear", "Sells a thing"), tool("unknown", "Sells a thing")];
+    Listed::with(&tools, config).await
+}
+
+async fn searched(home: &Home, filter: &[&str]) -> String {
+    let mut names = names(&home.kitbag(&[&["search", "sell a thing", "--json"], filter].concat()).await);
+    names.sort();
+    names.join(" ").replace("shop__", "")
+}
+
+#[tokio::test]
+async fn declared_costs_and_latencies_filter_on_the_command_line() {
+    let listed = shop(DECLARED).await;
+    let check = async |filter: &[&str], expected: &str| {
+        assert_eq!(searched(&listed.home, filter).await, expected, "{filter:?}");
+    };
+    check(&[], "cheap dear unknown").await;
+    check(&["--max-cost", "0.01"], "cheap unknown").await;
+    check(&["--max-cost", "0.0001"], "unknown").await;
+    check(&["--max-latency", "1000"], "cheap unknown").await;
+    check(&["--max-latency", "100"], "unknown").await;
+    check(&["--tag", "bargain"], "cheap").await;
+}
+
+#[tokio::test]
+async fn declared_values_filter_over_http_and_stand_in_the_metadata() {
+    let listed = shop(DECLARED).await;
+    let gateway = listed.home.serve().await;
+    embedded(&gateway, 3).await;
+    let ask = async |filter: Value| {
+        let mut request = json!({ "intent": "sell a thing" });
+        request.as_object_mut().unwrap().extend(filter.as_object().unwrap().clone());
+        let (_, answer) = retrieve(&gateway, &request).await;
+        let mut names: Vec<_> = found(&answer).into_iter().map(str::to_owned).collect();
+        names.sort();
+        (names.join(" "), answer)
+    };
+    assert_eq!(ask(json!({ "max_cost_usd": 0.01 })).await.0, "shop__cheap shop__unknown");
+    assert_eq!(ask(json!({ "max_latency_ms_p99": 100 })).await.0, "shop__unknown");
+    assert_eq!(ask(json!({ "scopes": ["till"] })).await.0, "shop__cheap");
+
+    let (names, answer) = ask(json!({ "max_latency_ms_p99": 400, "tags": ["bargain"] })).await;
+    assert_eq!(names, "shop__cheap");
+    let candidate = &answer["candidates"][0];
+    assert_eq!(candidate["latency_from_p95"], true, "only p95 is known of it");
+    let metadata = &candidate["metadata"];
+    let priors = ["estimated_cost_usd", "p95_latency_ms", "success_rate"].map(|key| metadata[key].as_f64());
+    assert_eq!(priors, [Some(0.0002), Some(380.0), Some(0.97)]);
+    assert_eq!(metadata["group"], "sales");
+}
+
+#[tokio::test]
+async fn a_declared_tool_that_no_server_has_is_a_warning() {
+    let listed = shop("[tools.\"shop__chaep\"]\ncost_usd = 1.0\n").await;
+    let gateway = listed.home.serve().await;
+    until("the warning is logged", async || gateway.log().contains("shop__chaep").then_some(())).await;
+    let told = listed.home.kitbag(&["index", "build"]).await;
+    assert!(
+        told.stderr.contains("shop__chaep") && told.stderr.contains("no server offers"),
+        "{}",
+        told.stderr
+    );
+}
+
+#[tokio::test]
+async fn calls_show_how_fast_and_how_reliable_a_tool_is() {
+    let gateway = Gateway::with(&Testbed::named("bed").table()).await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("bed__slow").await;
+    for _ in 0..20 {
+        client.call("bed__slow", &json!({ "ms": 60, "steps": 1 })).await;
+        client.call("bed__test_error_handling", &json!({})).await;
+    }
+    let home = gateway.home.clone();
+    gateway.stop().await;
+
+    let slow = async |limit: &str| {
+        let words = ["search", "takes milliseconds and reports steps", "--json", "--max-latency", limit];
+        names(&home.kitbag(&words).await).contains(&"bed__slow".to_owned())
+    };
+    assert!(!slow("50").await, "95 of 100 calls take longer");
+    assert!(slow("20000").await);
+    let shown = home.kitbag(&["index", "show", "bed__slow"]).await.stdout;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert!(shown["p95_latency_ms"].as_f64() >= Some(60.0) && shown["success_rate"] == 1.0, "{shown:#}");
+    assert_eq!(shown["p99_latency_ms"], Value::Null, "twenty calls say nothing of one in a hundred");
+    let failing = home.kitbag(&["index", "show", "bed__test_error_handling"]).await.stdout;
+    let failing: Value = serde_json::from_str(&failing).unwrap();
+    assert_eq!(failing["success_rate"], 0.0);
+}
+
+#[tokio::test]
+async fn what_happened_longer_ago_than_is_kept_is_removed() {
+    let home = Home::new("[audit]\nkeep_days = 2\n");
+    let store = Store::open(&home.path("kitbag.db")).await.unwrap();
+    let seen = |at: i64| Observation {
+        at: Timestamp(at),
+        caller: Caller::local(),
+        client: None,
+        capability: Capability::tool("bed".parse().unwrap(), "echo"),
+        outcome: Outcome::Ok,
+        latency: Duration::from_millis(1),
+    };
+    let yesterday = jiff::Timestamp::now().as_millisecond() - 86_400_000;
+    let rows: Vec<_> = (0..2_500).map(seen).chain([seen(yesterday)]).collect();
+    store.record(&rows).await.unwrap();
+    let gateway = home.serve().await;
+    until("old rows are gone", async || {
+        let rows = store.audit(&AuditQuery { limit: u32::MAX, tenant: None, server: None }).await.unwrap();
+        (rows.len() == 1 && rows[0].observation.at.0 == yesterday).then_some(())
+    })
+    .await;
+    gateway.stop().await;
+}

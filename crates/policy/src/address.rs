@@ -1,0 +1,289 @@
+//! Which addresses a request may be sent to.
+//!
+//! A host name chosen by a stranger can lead anywhere: to a service that trusts this machine, to
+//! the neighbours in its network, or to the place where a cloud hands out its credentials. So
+//! only addresses of the public internet are fine; for any other, somebody must have said so.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// What is permitted beyond the public internet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AddressRules {
+    /// This machine and the networks it is in. Link-local addresses and those of a cloud's
+    /// metadata service are not included: they must be named.
+    pub private: bool,
+    pub networks: Vec<Network>,
+}
+
+/// A range of addresses, such as `10.0.0.0/8`, or a single one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network(IpNet);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{address} is {sort}")]
+pub struct RefusedAddress {
+    pub address: IpAddr,
+    pub sort: Sort,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is neither an address nor a range of addresses")]
+pub struct NetworkError {
+    pub text: String,
+}
+
+/// What is special about an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    Unspecified,
+    Loopback,
+    Private,
+    Carrier,
+    LinkLocal,
+    Metadata,
+    Multicast,
+    Broadcast,
+    Documentation,
+    Reserved,
+}
+
+impl AddressRules {
+    pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
+        let seen_as = [Some(address), embedded(address).map(IpAddr::V4)];
+        if seen_as.into_iter().flatten().any(|it| self.networks.iter().any(|network| network.0.contains(&it)))
+        {
+            return Ok(());
+        }
+        match sort(address) {
+            Some(sort) if !(self.private && sort.is_private()) => Err(RefusedAddress { address, sort }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is special about the address, or about the one it is translated to on the way.
+fn sort(address: IpAddr) -> Option<Sort> {
+    match address {
+        IpAddr::V4(address) => sort_v4(address),
+        // The two lowest look like an embedded 0.0.0.0 and 0.0.0.1.
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Some(Sort::Unspecified),
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => Some(Sort::Loopback),
+        IpAddr::V6(six) => match embedded(address) {
+            Some(four) => sort_v4(four),
+            None => sort_v6(six),
+        },
+    }
+}
+
+fn sort_v4(address: Ipv4Addr) -> Option<Sort> {
+    V4.iter().find(|(network, _)| network.contains(&address)).map(|(_, sort)| *sort)
+}
+
+/// Only 2000::/3 is handed out to anybody, so whatever lies outside is special.
+fn sort_v6(address: Ipv6Addr) -> Option<Sort> {
+    let special = V6.iter().find(|(network, _)| network.contains(&address)).map(|(_, sort)| *sort);
+    special.or_else(|| (!GLOBAL.contains(&address)).then_some(Sort::Reserved))
+}
+
+/// The IPv4 address inside an IPv6 one, in the ways that routers and gateways translate them.
+fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
+    let IpAddr::V6(address) = address else { return None };
+    let bytes = address.octets();
+    let four = |at: usize| Some(Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]));
+    match address.segments() {
+        // Mapped, compatible, translated, and the well-known prefix of NAT64.
+        [0, 0, 0, 0, 0, 0xffff | 0, _, _]
+        | [0, 0, 0, 0, 0xffff, 0, _, _]
+        | [0x64, 0xff9b, 0, 0, 0, 0, _, _] => four(12),
+        // 6to4.
+        [0x2002, ..] => four(2),
+        // ISATAP, under any prefix.
+        [_, _, _, _, 0 | 0x200, 0x5efe, _, _] => four(12),
+        _ => None,
+    }
+}
+
+/// The first that fits counts, so single addresses stand before the ranges around them.
+const V4: &[(Ipv4Net, Sort)] = &[
+    (v4([169, 254, 169, 254], 32), Sort::Metadata),
+    (v4([169, 254, 170, 0], 24), Sort::Metadata),
+    (v4([100, 100, 100, 200], 32), Sort::Metadata),
+    (v4([192, 0, 0, 192], 32), Sort::Metadata),
+    (v4([168, 63, 129, 16], 32), Sort::Metadata),
+    (v4([0, 0, 0, 0], 8), Sort::Unspecified),
+    (v4([127, 0, 0, 0], 8), Sort::Loopback),
+    (v4([10, 0, 0, 0], 8), Sort::Private),
+    (v4([172, 16, 0, 0], 12), Sort::Private),
+    (v4([192, 168, 0, 0], 16), Sort::Private),
+    (v4([100, 64, 0, 0], 10), Sort::Carrier),
+    (v4([169, 254, 0, 0], 16), Sort::LinkLocal),
+    (v4([192, 0, 2, 0], 24), Sort::Documentation),
+    (v4([198, 51, 100, 0], 24), Sort::Documentation),
+    (v4([203, 0, 113, 0], 24), Sort::Documentation),
+    (v4([192, 0, 0, 0], 24), Sort::Reserved),
+    (v4([192, 88, 99, 0], 24), Sort::Reserved),
+    (v4([198, 18, 0, 0], 15), Sort::Reserved),
+    (v4([224, 0, 0, 0], 4), Sort::Multicast),
+    (v4([255, 255, 255, 255], 32), Sort::Broadcast),
+    (v4([240, 0, 0, 0], 4), Sort::Reserved),
+];
+
+const V6: &[(Ipv6Net, Sort)] = &[
+    (v6([0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0], 32), Sort::Metadata),
+    (v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128), Sort::Metadata),
+    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), Sort::Private),
+    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), Sort::Private),
+    (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), Sort::LinkLocal),
+    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), Sort::Multicast),
+    (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), Sort::Documentation),
+    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), Sort::Documentation),
+    // Teredo, benchmarks and identifiers that are no addresses.
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), Sort::Reserved),
+];
+
+const GLOBAL: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+
+const fn v4([a, b, c, d]: [u8; 4], length: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), length)
+}
+
+const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], length: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), length)
+}
+
+impl Sort {
+    fn is_private(self) -> bool {
+        matches!(self, Self::Loopback | Self::Private | Self::Carrier)
+    }
+}
+
+impl fmt::Display for Sort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unspecified => "an unspecified address",
+            Self::Loopback => "a loopback address",
+            Self::Private => "a private address",
+            Self::Carrier => "an address inside a carrier's network",
+            Self::LinkLocal => "a link-local address",
+            Self::Metadata => "the address of a cloud's metadata service",
+            Self::Multicast => "a multicast address",
+            Self::Broadcast => "the broadcast address",
+            Self::Documentation => "an address for documentation",
+            Self::Reserved => "a reserved address",
+        })
+    }
+}
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        let single = || text.parse::<IpAddr>().ok().map(IpNet::from);
+        let found = text.parse::<IpNet>().ok().or_else(single);
+        found.map(Self).ok_or_else(|| NetworkError { text: text.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rules are words: `private`, or networks.
+    #[track_caller]
+    fn check(rules: &str, addresses: &str, expected: Option<Sort>) {
+        let mut parsed = AddressRules::default();
+        for word in rules.split_whitespace() {
+            match word {
+                "private" => parsed.private = true,
+                network => parsed.networks.push(network.parse().unwrap()),
+            }
+        }
+        for address in addresses.split_whitespace() {
+            let address: IpAddr = address.parse().unwrap();
+            let found = parsed.check(address).err().map(|refused| refused.sort);
+            assert_eq!(found, expected, "{address} under `{rules}`");
+        }
+    }
+
+    #[test]
+    fn the_public_internet_is_fine() {
+        check("", "1.1.1.1 8.8.8.8 93.184.216.34 172.15.255.255 172.32.0.0 100.63.255.255 100.128.0.0", None);
+        check("", "128.0.0.1 169.253.255.255 192.0.1.1 198.17.255.255 198.20.0.0 223.255.255.255", None);
+        check("", "2606:4700::1111 2a00:1450:4001::200e 2001:200::1 3ffe:ffff::1", None);
+    }
+
+    #[test]
+    fn special_ipv4_addresses_are_refused_up_to_their_edges() {
+        check("", "0.0.0.0 0.0.0.1 0.255.255.255", Some(Sort::Unspecified));
+        check("", "127.0.0.1 127.0.0.0 127.1.2.3 127.255.255.255", Some(Sort::Loopback));
+        check(
+            "",
+            "10.0.0.0 10.255.255.255 172.16.0.0 172.31.255.255 192.168.0.0 192.168.255.255",
+            Some(Sort::Private),
+        );
+        check("", "100.64.0.0 100.127.255.255", Some(Sort::Carrier));
+        check("", "169.254.0.0 169.254.169.253 169.254.255.255", Some(Sort::LinkLocal));
+        check(
+            "",
+            "169.254.169.254 169.254.170.2 169.254.170.23 100.100.100.200 192.0.0.192 168.63.129.16",
+            Some(Sort::Metadata),
+        );
+        check("", "192.0.2.1 198.51.100.7 203.0.113.255", Some(Sort::Documentation));
+        check("", "224.0.0.1 239.255.255.255", Some(Sort::Multicast));
+        check("", "255.255.255.255", Some(Sort::Broadcast));
+        check("", "192.0.0.1 192.88.99.1 198.18.0.0 198.19.255.255 240.0.0.1", Some(Sort::Reserved));
+    }
+
+    #[test]
+    fn special_ipv6_addresses_are_refused() {
+        check("", "::", Some(Sort::Unspecified));
+        check("", "::1", Some(Sort::Loopback));
+        check("", "fc00::1 fdff::1 fec0::1", Some(Sort::Private));
+        check("", "fe80::1 febf::1", Some(Sort::LinkLocal));
+        check("", "fd00:ec2::254 fd00:ec2::23 fd20:ce::254", Some(Sort::Metadata));
+        check("", "ff02::1 ff0e::1", Some(Sort::Multicast));
+        check("", "2001:db8::1 3fff::1", Some(Sort::Documentation));
+        check("", "2001::1 2001:2::1 100::1 64:ff9b:1::1 4000::1 5f00::1 e000::1", Some(Sort::Reserved));
+    }
+
+    #[test]
+    fn an_address_inside_another_is_found() {
+        check("", "::ffff:127.0.0.1 ::127.0.0.1 ::ffff:0:127.0.0.1 64:ff9b::7f00:1", Some(Sort::Loopback));
+        check("", "2002:7f00:1:: 2606:4700::5efe:7f00:1 2606:4700::200:5efe:7f00:1", Some(Sort::Loopback));
+        check("", "::ffff:10.0.0.1 ::10.0.0.1 64:ff9b::a00:1 2002:a00:1::5", Some(Sort::Private));
+        check("", "::ffff:169.254.169.254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::", Some(Sort::Metadata));
+        check("", "::ffff:8.8.8.8 64:ff9b::808:808 2002:808:808::1", None);
+    }
+
+    #[test]
+    fn private_opens_this_machine_and_its_networks_and_nothing_else() {
+        check("private", "127.0.0.1 ::1 10.1.2.3 192.168.1.1 100.64.0.1 fd12::1 ::ffff:10.0.0.1", None);
+        check("private", "169.254.1.1 fe80::1", Some(Sort::LinkLocal));
+        check("private", "169.254.169.254 100.100.100.200 fd00:ec2::254", Some(Sort::Metadata));
+        check("private", "0.0.0.0 ::", Some(Sort::Unspecified));
+    }
+
+    #[test]
+    fn a_named_network_is_open_and_its_neighbours_are_not() {
+        check("10.1.0.0/16 127.0.0.2", "10.1.2.3 127.0.0.2 ::ffff:10.1.2.3 64:ff9b::a01:203", None);
+        check("10.1.0.0/16", "10.2.0.0", Some(Sort::Private));
+        check("127.0.0.2", "127.0.0.1 ::1", Some(Sort::Loopback));
+        check("169.254.169.254/32 fd00:ec2::/32", "169.254.169.254 fd00:ec2::254", None);
+        check("fe80::/10", "fe80::1", None);
+        check("::/0", "10.0.0.1", Some(Sort::Private));
+    }
+
+    #[test]
+    fn a_refusal_says_what_the_address_is() {
+        let refused = AddressRules::default().check("169.254.169.254".parse().unwrap()).unwrap_err();
+        assert_eq!(refused.to_string(), "169.254.169.254 is the address of a cloud's metadata service");
+        assert_eq!(
+            "10.0.0.0/40".parse::<Network>().unwrap_err().to_string(),
+            "`10.0.0.0/40` is neither an address nor a range of addresses"
+        );
+    }
+}

@@ -1,0 +1,353 @@
+//! Secrets that configuration refers to by name, encrypted under a key that is not in the
+//! database.
+//!
+//! The key comes from whoever opens the [`Vault`], or lies in a file beside the database that
+//! only its owner can read. A secret is bound to its name: moved to another row, it does not open.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use kitbag_domain::Timestamp;
+
+use crate::pepper::{self, random};
+use crate::sqlite::{Opening, Sqlite};
+use crate::{Error, Store, failed, unreadable};
+
+/// Letters, digits, `-`, `_` and `.`, at most [`SecretName::MAX`] of them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SecretName(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is not a name for a secret: use 1 to {max} letters, digits, `-`, `_` or `.`", max = SecretName::MAX)]
+pub struct SecretNameError {
+    pub name: String,
+}
+
+/// The value; it never shows itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretInfo {
+    pub name: SecretName,
+    pub updated_at: Timestamp,
+}
+
+/// What secrets are encrypted under: 32 bytes, written as 64 hexadecimal digits.
+#[derive(Clone)]
+pub struct VaultKey([u8; Self::LENGTH]);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a key for secrets is 64 hexadecimal digits")]
+pub struct VaultKeyError;
+
+#[derive(Debug, Clone)]
+pub struct Vault {
+    sqlite: Sqlite,
+    database: PathBuf,
+    given: Option<VaultKey>,
+}
+
+impl Store {
+    /// The secrets, under the key given, or else under the one in the file beside the database.
+    pub fn vault(&self, given: Option<VaultKey>) -> Vault {
+        Vault { sqlite: self.sqlite.clone(), database: self.path.to_path_buf(), given }
+    }
+}
+
+impl Vault {
+    /// Keeps a secret, in place of the one that has the name so far. The first ever creates the
+    /// file with the key, if none was given.
+    pub async fn put(&self, name: &SecretName, value: &Secret, at: Timestamp) -> Result<(), Error> {
+        let sealed = self.key_for_writing().await?.seal(name, value);
+        sqlx::query(
+            "INSERT INTO secrets (name, sealed, updated_at) VALUES (?, ?, ?)
+             ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
+        )
+        .bind(&name.0)
+        .bind(sealed)
+        .bind(at.0)
+        .execute(&self.sqlite.writer)
+        .await
+        .map_err(failed("keep a secret"))?;
+        Ok(())
+    }
+
+    /// All names, without what they stand for.
+    pub async fn list(&self) -> Result<Vec<SecretInfo>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as("SELECT name, updated_at FROM secrets ORDER BY name")
+            .fetch_all(&self.sqlite.reader)
+            .await
+            .map_err(failed("list the secrets"))?;
+        rows.into_iter()
+            .map(|(name, at)| Ok(SecretInfo { name: parse(name)?, updated_at: Timestamp(at) }))
+            .collect()
+    }
+
+    /// Whether there was such a secret.
+    pub async fn remove(&self, name: &SecretName) -> Result<bool, Error> {
+        let done = sqlx::query("DELETE FROM secrets WHERE name = ?")
+            .bind(&name.0)
+            .execute(&self.sqlite.writer)
+            .await
+            .map_err(failed("remove a secret"))?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// Every secret, opened.
+    pub async fn open_all(&self) -> Result<BTreeMap<SecretName, Secret>, Error> {
+        let rows: Vec<(String, Vec<u8>)> = sqlx::query_as("SELECT name, sealed FROM secrets")
+            .fetch_all(&self.sqlite.reader)
+            .await
+            .map_err(failed("read the secrets"))?;
+        if rows.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let key = self.key()?.ok_or_else(|| Error::SecretKeyMissing { path: self.key_file() })?;
+        rows.into_iter()
+            .map(|(name, sealed)| {
+                let name = parse(name)?;
+                let secret = key.open(&name, sealed).ok_or_else(|| Error::Sealed { name: name.0.clone() })?;
+                Ok((name, secret))
+            })
+            .collect()
+    }
+
+    fn key(&self) -> Result<Option<VaultKey>, Error> {
+        if let Some(given) = &self.given {
+            return Ok(Some(given.clone()));
+        }
+        read(&self.key_file())
+    }
+
+    /// A new key would lock away what was encrypted under a lost one, so it is made only while
+    /// there is nothing.
+    async fn key_for_writing(&self) -> Result<VaultKey, Error> {
+        if let Some(key) = self.key()? {
+            return Ok(key);
+        }
+        let opening = Opening::begin(&self.database).await?;
+        let path = self.key_file();
+        match read(&path)? {
+            Some(made_meanwhile) => Ok(made_meanwhile),
+            None if !self.list().await?.is_empty() => Err(Error::SecretKeyMissing { path }),
+            None => {
+                let bytes = random();
+                pepper::write(&path, &bytes).map_err(|source| Error::File {
+                    action: "create",
+                    path,
+                    source,
+                })?;
+                opening.sync()?;
+                Ok(VaultKey(bytes))
+            }
+        }
+    }
+
+    fn key_file(&self) -> PathBuf {
+        self.database.with_file_name("secret.key")
+    }
+}
+
+fn read(path: &Path) -> Result<Option<VaultKey>, Error> {
+    match std::fs::read(path) {
+        Ok(bytes) => bytes
+            .try_into()
+            .map(|bytes| Some(VaultKey(bytes)))
+            .map_err(|bytes: Vec<u8>| Error::PepperDamaged { path: path.to_owned(), found: bytes.len() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::File { action: "read", path: path.to_owned(), source }),
+    }
+}
+
+fn parse(name: String) -> Result<SecretName, Error> {
+    name.parse().map_err(|_| unreadable("name of a secret", name))
+}
+
+impl VaultKey {
+    const LENGTH: usize = 32;
+
+    /// The nonce, then the text and its tag.
+    fn seal(&self, name: &SecretName, value: &Secret) -> Vec<u8> {
+        let mut text = value.0.clone().into_bytes();
+        let nonce = self.cipher().seal_in_place_append_tag(Aad::from(&name.0), &mut text);
+        let mut sealed = nonce.expect("a secret is no longer than the cipher takes").as_ref().to_vec();
+        sealed.extend(text);
+        sealed
+    }
+
+    fn open(&self, name: &SecretName, mut sealed: Vec<u8>) -> Option<Secret> {
+        let (nonce, text) = sealed.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let opened = self.cipher().open_in_place(nonce, Aad::from(&name.0), text).ok()?;
+        String::from_utf8(opened.to_vec()).ok().map(Secret)
+    }
+
+    fn cipher(&self) -> RandomizedNonceKey {
+        RandomizedNonceKey::new(&AES_256_GCM, &self.0).expect("the key has the length of the cipher")
+    }
+}
+
+impl Secret {
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SecretName {
+    pub const MAX: usize = 64;
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for SecretName {
+    type Err = SecretNameError;
+
+    fn from_str(name: &str) -> Result<Self, SecretNameError> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.len() > Self::MAX || !name.chars().all(fits) {
+            return Err(SecretNameError { name: name.to_owned() });
+        }
+        Ok(Self(name.to_owned()))
+    }
+}
+
+impl FromStr for VaultKey {
+    type Err = VaultKeyError;
+
+    fn from_str(text: &str) -> Result<Self, VaultKeyError> {
+        let digits = text.trim().as_bytes();
+        let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let bytes: Option<Vec<u8>> =
+            digits.chunks(2).map(|pair| Some((digit(pair.first()?)? << 4) | digit(pair.get(1)?)?)).collect();
+        bytes.and_then(|bytes| bytes.try_into().ok()).map(Self).ok_or(VaultKeyError)
+    }
+}
+
+impl fmt::Display for SecretName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+impl fmt::Debug for VaultKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("VaultKey(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::tests::{path, store};
+
+    fn name(text: &str) -> SecretName {
+        text.parse().unwrap()
+    }
+
+    async fn put(vault: &Vault, at: &str, value: &str) {
+        vault.put(&name(at), &Secret::new(value), Timestamp(1)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_secret_comes_back_and_is_in_no_file_as_it_is() {
+        let (directory, store) = store().await;
+        let vault = store.vault(None);
+        assert_eq!(vault.open_all().await.unwrap(), BTreeMap::new());
+        put(&vault, "API_KEY", "first-s3cret").await;
+        put(&vault, "API_KEY", "second-s3cret").await;
+        let expected = BTreeMap::from([(name("API_KEY"), Secret::new("second-s3cret"))]);
+        assert_eq!(store.vault(None).open_all().await.unwrap(), expected);
+
+        store.close().await;
+        let key = directory.path().join("data/secret.key");
+        assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+        for file in std::fs::read_dir(directory.path().join("data")).unwrap() {
+            let file = file.unwrap().path();
+            let bytes = std::fs::read(&file).unwrap();
+            let found = bytes.windows(6).any(|window| window == b"s3cret");
+            assert!(!found, "{}", file.display());
+        }
+        assert!(!format!("{expected:?} {vault:?}").contains("s3cret"));
+    }
+
+    #[tokio::test]
+    async fn names_are_listed_and_removed() {
+        let (_directory, store) = store().await;
+        let vault = store.vault(None);
+        put(&vault, "b", "1").await;
+        put(&vault, "a", "2").await;
+        let names = async || -> Vec<String> {
+            vault.list().await.unwrap().into_iter().map(|info| info.name.to_string()).collect()
+        };
+        assert_eq!(names().await, ["a", "b"]);
+        assert!(vault.remove(&name("a")).await.unwrap());
+        assert!(!vault.remove(&name("a")).await.unwrap());
+        assert_eq!(names().await, ["b"]);
+    }
+
+    #[tokio::test]
+    async fn another_key_opens_nothing_and_a_lost_one_is_not_replaced() {
+        let (directory, store) = store().await;
+        put(&store.vault(None), "a", "1").await;
+        let other: VaultKey = "0f".repeat(32).parse().unwrap();
+        let error = store.vault(Some(other)).open_all().await.unwrap_err();
+        assert!(matches!(&error, Error::Sealed { name } if name == "a"), "{error}");
+
+        std::fs::remove_file(path(&directory).with_file_name("secret.key")).unwrap();
+        let error = store.vault(None).open_all().await.unwrap_err();
+        assert!(matches!(error, Error::SecretKeyMissing { .. }), "{error}");
+        let error = store.vault(None).put(&name("b"), &Secret::new("2"), Timestamp(1)).await.unwrap_err();
+        assert!(matches!(error, Error::SecretKeyMissing { .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_given_key_needs_no_file() {
+        let (directory, store) = store().await;
+        let key: VaultKey = "aB".repeat(32).parse().unwrap();
+        put(&store.vault(Some(key.clone())), "a", "1").await;
+        assert!(!path(&directory).with_file_name("secret.key").exists());
+        let opened = store.vault(Some(key)).open_all().await.unwrap();
+        assert_eq!(opened, BTreeMap::from([(name("a"), Secret::new("1"))]));
+        for text in ["", "ab", "zz".repeat(32).as_str(), "ab".repeat(33).as_str()] {
+            assert!(text.parse::<VaultKey>().is_err(), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_secret_moved_to_another_name_or_changed_does_not_open() {
+        let (_directory, store) = store().await;
+        let vault = store.vault(None);
+        put(&vault, "harmless", "1").await;
+        for change in ["UPDATE secrets SET name = 'admin'", "UPDATE secrets SET sealed = x'00'"] {
+            sqlx::query(change).execute(&store.sqlite.writer).await.unwrap();
+            assert!(matches!(vault.open_all().await, Err(Error::Sealed { .. })), "{change}");
+        }
+    }
+
+    #[test]
+    fn names_are_plain_words() {
+        for text in ["", "a b", "a}", "é", &"x".repeat(65)] {
+            assert!(text.parse::<SecretName>().is_err(), "{text}");
+        }
+        assert!("GitHub_token-2.x".parse::<SecretName>().is_ok());
+    }
+}

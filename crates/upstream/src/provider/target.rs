@@ -1,0 +1,202 @@
+//! From the path somebody wrote to a URL that lies below the base, whatever they wrote.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use super::error::Fault;
+
+/// How often a path may be encoded over and over before nobody means well any more.
+const MAX_ENCODINGS: usize = 4;
+
+/// The URL of `path` below `base`. A query in the path is kept, `query` comes after it.
+pub(super) fn below(base: &Url, path: &str, query: &[(String, String)]) -> Result<Url, Fault> {
+    let (path, own_query) = match path.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (path, None),
+    };
+    let path = check(path).map_err(|reason| Fault::Path { reason })?;
+    let folder = base.path().trim_end_matches('/');
+    let mut url = base.clone();
+    if !path.is_empty() {
+        url.set_path(&format!("{folder}/{path}"));
+    }
+    url.set_query(own_query.filter(|query| !query.is_empty()));
+    if !query.is_empty() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    // The checks above should leave nothing for this one.
+    let inside = url.path().strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if inside && url.origin() == base.origin() { Ok(url) } else { Err(Fault::Path { reason: CLIMBS }) }
+}
+
+/// The path alone as a server may read it: decoded, and without slashes that say nothing.
+pub(super) fn plain(path: &str) -> String {
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let mut reading = path.to_owned();
+    for _ in 0..MAX_ENCODINGS {
+        reading = decoded(&reading);
+    }
+    let steps: Vec<_> = reading.split('/').filter(|step| !step.is_empty()).collect();
+    format!("/{}", steps.join("/"))
+}
+
+/// The path without its leading slash, if every reading of it stays where it is.
+fn check(path: &str) -> Result<&str, &'static str> {
+    if Url::parse(path).is_ok_and(|url| url.has_host()) {
+        return Err("it is a whole URL; give the path alone");
+    }
+    let relative = path.strip_prefix('/').unwrap_or(path);
+    if relative.starts_with('/') {
+        return Err("it begins with `//`, which would name another host");
+    }
+    if path.contains('#') {
+        return Err("it has a `#`; write `%23` if that belongs to a name");
+    }
+    let mut reading = Cow::Borrowed(relative);
+    for _ in 0..MAX_ENCODINGS {
+        check_reading(&reading)?;
+        let decoded = decoded(&reading);
+        if decoded == reading {
+            return Ok(relative);
+        }
+        reading = Cow::Owned(decoded);
+    }
+    Err("it is encoded over and over")
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// `%2F` inside a name is how some APIs spell a slash that separates nothing, so it is fine as
+/// long as no step leads upwards. What follows a `;` is taken off, as some servers do.
+fn check_reading(path: &str) -> Result<(), &'static str> {
+    if path.chars().any(char::is_control) {
+        return Err("it has control characters");
+    }
+    if path.contains('\\') {
+        return Err("it has a backslash, which some servers take for a slash");
+    }
+    let name = |step: &str| step.split(';').next().unwrap_or_default().trim().to_owned();
+    if path.split('/').any(|step| matches!(name(step).as_str(), "." | "..")) {
+        return Err(CLIMBS);
+    }
+    Ok(())
+}
+
+const CLIMBS: &str = "it must stay below the address of the API, without `.` and `..`";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(base: &str, path: &str, query: &[(&str, &str)], expected: &str) {
+        let query: Vec<_> =
+            query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let found = match below(&base.parse().unwrap(), path, &query) {
+            Ok(url) => url.to_string(),
+            Err(Fault::Path { reason }) => format!("refused: {reason}"),
+            Err(other) => panic!("{other:?}"),
+        };
+        assert_eq!(found, expected, "{path}");
+    }
+
+    #[test]
+    fn a_path_lies_below_the_base_however_it_begins() {
+        check("https://api.example/v1", "/issues/3", &[], "https://api.example/v1/issues/3");
+        check("https://api.example/v1/", "issues", &[], "https://api.example/v1/issues");
+        check("https://api.example", "/", &[], "https://api.example/");
+        check("https://api.example/v1", "", &[], "https://api.example/v1");
+        check("https://api.example/v1/", "/", &[], "https://api.example/v1/");
+        check("https://api.example", "a//b/", &[], "https://api.example/a//b/");
+        check("https://api.example", "/users:search", &[], "https://api.example/users:search");
+        check("https://api.example", "/what now/ü", &[], "https://api.example/what%20now/%C3%BC");
+    }
+
+    #[test]
+    fn an_encoded_slash_in_a_name_stays_as_it_is() {
+        check(
+            "https://git.example/api",
+            "/projects/group%2Fname/x",
+            &[],
+            "https://git.example/api/projects/group%2Fname/x",
+        );
+        check("https://a.example", "/100%/half%25", &[], "https://a.example/100%/half%25");
+    }
+
+    #[test]
+    fn a_query_may_stand_in_the_path_and_beside_it() {
+        check("https://a.example", "/s?q=a+b", &[("page", "2")], "https://a.example/s?q=a+b&page=2");
+        check(
+            "https://a.example",
+            "/s",
+            &[("q", "a&b=c"), ("q", "ü")],
+            "https://a.example/s?q=a%26b%3Dc&q=%C3%BC",
+        );
+        check("https://a.example", "/s?", &[], "https://a.example/s");
+    }
+
+    #[test]
+    fn no_spelling_climbs_out_of_the_base() {
+        for path in [
+            "..",
+            "/../admin",
+            "a/../../b",
+            ".",
+            "%2e%2e/x",
+            "%2E./x",
+            "a%2f..%2f..%2fb",
+            "%252e%252e/x",
+            "%25252e%25252e/x",
+            "..;/x",
+            "..;a=b/x",
+            "%2e%2e%3b/x",
+            " .. /x",
+        ] {
+            check("https://a.example/v1", path, &[], &format!("refused: {CLIMBS}"));
+        }
+    }
+
+    #[test]
+    fn rules_see_one_path_for_all_its_spellings() {
+        for path in
+            ["/admin/users", "admin/users/", "/%61dmin//users?x=1", "/admin%2Fusers", "/%2561dmin/users"]
+        {
+            assert_eq!(plain(path), "/admin/users", "{path}");
+        }
+        assert_eq!(plain(""), "/");
+    }
+
+    #[test]
+    fn a_path_that_names_another_host_is_refused() {
+        let whole = "refused: it is a whole URL; give the path alone";
+        check("https://a.example", "https://evil.example/x", &[], whole);
+        check("https://a.example", "http:evil.example", &[], whole);
+        check("https://a.example", "ftp://evil.example", &[], whole);
+        let host = "refused: it begins with `//`, which would name another host";
+        check("https://a.example", "//evil.example/x", &[], host);
+        check("https://a.example/v1", "/@evil.example", &[], "https://a.example/v1/@evil.example");
+        check("https://a.example", "/:80/x", &[], "https://a.example/:80/x");
+    }
+
+    #[test]
+    fn what_servers_read_in_different_ways_is_refused() {
+        let backslash = "refused: it has a backslash, which some servers take for a slash";
+        check("https://a.example", "/a\\b", &[], backslash);
+        check("https://a.example", "/a%5c..%5cb", &[], backslash);
+        let control = "refused: it has control characters";
+        for path in ["/a\nb", "/.\t./x", "/a%00b", "/a%0d%0ab", "/a%250ab"] {
+            check("https://a.example", path, &[], control);
+        }
+        check(
+            "https://a.example",
+            "/a#b",
+            &[],
+            "refused: it has a `#`; write `%23` if that belongs to a name",
+        );
+        check("https://a.example", "/%2525252525a", &[], "refused: it is encoded over and over");
+    }
+}

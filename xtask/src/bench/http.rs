@@ -1,0 +1,194 @@
+//! Just enough HTTP for a client that measures: one kept connection, JSON out, JSON or events in.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    address: String,
+    stream: BufReader<TcpStream>,
+}
+
+impl Connection {
+    /// To an origin such as `http://127.0.0.1:7420`.
+    pub(crate) fn open(origin: &str) -> anyhow::Result<Self> {
+        let address = origin.trim_start_matches("http://").trim_end_matches('/').to_owned();
+        Ok(Self { stream: connect(&address)?, address })
+    }
+
+    pub(crate) fn post(
+        &mut self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> anyhow::Result<Answer> {
+        let body = body.to_string();
+        let mut head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
+            self.address,
+            body.len(),
+        );
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        self.stream.get_mut().write_all(format!("{head}\r\n{body}").as_bytes())?;
+        let answer = Answer::read(&mut self.stream)
+            .with_context(|| format!("waiting for the answer of {}{path}", self.address))?;
+        if answer.header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close")) {
+            self.stream = connect(&self.address)?;
+        }
+        Ok(answer)
+    }
+}
+
+fn connect(address: &str) -> anyhow::Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(BufReader::new(stream))
+}
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn read(stream: &mut impl BufRead) -> anyhow::Result<Self> {
+        let first = line(stream)?;
+        let status = first.split(' ').nth(1).and_then(|it| it.parse().ok());
+        let status = status.with_context(|| format!("`{first}` is no answer"))?;
+        let mut headers = Vec::new();
+        loop {
+            let header = line(stream)?;
+            let Some((name, value)) = header.split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let mut answer = Self { status, headers, body: Vec::new() };
+        answer.body = answer.read_body(stream)?;
+        Ok(answer)
+    }
+
+    fn read_body(&self, stream: &mut impl BufRead) -> anyhow::Result<Vec<u8>> {
+        if self.header("transfer-encoding").is_some_and(|it| it.eq_ignore_ascii_case("chunked")) {
+            return chunks(stream);
+        }
+        let length = self.header("content-length").map_or(Ok(0), str::parse);
+        let mut body = vec![0; length.context("reading content-length")?];
+        stream.read_exact(&mut body)?;
+        Ok(body)
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The message in the body: all of it, or the last event.
+    pub(crate) fn json(&self) -> anyhow::Result<Value> {
+        let body = std::str::from_utf8(&self.body).context("the answer is not text")?;
+        let events = self.header("content-type").is_some_and(|it| it.starts_with("text/event-stream"));
+        let last = || body.lines().rev().filter_map(|it| it.strip_prefix("data:")).find(|it| it.len() > 1);
+        let message = if events { last().unwrap_or_default() } else { body };
+        serde_json::from_str(message).with_context(|| format!("status {}: {body}", self.status))
+    }
+}
+
+fn chunks(stream: &mut impl BufRead) -> anyhow::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let head = line(stream)?;
+        let size = usize::from_str_radix(head.split(';').next().unwrap_or_default().trim(), 16);
+        let size = size.with_context(|| format!("`{head}` is not the size of a chunk"))?;
+        stream.take(size as u64).read_to_end(&mut body)?;
+        line(stream)?;
+        if size == 0 {
+            return Ok(body);
+        }
+    }
+}
+
+fn line(stream: &mut impl BufRead) -> anyhow::Result<String> {
+    let mut line = String::new();
+    if stream.read_line(&mut line)? == 0 {
+        bail!("the connection was closed");
+    }
+    Ok(line.trim_end().to_owned())
+}
+
+/// A session of the legacy era, which every gateway in the comparison speaks.
+#[derive(Debug)]
+pub(crate) struct Session {
+    connection: Connection,
+    path: &'static str,
+    id: Option<String>,
+}
+
+impl Session {
+    pub(crate) fn open(origin: &str, path: &'static str) -> anyhow::Result<Self> {
+        let mut session = Self { connection: Connection::open(origin)?, path, id: None };
+        let greeting = json!({
+            "protocolVersion": VERSION,
+            "capabilities": {},
+            "clientInfo": { "name": "xtask", "version": "1" },
+        });
+        let answer = session.post(&json!({
+            "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": greeting,
+        }))?;
+        answer.json()?;
+        session.id = answer.header("mcp-session-id").map(str::to_owned);
+        session.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+        Ok(session)
+    }
+
+    /// Calls a tool and returns its result.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<Value> {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let answer = self.post(&request)?.json()?;
+        match answer.get("result") {
+            Some(result) => Ok(result.clone()),
+            None => bail!("{tool} answered {answer}"),
+        }
+    }
+
+    fn post(&mut self, message: &Value) -> anyhow::Result<Answer> {
+        let mut headers = vec![("mcp-protocol-version", VERSION)];
+        headers.extend(self.id.as_deref().map(|id| ("mcp-session-id", id)));
+        self.connection.post(self.path, &headers, message)
+    }
+}
+
+const VERSION: &str = "2025-11-25";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(received: &str, expected: &Value) {
+        let answer = Answer::read(&mut received.as_bytes()).unwrap();
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.json().unwrap(), *expected);
+    }
+
+    #[test]
+    fn an_answer_is_read_however_it_is_wrapped() {
+        check("HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n{\"a\":1}", &json!({ "a": 1 }));
+        check(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{\"a\r\n4\r\n\":1}\r\n0\r\n\r\n",
+            &json!({ "a": 1 }),
+        );
+        let events = "data:\n\nevent: message\ndata: {\"b\": [2]}\n\n";
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ";
+        check(&format!("{head}{}\r\n\r\n{events}", events.len()), &json!({ "b": [2] }));
+    }
+}

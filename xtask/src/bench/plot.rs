@@ -1,0 +1,207 @@
+//! Draws how search grows with the number of tools: three small panels, both axes logarithmic.
+//!
+//! The picture is text that anybody can read and compare, and its colours follow the page it is
+//! shown on, light or dark.
+
+use super::speed::Point;
+
+/// The picture as SVG; the points in the order of their sizes.
+pub(crate) fn svg(points: &[Point]) -> String {
+    let panels: String = PANELS.iter().enumerate().map(|(at, panel)| panel.draw(points, at)).collect();
+    let width = PANELS.len() as f64 * PANEL_WIDTH;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" \
+         aria-label=\"Latency, memory and build time of search by the number of tools\">\n{STYLE}{panels}</svg>\n"
+    )
+}
+
+struct Panel {
+    title: &'static str,
+    /// What one unit of the axis is called, from small to large: each is a thousand of the one before.
+    units: [&'static str; 4],
+    lines: &'static [Line],
+}
+
+struct Line {
+    label: &'static str,
+    class: &'static str,
+    /// In the smallest unit of the panel.
+    value: fn(&Point) -> f64,
+}
+
+const PANELS: [Panel; 3] = [
+    Panel {
+        title: "One search",
+        units: ["µs", "ms", "s", "ks"],
+        lines: &[
+            Line { label: "p50 with embedding", class: "a", value: |it| it.embedded_p50_us },
+            Line { label: "p99 with embedding", class: "a thin", value: |it| it.embedded_p99_us },
+            Line { label: "p50, vector known", class: "b", value: |it| it.query_p50_us },
+            Line { label: "p99, vector known", class: "b thin", value: |it| it.query_p99_us },
+        ],
+    },
+    Panel {
+        title: "Resident memory",
+        units: ["kB", "MB", "GB", "TB"],
+        lines: &[Line { label: "whole process", class: "a", value: |it| it.resident_bytes / 1e3 }],
+    },
+    Panel {
+        title: "Building the index, vectors known",
+        units: ["ms", "s", "ks", "Ms"],
+        lines: &[Line { label: "one core", class: "a", value: |it| it.build_ms }],
+    },
+];
+
+const PANEL_WIDTH: f64 = 320.0;
+const HEIGHT: f64 = 270.0;
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 96.0;
+const STYLE: &str = "<style>
+text { font: 12px system-ui, sans-serif; fill: #444 }
+.title { font-weight: 600 }
+.grid { stroke: #8885; stroke-width: 1 }
+path { fill: none; stroke-width: 2.2; stroke-linejoin: round }
+.thin { stroke-width: 1.2; stroke-dasharray: 4 3 }
+.a { stroke: #0b6bcb } .b { stroke: #c2570c }
+@media (prefers-color-scheme: dark) {
+  text { fill: #ccc }
+  .a { stroke: #6db3f8 } .b { stroke: #f0a35e }
+}
+</style>
+";
+
+impl Panel {
+    fn draw(&self, points: &[Point], at: usize) -> String {
+        let tools = Scale::over(points.iter().map(|it| it.tools as f64), LEFT, PANEL_WIDTH - RIGHT);
+        let values = points.iter().flat_map(|point| self.lines.iter().map(|line| (line.value)(point)));
+        let values = Scale::over(values, HEIGHT - BOTTOM, TOP);
+        let mut text = format!("<g transform=\"translate({} 0)\">\n", at as f64 * PANEL_WIDTH);
+        text += &format!("<text class=\"title\" x=\"{LEFT}\" y=\"18\">{}</text>\n", self.title);
+        for (value, y) in values.ticks() {
+            text += &format!("<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/>\n", PANEL_WIDTH - RIGHT);
+            let label = self.amount(value);
+            text += &format!(
+                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>\n",
+                LEFT - 6.0,
+                y + 4.0
+            );
+        }
+        for (value, x) in tools.ticks() {
+            let (y, label) = (HEIGHT - BOTTOM + 18.0, short(value, ["", "k", "M", "G"]));
+            text += &format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>\n");
+        }
+        for (number, line) in self.lines.iter().enumerate() {
+            text += &line.draw(points, &tools, &values);
+            text += &line.legend(number);
+        }
+        text + "</g>\n"
+    }
+
+    fn amount(&self, value: f64) -> String {
+        let [unit, larger @ ..] = self.units;
+        let units = [unit, larger[0], larger[1], larger[2]].map(|unit| format!(" {unit}"));
+        short(value, units.each_ref().map(String::as_str))
+    }
+}
+
+impl Line {
+    fn draw(&self, points: &[Point], tools: &Scale, values: &Scale) -> String {
+        let place =
+            |it: &Point| format!("{:.1} {:.1}", tools.place(it.tools as f64), values.place((self.value)(it)));
+        let places: Vec<String> = points.iter().map(place).collect();
+        format!("<path class=\"{}\" d=\"M{}\"/>\n", self.class, places.join("L"))
+    }
+
+    fn legend(&self, number: usize) -> String {
+        let (column, row) = ((number % 2) as f64, (number / 2) as f64);
+        let (x, y) = (12.0 + column * 156.0, HEIGHT - BOTTOM + 48.0 + row * 18.0);
+        format!(
+            "<path class=\"{}\" d=\"M{x} {}h18\"/>\n<text x=\"{}\" y=\"{y}\">{}</text>\n",
+            self.class,
+            y - 4.0,
+            x + 22.0,
+            self.label
+        )
+    }
+}
+
+/// From powers of ten to places on the picture.
+struct Scale {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
+        let (low, high) = values
+            .map(|it| it.max(f64::MIN_POSITIVE).log10())
+            .fold((f64::MAX, f64::MIN), |(low, high), it| (low.min(it), high.max(it)));
+        // The logarithm of a power of ten may lie a hair beside a whole number.
+        let (low, high) = ((low + HAIR).floor(), (high - HAIR).ceil());
+        Self { low, high: high.max(low + 1.0), from, to }
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        let share = (value.max(f64::MIN_POSITIVE).log10() - self.low) / (self.high - self.low);
+        self.from + share * (self.to - self.from)
+    }
+
+    /// Every power of ten, and where it is.
+    fn ticks(&self) -> impl Iterator<Item = (f64, f64)> {
+        let powers = self.low as i32..=self.high as i32;
+        powers.map(|power| 10f64.powi(power)).map(|value| (value, self.place(value)))
+    }
+}
+
+const HAIR: f64 = 1e-6;
+
+fn short(value: f64, units: [&str; 4]) -> String {
+    let step = ((value.log10() + HAIR) / 3.0).floor().clamp(0.0, 3.0);
+    format!("{}{}", value / 1000f64.powf(step), units[step as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(tools: u64) -> Point {
+        let size = tools as f64;
+        Point {
+            tools,
+            build_ms: size / 100.0,
+            query_p50_us: size / 10.0,
+            query_p99_us: size / 5.0,
+            embedded_p50_us: size / 10.0 + 2000.0,
+            embedded_p99_us: size / 5.0 + 3000.0,
+            resident_bytes: 3e7 + size * 1000.0,
+        }
+    }
+
+    #[test]
+    fn every_line_of_every_panel_is_drawn_through_all_points() {
+        let picture = svg(&[1_000, 10_000, 100_000, 1_000_000].map(point));
+        assert_eq!(picture.matches("<g ").count(), 3);
+        let drawn = picture.lines().filter(|line| line.matches('L').count() == 3).count();
+        assert_eq!(drawn, 6, "{picture}");
+        for label in ["1k", "10k", "100k", "1M", "100 µs", "1 ms", "100 MB", "10 s"] {
+            assert!(picture.contains(&format!(">{label}</text>")), "no {label} in {picture}");
+        }
+        assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+    }
+
+    #[test]
+    fn ten_times_as_much_is_always_as_far() {
+        let scale = Scale::over([1_000.0, 1e6].into_iter(), 0.0, 300.0);
+        let places: Vec<i64> = scale.ticks().map(|(_, place)| place.round() as i64).collect();
+        assert_eq!(places, [0, 100, 200, 300]);
+    }
+
+    #[test]
+    fn a_single_point_makes_a_picture_too() {
+        assert!(!svg(&[point(1_000)]).contains("NaN"));
+    }
+}

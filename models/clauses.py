@@ -7,33 +7,62 @@ from document import ACTION_OF
 MAX_CLAUSES = 6
 MIN_WORDS = 3
 
+# What else requests of the training data begin with, where it is rarely a noun.
 MORE_VERBS = (
-    "append ask attach book buy close compare compile confirm email extract give look log mark merge message notify order pay "
-    "play plot populate pull put rank remind reply return save schedule sort store summarize tag take tell transcribe transfer "
-    "translate turn use verify"
+    "activate adjust append apply approve archive arrange ask assess attach automate book bring buy choose clean click clone close "
+    "compare compile complete compress compute conduct confirm connect copy detect determine draw dump duplicate email ensure "
+    "estimate evaluate explain extract fill filter finalize fix gather give grab identify improve inform install kill launch leave "
+    "locate lock log look manage mark measure merge message monitor notify obtain open optimize order organize paraphrase parse pause "
+    "pay pick ping play plot populate post predict prepare print provide provision pull purchase push put rank recommend remind "
+    "rephrase reply reschedule research reserve reset resize restart return review rewrite rotate save scan schedule scrape select "
+    "sell simplify solve sort split store suggest summarise summarize swap switch tag take tell toggle track transcribe transfer "
+    "transform translate turn upgrade use verify visualize watch wipe"
 )
 VERBS = set(ACTION_OF) | set(MORE_VERBS.split())
 
-SENTENCE_END = re.compile(r"(?<=[.?!;])\s+|\n+|(?:^|\s)\d+[.)]\s+")
-CONNECTOR = re.compile(r",?\s+(?:and\s+then|then|and\s+also|after\s+that|afterwards|next|finally|also)\s*,?\s+|;\s*", re.IGNORECASE)
-AND = re.compile(r",?\s+and\s+(?=(\w+))", re.IGNORECASE)
-OPENING = re.compile(r"^(?:and|then|also|next|finally|afterwards|after that|please|first|secondly)\b[\s,]*", re.IGNORECASE)
+CONNECTORS = {"then", "afterwards", "finally", "also"}
+OPENINGS = CONNECTORS | {"next", "and", "please", "first", "firstly", "second", "secondly", "third", "lastly", "additionally", "furthermore", "moreover"}
+BETWEEN_SENTENCES = re.compile(r"[.?!;]$")
+NUMBERED = re.compile(r"^\d+[.)]$")
+MARKS = " ,.;:!?"
 
 
 def clauses(request):
     """The steps of a request in its own words; empty when there is only one."""
-    parts = [part for sentence in SENTENCE_END.split(request) for part in CONNECTOR.split(sentence)]
-    parts = [step for part in parts for step in at_verbs(part)]
-    steps = [OPENING.sub("", part.strip(" ,.;")) for part in parts]
-    steps = [step for step in steps if len(step.split()) >= MIN_WORDS][:MAX_CLAUSES]
+    steps = []
+    for line in request.splitlines():
+        words, start = line.split(), 0
+        for at in range(1, len(words)):
+            if begins(words, at):
+                steps.append(words[start:at])
+                start = at
+        steps.append(words[start:])
+    steps = [step for step in map(trimmed, steps) if len(step.split()) >= MIN_WORDS][:MAX_CLAUSES]
     return steps if len(steps) > 1 else []
 
 
-def at_verbs(part):
-    """`list the users and email them` -> two steps; `cats and dogs` stays one."""
-    steps, start = [], 0
-    for match in AND.finditer(part):
-        if match.group(1).lower() in VERBS:
-            steps.append(part[start : match.start()])
-            start = match.end()
-    return steps + [part[start:]]
+def begins(words, at):
+    """Whether a step begins with the word at this place, which is not the first."""
+    before, word, after = words[at - 1], bare(words[at]), words[at + 1 : at + 2]
+    if BETWEEN_SENTENCES.search(before) or NUMBERED.match(words[at]):
+        return True
+    if word in CONNECTORS or (word == "after" and after and bare(after[0]) == "that"):
+        return True
+    # `list the users and email them` is two steps, `cats and dogs` one.
+    if word == "and":
+        return bool(after) and after[0].lower() in VERBS
+    return before.endswith(",") and words[at].lower() in VERBS
+
+
+def trimmed(words):
+    while words and (bare(words[0]) in OPENINGS or NUMBERED.match(words[0])):
+        words = words[1:]
+    if [bare(word) for word in words[:2]] == ["after", "that"]:
+        words = words[2:]
+    while words and bare(words[-1]) == "and":
+        words = words[:-1]
+    return " ".join(words).strip(MARKS)
+
+
+def bare(word):
+    return word.strip(MARKS).lower()

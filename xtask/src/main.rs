@@ -37,6 +37,8 @@ The chores of this repository:
                                            the same search by FastMCP, mcp-proxy and us, as gateways
   cargo xtask bench speed [--data DIR] [--up-to TOOLS] [--json]
                                            search from a thousand tools to a million; draws docs/speed.svg
+  cargo xtask bench tokens [--data DIR] [--json]
+                                           what tools cost a model, against listing all of them
 
   --data DIR (or KITBAG_BENCH_DATA) is a folder with larger sets than the repository may carry;
   --install gets, pinned, into .tools what a bench compares with";

@@ -25,6 +25,8 @@ use crate::front;
 use crate::index::NAMESPACE;
 use crate::index::embedder::EmbedderError;
 use crate::index::intent::degraded;
+use crate::meter::Meter;
+use crate::meter::report::{Tokens, report};
 use crate::pipeline::{self, Call, CallMethod};
 use crate::providers::Providers;
 use crate::rooms::Rooms;
@@ -121,6 +123,7 @@ impl App {
         let listener =
             TcpListener::bind(bind).await.with_context(|| format!("the address {bind} cannot be used"))?;
         self.rooms.index.ready().await?;
+        self.rooms.meter.export()?;
         let address = listener.local_addr()?;
         ready(&self.banner(address));
         let mut listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
@@ -138,6 +141,7 @@ impl App {
     /// Serves one client on stdin and stdout until it closes stdin.
     pub async fn serve_stdio(mut self, surface: Option<Surface>) -> anyhow::Result<()> {
         self.rooms.index.ready().await?;
+        self.rooms.meter.export()?;
         self.work_beside_requests();
         let door = surface.map_or(Door::Main, Door::Surface);
         let mut listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
@@ -174,6 +178,7 @@ impl App {
         for task in &self.background {
             task.abort();
         }
+        Meter::close(self.rooms.clone()).await;
         self.rooms.audit.shutdown().await;
         self.rooms.store.close().await;
     }
@@ -215,27 +220,18 @@ impl App {
 
     /// Calls a tool by the name the endpoint shows, on the road every client takes.
     pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
-        let (outbox, mut messages) = mpsc::channel(crate::turn::BACKLOG);
-        tokio::spawn(async move { while messages.recv().await.is_some() {} });
-        let turn = Turn {
-            client: Client {
-                caller: Caller::local(),
-                era: Era::Legacy,
-                id: "command line".into(),
-                name: Some("kitbag call".to_owned()),
-                capabilities: Capabilities::new(None),
-                logs: Logs::None,
-            },
-            view: View::House(Surface::All),
-            back: BackChannel::new(outbox, None),
-            cancelled: CancellationToken::new(),
-        };
+        let turn = local_turn("kitbag call", Surface::All);
         let params = RawObject::new().with("name", name).with("arguments", &arguments);
         match pipeline::run(&self.rooms, &turn, Call { method: CallMethod::CallTool, params }).await {
             Ok(result) => Ok(serde_json::from_str(result.get())?),
             Err(Failure::Upstream(error)) => Err(error.into()),
             Err(failure) => Err(failure.into()),
         }
+    }
+
+    /// What the surface costs a local client's context at its start, as far as tools are known.
+    pub async fn tokens(&self, surface: Surface) -> Tokens {
+        report(&self.rooms, &local_turn("kitbag tokens", surface), surface).await
     }
 
     /// Whether a tool of that name is known without asking any server.
@@ -284,7 +280,8 @@ impl App {
     }
 
     async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {
-        self.rooms.index.rebuild(&self.rooms.catalog(), || false, progress).await
+        let (catalog, unlisted) = (self.rooms.catalog(), self.rooms.unlisted());
+        self.rooms.index.rebuild(&catalog, &unlisted, || false, progress).await
     }
 
     /// Lists every server nobody has listed yet, and tells which gave no answer.
@@ -316,6 +313,25 @@ impl App {
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App").finish_non_exhaustive()
+    }
+}
+
+/// A request by the person at this machine.
+fn local_turn(name: &str, surface: Surface) -> Turn {
+    let (outbox, mut messages) = mpsc::channel(crate::turn::BACKLOG);
+    tokio::spawn(async move { while messages.recv().await.is_some() {} });
+    Turn {
+        client: Client {
+            caller: Caller::local(),
+            era: Era::Legacy,
+            id: "command line".into(),
+            name: Some(name.to_owned()),
+            capabilities: Capabilities::new(None),
+            logs: Logs::None,
+        },
+        view: View::House(surface),
+        back: BackChannel::new(outbox, None),
+        cancelled: CancellationToken::new(),
     }
 }
 

@@ -113,7 +113,7 @@ async fn index(rooms: &Rooms) -> bool {
             tracing::info!(done, total, "texts are being embedded");
         }
     };
-    if let Err(error) = rooms.index.rebuild(&catalog, overtaken, progress).await {
+    if let Err(error) = rooms.index.rebuild(&catalog, &rooms.unlisted(), overtaken, progress).await {
         let remedy = error.remedy().unwrap_or_default();
         tracing::warn!(%error, remedy, "tools without vectors are found by their words");
         return false;
@@ -124,7 +124,7 @@ async fn index(rooms: &Rooms) -> bool {
     let snapshot = rooms.index.snapshot();
     let (tools, embedded) = (snapshot.index.len(), snapshot.index.embedded());
     tracing::info!(tools, embedded, "the index is up to date");
-    if rooms.upstreams.iter().all(|server| server.listing().is_some()) {
+    if rooms.unlisted().is_empty() {
         rooms.index.forget_unused().await;
     }
     true

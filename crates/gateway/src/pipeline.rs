@@ -71,8 +71,7 @@ pub(crate) async fn request(
     call: ProviderCall,
 ) -> Result<Raw, Failure> {
     let started = Instant::now();
-    let name = format!("{} {}", call.method, call.path);
-    let capability = Capability::tool(provider.spec().name.clone(), name);
+    let capability = Capability::tool(provider.spec().name.clone(), call.subject());
     let answer = match permit(rooms, turn, &capability) {
         Ok(()) => tokio::select! {
             answer = provider.call(call) => answer.map(|answer| provided(turn, &answer)).map_err(Failure::from),
@@ -235,8 +234,8 @@ fn validate(rooms: &Rooms, turn: &Turn, target: &Target, mut call: Call) -> Resu
     if let Some(definition) = &target.definition {
         let none = raw(&RawObject::new());
         let arguments = call.params.get("arguments").unwrap_or(&none);
-        let tool = &target.capability.name;
-        let misfit = |misfit| Failure::Arguments { tool: tool.clone(), misfit };
+        let exposed = || RawObject::open(definition).ok()?.read("name");
+        let misfit = |misfit| Failure::Arguments { tool: exposed().unwrap_or_default(), misfit };
         rooms.checker.check_arguments(definition, arguments).map_err(misfit)?;
     }
     Ok(Outbound { method: call.method.as_str().to_owned(), params: call.params, client: turn.client.face() })
@@ -273,14 +272,16 @@ fn observe(
     if capability.name.is_empty() {
         return;
     }
-    rooms.audit.observe(Observation {
+    let observation = Observation {
         at: now(),
         caller: turn.client.caller.clone(),
         client: turn.client.name.clone(),
         capability,
         outcome: answer.as_ref().map_or_else(Failure::outcome, outcome),
         latency: started.elapsed(),
-    });
+    };
+    rooms.meter.called(rooms, &observation);
+    rooms.audit.observe(observation);
 }
 
 /// An API's answer as the result of a tool.

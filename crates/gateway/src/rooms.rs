@@ -1,11 +1,11 @@
 //! The rooms of the house, together: what every request is carried through.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use kitbag_domain::Timestamp;
+use kitbag_domain::{ServerName, Timestamp};
 use kitbag_policy::Policy;
 use kitbag_store::{AuditSink, Store};
 use kitbag_upstream::Upstreams;
@@ -16,6 +16,7 @@ use crate::catalog::Catalog;
 use crate::config::{Config, Serve};
 use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
+use crate::meter::Meter;
 use crate::providers::Providers;
 use crate::schema::Checker;
 use crate::session::registry::Registry;
@@ -41,6 +42,7 @@ pub(crate) struct Rooms {
     pub(crate) checker: Checker,
     pub(crate) kept: Kept,
     pub(crate) contexts: Contexts,
+    pub(crate) meter: Meter,
 }
 
 impl Rooms {
@@ -68,6 +70,7 @@ impl Rooms {
             checker: Checker::default(),
             kept: Kept::default(),
             contexts: Contexts::default(),
+            meter: Meter::new(config.telemetry.clone()),
         });
         rooms.rebuild_catalog();
         rooms
@@ -76,6 +79,12 @@ impl Rooms {
     /// The catalog as it is now; take it once per request.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
+    }
+
+    /// Servers that have not said yet what they offer.
+    pub(crate) fn unlisted(&self) -> HashSet<ServerName> {
+        let unlisted = self.upstreams.iter().filter(|server| server.listing().is_none());
+        unlisted.map(|server| server.name().clone()).collect()
     }
 
     /// Builds the catalog anew from what the servers listed last.

@@ -100,9 +100,17 @@ impl Server {
         self.listing.load_full()
     }
 
-    /// Why it could not be started when that was tried last.
+    /// Why it could not be started when that was tried last, or could not be now for want of a
+    /// variable.
     pub fn trouble(&self) -> Option<Arc<StartError>> {
-        self.failed.load_full()
+        match self.failed.load_full() {
+            Some(failed) if !matches!(*failed, StartError::Variable { .. }) => Some(failed),
+            _ if self.live().is_some() => None,
+            _ => self.spec.unresolved(&self.lookup).map(|source| {
+                let server = self.name().clone();
+                Arc::new(StartError::Variable { server, source })
+            }),
+        }
     }
 
     /// Sends a request, starting the server first if need be.

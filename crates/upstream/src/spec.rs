@@ -124,6 +124,17 @@ impl ServerSpec {
         };
         blake3::hash(format!("{text} {:?}", self.era).as_bytes()).to_hex()[..32].to_owned()
     }
+
+    /// A variable without which it cannot be reached.
+    pub(crate) fn unresolved(&self, lookup: &Lookup) -> Option<Unresolved> {
+        let missing = |template: &Template| template.resolve(|name| lookup(name)).err();
+        match &self.transport {
+            Transport::Stdio(launch) => launch.args.iter().chain(launch.env.values()).find_map(missing),
+            Transport::Http(endpoint) | Transport::Sse(endpoint) => {
+                endpoint.headers.values().find_map(missing)
+            }
+        }
+    }
 }
 
 impl Launch {

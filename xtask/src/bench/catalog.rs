@@ -57,6 +57,13 @@ impl Tool {
         }
         Self { id: text("id"), server: server_name(&text("server")), name: text("name"), definition }
     }
+
+    /// `name | description`, whatever the description looks like.
+    pub(crate) fn in_a_line(&self) -> String {
+        let description = self.definition["description"].as_str().unwrap_or_default();
+        let words: Vec<&str> = description.split_whitespace().collect();
+        format!("{} | {}", self.name, words.join(" "))
+    }
 }
 
 /// The servers of a catalog, running.

@@ -151,12 +151,17 @@ impl Session {
 
     /// Calls a tool and returns its result.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<Value> {
-        let params = json!({ "name": tool, "arguments": arguments });
-        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))
+            .with_context(|| format!("calling {tool}"))
+    }
+
+    /// Sends a request and returns its result.
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let answer = self.post(&request)?.json()?;
         match answer.get("result") {
             Some(result) => Ok(result.clone()),
-            None => bail!("{tool} answered {answer}"),
+            None => bail!("{method} was answered with {answer}"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The benches: what the gateway costs, how well it finds, beside whom, and how fast.
+//! The benches: what the gateway costs, how well it finds, beside whom, how fast, and what a model pays.
 
 mod catalog;
 mod convert;
@@ -15,6 +15,7 @@ mod retrieval;
 mod sets;
 mod speed;
 mod table;
+mod tokens;
 mod ways;
 
 use anyhow::bail;
@@ -27,6 +28,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
         ["retrieval", rest @ ..] => retrieval::run(repository, rest),
         ["peers", rest @ ..] => peers::run(repository, rest),
         ["speed", rest @ ..] => speed::run(repository, rest),
-        _ => bail!("there are the benches proxy, retrieval, peers and speed; see `cargo xtask help`"),
+        ["tokens", rest @ ..] => tokens::run(repository, rest),
+        _ => bail!("there are the benches proxy, retrieval, peers, speed and tokens; see `cargo xtask help`"),
     }
 }

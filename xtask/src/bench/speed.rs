@@ -25,7 +25,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let folders = sets::tool_folders(repository, options.data.as_deref())?;
     let tools = catalog::read(&folders)?;
     cargo::run(repository, &["build", "--release", "-p", "kitbag-gateway", "-p", "kitbag-testbed"])?;
-    let points = curve(repository, options.up_to.unwrap_or(usize::MAX))?;
+    let points = curve(repository, &tools, options.up_to.unwrap_or(usize::MAX))?;
     let picture = repository.root().join("docs/speed.svg");
     fs::write(&picture, plot::svg(&points)).with_context(|| format!("writing {}", picture.display()))?;
     let whole = Whole::measure(repository, &tools)?;
@@ -95,7 +95,10 @@ impl Point {
 const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
 /// Each size in a process of its own, so that its memory is its own too.
-fn curve(repository: &Repository, up_to: usize) -> anyhow::Result<Vec<Point>> {
+fn curve(repository: &Repository, tools: &[Tool], up_to: usize) -> anyhow::Result<Vec<Point>> {
+    let texts = repository.scratch("bench-curve")?.join("tools.txt");
+    fs::write(&texts, tools.iter().map(|tool| tool.in_a_line() + "\n").collect::<String>())
+        .with_context(|| format!("writing {}", texts.display()))?;
     let mut points = Vec::new();
     for size in SIZES.into_iter().filter(|size| *size <= up_to) {
         eprintln!("searching among {size} tools");
@@ -104,7 +107,7 @@ fn curve(repository: &Repository, up_to: usize) -> anyhow::Result<Vec<Point>> {
             repository,
             &["run", "--quiet", "--release", "-p", "kitbag-relevance", "--example", "curve", "--", &size],
         );
-        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let output = command.arg(&texts).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
         let output = output.context("starting the example `curve`")?;
         if !output.status.success() {
             bail!("`{}` ended with {}", processes::written(&command), output.status);

@@ -21,6 +21,7 @@ pub mod search;
 pub mod secret;
 pub mod serve;
 pub mod servers;
+pub mod tokens;
 pub mod tools;
 
 use std::path::PathBuf;
@@ -61,6 +62,7 @@ enum Verb {
     Serve(serve::Arguments),
     Servers(servers::Arguments),
     Tools(tools::Arguments),
+    Tokens(tokens::Arguments),
     Search(search::Arguments),
     Index(index::Arguments),
     Eval(eval::Arguments),
@@ -137,6 +139,7 @@ impl Verb {
             Self::Index(arguments) => index::run(arguments, &invocation).await,
             Self::Eval(arguments) => eval::run(arguments, &invocation).await,
             Self::Tools(arguments) => tools::run(arguments, &invocation).await,
+            Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,

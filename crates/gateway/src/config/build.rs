@@ -13,7 +13,7 @@ use url::Url;
 
 use super::error::{Fault, Problem};
 use super::load::Ground;
-use super::raw::{RawAudit, RawConfig, RawRules, RawServe, Texts};
+use super::raw::{RawAudit, RawConfig, RawRules, RawServe, RawTelemetry, Texts};
 use super::{Config, Serve, index, provider, server, surfaces};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
@@ -47,6 +47,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         embedder: index::embedder(raw.index, ground)?,
         tools: index::tools(raw.tools)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
+        telemetry: telemetry(raw.telemetry)?,
         policy: policy(raw.policy, raw.tenants)?,
         servers,
         disabled,
@@ -124,6 +125,15 @@ fn keep_audit(raw: RawAudit) -> Result<Duration, Fault> {
     let section = Section { key: "audit".to_owned(), span: 0..0 };
     let days = section.number("keep_days", raw.keep_days, 1, DEFAULT_DAYS)?;
     Ok(Duration::from_secs(86_400).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)))
+}
+
+fn telemetry(raw: RawTelemetry) -> Result<Option<Url>, Fault> {
+    let section = Section { key: "telemetry".to_owned(), span: 0..0 };
+    let Some(text) = raw.otlp_endpoint else { return Ok(None) };
+    let url = Url::parse(text.get_ref()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = url.filter(|url| url.has_host() && url.query().is_none() && url.fragment().is_none());
+    let wrong = || section.wrong_at("otlp_endpoint", &text, Problem::Collector);
+    url.map(Some).ok_or_else(wrong)
 }
 
 /// As a browser writes it into `Origin`, so that it can be compared letter by letter.

@@ -89,6 +89,8 @@ pub enum Problem {
     ProviderUrl { reason: String },
     #[error("there is a header `Authorization` already")]
     BearerTwice,
+    #[error("not the address of a collector")]
+    Collector,
     #[error("without a method it could never be called")]
     NoMethods,
     #[error(transparent)]
@@ -153,6 +155,9 @@ impl Problem {
                 "write the part before `/embeddings`, like \"https://host/v1\"".to_owned()
             }
             Self::NoUrl | Self::ProviderUrl { .. } => "write it like \"https://api.example/v1\"".to_owned(),
+            Self::Collector => {
+                "write the part before `/v1/traces`, like \"http://127.0.0.1:4318\"".to_owned()
+            }
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
             Self::BearerTwice => "keep either `bearer` or that header".to_owned(),
             Self::NoMethods => "remove `methods` to allow GET and HEAD, or name some".to_owned(),

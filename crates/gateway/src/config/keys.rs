@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{Fault, Problem};
 use super::raw::{
     RawAudit, RawConfig, RawElsewhere, RawIndex, RawProvider, RawRules, RawServe, RawServer, RawStore,
-    RawSurfaces, RawTool,
+    RawSurfaces, RawTelemetry, RawTool,
 };
 
 pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
@@ -20,6 +20,7 @@ pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
     }
     check_each::<RawTool>(document, "tools")?;
     check_section::<RawSurfaces>(document, "surfaces")?;
+    check_section::<RawTelemetry>(document, "telemetry")?;
     check_section::<RawRules>(document, "policy")?;
     check_each::<RawRules>(document, "tenants")?;
     check_each::<RawServer>(document, "servers")?;

@@ -30,6 +30,7 @@ use std::time::Duration;
 use kitbag_domain::ServerName;
 use kitbag_policy::Policy;
 use kitbag_upstream::ServerSpec;
+use url::Url;
 
 pub use build::parse_bind;
 pub use error::{ConfigError, Place, Problem};
@@ -52,6 +53,8 @@ pub struct Config {
     /// What is declared of single tools, by the name clients call them.
     pub tools: BTreeMap<String, DeclaredTool>,
     pub surfaces: Surfaces,
+    /// The collector of OpenTelemetry that figures and spans are sent to.
+    pub telemetry: Option<Url>,
     pub policy: Policy,
     pub servers: BTreeMap<ServerName, ServerSpec>,
     /// Configured, but switched off with `enabled = false`.

@@ -29,6 +29,7 @@ pub(super) struct RawConfig {
     pub(super) tools: Named<RawTool>,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
+    pub(super) telemetry: RawTelemetry,
     pub(super) policy: RawRules,
     pub(super) tenants: Named<RawRules>,
     pub(super) servers: Named<RawServer>,
@@ -104,6 +105,12 @@ pub(super) struct RawSurfaces {
     pub(super) clients: Named<Spanned<String>>,
     pub(super) pinned: Texts,
     pub(super) result_tokens: Option<Spanned<i64>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawTelemetry {
+    pub(super) otlp_endpoint: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::keys::keys_of;
 use super::raw::{
     RawAudit, RawConfig, RawElsewhere, RawIndex, RawProvider, RawRules, RawServe, RawServer, RawStore,
-    RawSurfaces, RawTool,
+    RawSurfaces, RawTelemetry, RawTool,
 };
 use super::{Config, Overrides, Serve, Surroundings, parse};
 
@@ -33,6 +33,7 @@ fn every_key_is_explained_and_none_that_is_not_there() {
     check::<RawElsewhere>("\n## [index.embedder]\n");
     check::<RawTool>("\n## [tools.\"NAME\"]\n");
     check::<RawSurfaces>("\n## [surfaces]\n");
+    check::<RawTelemetry>("\n## [telemetry]\n");
     check::<RawRules>("\n## [policy]\n");
     check::<RawServer>("\n## [servers.NAME]\n");
     check::<RawProvider>("\n## [providers.NAME]\n");

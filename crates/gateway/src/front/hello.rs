@@ -93,7 +93,7 @@ impl Face {
 }
 
 /// Every word is paid for in every context, so a frugal surface has few.
-fn instructions(rooms: &Rooms, surface: Surface) -> Option<String> {
+pub(crate) fn instructions(rooms: &Rooms, surface: Surface) -> Option<String> {
     let count = rooms.upstreams.iter().count() + rooms.providers.names().count();
     let frugal = "search_available_tools finds tools, call_api runs them.";
     match surface {

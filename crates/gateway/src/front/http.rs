@@ -12,7 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response as HttpResponse};
-use axum::routing::{any, post};
+use axum::routing::{any, get, post};
 use futures::StreamExt;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::response::{self, accepts_events, json, not_allowed, refuse_at_door, unauthorized};
 use super::work::Work;
-use super::{auth, guard, headers, hello, mcp, modern, reply, retrieve, subscriptions};
+use super::{auth, guard, headers, hello, mcp, metrics, modern, reply, retrieve, subscriptions};
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::session::Session;
@@ -45,6 +45,8 @@ pub(super) fn router(rooms: Arc<Rooms>) -> Router {
         .route("/mcp/{surface}", any(surface))
         .route("/servers/{name}/mcp", any(one))
         .route("/v1/retrieve", post(retrieve::answer))
+        .route("/v1/tokens", get(metrics::tokens))
+        .route("/metrics", get(metrics::metrics))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
         .with_state(rooms)
@@ -84,7 +86,8 @@ async fn one(
 
 async fn nowhere() -> HttpResponse {
     let text = "Nothing here. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
-                tools for an intent are at /v1/retrieve.\n";
+                tools for an intent are at /v1/retrieve, \
+                figures at /v1/tokens and /metrics.\n";
     (StatusCode::NOT_FOUND, text).into_response()
 }
 

@@ -44,11 +44,14 @@ pub(super) async fn list(
             only_visible(rooms, turn, list, pipeline::run(rooms, turn, call).await?)?
         }
     };
+    if matches!(list, List::Tools) {
+        rooms.meter.listed(rooms, turn, &result);
+    }
     Ok(if turn.client.era == Era::Modern { cacheable(result) } else { result })
 }
 
 /// What a frugal surface shows always fits one page.
-async fn surface_tools(rooms: &Rooms, turn: &Turn, surface: Surface) -> Raw {
+pub(crate) async fn surface_tools(rooms: &Rooms, turn: &Turn, surface: Surface) -> Raw {
     let catalog = rooms.catalog();
     let mut definitions: Vec<Raw> = AlwaysOn::on(surface).map(|it| it.definition().clone()).collect();
     if surface == Surface::Adaptive {

@@ -8,6 +8,7 @@
 //! - `lists`: the merged lists, page by page
 //! - `subscriptions`: who hears of which changes; `tasks`: whose tasks are listed
 //! - `retrieve`: the tools for an intent, for those who assemble a context
+//! - `metrics`: what the meter counted, for Prometheus and for people
 //! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
 //! - `reply`: every error's face on the wire, and nothing else has any
 
@@ -19,6 +20,7 @@ mod http;
 pub(crate) mod listener;
 mod lists;
 mod mcp;
+mod metrics;
 mod modern;
 pub(crate) mod reply;
 mod response;
@@ -28,4 +30,6 @@ mod subscriptions;
 mod tasks;
 mod work;
 
+pub(crate) use self::hello::instructions;
+pub(crate) use self::lists::surface_tools;
 pub(crate) use self::subscriptions::forget as forget_subscriptions;

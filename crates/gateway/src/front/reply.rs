@@ -111,6 +111,9 @@ pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
             Some(remedy) => format!("{error}\nWhat to do: {remedy}"),
             None => error.to_string(),
         },
+        Failure::UnknownTool { near, .. } if near.is_empty() => {
+            format!("{failure}; find one with search_available_tools")
+        }
         other => other.to_string(),
     };
     let mut result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });

@@ -15,7 +15,7 @@ pub(crate) struct Local {
     directory: Option<ModelDirectory>,
     /// Unpacked when first used: most verbs of the command line never need it.
     model: OnceCell<Arc<Model>>,
-    /// As many at once as there are cores; more would only make each other wait.
+    /// For as many requests at once as there are cores; more would only make each other wait.
     places: Semaphore,
 }
 
@@ -61,7 +61,11 @@ impl Local {
 
     pub(super) async fn embed(&self, texts: Vec<String>, role: Role) -> Result<Vec<Vec<f32>>, LocalError> {
         let model = self.model().await?.clone();
-        let _place = self.places.acquire().await.map_err(|_| LocalError::Interrupted)?;
+        // Whoever searches does not stand behind a batch of tools.
+        let _place = match role {
+            Role::Query => Some(self.places.acquire().await.map_err(|_| LocalError::Interrupted)?),
+            Role::Document => None,
+        };
         let work = tokio::task::spawn_blocking(move || model.embed(&texts, role));
         work.await.map_err(|_| LocalError::Interrupted)
     }

@@ -3,8 +3,10 @@
 //! Beside each entry stands a hash of the definition it was made from, so that the next run
 //! knows since when the tool is as it is.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use kitbag_domain::ServerName;
 use kitbag_relevance::Entry;
 use kitbag_store::{Error, Store};
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,7 @@ struct Written<'a> {
 
 #[derive(Deserialize)]
 struct Dated {
+    provider: String,
     last_updated_at: i64,
     definition: String,
 }
@@ -31,8 +34,7 @@ struct Dated {
 pub(super) async fn date(store: &Store, sources: &mut [Source]) -> Result<(), Error> {
     let mirrored = store.mirrored(NAMESPACE).await?;
     for source in sources {
-        let entry = &source.document.entry;
-        let known = mirrored.get(&entry.tool_name).and_then(|text| serde_json::from_str::<Dated>(text).ok());
+        let known = mirrored.get(&source.document.entry.tool_name).and_then(|text| read(text));
         if let Some(known) = known.filter(|known| known.definition == source.definition) {
             Arc::make_mut(&mut source.document.entry).last_updated_at = known.last_updated_at;
         }
@@ -40,16 +42,32 @@ pub(super) async fn date(store: &Store, sources: &mut [Source]) -> Result<(), Er
     Ok(())
 }
 
-pub(super) async fn write(store: &Store, sources: &[Source]) -> Result<(), Error> {
-    let entries: Vec<(String, String)> = sources
-        .iter()
-        .map(|it| {
-            let written = Written { entry: &it.document.entry, definition: &it.definition };
-            let text = serde_json::to_string(&written).expect("an entry is plain JSON");
-            (it.document.entry.tool_name.clone(), text)
-        })
-        .collect();
-    let written = store.put_mirror(NAMESPACE, &entries).await?;
+/// Makes the mirror say what the index has. What it says of servers nobody has listed yet stays:
+/// their tools are not gone, only not known.
+pub(super) async fn write(
+    store: &Store,
+    sources: &[Source],
+    unlisted: &HashSet<ServerName>,
+) -> Result<(), Error> {
+    let mut entries: HashMap<String, String> = HashMap::new();
+    if !unlisted.is_empty() {
+        let of_unlisted = |text: &str| {
+            let server = read(text).and_then(|it| it.provider.parse().ok());
+            server.is_some_and(|server: ServerName| unlisted.contains(&server))
+        };
+        entries = store.mirrored(NAMESPACE).await?;
+        entries.retain(|_, text| of_unlisted(text));
+    }
+    entries.extend(sources.iter().map(|it| {
+        let written = Written { entry: &it.document.entry, definition: &it.definition };
+        let text = serde_json::to_string(&written).expect("an entry is plain JSON");
+        (it.document.entry.tool_name.clone(), text)
+    }));
+    let written = store.put_mirror(NAMESPACE, &entries.into_iter().collect::<Vec<_>>()).await?;
     tracing::debug!(written, "the mirror of the index is up to date");
     Ok(())
+}
+
+fn read(text: &str) -> Option<Dated> {
+    serde_json::from_str(text).ok()
 }

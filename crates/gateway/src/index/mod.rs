@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use kitbag_domain::Capability;
+use kitbag_domain::{Capability, ServerName};
 use kitbag_relevance::{Candidate, Document, Index, Options, retrieve};
 use kitbag_store::{Store, TextHash};
 
@@ -37,6 +37,7 @@ pub(crate) use self::mirror::NAMESPACE;
 use self::priors::{Declared, Measured};
 use self::source::{Source, Tool};
 use crate::catalog::{self, Catalog};
+use crate::config::DeclaredTool;
 use crate::rooms::now;
 use crate::sync::lock;
 
@@ -85,10 +86,12 @@ impl CapabilityIndex {
     }
 
     /// Takes in a new catalog. Comes back when every vector is there, or when it has been
-    /// overtaken by a newer one; words are searchable long before.
+    /// overtaken by a newer one; words are searchable long before. What the `unlisted` servers
+    /// offer is not known yet.
     pub(crate) async fn rebuild(
         &self,
         catalog: &Catalog,
+        unlisted: &HashSet<ServerName>,
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
@@ -97,7 +100,7 @@ impl CapabilityIndex {
         let capabilities: Arc<[_]> = catalog.tools.iter().map(|entry| entry.capability.clone()).collect();
         let recalled = self.recall(&sources).await;
         let words = self.publish(&sources, capabilities).await;
-        if let Err(error) = mirror::write(&self.store, &sources).await {
+        if let Err(error) = mirror::write(&self.store, &sources, unlisted).await {
             tracing::warn!(%error, "the mirror of the index could not be written");
         }
         recalled?;
@@ -142,6 +145,11 @@ impl CapabilityIndex {
             Ok(number) => tracing::info!(number, "vectors of tools that are gone were forgotten"),
             Err(error) => tracing::warn!(%error, "vectors that nobody needs could not be removed"),
         }
+    }
+
+    /// What the configuration says of a tool.
+    pub(crate) fn declared(&self, exposed: &str) -> Option<&DeclaredTool> {
+        self.declared.get(exposed)
     }
 
     /// Names in the configuration's `[tools]` that no tool of the catalog has.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use kitbag_budget::{Fitted, fit, notice};
+use kitbag_domain::ExposedName;
 use kitbag_wire::meta::result_type;
 use kitbag_wire::{Era, Raw, RawObject, raw};
 use serde::de::DeserializeOwned;
@@ -22,13 +23,21 @@ use crate::turn::{Turn, View};
 /// Serves `tools/call`. On a frugal surface whatever goes wrong is told to the model, which
 /// can mend it, rather than to the client, which cannot.
 pub(crate) async fn call(rooms: &Arc<Rooms>, turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
-    let View::House(surface) = turn.view else { return straight(rooms, turn, params).await };
-    if !surface.is_frugal() {
-        return straight(rooms, turn, params).await;
-    }
     let name = required(&params, "name")?;
+    let surface = match &turn.view {
+        View::House(surface) if surface.is_frugal() => *surface,
+        View::House(_) => return metered(rooms, turn, &name, straight(rooms, turn, params).await),
+        View::One(server) => {
+            let exposed = ExposedName::new(server, &name);
+            return metered(rooms, turn, exposed.as_str(), straight(rooms, turn, params).await);
+        }
+    };
     let answer = match AlwaysOn::named(&name) {
-        Some(tool) => always_on(rooms, turn, surface, tool, params).await,
+        // What these return belongs to the tools they were asked for.
+        Some(tool @ (AlwaysOn::Call | AlwaysOn::Batch)) => {
+            always_on(rooms, turn, surface, tool, params).await
+        }
+        Some(tool) => metered(rooms, turn, &name, always_on(rooms, turn, surface, tool, params).await),
         None => one(rooms, turn, params, rooms.surfaces.result_tokens).await,
     };
     match answer {
@@ -36,6 +45,17 @@ pub(crate) async fn call(rooms: &Arc<Rooms>, turn: &Turn, params: RawObject) -> 
         Err(failure) => Ok(reply::tool_result(&failure, turn.client.era)),
         Ok(result) => Ok(result),
     }
+}
+
+/// Puts what a client is answered on the bill of the tool of this name.
+pub(super) fn metered(
+    rooms: &Rooms,
+    turn: &Turn,
+    name: &str,
+    answer: Result<Raw, Failure>,
+) -> Result<Raw, Failure> {
+    rooms.meter.answered(rooms, turn, name, &answer);
+    answer
 }
 
 /// Calls a tool by its own name, and cuts what comes back to a number of tokens.
@@ -46,14 +66,16 @@ pub(super) async fn one(
     tokens: usize,
 ) -> Result<Raw, Failure> {
     let name = required(&params, "name")?;
-    let result = straight(rooms, turn, params).await?;
-    shown::used(rooms, turn, &name);
-    let broken = broken_promise(rooms, &name, &result);
-    let result = fitted(rooms, turn, result, tokens);
-    Ok(match broken {
-        Some(misfit) => with_remark(result, &misfit),
-        None => result,
-    })
+    let answer = straight(rooms, turn, params).await.map(|result| {
+        shown::used(rooms, turn, &name);
+        let broken = broken_promise(rooms, &name, &result);
+        let result = fitted(rooms, turn, result, tokens);
+        match broken {
+            Some(misfit) => with_remark(result, &misfit),
+            None => result,
+        }
+    });
+    metered(rooms, turn, &name, answer)
 }
 
 /// Cuts a result that is too long, and keeps the whole of it for this caller.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, ServerName};
 use serde::Deserialize;
 
 use super::shown;
@@ -44,7 +44,10 @@ pub(super) fn tools<'a>(
     let members: Vec<_> = visible.filter(|entry| belongs(rooms, entry, group)).collect();
     if members.is_empty() {
         let known = all(rooms, caller, catalog);
-        let near = near(group, known.keys().map(String::as_str)).into_iter().map(str::to_owned).collect();
+        let servers = rooms.upstreams.iter().map(|server| server.name());
+        let servers = servers.filter(|name| rooms.policy.server_visible(caller, name)).map(ServerName::as_str);
+        let near = near(group, known.keys().map(String::as_str).chain(servers));
+        let near = near.into_iter().map(str::to_owned).collect();
         return Err(Failure::UnknownGroup { group: group.to_owned(), near });
     }
     Ok(members)
@@ -73,9 +76,14 @@ fn belongs(rooms: &Rooms, entry: &Entry, group: &str) -> bool {
     entry.capability.server.as_str() == group || of(rooms, entry).any(|it| it == group)
 }
 
-/// The groups a tool is in, besides that of its server.
+/// The groups a tool is in, besides that of its server. Tags that people gave it take the place of
+/// those its server gave it.
 fn of<'a>(rooms: &'a Rooms, entry: &'a Entry) -> impl Iterator<Item = &'a str> {
     let made = rooms.surfaces.groups.iter();
     let made = made.filter(|(_, patterns)| patterns.iter().any(|it| it.covers(&entry.capability)));
-    made.map(|(name, _)| name.as_str()).chain(entry.tags.iter().map(String::as_str))
+    let declared = rooms.index.declared(&entry.exposed);
+    let tags = declared.map(|it| &it.tags).filter(|tags| !tags.is_empty()).unwrap_or(&entry.tags);
+    made.map(|(name, _)| name.as_str())
+        .chain(tags.iter().map(String::as_str))
+        .chain(declared.and_then(|it| it.group.as_deref()))
 }

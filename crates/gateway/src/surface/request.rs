@@ -11,7 +11,8 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::call::{fitted, one, read_on, text};
+use super::call::{fitted, metered, one, read_on, text};
+use super::tools::AlwaysOn;
 use crate::failure::Failure;
 use crate::pipeline;
 use crate::rooms::Rooms;
@@ -96,19 +97,22 @@ impl Request {
                     || Failure::UnknownProvider { provider: provider.clone(), known: known(rooms, turn) };
                 let name: ServerName = provider.parse().map_err(|_| unknown())?;
                 let provider = rooms.providers.get(&name).ok_or_else(unknown)?;
-                let answer = pipeline::request(rooms, turn, provider, call).await?;
-                Ok(fitted(rooms, turn, answer, tokens))
+                let answer = pipeline::request(rooms, turn, provider, call).await;
+                metered(rooms, turn, OWN, answer.map(|answer| fitted(rooms, turn, answer, tokens)))
             }
             Self::Rest { result, offset } => {
                 let whole = rooms.kept.find(&turn.client.caller, &result);
                 let whole = whole.ok_or(Failure::UnknownResult { result: result.clone() })?;
                 let page = whole.page(offset, tokens);
                 let notice = notice::page(&page, |offset| read_on(&result, offset));
-                Ok(text(turn, &format!("{}\n{notice}", page.text)))
+                metered(rooms, turn, OWN, Ok(text(turn, &format!("{}\n{notice}", page.text))))
             }
         }
     }
 }
+
+/// What is returned and comes from no tool.
+const OWN: &str = AlwaysOn::Call.name();
 
 /// The providers this caller may know of.
 pub(super) fn known(rooms: &Rooms, turn: &Turn) -> Vec<String> {
@@ -125,7 +129,10 @@ fn object(arguments: Raw) -> Result<Raw, Failure> {
         Some(b'"') => {
             let inside: Option<String> = serde_json::from_str(arguments.get()).ok();
             inside
-                .and_then(|text| serde_json::from_str::<RawObject>(&text).ok())
+                .and_then(|text| match text.trim() {
+                    "" => Some(RawObject::new()),
+                    text => serde_json::from_str::<RawObject>(text).ok(),
+                })
                 .map(|object| object.to_raw())
                 .ok_or_else(|| Failure::params("`arguments` must be an object"))
         }

@@ -26,7 +26,7 @@ impl AlwaysOn {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Search => "search_available_tools",
             Self::Discover => "discover_apis",

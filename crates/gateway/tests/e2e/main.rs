@@ -7,6 +7,8 @@
 //! - [`bad_input`]: what clients should not send
 //! - [`callers`]: who may come in, and what is written down about it
 //! - [`merged`]: everything behind one endpoint
+//! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
+//! - [`meter`]: what all that costs a model, and who is told
 //! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
@@ -19,5 +21,7 @@ mod fidelity;
 mod harness;
 mod index;
 mod merged;
+mod meter;
 mod retrieve;
+mod surfaces;
 mod upstreams;

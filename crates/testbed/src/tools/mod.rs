@@ -56,6 +56,9 @@ pub(crate) async fn run(call: Call) -> Outcome {
     if signals::is_added(&call.server, &name) {
         return Reply::text(format!("{name} is here"));
     }
+    if call.server.foreign_tools.is_some() {
+        return ours::echo(call).await;
+    }
     Err(invalid(format!("unknown tool `{name}`")))
 }
 

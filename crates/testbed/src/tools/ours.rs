@@ -22,10 +22,11 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool::new("environment", "Names the environment variables it sees", no_arguments, |_| {
         Box::pin(environment())
     }),
-    Tool::new("big", "Returns a text of `bytes` bytes", big_schema, |call| Box::pin(big(call))),
+    Tool::new("big", "Returns a text of about `bytes` bytes", big_schema, |call| Box::pin(big(call))),
 ];
 
-async fn echo(call: Call) -> Outcome {
+/// Also what the tools of others do, of which only the definitions are here.
+pub(super) async fn echo(call: Call) -> Outcome {
     let arguments = match call.params.get("arguments") {
         Some(arguments) => arguments.to_owned(),
         None => raw(&json!({})),
@@ -71,7 +72,21 @@ async fn environment() -> Outcome {
 }
 
 async fn big(call: Call) -> Outcome {
-    Reply::text("x".repeat(call.argument("bytes").unwrap_or(1024)))
+    let bytes: usize = call.argument("bytes").unwrap_or(1024);
+    let shape: Option<String> = call.argument("shape");
+    Reply::text(match shape.as_deref() {
+        Some("array") => {
+            let item = |id: usize| json!({ "id": id, "note": "one of very many" });
+            json!((0..bytes / item(100_000).to_string().len()).map(item).collect::<Vec<_>>()).to_string()
+        }
+        Some("paragraphs") => (0..bytes / 100).map(paragraph).collect::<Vec<_>>().join("\n\n"),
+        _ => "x".repeat(bytes),
+    })
+}
+
+/// About a hundred bytes.
+fn paragraph(number: usize) -> String {
+    format!("Paragraph {number} says, in somewhat more words than it would need, that it is there and of use.")
 }
 
 fn any_schema() -> Value {
@@ -83,5 +98,6 @@ fn slow_schema() -> Value {
 }
 
 fn big_schema() -> Value {
-    json!({ "type": "object", "properties": { "bytes": { "type": "integer" } } })
+    let shape = json!({ "enum": ["one line", "paragraphs", "array"] });
+    json!({ "type": "object", "properties": { "bytes": { "type": "integer" }, "shape": shape } })
 }

@@ -121,7 +121,12 @@ impl Client {
 
     /// Starts a gateway of its own.
     pub(crate) fn stdio(home: &Home, manner: Manner) -> Visitor {
-        Self::through(Door::Stdio(Arc::new(Pipe::open(home))), manner)
+        Self::stdio_on(home, manner, "all")
+    }
+
+    /// Starts a gateway of its own that shows this surface.
+    pub(crate) fn stdio_on(home: &Home, manner: Manner, surface: &str) -> Visitor {
+        Self::through(Door::Stdio(Arc::new(Pipe::open(home, surface))), manner)
     }
 
     fn through(door: Door, manner: Manner) -> Visitor {

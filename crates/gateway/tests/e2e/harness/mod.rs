@@ -5,10 +5,11 @@
 //! - [`client`]: a raw MCP client in both manners; [`exchange`]: what comes back to it
 //! - [`pipe`]: the stdio door
 //! - [`testbed`]: the servers behind the gateway
-//! - [`embeddings`]: a service that gives vectors
+//! - [`embeddings`]: a service that gives vectors; [`api`]: an HTTP API
 //! - [`world`]: servers of both eras over both transports, and every way to them
 //! - [`process`]: signals, and who is still alive
 
+pub(crate) mod api;
 pub(crate) mod client;
 pub(crate) mod embeddings;
 pub(crate) mod exchange;

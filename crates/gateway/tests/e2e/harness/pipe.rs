@@ -19,9 +19,9 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    pub(crate) fn open(home: &Home) -> Self {
+    pub(crate) fn open(home: &Home, surface: &str) -> Self {
         let mut child = home
-            .command(&["serve", "--stdio", "--surface", "all"])
+            .command(&["serve", "--stdio", "--surface", surface])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -60,6 +60,20 @@ async fn a_tool_is_as_old_as_its_definition_and_one_that_is_gone_is_forgotten() 
     assert!(gone.stderr.contains("kitbag index build"), "{}", gone.stderr);
 }
 
+#[tokio::test]
+async fn a_server_that_does_not_answer_keeps_its_place_in_the_mirror() {
+    let listed = Listed::with(&[tool("a", "Opens a door")], "").await;
+    build(&listed.home).await;
+    age(&listed.home).await;
+    // A server at another address is listed anew, and nobody listens at this one.
+    listed.home.configure("[servers.shop]\nurl = \"http://127.0.0.1:9/mcp\"\n");
+    listed.home.kitbag(&["index", "build"]).await;
+    assert_eq!(shown(&listed.home, "shop__a").await["last_updated_at"], LONG_AGO);
+    listed.home.configure("");
+    listed.home.kitbag(&["index", "build"]).await;
+    assert_eq!(listed.home.kitbag(&["index", "show", "shop__a"]).await.code, Some(1), "the server is gone");
+}
+
 const LONG_AGO: i64 = 1_000;
 
 /// Makes everything in the mirror look old.

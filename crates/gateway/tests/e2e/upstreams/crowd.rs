@@ -21,7 +21,7 @@ async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others
     let seen = until("forty servers are listed", async || {
         let started = Instant::now();
         let names = client.tool_names().await;
-        assert!(started.elapsed() < Duration::from_secs(1), "a list took {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(5), "a list took {:?}", started.elapsed());
         let servers: BTreeSet<String> =
             names.iter().filter_map(|name| Some(name.split_once("__")?.0.to_owned())).collect();
         (servers.len() >= GOOD).then_some(servers)

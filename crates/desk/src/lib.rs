@@ -1,0 +1,2 @@
+//! What MCP clients on this machine have written down.
+mod tree;

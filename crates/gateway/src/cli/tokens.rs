@@ -1,0 +1,58 @@
+//! `kitbag tokens`: what a client's context holds before the first word, and what it is spared.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Invocation;
+use super::output::{count, table};
+use super::tools::mention;
+use crate::app::App;
+use crate::meter::report::Tokens;
+use crate::surface::Surface;
+
+/// Count the tokens that tools cost a model, and those it is spared.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What is shown: search, adaptive, code or all; the configured surface unless given.
+    #[arg(long, value_name = "SURFACE")]
+    surface: Option<Surface>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag tokens
+  kitbag tokens --surface adaptive
+  kitbag tokens --json";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let surface = arguments.surface.unwrap_or(config.surfaces.default);
+    let app = App::open(&config).await?;
+    let silent = app.know_all().await;
+    let tokens = app.tokens(surface).await;
+    app.close().await;
+    mention(&silent, invocation.output);
+    invocation.output.show(&tokens, for_people)?;
+    invocation.output.note("Counted with o200k. For models with another vocabulary these are estimates.");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn for_people(tokens: &Tokens) -> String {
+    let rows = tokens.servers.iter();
+    let mut servers: Vec<_> = rows.collect();
+    servers.sort_by_key(|it| std::cmp::Reverse(it.tokens));
+    let rows =
+        servers.into_iter().map(|it| [it.server.to_string(), it.tools.to_string(), it.tokens.to_string()]);
+    let share = 100.0 * tokens.saved as f64 / tokens.catalog.max(1) as f64;
+    format!(
+        "{}\n{} would cost {} tokens. `{}` shows {}: {} saved ({share:.1} %).",
+        table(["SERVER", "TOOLS", "TOKENS"], rows),
+        count(tokens.tools, "tool"),
+        tokens.catalog,
+        tokens.surface,
+        tokens.shown,
+        tokens.saved,
+    )
+}

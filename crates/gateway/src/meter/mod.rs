@@ -1,0 +1,123 @@
+//! What lists, searches and calls cost the models behind them, and how calls end. Tokens are
+//! estimates here: counting them exactly takes too long while somebody waits.
+//!
+//! # Layout
+//! - this file: the moments at which something is counted
+//! - `tables`: the figures, by tenant, tool and client, and how many of them are kept
+//! - `prices`: what the whole catalog would have cost a caller
+//! - [`report`]: the same counted exactly, for `kitbag tokens`
+//! - `otlp`: the figures, and a span for each call, to a collector of OpenTelemetry
+
+mod otlp;
+mod prices;
+pub mod report;
+mod tables;
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use kitbag_domain::{Caller, Capability, ExposedName, Kind, Observation};
+use kitbag_wire::Raw;
+use url::Url;
+
+use self::otlp::Telemetry;
+use self::prices::Prices;
+pub(crate) use self::tables::{BUCKETS, Listed, Tables, Tool};
+use crate::catalog::{Catalog, Entry};
+use crate::failure::Failure;
+use crate::rooms::Rooms;
+use crate::surface::tools::AlwaysOn;
+use crate::sync::lock;
+use crate::turn::{Turn, View};
+
+pub(crate) struct Meter {
+    tables: Arc<Mutex<Tables>>,
+    prices: Prices,
+    collector: Option<Url>,
+    telemetry: OnceLock<Telemetry>,
+}
+
+impl Meter {
+    pub(crate) fn new(collector: Option<Url>) -> Self {
+        Self { tables: Arc::default(), prices: Prices::default(), collector, telemetry: OnceLock::new() }
+    }
+
+    /// A list of tools was shown to a client.
+    pub(crate) fn listed(&self, rooms: &Rooms, turn: &Turn, list: &Raw) {
+        let shown = kitbag_budget::price(list.get());
+        let (surface, catalog) = match &turn.view {
+            View::House(surface) if surface.is_frugal() => {
+                (surface.as_str(), self.prices.visible(rooms, &turn.client.caller))
+            }
+            View::House(surface) => (surface.as_str(), shown),
+            View::One(_) => (ONE_SERVER, shown),
+        };
+        lock(&self.tables).listed(&turn.client, surface, Listed::once(shown, catalog));
+    }
+
+    /// A client was answered by one of our own tools, or by the tool of this exposed name.
+    pub(crate) fn answered(&self, rooms: &Rooms, turn: &Turn, name: &str, answer: &Result<Raw, Failure>) {
+        let tokens = match answer {
+            Ok(result) => kitbag_budget::price(result.get()),
+            Err(failure) => kitbag_budget::estimate(&failure.to_string()),
+        };
+        let known = AlwaysOn::named(name).is_some() || rooms.catalog().tool(name).is_some();
+        lock(&self.tables).answered(&turn.client, if known { name } else { UNKNOWN }, tokens);
+    }
+
+    /// Something a server or an API was asked to do came to an end.
+    pub(crate) fn called(&self, rooms: &Rooms, observation: &Observation) {
+        let catalog = rooms.catalog();
+        let name = label(&catalog, &observation.capability);
+        lock(&self.tables).called(observation, name);
+        if let Some(telemetry) = self.telemetry.get() {
+            telemetry.called(observation, name);
+        }
+    }
+
+    /// The figures this caller may see: of its tenant, or all where nobody needs a key.
+    pub(crate) fn figures(&self, caller: &Caller) -> Tables {
+        let tables = lock(&self.tables);
+        match caller.key {
+            Some(_) => tables.of(&caller.tenant),
+            None => tables.clone(),
+        }
+    }
+
+    /// Begins to send everything to the collector of the configuration, if it names one.
+    pub(crate) fn export(&self) -> anyhow::Result<()> {
+        if let Some(collector) = &self.collector {
+            let telemetry = Telemetry::start(collector, &self.tables)?;
+            let _started_before = self.telemetry.set(telemetry);
+        }
+        Ok(())
+    }
+
+    /// Sends what is still to be sent.
+    pub(crate) async fn close(rooms: Arc<Rooms>) {
+        let flush = move || {
+            if let Some(telemetry) = rooms.meter.telemetry.get() {
+                telemetry.shutdown();
+            }
+        };
+        let _panicked = tokio::task::spawn_blocking(flush).await;
+    }
+}
+
+/// What stands for the names that are not ours to choose; there may be any number of them.
+const UNKNOWN: &str = "(unknown)";
+const ONE_SERVER: &str = "server";
+
+/// The name figures are kept under. Names of tools that exist are few; addresses and paths are not.
+fn label<'a>(catalog: &'a Catalog, capability: &Capability) -> &'a str {
+    match capability.kind {
+        Kind::Tool => exposed(catalog, capability).map_or(UNKNOWN, |entry| &entry.exposed),
+        Kind::Prompt => "(prompt)",
+        Kind::Resource => "(resource)",
+    }
+}
+
+fn exposed<'a>(catalog: &'a Catalog, capability: &Capability) -> Option<&'a Entry> {
+    let usual = ExposedName::new(&capability.server, &capability.name);
+    let usual = catalog.tool(usual.as_str()).filter(|entry| entry.capability == *capability);
+    usual.or_else(|| catalog.tools.iter().find(|entry| entry.capability == *capability))
+}

@@ -1,0 +1,199 @@
+//! Sends the figures, and a span for each call, to a collector of OpenTelemetry.
+//!
+//! A span says which tool, for whom, how it ended and how long it took; never with what arguments.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use kitbag_domain::{Kind, Observation, Outcome};
+use kitbag_wire::meta::method;
+use opentelemetry::metrics::{AsyncInstrument, Histogram, Meter, MeterProvider as _};
+use opentelemetry::trace::{Span as _, SpanKind, Status, Tracer as _, TracerProvider as _};
+use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{
+    ExporterBuildError, MetricExporter, Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
+};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
+use tokio::runtime::Handle;
+use url::Url;
+
+use super::tables::{BUCKETS, Tables};
+use crate::sync::lock;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) struct Telemetry {
+    traces: SdkTracerProvider,
+    metrics: SdkMeterProvider,
+    tracer: SdkTracer,
+    latency: Histogram<f64>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TelemetryError {
+    #[error("the HTTP client for the collector cannot be built: {0}")]
+    Client(#[from] reqwest::Error),
+    #[error("nothing can be sent to the collector: {0}")]
+    Exporter(#[from] ExporterBuildError),
+}
+
+impl Telemetry {
+    /// Must be called within the runtime, on which everything is sent.
+    pub(super) fn start(collector: &Url, tables: &Arc<Mutex<Tables>>) -> Result<Self, TelemetryError> {
+        let base = collector.as_str().trim_end_matches('/');
+        let courier: Arc<dyn HttpClient> = Arc::new(Courier::new(base)?);
+        let spans = SpanExporter::builder()
+            .with_http()
+            .with_shared_http_client(courier.clone())
+            .with_protocol(Protocol::HttpBinary)
+            .with_timeout(PATIENCE)
+            .with_endpoint(format!("{base}/v1/traces"))
+            .build()?;
+        let figures = MetricExporter::builder()
+            .with_http()
+            .with_shared_http_client(courier)
+            .with_protocol(Protocol::HttpBinary)
+            .with_timeout(PATIENCE)
+            .with_endpoint(format!("{base}/v1/metrics"))
+            .build()?;
+        let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+        let resource = Resource::builder().with_service_name("kitbag").with_attribute(version).build();
+        let traces =
+            SdkTracerProvider::builder().with_batch_exporter(spans).with_resource(resource.clone()).build();
+        let metrics =
+            SdkMeterProvider::builder().with_periodic_exporter(figures).with_resource(resource).build();
+        let scope = InstrumentationScope::builder("kitbag").build();
+        let meter = metrics.meter_with_scope(scope.clone());
+        watch(&meter, tables);
+        let latency = meter.f64_histogram("kitbag.call.duration").with_unit("s");
+        Ok(Self {
+            tracer: traces.tracer_with_scope(scope),
+            latency: latency.with_boundaries(BUCKETS.to_vec()).build(),
+            traces,
+            metrics,
+        })
+    }
+
+    pub(super) fn called(&self, observation: &Observation, name: &str) {
+        let Observation { caller, capability, outcome, latency, .. } = observation;
+        let attributes = vec![
+            KeyValue::new("kitbag.tenant", caller.tenant.as_str().to_owned()),
+            KeyValue::new("kitbag.server", capability.server.to_string()),
+            KeyValue::new("kitbag.tool", name.to_owned()),
+            KeyValue::new("kitbag.outcome", outcome.as_str()),
+        ];
+        self.latency.record(latency.as_secs_f64(), &attributes);
+        let end = SystemTime::now();
+        let what = match capability.kind {
+            Kind::Tool => method::CALL_TOOL,
+            Kind::Prompt => method::GET_PROMPT,
+            Kind::Resource => method::READ_RESOURCE,
+        };
+        let span = self.tracer.span_builder(format!("{what} {name}"));
+        let span =
+            span.with_kind(SpanKind::Server).with_start_time(end - *latency).with_attributes(attributes);
+        let mut span = span.start(&self.tracer);
+        if !matches!(outcome, Outcome::Ok | Outcome::InputRequired) {
+            span.set_status(Status::error(outcome.as_str()));
+        }
+        span.end_with_timestamp(end);
+    }
+
+    /// Waits until what is left is sent, so not on a thread that others wait for.
+    pub(super) fn shutdown(&self) {
+        for ended in [self.traces.shutdown(), self.metrics.shutdown()] {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "the last figures did not reach the collector");
+            }
+        }
+    }
+}
+
+/// The figures are read from the tables whenever they are to be sent.
+fn watch(meter: &Meter, tables: &Arc<Mutex<Tables>>) {
+    type Read = fn(&Tables, &dyn AsyncInstrument<u64>);
+    let instruments: [(&'static str, Read); 5] = [
+        ("kitbag.tokens.catalog", |tables, it| by_surface(tables, it, |listed| listed.catalog)),
+        ("kitbag.tokens.shown", |tables, it| by_surface(tables, it, |listed| listed.shown)),
+        ("kitbag.tokens.saved", |tables, it| by_surface(tables, it, |listed| listed.saved)),
+        ("kitbag.tokens.returned", |tables, it| by_tool(tables, it, |tool| tool.returned)),
+        ("kitbag.answers", |tables, it| by_tool(tables, it, |tool| tool.answers)),
+    ];
+    for (name, read) in instruments {
+        let tables = tables.clone();
+        let observe = move |it: &dyn AsyncInstrument<u64>| read(&lock(&tables), it);
+        meter.u64_observable_counter(name).with_callback(observe).build();
+    }
+}
+
+fn by_surface(tables: &Tables, into: &dyn AsyncInstrument<u64>, figure: fn(&super::Listed) -> u64) {
+    for ((tenant, surface), listed) in &tables.surfaces {
+        let tenant = KeyValue::new("kitbag.tenant", tenant.as_str().to_owned());
+        into.observe(figure(listed), &[tenant, KeyValue::new("kitbag.surface", *surface)]);
+    }
+}
+
+fn by_tool(tables: &Tables, into: &dyn AsyncInstrument<u64>, figure: fn(&super::Tool) -> u64) {
+    for ((tenant, name), tool) in &tables.tools {
+        let tenant = KeyValue::new("kitbag.tenant", tenant.as_str().to_owned());
+        into.observe(figure(tool), &[tenant, KeyValue::new("kitbag.tool", name.to_string())]);
+    }
+}
+
+/// Carries what the exporters hand over. They run on threads of their own, where our client,
+/// which needs the runtime, could not.
+#[derive(Debug)]
+struct Courier {
+    collector: String,
+    client: reqwest::Client,
+    runtime: Handle,
+    /// Whether the last delivery failed; a collector that is away is mentioned once.
+    failed: AtomicBool,
+}
+
+impl Courier {
+    fn new(collector: &str) -> Result<Self, reqwest::Error> {
+        let client = reqwest::Client::builder().timeout(PATIENCE).build()?;
+        let (collector, runtime) = (collector.to_owned(), Handle::current());
+        Ok(Self { collector, client, runtime, failed: AtomicBool::new(false) })
+    }
+
+    fn mention(&self, problem: Option<String>) {
+        match (self.failed.swap(problem.is_some(), Ordering::Relaxed), problem) {
+            (false, Some(problem)) => {
+                tracing::warn!(collector = self.collector, problem, "telemetry does not reach the collector");
+            }
+            (true, None) => {
+                tracing::info!(collector = self.collector, "telemetry reaches the collector again");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[async_trait]
+impl HttpClient for Courier {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let client = self.client.clone();
+        let sending = self.runtime.spawn(async move {
+            let (head, body) = request.into_parts();
+            let request = client.request(head.method, head.uri.to_string()).headers(head.headers).body(body);
+            let response = request.send().await?;
+            let status = response.status();
+            Ok::<_, reqwest::Error>((status, response.bytes().await?))
+        });
+        let sent = sending.await?;
+        self.mention(match &sent {
+            Ok((status, _)) if status.is_success() => None,
+            Ok((status, _)) => Some(status.to_string()),
+            Err(error) => Some(error.to_string()),
+        });
+        let (status, body) = sent?;
+        Ok(Response::builder().status(status).body(body)?)
+    }
+}

@@ -1,0 +1,65 @@
+//! `kitbag tokens`: what a surface costs at the start of a conversation, counted exactly.
+
+use std::collections::BTreeMap;
+
+use kitbag_budget::count;
+use kitbag_domain::ServerName;
+use kitbag_wire::{Raw, RawObject};
+use serde::Serialize;
+
+use crate::front::{instructions, surface_tools};
+use crate::rooms::Rooms;
+use crate::surface::Surface;
+use crate::turn::Turn;
+
+#[derive(Debug, Serialize)]
+pub struct Tokens {
+    /// What `tools/list` would be with every tool in it.
+    pub catalog: usize,
+    /// What the surface puts into a context before the first word: its tools and instructions.
+    pub shown: usize,
+    pub saved: usize,
+    pub surface: &'static str,
+    /// The vocabulary that was counted with; for models with another one these are estimates.
+    pub tokenizer: &'static str,
+    pub tools: usize,
+    pub servers: Vec<ServerTokens>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ServerTokens {
+    pub server: ServerName,
+    pub tools: usize,
+    pub tokens: usize,
+}
+
+pub(crate) async fn report(rooms: &Rooms, turn: &Turn, surface: Surface) -> Tokens {
+    let catalog = rooms.catalog();
+    let caller = &turn.client.caller;
+    let visible: Vec<_> =
+        catalog.tools.iter().filter(|it| rooms.policy.visible(caller, &it.capability)).collect();
+    let definitions: Vec<&Raw> = visible.iter().map(|entry| &entry.definition).collect();
+    let all = count(RawObject::new().with("tools", &definitions).to_raw().get());
+    let listed = match surface.is_frugal() {
+        true => count(surface_tools(rooms, turn, surface).await.get()),
+        false => all,
+    };
+    let shown = listed + instructions(rooms, surface).map_or(0, |text| count(&text));
+    let mut servers: BTreeMap<&ServerName, (usize, usize)> = BTreeMap::new();
+    for entry in &visible {
+        let (tools, tokens) = servers.entry(&entry.capability.server).or_default();
+        *tools += 1;
+        *tokens += count(entry.definition.get());
+    }
+    let row =
+        |(server, (tools, tokens)): (&ServerName, _)| ServerTokens { server: server.clone(), tools, tokens };
+    Tokens {
+        catalog: all,
+        shown,
+        saved: all.saturating_sub(shown),
+        surface: surface.as_str(),
+        tokenizer: "o200k",
+        tools: visible.len(),
+        servers: servers.into_iter().map(row).collect(),
+    }
+}

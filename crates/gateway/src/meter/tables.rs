@@ -1,0 +1,243 @@
+//! The figures themselves: plain numbers, added up until the gateway ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kitbag_domain::{Observation, Outcome, ServerName, Tenant};
+use kitbag_wire::Era;
+use serde::Serialize;
+
+use crate::turn;
+
+/// Beyond this many tools, or clients, new ones are counted together, or the longest unseen go.
+const MOST_TOOLS: usize = 5_000;
+const MOST_CLIENTS: usize = 1_000;
+const LONGEST_NAME: usize = 64;
+const OTHERS: &str = "(others)";
+
+/// The upper ends of the latencies counted together, in seconds.
+pub(crate) const BUCKETS: [f64; 13] =
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tables {
+    pub(crate) surfaces: HashMap<(Tenant, &'static str), Listed>,
+    pub(crate) tools: HashMap<(Tenant, Arc<str>), Tool>,
+    pub(crate) clients: HashMap<ClientId, Client>,
+}
+
+/// What lists of tools cost, and would have cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Listed {
+    pub(crate) lists: u64,
+    pub(crate) catalog: u64,
+    pub(crate) shown: u64,
+    pub(crate) saved: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tool {
+    /// Absent for our own tools.
+    pub(crate) server: Option<ServerName>,
+    pub(crate) called: Called,
+    /// How often a client was answered, and with how many tokens in all.
+    pub(crate) answers: u64,
+    pub(crate) returned: u64,
+}
+
+/// How calls ended, and how long they took.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Called {
+    outcomes: [u64; Outcome::ALL.len()],
+    /// One more than there are ends: the last is open.
+    pub(crate) latencies: [u64; BUCKETS.len() + 1],
+    pub(crate) seconds: f64,
+}
+
+/// A legacy session, or all modern clients of one tenant that call themselves the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum ClientId {
+    Session(Arc<str>),
+    Named(Tenant, String),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) tenant: Tenant,
+    pub(crate) name: String,
+    pub(crate) listed: Listed,
+    pub(crate) answers: u64,
+    pub(crate) returned: u64,
+    seen: Instant,
+}
+
+impl Tables {
+    pub(super) fn listed(&mut self, client: &turn::Client, surface: &'static str, listed: Listed) {
+        self.surfaces.entry((client.caller.tenant.clone(), surface)).or_default().add(listed);
+        self.client(client).listed.add(listed);
+    }
+
+    pub(super) fn answered(&mut self, client: &turn::Client, name: &str, tokens: usize) {
+        let tokens = tokens as u64;
+        let tool = self.tool(&client.caller.tenant, name);
+        tool.answers += 1;
+        tool.returned += tokens;
+        let client = self.client(client);
+        client.answers += 1;
+        client.returned += tokens;
+    }
+
+    pub(super) fn called(&mut self, observation: &Observation, name: &str) {
+        let tool = self.tool(&observation.caller.tenant, name);
+        if tool.server.is_none() && !name.starts_with('(') {
+            tool.server = Some(observation.capability.server.clone());
+        }
+        tool.called.add(observation.outcome, observation.latency);
+    }
+
+    /// What concerns one tenant.
+    pub(super) fn of(&self, tenant: &Tenant) -> Self {
+        let own = |of: &Tenant| of == tenant;
+        Self {
+            surfaces: self.surfaces.iter().filter(|((of, _), _)| own(of)).map(cloned).collect(),
+            tools: self.tools.iter().filter(|((of, _), _)| own(of)).map(cloned).collect(),
+            clients: self.clients.iter().filter(|(_, it)| own(&it.tenant)).map(cloned).collect(),
+        }
+    }
+
+    fn tool(&mut self, tenant: &Tenant, name: &str) -> &mut Tool {
+        let mut key = (tenant.clone(), Arc::from(name));
+        if self.tools.len() >= MOST_TOOLS && !self.tools.contains_key(&key) {
+            key.1 = OTHERS.into();
+        }
+        self.tools.entry(key).or_default()
+    }
+
+    fn client(&mut self, client: &turn::Client) -> &mut Client {
+        let name: String = client.name.as_deref().unwrap_or("unnamed").chars().take(LONGEST_NAME).collect();
+        let tenant = &client.caller.tenant;
+        let id = match client.era {
+            Era::Legacy => ClientId::Session(client.id.clone()),
+            Era::Modern => ClientId::Named(tenant.clone(), name.clone()),
+        };
+        if self.clients.len() >= MOST_CLIENTS
+            && !self.clients.contains_key(&id)
+            && let Some(oldest) = self.clients.iter().min_by_key(|(_, it)| it.seen).map(|(it, _)| it.clone())
+        {
+            self.clients.remove(&oldest);
+        }
+        let client = self.clients.entry(id).or_insert_with(|| Client::new(tenant.clone(), name));
+        client.seen = Instant::now();
+        client
+    }
+}
+
+impl Listed {
+    pub(super) fn once(shown: usize, catalog: usize) -> Self {
+        let saved = catalog.saturating_sub(shown) as u64;
+        Self { lists: 1, catalog: catalog as u64, shown: shown as u64, saved }
+    }
+
+    pub(crate) fn add(&mut self, more: Self) {
+        self.lists += more.lists;
+        self.catalog += more.catalog;
+        self.shown += more.shown;
+        self.saved += more.saved;
+    }
+}
+
+impl Called {
+    fn add(&mut self, outcome: Outcome, latency: Duration) {
+        let seconds = latency.as_secs_f64();
+        let bucket = BUCKETS.iter().position(|end| seconds <= *end).unwrap_or(BUCKETS.len());
+        self.latencies[bucket] += 1;
+        self.seconds += seconds;
+        if let Some(at) = Outcome::ALL.iter().position(|it| *it == outcome) {
+            self.outcomes[at] += 1;
+        }
+    }
+
+    /// The ways calls ended that occurred at all.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
+        Outcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0)
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.latencies.iter().sum()
+    }
+}
+
+impl ClientId {
+    /// Tells sessions apart without giving away their ids, with which they could be used.
+    pub(crate) fn alias(&self) -> Option<String> {
+        match self {
+            Self::Session(id) => Some(blake3::hash(id.as_bytes()).to_hex()[..12].to_owned()),
+            Self::Named(..) => None,
+        }
+    }
+}
+
+impl Client {
+    fn new(tenant: Tenant, name: String) -> Self {
+        Self { tenant, name, listed: Listed::default(), answers: 0, returned: 0, seen: Instant::now() }
+    }
+}
+
+fn cloned<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
+    (key.clone(), value.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_domain::Caller;
+    use kitbag_upstream::Logs;
+
+    use super::*;
+
+    fn client(tenant: &str, era: Era, id: &str) -> turn::Client {
+        turn::Client {
+            caller: Caller { tenant: tenant.parse().unwrap(), key: None },
+            era,
+            id: id.into(),
+            name: Some("zed".to_owned()),
+            capabilities: turn::Capabilities::new(None),
+            logs: Logs::None,
+        }
+    }
+
+    #[test]
+    fn a_tenant_is_shown_its_own_figures_alone() {
+        let mut tables = Tables::default();
+        tables.answered(&client("acme", Era::Legacy, "one"), "git__log", 10);
+        tables.answered(&client("globex", Era::Legacy, "two"), "git__log", 99);
+        tables.listed(&client("globex", Era::Modern, ""), "search", Listed::once(400, 90_000));
+        let own = tables.of(&"acme".parse().unwrap());
+        assert_eq!((own.surfaces.len(), own.tools.len(), own.clients.len()), (0, 1, 1));
+        assert!(own.tools.values().all(|tool| tool.returned == 10));
+    }
+
+    #[test]
+    fn what_strangers_call_themselves_cannot_fill_the_memory() {
+        let mut tables = Tables::default();
+        for number in 0..MOST_TOOLS + 10 {
+            let visitor = client("acme", Era::Legacy, &format!("session {number}"));
+            tables.answered(&visitor, &format!("tool {number}"), 1);
+        }
+        assert_eq!((tables.tools.len(), tables.clients.len()), (MOST_TOOLS + 1, MOST_CLIENTS));
+        assert_eq!(tables.tools[&("acme".parse().unwrap(), OTHERS.into())].returned, 10);
+        assert!(
+            tables.clients.contains_key(&ClientId::Session(format!("session {}", MOST_TOOLS + 9).into()))
+        );
+    }
+
+    #[test]
+    fn a_latency_falls_into_the_bucket_that_reaches_it() {
+        let mut called = Called::default();
+        for (milliseconds, outcome) in [(3, Outcome::Ok), (5, Outcome::Ok), (90_000, Outcome::TimedOut)] {
+            called.add(outcome, Duration::from_millis(milliseconds));
+        }
+        assert_eq!((called.latencies[0], called.latencies[BUCKETS.len()]), (2, 1));
+        assert_eq!(called.outcomes().collect::<Vec<_>>(), [(Outcome::Ok, 2), (Outcome::TimedOut, 1)]);
+    }
+}

@@ -1,0 +1,97 @@
+//! Somebody's HTTP API, which remembers what it was sent.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::any;
+use http::{HeaderMap, Method, Uri, header};
+use serde_json::{Value, json};
+
+/// Ends with the test.
+#[derive(Debug)]
+pub(crate) struct Api {
+    /// Ends in `/v1`.
+    pub(crate) url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Api {
+    pub(crate) async fn start() -> Self {
+        let seen = Arc::<Mutex<Vec<Seen>>>::default();
+        let router = Router::new()
+            .route("/v1/items", any(items))
+            .route("/v1/large", any(large))
+            .route("/v1/away", any(away))
+            .route("/v1/rude", any(rude))
+            .with_state(seen.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { url, seen, serving }
+    }
+
+    /// Its `[providers.NAME]` table.
+    pub(crate) fn table(&self, name: &str, settings: &str) -> String {
+        format!("[providers.{name}]\nurl = \"{}\"\n{settings}\n", self.url)
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// How many items `/large` has; together about five megabytes.
+    pub(crate) const MANY: usize = 100_000;
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+type Memory = State<Arc<Mutex<Vec<Seen>>>>;
+
+fn remember(memory: &Memory, method: &Method, uri: &Uri, headers: &HeaderMap, body: &Bytes) {
+    let (method, uri, headers) = (method.clone(), uri.clone(), headers.clone());
+    let body = String::from_utf8_lossy(body).into_owned();
+    memory.lock().unwrap().push(Seen { method, uri, headers, body });
+}
+
+/// Says what it was asked for.
+async fn items(memory: Memory, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    remember(&memory, &method, &uri, &headers, &body);
+    let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let answer = json!({ "method": method.as_str(), "query": uri.query(), "body": sent });
+    ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
+}
+
+async fn large() -> Response {
+    let items: Vec<Value> =
+        (0..Api::MANY).map(|id| json!({ "id": id, "note": "one of very many of these" })).collect();
+    ([(header::CONTENT_TYPE, "application/json")], json!(items).to_string()).into_response()
+}
+
+/// Sends the client to whatever the query says.
+async fn away(memory: Memory, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    remember(&memory, &method, &uri, &headers, &body);
+    let to = uri.query().and_then(|query| query.strip_prefix("to=")).unwrap_or_default();
+    Redirect::temporary(&to.replace("%3A", ":").replace("%2F", "/")).into_response()
+}
+
+/// Throws the caller's secret back at it.
+async fn rude(memory: Memory, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    remember(&memory, &method, &uri, &headers, &body);
+    (http::StatusCode::FORBIDDEN, "you shall not pass").into_response()
+}

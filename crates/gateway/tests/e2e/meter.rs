@@ -1,0 +1,172 @@
+//! What tools cost a model, counted on the command line and while serving, and to whom it is told.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::routing::post;
+use serde_json::{Value, json};
+
+use crate::harness::{Gateway, Home, Manner, Testbed, until};
+
+/// Words that may be in no figure.
+const SECRET: &str = "only the tool may know this";
+
+#[tokio::test]
+async fn a_conversation_starts_with_at_most_five_hundred_tokens() {
+    let home = Home::new(&Testbed::named("bed").table());
+    for surface in ["search", "code"] {
+        let told = home.kitbag(&["tokens", "--surface", surface, "--json"]).await;
+        let tokens: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+        let number = |key: &str| tokens[key].as_u64().unwrap();
+        assert!(number("shown") <= 500, "{tokens:#}");
+        assert_eq!(number("saved"), number("catalog") - number("shown"));
+        assert_eq!(tokens["servers"][0]["server"], "bed");
+    }
+    let told = home.kitbag(&["tokens", "--surface", "all"]).await;
+    assert!(told.stdout.contains("0 saved (0.0 %)"), "{told:?}");
+    assert!(told.stderr.contains("these are estimates"), "{told:?}");
+}
+
+#[tokio::test]
+async fn what_was_shown_and_returned_is_told_to_the_tenant_it_concerns() {
+    let home = Home::new(&Testbed::named("bed").table());
+    let (acme, globex) = (key(&home, "acme").await, key(&home, "globex").await);
+    let gateway = home.serve().await;
+    for manner in Manner::BOTH {
+        let client = gateway.visitor("/mcp", manner).key(&acme).connect().await;
+        client.knows("search_available_tools").await;
+        until("the tool is found", async || {
+            let found = client.call("search_available_tools", &json!({ "query": "echo" })).await;
+            found.result().to_string().contains("bed__echo").then_some(())
+        })
+        .await;
+        let call = json!({ "tool": "bed__echo", "arguments": { "message": SECRET } });
+        client.call("call_api", &call).await.result();
+    }
+    let (status, own) = get(&gateway, "/v1/tokens", Some(&acme)).await;
+    assert_eq!(status, 200);
+    let own: Value = serde_json::from_str(&own).unwrap();
+    assert_eq!(own["surfaces"][0]["surface"], "search", "{own:#}");
+    assert!(own["total"]["saved"].as_u64() > Some(1_000), "{own:#}");
+    assert_eq!(own["clients"].as_array().unwrap().len(), 2, "a session and a modern client: {own:#}");
+    let echo = own["tools"].as_array().unwrap().iter().find(|it| it["tool"] == "bed__echo").unwrap();
+    assert_eq!(echo["answers"], 2);
+    assert!(echo["returned"].as_u64() > Some(0));
+
+    let (_, text) = get(&gateway, "/metrics", Some(&acme)).await;
+    let calls = r#"kitbag_calls_total{tenant="acme",server="bed",tool="bed__echo",outcome="ok"} 2"#;
+    let took = r#"kitbag_call_duration_seconds_count{tenant="acme",server="bed",tool="bed__echo"} 2"#;
+    for line in [calls, took, r#"kitbag_upstream_up{server="bed"} 1"#, "kitbag_index_tools "] {
+        assert!(text.contains(line), "no {line} in\n{text}");
+    }
+    assert!(!text.contains(SECRET) && text.ends_with("# EOF\n"), "{text}");
+
+    let (_, others) = get(&gateway, "/metrics", Some(&globex)).await;
+    assert!(!others.contains("acme") && others.contains("kitbag_upstream_up"), "{others}");
+    let (_, all) = get(&gateway, "/metrics", None).await;
+    assert!(all.contains(calls), "who needs no key sees everything:\n{all}");
+}
+
+#[tokio::test]
+async fn figures_are_behind_the_same_door_as_everything_else() {
+    let gateway = Gateway::with("[serve]\nbind = \"127.0.0.1:0\"\n").await;
+    for path in ["/metrics", "/v1/tokens"] {
+        assert_eq!(get(&gateway, path, Some("kb_wrong")).await.0, 401);
+        let foreign = reqwest::Client::new().get(format!("{}{path}", gateway.base));
+        let foreign = foreign.header("origin", "https://elsewhere.example").send().await.unwrap();
+        assert_eq!(foreign.status().as_u16(), 403);
+    }
+}
+
+#[tokio::test]
+async fn a_collector_is_sent_a_span_for_each_call_and_the_figures() {
+    let collector = Collector::start().await;
+    let telemetry = format!("[telemetry]\notlp_endpoint = \"{}\"\n", collector.url);
+    let home = Home::new(&format!("{telemetry}{}", Testbed::named("bed").table()));
+    home.export("OTEL_BSP_SCHEDULE_DELAY", "50");
+    home.export("OTEL_METRIC_EXPORT_INTERVAL", "50");
+    let gateway = home.serve().await;
+    let client = gateway.visitor("/mcp/all", Manner::Modern).connect().await;
+    client.knows("bed__echo").await;
+    client.call("bed__echo", &json!({ "message": SECRET })).await.result();
+    for (signal, texts) in [
+        ("traces", ["tools/call bed__echo", "kitbag.outcome"]),
+        ("metrics", ["kitbag.tokens.returned", "kitbag.call.duration"]),
+    ] {
+        until("the collector has it", async || {
+            texts.iter().all(|text| collector.has(signal, text)).then_some(())
+        })
+        .await;
+        assert!(!collector.has(signal, SECRET), "no arguments go to the collector");
+    }
+}
+
+#[tokio::test]
+async fn a_collector_that_is_away_disturbs_nobody_and_is_mentioned_once() {
+    let telemetry = "[telemetry]\notlp_endpoint = \"http://127.0.0.1:9\"\n";
+    let home = Home::new(&format!("{telemetry}{}", Testbed::named("bed").table()));
+    home.export("OTEL_METRIC_EXPORT_INTERVAL", "20");
+    let gateway = home.serve().await;
+    let client = gateway.visitor("/mcp/all", Manner::Legacy).connect().await;
+    client.knows("bed__echo").await;
+    client.call("bed__echo", &json!({ "message": "still here" })).await.result();
+    let mentions = || gateway.log().matches("telemetry does not reach the collector").count();
+    until("it is mentioned", async || (mentions() > 0).then_some(())).await;
+    assert_eq!(mentions(), 1);
+    assert!(gateway.stop().await.success());
+}
+
+async fn key(home: &Home, tenant: &str) -> String {
+    let told = home.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
+    let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    created["key"].as_str().unwrap().to_owned()
+}
+
+async fn get(gateway: &Gateway, path: &str, key: Option<&str>) -> (u16, String) {
+    let mut request = reqwest::Client::new().get(format!("{}{path}", gateway.base));
+    if let Some(key) = key {
+        request = request.bearer_auth(key);
+    }
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.text().await.unwrap())
+}
+
+/// A collector of OpenTelemetry that keeps what it is sent; it ends with the test.
+struct Collector {
+    url: String,
+    received: Arc<Mutex<Vec<(String, Bytes)>>>,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+impl Collector {
+    async fn start() -> Self {
+        let received = Arc::<Mutex<Vec<(String, Bytes)>>>::default();
+        let router = Router::new().route("/v1/{signal}", post(keep)).with_state(received.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { url, received, serving }
+    }
+
+    /// Whether a message of this signal had the text in it; Protobuf leaves texts as they are.
+    fn has(&self, signal: &str, text: &str) -> bool {
+        let holds = |body: &Bytes| body.windows(text.len()).any(|window| window == text.as_bytes());
+        self.received.lock().unwrap().iter().any(|(of, body)| of == signal && holds(body))
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn keep(
+    State(received): State<Arc<Mutex<Vec<(String, Bytes)>>>>,
+    Path(signal): Path<String>,
+    body: Bytes,
+) {
+    received.lock().unwrap().push((signal, body));
+}

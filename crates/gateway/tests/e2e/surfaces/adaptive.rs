@@ -1,0 +1,191 @@
+//! The adaptive surface: twenty tools at most beside the constant ones, and what moves them.
+
+use serde_json::{Value, json};
+
+use kitbag_store::{AuditQuery, Store};
+
+use super::{
+    BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, found, goods,
+    key, search, shop, shop_table,
+};
+use crate::harness::{Client, Home, Manner, until};
+
+const CONSTANT: [&str; 5] = [SEARCH, DISCOVER, CALL, BATCH, ENABLE];
+const MOST: usize = 20;
+
+/// What is listed beside the constant tools.
+async fn shown(client: &Client) -> Vec<String> {
+    let mut names = client.tool_names().await;
+    let others = names.split_off(CONSTANT.len());
+    assert_eq!(names, CONSTANT);
+    assert!(others.len() <= MOST, "{others:?}");
+    others
+}
+
+async fn enable(client: &Client, group: &str) -> String {
+    client.call(ENABLE, &json!({ "group": group })).await.text()
+}
+
+#[tokio::test]
+async fn what_is_pinned_is_always_listed_and_comes_first() {
+    let house = House::with("[surfaces]\npinned = [\"shop/find_*\", \"good/echo\"]\n").await;
+    for client in house.clients("adaptive").await {
+        assert_eq!(shown(&client).await, ["good__echo", "shop__find_order"]);
+        enable(&client, "shop").await;
+        let names = shown(&client).await;
+        assert_eq!(names[..2], ["good__echo", "shop__find_order"]);
+        assert_eq!(names.len(), 1 + goods().len());
+    }
+}
+
+#[tokio::test]
+async fn a_house_with_no_more_than_twenty_tools_shows_them_all() {
+    let home = Home::new("");
+    let remote = shop(&home, &goods()).await;
+    home.configure(&shop_table(&remote));
+    let gateway = home.serve().await;
+    for manner in Manner::BOTH {
+        let client = gateway.visitor("/mcp/adaptive", manner).connect().await;
+        client.knows("shop__refund").await;
+        assert_eq!(shown(&client).await.len(), goods().len());
+    }
+}
+
+#[tokio::test]
+async fn an_enabled_group_is_listed_and_the_legacy_session_is_told() {
+    let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
+    let client = house.client("/mcp/adaptive", Manner::Legacy).await;
+    let other = house.client("/mcp/adaptive", Manner::Legacy).await;
+    let (mut told, mut untold) = (client.listen().await, other.listen().await);
+    assert_eq!(shown(&client).await, Vec::<String>::new());
+    for (group, count) in [("orders", 3), ("money", 1), ("shop", goods().len())] {
+        assert_eq!(enable(&client, group).await, format!("{count} tools of {group} are in your list now."));
+        told.wait_for(TOOLS_CHANGED).await;
+    }
+    let names = shown(&client).await;
+    assert_eq!(names.len(), goods().len());
+    assert!(names.iter().all(|name| name.starts_with("shop__")), "{names:?}");
+    assert!(enable(&client, "good").await.contains("the first 20 are in your list now"));
+    assert_eq!(shown(&client).await.len(), MOST);
+
+    // Sessions are apart, also those of one credential.
+    assert_eq!(shown(&other).await, Vec::<String>::new());
+    call_api(&house.client("/mcp", Manner::Modern).await, "good__test_trigger_prompt_change", &json!({}))
+        .await
+        .text();
+    let first = untold.next().await.unwrap();
+    assert!(first.contains(PROMPTS_CHANGED), "{first}");
+}
+
+#[tokio::test]
+async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
+    let (mut one, mut two) = (String::new(), String::new());
+    let house = House::prepared("", async |home| {
+        (one, two) = (key(home, "acme").await.1, key(home, "acme").await.1);
+        String::new()
+    })
+    .await;
+    let visit = |token: &str| house.gateway.visitor("/mcp/adaptive", Manner::Modern).key(token).connect();
+    let (client, same, other) = (visit(&one).await, visit(&one).await, visit(&two).await);
+    let (mut told, mut untold) = (same.listen().await, other.listen().await);
+    enable(&client, "shop").await;
+    told.wait_for(TOOLS_CHANGED).await;
+    assert_eq!(shown(&same).await.len(), goods().len());
+    assert_eq!(shown(&other).await, Vec::<String>::new());
+    call_api(&client, "good__test_trigger_prompt_change", &json!({})).await.text();
+    let first = untold.next().await.unwrap();
+    assert!(first.contains(PROMPTS_CHANGED), "another key's list did not change: {first}");
+}
+
+#[tokio::test]
+async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
+    let house = House::new().await;
+    for client in [
+        house.client("/mcp/adaptive", Manner::Legacy).await,
+        Client::stdio_on(house.home(), Manner::Legacy, "adaptive").connect().await,
+    ] {
+        found(&client, "place an order", "shop__create_order").await;
+        let first = shown(&client).await;
+        assert!(first.contains(&"shop__create_order".to_owned()), "{first:?}");
+        assert!(!first.contains(&"good__echo".to_owned()), "{first:?}");
+        call_api(&client, "good__echo", &json!({ "a": 1 })).await.text();
+        assert_eq!(shown(&client).await[0], "good__echo", "the latest comes first");
+    }
+    let client = house.client("/mcp/adaptive", Manner::Legacy).await;
+    let mut told = client.listen().await;
+    search(&client, "place an order").await;
+    told.wait_for(TOOLS_CHANGED).await;
+    client.call("good__echo", &json!({})).await.text();
+    told.wait_for(TOOLS_CHANGED).await;
+}
+
+#[tokio::test]
+async fn what_a_modern_client_finds_does_not_move_its_list() {
+    let house = House::with("[surfaces]\npinned = [\"good/echo\"]\n").await;
+    let client = house.client("/mcp/adaptive", Manner::Modern).await;
+    let mut stream = client.listen().await;
+    search(&client, "place an order").await;
+    call_api(&client, "shop__create_order", &super::an_order()).await.text();
+    call_api(&client, "good__test_trigger_prompt_change", &json!({})).await.text();
+    assert_eq!(shown(&client).await, ["good__echo"]);
+    let first = stream.next().await.unwrap();
+    assert!(first.contains(PROMPTS_CHANGED), "{first}");
+}
+
+#[tokio::test]
+async fn what_a_credential_used_most_is_listed_for_it_and_for_nobody_else() {
+    let (mut one, mut two) = (String::new(), String::new());
+    let house = House::prepared("", async |home| {
+        (one, two) = (key(home, "acme").await.1, key(home, "acme").await.1);
+        String::new()
+    })
+    .await;
+    let visit = |path: &str, token: &str| house.gateway.visitor(path, Manner::Modern).key(token).connect();
+    let user = visit("/mcp", &one).await;
+    for (tool, arguments) in [
+        ("shop__find_order", json!({ "order": "1" })),
+        ("good__echo", json!({})),
+        ("shop__find_order", json!({ "order": "2" })),
+    ] {
+        call_api(&user, tool, &arguments).await.text();
+    }
+    let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
+    let query = AuditQuery { limit: 10, tenant: None, server: None };
+    until("the calls are written down", async || {
+        (store.audit(&query).await.unwrap().len() == 3).then_some(())
+    })
+    .await;
+    for manner in Manner::BOTH {
+        let client = house.gateway.visitor("/mcp/adaptive", manner).key(&one).connect().await;
+        assert_eq!(shown(&client).await, ["shop__find_order", "good__echo"]);
+    }
+    assert_eq!(shown(&visit("/mcp/adaptive", &two).await).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_listed_tool_is_called_by_its_name_and_promises_no_more_than_a_cut_result_can_keep() {
+    let house = House::with("[surfaces]\npinned = [\"shop/*\"]\n").await;
+    for client in house.clients("adaptive").await {
+        let tools = client.list("tools/list", "tools").await;
+        let stock = tools.iter().find(|tool| tool["name"] == "shop__stock_level").unwrap();
+        assert_eq!(stock.get("outputSchema"), None);
+        let result = client.call("shop__create_order", &super::an_order()).await.text();
+        assert_eq!(serde_json::from_str::<Value>(&result).unwrap(), super::an_order());
+    }
+}
+
+#[tokio::test]
+async fn a_group_nobody_knows_is_answered_with_those_like_it() {
+    let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
+    for manner in Manner::BOTH {
+        let client = house.client("/mcp/adaptive", manner).await;
+        let told = client.call(ENABLE, &json!({ "group": "order" })).await.tool_error();
+        assert!(told.contains("there is no group called `order`; did you mean orders?"), "{told}");
+        let told = client.call(ENABLE, &json!({ "group": "shopp" })).await.tool_error();
+        assert!(told.contains("did you mean shop"), "{told}");
+        assert_eq!(shown(&client).await, Vec::<String>::new());
+        let elsewhere = house.client("/mcp/search", manner).await;
+        let told = elsewhere.call(ENABLE, &json!({ "group": "orders" })).await.tool_error();
+        assert!(told.contains("/mcp/adaptive"), "{told}");
+    }
+}

@@ -1,0 +1,159 @@
+//! Results that are too long for a context: cut cleanly, kept for their caller, read page by page.
+
+use serde_json::{Value, json};
+
+use super::{BATCH, CALL, House, call_api, key};
+use crate::harness::api::Api;
+use crate::harness::{Client, Gateway, Manner};
+
+const MEGABYTES: usize = 5_000_000;
+
+/// The id in a notice, and the offset to read on from.
+fn read_on(text: &str) -> Option<(String, usize)> {
+    let call = text.rsplit_once("call_api(result: \"")?.1;
+    let (id, rest) = call.split_once("\", offset: ")?;
+    Some((id.to_owned(), rest.split_once(')')?.0.parse().unwrap()))
+}
+
+/// All pages of a kept result from an offset on.
+async fn rest(client: &Client, id: &str, mut offset: usize) -> String {
+    let mut read = String::new();
+    loop {
+        let page = client.call(CALL, &json!({ "result": id, "offset": offset })).await.text();
+        let (page, notice) = page.rsplit_once('\n').unwrap();
+        assert!(notice.starts_with("[Bytes "), "{notice}");
+        read.push_str(page);
+        match read_on(notice) {
+            Some((again, next)) => {
+                assert_eq!((again.as_str(), next), (id, offset + page.len()));
+                offset = next;
+            }
+            None => return read,
+        }
+    }
+}
+
+/// What the tool gives when nothing is cut.
+async fn whole(gateway: &Gateway, tool: &str, arguments: &Value) -> String {
+    gateway.client(Manner::Modern).await.call(tool, arguments).await.text()
+}
+
+#[tokio::test]
+async fn five_megabytes_are_cut_cleanly_and_the_pages_are_the_whole() {
+    let house = House::with("[surfaces]\nresult_tokens = 100000\n").await;
+    for shape in ["array", "paragraphs"] {
+        let arguments = json!({ "bytes": MEGABYTES, "shape": shape });
+        let whole = whole(&house.gateway, "good__big", &arguments).await;
+        assert!(whole.len() > MEGABYTES * 9 / 10);
+        for client in house.clients("search").await {
+            let result = call_api(&client, "good__big", &arguments).await.result();
+            let shown = result["content"][0]["text"].as_str().unwrap();
+            let notice = result["content"][1]["text"].as_str().unwrap();
+            assert!(notice.starts_with("[Cut: about ") && notice.contains(" tokens shown."), "{notice}");
+            let (id, offset) = read_on(notice).unwrap();
+            if shape == "array" {
+                let items: Vec<Value> = serde_json::from_str(shown).expect("a cut array is an array");
+                assert!(items.len() > 1000);
+            } else {
+                assert!(shown.trim_end().ends_with("of use."), "a paragraph ends where it ends");
+            }
+            assert!(whole[..offset].len() < 800_000, "{offset} bytes for 100,000 tokens");
+            assert_eq!(whole[..offset].to_owned() + &rest(&client, &id, offset).await, whole);
+            assert_eq!(rest(&client, &id, 0).await, whole, "it can be read from the start as well");
+            let uri = format!("kitbag://result/{id}");
+            let read = client.request("resources/read", &json!({ "uri": uri })).await.result();
+            assert_eq!(read["contents"][0]["uri"], uri);
+            assert_eq!(read["contents"][0]["text"].as_str().unwrap(), whole);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
+    let api = Api::start().await;
+    let provider = api.table("api", "allow_private = true");
+    let house = House::with(&format!("[surfaces]\nresult_tokens = 1000\n{provider}")).await;
+    for manner in Manner::BOTH {
+        let client = house.client("/mcp", manner).await;
+        for asked in [
+            json!({ "tool": "good__big", "arguments": { "bytes": 50_000 } }),
+            json!({ "tool": "good__big", "arguments": { "bytes": 50_000, "shape": "array" } }),
+            json!({ "tool": "good__echo", "arguments": { "rows": vec![json!({ "name": "tea", "price": 3 }); 2000] } }),
+            json!({ "provider": "api", "path": "/large" }),
+        ] {
+            let reply = client.call(CALL, &asked).await;
+            // No real text has more than five letters a token.
+            assert!(reply.raw_result().len() < 8_000, "{} bytes of {asked}", reply.raw_result().len());
+            let (id, offset) = read_on(&reply.text()).unwrap();
+            client.call(CALL, &json!({ "result": id, "offset": offset })).await.text();
+        }
+        let definition = super::discover(&client, &json!({ "provider": "good" })).await.text();
+        assert!(definition.len() < 6_000, "{} bytes", definition.len());
+        let direct = client.call("good__big", &json!({ "bytes": 50_000, "shape": "array" })).await.text();
+        assert!(direct.contains("[Cut: about "), "a tool called by its own name is cut as well");
+    }
+}
+
+#[tokio::test]
+async fn a_kept_result_is_for_the_key_that_got_it_alone() {
+    let mut tokens = [const { String::new() }; 3];
+    let house = House::prepared("[surfaces]\nresult_tokens = 500\n", async |home| {
+        tokens = [key(home, "acme").await.1, key(home, "acme").await.1, key(home, "globex").await.1];
+        String::new()
+    })
+    .await;
+    let [mine, strangers @ ..] = &tokens;
+    for manner in Manner::BOTH {
+        let visit = |path: &str, token: &str| house.gateway.visitor(path, manner).key(token).connect();
+        let client = visit("/mcp", mine).await;
+        let arguments = json!({ "bytes": 20_000, "shape": "paragraphs" });
+        let text = call_api(&client, "good__big", &arguments).await.text();
+        let (id, offset) = read_on(&text).unwrap();
+        let uri = format!("kitbag://result/{id}");
+        for path in ["/mcp", "/mcp/adaptive", "/mcp/code"] {
+            let same = visit(path, mine).await;
+            same.call(CALL, &json!({ "result": id, "offset": offset })).await.text();
+            same.request("resources/read", &json!({ "uri": uri })).await.result();
+        }
+        let mut others = vec![house.client("/mcp", manner).await];
+        for token in strangers {
+            others.push(visit("/mcp", token).await);
+        }
+        for other in others {
+            let told = other.call(CALL, &json!({ "result": id })).await.tool_error();
+            assert!(told.contains(&format!("there is no result `{id}`")), "{told}");
+            let batch = json!({ "calls": [{ "result": id, "offset": offset }] });
+            assert!(other.call(BATCH, &batch).await.text().contains("there is no result"));
+            let read = other.request("resources/read", &json!({ "uri": uri })).await;
+            assert!(!read.raw().contains("Paragraph"), "{}", read.raw());
+            assert!(read.error()["message"].as_str().unwrap().contains("there is no resource"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn all_and_one_server_never_cut() {
+    let house = House::with("[surfaces]\nresult_tokens = 500\n").await;
+    let arguments = json!({ "bytes": MEGABYTES, "shape": "array" });
+    for manner in Manner::BOTH {
+        let all = house.client("/mcp/all", manner).await.call("good__big", &arguments).await;
+        let one = house.client("/servers/good/mcp", manner).await.call("big", &arguments).await;
+        assert_eq!(all.raw_result(), one.raw_result());
+        assert!(all.text().len() > MEGABYTES * 9 / 10 && !all.text().contains("[Cut"));
+        let refused = house.client("/mcp/all", manner).await.call(CALL, &json!({})).await;
+        assert!(refused.error()["message"].as_str().unwrap().contains("no tool called `call_api`"));
+    }
+}
+
+#[tokio::test]
+async fn kept_results_are_announced_as_a_pattern_where_there_are_any() {
+    let house = House::new().await;
+    for manner in Manner::BOTH {
+        for (path, there) in [("/mcp", true), ("/mcp/adaptive", true), ("/mcp/all", false)] {
+            let client = house.client(path, manner).await;
+            let templates = client.list("resources/templates/list", "resourceTemplates").await;
+            let has = templates.iter().any(|it| it["uriTemplate"] == "kitbag://result/{id}");
+            assert_eq!(has, there, "{path}");
+        }
+    }
+}

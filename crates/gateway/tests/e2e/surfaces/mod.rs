@@ -1,0 +1,201 @@
+//! The surfaces through the real binary: what each shows, the tools that stand in for all the
+//! others, and what a model is told when something goes wrong.
+//!
+//! # Layout
+//! - this file: a house with tools worth finding, and the always-on tools as functions
+//! - [`lists`], [`adaptive`]: what is listed, and who chooses
+//! - [`finding`]: `search_available_tools` and `discover_apis`
+//! - [`calling`], [`batches`], [`mistakes`]: `call_api` and `batch_execute`, rightly and wrongly
+//! - [`providers`]: HTTP APIs
+//! - [`long_results`]: what is cut, and how the rest is read
+//! - [`tenants`]: who may see and do what
+//! - [`passing`]: progress, cancellation and questions through `call_api`
+
+mod adaptive;
+mod batches;
+mod calling;
+mod finding;
+mod lists;
+mod long_results;
+mod mistakes;
+mod passing;
+mod providers;
+mod tenants;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Client, Gateway, Home, Manner, Remote, Reply, Testbed, until};
+
+const SEARCH: &str = "search_available_tools";
+const DISCOVER: &str = "discover_apis";
+const CALL: &str = "call_api";
+const BATCH: &str = "batch_execute";
+const ENABLE: &str = "enable_tool_group";
+const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+
+/// A testbed `good` with far more than twenty tools, and a server `shop` with a few that have
+/// schemas, each of which repeats its arguments.
+struct House {
+    gateway: Gateway,
+    _shop: Remote,
+}
+
+impl House {
+    async fn new() -> Self {
+        Self::with("").await
+    }
+
+    /// With further tables in the configuration.
+    async fn with(config: &str) -> Self {
+        Self::prepared(config, async |_| String::new()).await
+    }
+
+    /// With tables that can only be written when the folder is there, such as those about keys.
+    async fn prepared(config: &str, more: impl AsyncFnOnce(&Arc<Home>) -> String) -> Self {
+        let home = Home::new("");
+        let shop = shop(&home, &goods()).await;
+        let good = Testbed::named("good").manner("change-tools").data_dir(&home.path("good")).table();
+        let more = more(&home).await;
+        home.configure(&format!("{good}{}{config}{more}", shop_table(&shop)));
+        let gateway = home.serve().await;
+        settled(&gateway).await;
+        Self { gateway, _shop: shop }
+    }
+
+    fn home(&self) -> &Arc<Home> {
+        &self.gateway.home
+    }
+
+    async fn client(&self, path: &str, manner: Manner) -> Client {
+        self.gateway.visitor(path, manner).connect().await
+    }
+
+    /// A client of each era, over HTTP and over stdio.
+    async fn clients(&self, surface: &str) -> Vec<Client> {
+        let mut clients = Vec::new();
+        for manner in Manner::BOTH {
+            clients.push(self.client(&format!("/mcp/{surface}"), manner).await);
+            let piped = Client::stdio_on(self.home(), manner, surface).connect().await;
+            until("the tools of an earlier run are known", async || {
+                let known = discover(&piped, &json!({ "tool": "shop__find_order" })).await.result();
+                (known["isError"] != true).then_some(())
+            })
+            .await;
+            clients.push(piped);
+        }
+        clients
+    }
+}
+
+/// A server whose tools are these.
+async fn shop(home: &Home, tools: &[Value]) -> Remote {
+    let lines = tools.iter().map(|tool| json!({ "server": "shop", "tool": tool }).to_string());
+    std::fs::write(home.path("tools.jsonl"), lines.collect::<Vec<_>>().join("\n")).unwrap();
+    Remote::http(&["--catalog", home.path("tools.jsonl").to_str().unwrap()]).await
+}
+
+fn shop_table(shop: &Remote) -> String {
+    format!("[servers.shop]\nurl = \"{}/shop/mcp\"\n", shop.url.trim_end_matches('/'))
+}
+
+/// Until every server is listed and every tool can be found.
+async fn settled(gateway: &Gateway) {
+    until("every server is listed", async || {
+        gateway.log().contains("every server has been asked").then_some(())
+    })
+    .await;
+    let client = gateway.visitor("/mcp/search", Manner::Modern).connect().await;
+    found(&client, "order", "shop__find_order").await;
+}
+
+fn goods() -> Vec<Value> {
+    let text = json!({ "type": "string" });
+    let item = json!({
+        "type": "object",
+        "properties": { "sku": text, "count": { "type": "integer", "minimum": 1 } },
+        "required": ["sku", "count"],
+    });
+    let seven = |prefix: &str| (1..=7).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>();
+    let many: serde_json::Map<_, _> =
+        seven("may").into_iter().chain(seven("must")).map(|name| (name, text.clone())).collect();
+    let tool = |name: &str, description: &str, schema: Value, annotations: Value| json!({ "name": name, "description": description, "inputSchema": schema, "annotations": annotations });
+    let order = json!({ "type": "object", "properties": { "order": text }, "required": ["order"] });
+    let mut stock = tool(
+        "stock_level",
+        "Counts what is left of an article.",
+        json!({ "type": "object" }),
+        json!({ "readOnlyHint": true }),
+    );
+    stock["outputSchema"] = json!({
+        "type": "object",
+        "properties": { "count": { "type": "integer" } },
+        "required": ["count"],
+    });
+    let mut refund =
+        tool("refund", "Pays the money of an order back.", order.clone(), json!({ "readOnlyHint": false }));
+    refund["_meta"] = json!({ "_fastmcp": { "tags": ["money"] } });
+    vec![
+        tool(
+            "create_order",
+            "Places an order for a customer. Stock is reserved at once.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "customer": text,
+                    "items": { "type": "array", "items": item, "minItems": 1 },
+                    "priority": { "enum": ["low", "high"] },
+                    "note": text,
+                },
+                "required": ["customer", "items"],
+                "additionalProperties": false,
+            }),
+            json!({ "readOnlyHint": false, "destructiveHint": false }),
+        ),
+        tool("find_order", "Looks an order up.", order.clone(), json!({ "readOnlyHint": true })),
+        tool("delete_order", "Removes an order for good.", order, json!({ "destructiveHint": true })),
+        tool(
+            "ship_parcel",
+            "Hands a parcel to the carrier.",
+            json!({ "type": "object", "properties": many, "required": seven("must") }),
+            json!({}),
+        ),
+        stock,
+        refund,
+    ]
+}
+
+/// The arguments `shop__create_order` wants.
+fn an_order() -> Value {
+    json!({ "customer": "Ann", "items": [{ "sku": "tea", "count": 2 }] })
+}
+
+async fn search(client: &Client, query: &str) -> String {
+    client.call(SEARCH, &json!({ "query": query })).await.text()
+}
+
+/// The line of a tool in what a search gives, as soon as it gives it.
+async fn found(client: &Client, query: &str, tool: &str) -> String {
+    until(&format!("{query} leads to {tool}"), async || {
+        let text = search(client, query).await;
+        text.lines().find(|line| line.starts_with(&format!("{tool}("))).map(str::to_owned)
+    })
+    .await
+}
+
+async fn discover(client: &Client, what: &Value) -> Reply {
+    client.call(DISCOVER, what).await
+}
+
+async fn call_api(client: &Client, tool: &str, arguments: &Value) -> Reply {
+    client.call(CALL, &json!({ "tool": tool, "arguments": arguments })).await
+}
+
+/// A new key: its id, and the key itself.
+async fn key(home: &Home, tenant: &str) -> (String, String) {
+    let told = home.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
+    let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    (created["id"].as_str().unwrap().to_owned(), created["key"].as_str().unwrap().to_owned())
+}

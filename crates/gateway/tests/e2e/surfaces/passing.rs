@@ -1,0 +1,135 @@
+//! What happens beside a result passes through `call_api` as it does without: progress, log lines,
+//! cancellation, and questions in the manner of either era.
+
+use serde_json::{Value, json};
+
+use super::{BATCH, CALL, call_api};
+use crate::harness::client::Visitor;
+use crate::harness::world::{SERVERS, World};
+use crate::harness::{Client, Manner, until};
+
+/// At the default surface in front of servers of both eras.
+async fn client(world: &World, manner: Manner, prepare: impl Fn(Visitor) -> Visitor) -> Client {
+    let client = prepare(world.gateway.visitor("/mcp", manner)).connect().await;
+    for server in &SERVERS {
+        super::found(
+            &client,
+            "return everything that came with the call",
+            &format!("{}__echo_params", server.name),
+        )
+        .await;
+    }
+    client
+}
+
+fn obliging(visitor: Visitor) -> Visitor {
+    visitor.answering(|method, _| match method {
+        "sampling/createMessage" => json!({
+            "role": "assistant",
+            "content": { "type": "text", "text": "sampled" },
+            "model": "m",
+            "stopReason": "endTurn",
+        }),
+        "roots/list" => json!({ "roots": [{ "uri": "file:///home/ann" }] }),
+        _ => json!({ "action": "accept", "content": { "name": "Ann", "color": "red", "ok": true } }),
+    })
+}
+
+#[tokio::test]
+async fn questions_of_either_era_are_asked_and_answered_through_call_api() {
+    let world = World::new().await;
+    for manner in Manner::BOTH {
+        let client = client(&world, manner, obliging).await;
+        let mut clients = vec![client];
+        clients.push(obliging(Client::stdio_on(world.home(), manner, "search")).connect().await);
+        for client in &clients {
+            for server in &SERVERS {
+                for (tool, expected) in [
+                    ("test_sampling", "LLM response: sampled"),
+                    (
+                        "test_elicitation",
+                        r#"User response: action=accept, content={"name":"Ann","color":"red","ok":true}"#,
+                    ),
+                    ("test_input_required_result_request_state", "state-ok, confirmed: true"),
+                    ("test_input_required_result_multi_round", "Ann likes red"),
+                ] {
+                    let tool = format!("{}__{tool}", server.name);
+                    let arguments = json!({ "prompt": "Hello", "message": "Who?" });
+                    assert_eq!(call_api(client, &tool, &arguments).await.text(), expected, "{tool}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn in_a_batch_nobody_is_asked_and_the_model_is_told_to_call_alone() {
+    let world = World::new().await;
+    let client = client(&world, Manner::Modern, obliging).await;
+    for server in &SERVERS {
+        let echo = json!({ "tool": format!("{}__echo", server.name) });
+        let asking =
+            json!({ "tool": format!("{}__test_elicitation", server.name), "arguments": { "message": "?" } });
+        let text = client.call(BATCH, &json!({ "calls": [asking, echo] })).await.text();
+        assert!(text.contains("it asks for input first; call it alone with call_api"), "{text}");
+        assert!(text.contains("[2/2]") && text.contains("echo: ok"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn progress_of_the_tool_inside_reaches_the_client_under_its_own_token() {
+    let world = World::new().await;
+    for manner in Manner::BOTH {
+        let client = client(&world, manner, |it| it).await;
+        for server in &SERVERS {
+            let params = json!({
+                "name": CALL,
+                "arguments": { "tool": format!("{}__slow", server.name), "arguments": { "ms": 200, "steps": 4 } },
+                "_meta": { "progressToken": "mine" },
+            });
+            let reply = client.request("tools/call", &params).await;
+            assert_eq!(reply.text(), "slept 200 ms in 4 steps");
+            let steps: Vec<Value> = reply.notifications("notifications/progress");
+            let steps: Vec<_> =
+                steps.iter().map(|it| (it["progressToken"].clone(), it["progress"].as_f64())).collect();
+            let expected = [1.0, 2.0, 3.0, 4.0].map(|step| (json!("mine"), Some(step)));
+            assert_eq!(steps, expected, "{}", server.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_cancelled_at_the_server_alone_or_in_a_batch() {
+    let world = World::new().await;
+    for manner in Manner::BOTH {
+        let client = client(&world, manner, |it| it).await;
+        for server in &SERVERS {
+            let slow = json!({ "tool": format!("{}__slow", server.name), "arguments": { "ms": 600_000 } });
+            for (name, arguments) in [(CALL, slow.clone()), (BATCH, json!({ "calls": [slow] }))] {
+                let count = |event| world.events(server, event);
+                let (started, cancelled) = (count("started slow"), count("cancelled slow"));
+                let params = json!({ "name": name, "arguments": arguments });
+                let headers = client.headers("tools/call", &params);
+                let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                let call = client.body(NUMBER, "tools/call", &params.to_string());
+                let cancel = async {
+                    until("it runs", async || (count("started slow") > started).then_some(())).await;
+                    if manner == Manner::Legacy {
+                        let it = json!({ "requestId": NUMBER });
+                        client.notify("notifications/cancelled", &it).await;
+                    }
+                };
+                // A modern client cancels by letting go, which is what the end of this does.
+                tokio::select! {
+                    reply = world.gateway.post("/mcp", &headers, call) => assert_eq!(reply.status, 200),
+                    () = cancel => {}
+                }
+                until("it is cancelled", async || (count("cancelled slow") > cancelled).then_some(())).await;
+            }
+            call_api(&client, &format!("{}__echo", server.name), &json!({})).await.text();
+        }
+    }
+}
+
+/// No other request of the client has it.
+const NUMBER: i64 = 4711;

@@ -1,0 +1,167 @@
+//! HTTP APIs behind `call_api`: with their secrets, within their limits, and nowhere else.
+
+use serde_json::{Value, json};
+
+use super::{CALL, key};
+use crate::harness::api::Api;
+use crate::harness::{Client, Gateway, Home, Manner, Reply};
+
+const SECRET: &str = "s3cr3t-of-the-shop";
+
+/// A gateway with `api`, which may be reached although it is on this machine, and what else `more`
+/// says.
+async fn gateway(api: &Api, more: &str) -> Gateway {
+    let settings =
+        "bearer = \"${SHOP_TOKEN}\"\nmethods = [\"GET\", \"POST\"]\nallow_addresses = [\"127.0.0.1\"]";
+    let home = Home::new(&format!("{}{more}", api.table("api", settings)));
+    home.export("SHOP_TOKEN", SECRET);
+    home.serve().await
+}
+
+async fn clients(gateway: &Gateway) -> Vec<Client> {
+    let mut clients = Vec::new();
+    for manner in Manner::BOTH {
+        clients.push(gateway.visitor("/mcp", manner).connect().await);
+        clients.push(Client::stdio_on(&gateway.home, manner, "search").connect().await);
+    }
+    clients
+}
+
+/// The body of an answer, which follows its status and headers.
+fn body(reply: &Reply) -> Value {
+    let result = reply.result();
+    assert_ne!(result["isError"], true, "{result}");
+    assert!(result["content"][0]["text"].as_str().unwrap().starts_with("HTTP 200"), "{result}");
+    serde_json::from_str(result["content"][1]["text"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn an_api_is_called_with_its_secret_and_answers_as_it_does() {
+    let api = Api::start().await;
+    let gateway = gateway(&api, "").await;
+    for client in clients(&gateway).await {
+        for (asked, method, query, sent) in [
+            (json!({ "provider": "api", "path": "/items" }), "GET", Value::Null, Value::Null),
+            (
+                json!({ "provider": "api", "method": "get", "path": "items", "query": { "page": 2, "q": "a b" } }),
+                "GET",
+                json!("page=2&q=a+b"),
+                Value::Null,
+            ),
+            (
+                json!({ "provider": "api", "method": "POST", "path": "/items?dry=1", "body": { "n": 1.50 } }),
+                "POST",
+                json!("dry=1"),
+                json!({ "n": 1.50 }),
+            ),
+        ] {
+            let reply = client.call(CALL, &asked).await;
+            assert_eq!(body(&reply), json!({ "method": method, "query": query, "body": sent }));
+            assert!(!reply.raw().contains(SECRET));
+        }
+        let refused = client.call(CALL, &json!({ "provider": "api", "path": "/rude" })).await.tool_error();
+        assert!(refused.contains("HTTP 403") && refused.contains("you shall not pass"), "{refused}");
+        let missing = client.call(CALL, &json!({ "provider": "api", "path": "/nothing" })).await.tool_error();
+        assert!(missing.contains("HTTP 404"), "{missing}");
+    }
+    for seen in api.seen() {
+        assert_eq!(seen.headers["authorization"], format!("Bearer {SECRET}"));
+    }
+    assert!(api.seen().iter().any(|seen| seen.body == r#"{"n":1.5}"#));
+    assert!(!gateway.log().contains(SECRET));
+}
+
+#[tokio::test]
+async fn what_an_api_may_not_be_asked_is_refused_before_anything_is_sent() {
+    let api = Api::start().await;
+    let gateway = gateway(&api, &api.table("closed", "")).await;
+    for client in clients(&gateway).await {
+        for (asked, expected) in [
+            (
+                json!({ "provider": "api", "method": "DELETE", "path": "/items" }),
+                "may not be called with DELETE, only with GET, POST",
+            ),
+            (json!({ "provider": "api", "path": "../admin" }), "the path cannot be used"),
+            (json!({ "provider": "api", "path": "http://evil.example/" }), "it is a whole URL"),
+            (json!({ "provider": "closed", "path": "/items" }), "leads where calls may not go"),
+            (json!({ "provider": "aip", "path": "/items" }), "no provider called `aip`; did you mean api"),
+        ] {
+            let told = client.call(CALL, &asked).await.tool_error();
+            assert!(told.contains(expected), "{asked}: {told}");
+        }
+        let told = client.call(CALL, &json!({ "provider": "closed", "path": "/items" })).await.tool_error();
+        assert!(told.contains("allow_private"), "it says what to change: {told}");
+    }
+    assert!(api.seen().is_empty(), "{:?}", api.seen());
+}
+
+#[tokio::test]
+async fn a_redirect_leads_to_no_place_that_may_not_be_called() {
+    let (api, elsewhere) = (Api::start().await, Api::start().await);
+    let gateway = gateway(&api, "").await;
+    for client in clients(&gateway).await {
+        for to in [
+            "http://127.0.0.2:1/",
+            "http://10.0.0.1/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://[::1]/",
+        ] {
+            let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
+            let told = client.call(CALL, &asked).await.tool_error();
+            assert!(told.contains("leads where calls may not go"), "{to}: {told}");
+        }
+        let to = format!("{}/items", elsewhere.url);
+        let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
+        body(&client.call(CALL, &asked).await);
+    }
+    assert!(!elsewhere.seen().is_empty());
+    for seen in elsewhere.seen() {
+        assert!(!seen.headers.contains_key("authorization"), "the secret stays at home");
+    }
+}
+
+#[tokio::test]
+async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
+    let api = Api::start().await;
+    let rules = "[tenants.acme]\ndeny_tools = [\"api/POST *\", \"api/* /large\"]\n[tenants.globex]\ndeny_servers = [\"api\"]\n";
+    let gateway = gateway(&api, rules).await;
+    let (_, acme) = key(&gateway.home, "acme").await;
+    let (_, globex) = key(&gateway.home, "globex").await;
+    for manner in Manner::BOTH {
+        let client = gateway.visitor("/mcp", manner).key(&acme).connect().await;
+        body(&client.call(CALL, &json!({ "provider": "api", "path": "/items" })).await);
+        for asked in [
+            json!({ "provider": "api", "method": "POST", "path": "/items" }),
+            json!({ "provider": "api", "method": "post", "path": "items" }),
+            json!({ "provider": "api", "path": "/large" }),
+            json!({ "provider": "api", "path": "large" }),
+            json!({ "provider": "api", "path": "/%6Carge" }),
+            json!({ "provider": "api", "path": "/large?x=1" }),
+            json!({ "provider": "api", "path": "/large/" }),
+        ] {
+            let told = client.call(CALL, &asked).await.tool_error();
+            assert!(told.contains("tenant `acme` may not use"), "{asked}: {told}");
+            let told = client.call(super::BATCH, &json!({ "calls": [asked] })).await.text();
+            assert!(told.contains("tenant `acme` may not use"), "{asked}: {told}");
+        }
+        let hidden = gateway.visitor("/mcp", manner).key(&globex).connect().await;
+        let told = super::discover(&hidden, &json!({})).await.text();
+        assert!(!told.contains("api"), "{told}");
+        let told = hidden.call(CALL, &json!({ "provider": "api", "path": "/items" })).await.tool_error();
+        assert!(!told.contains(&api.url), "{told}");
+    }
+    assert!(api.seen().iter().all(|seen| seen.method == "GET" && seen.uri.path() == "/v1/items"));
+}
+
+#[tokio::test]
+async fn a_secret_that_is_missing_is_named_and_never_guessed() {
+    let api = Api::start().await;
+    let settings = "bearer = \"${NOT_SET}\"\nallow_private = true";
+    let gateway = Gateway::with(&api.table("api", settings)).await;
+    for manner in Manner::BOTH {
+        let client = gateway.visitor("/mcp", manner).connect().await;
+        let told = client.call(CALL, &json!({ "provider": "api", "path": "/items" })).await.tool_error();
+        assert!(told.contains("NOT_SET") && told.contains("What to do: "), "{told}");
+    }
+    assert!(api.seen().is_empty());
+}

@@ -1,0 +1,115 @@
+//! A tenant sees and calls only what policy allows, on every surface and inside every tool.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use kitbag_domain::Outcome;
+use kitbag_store::{AuditQuery, Store};
+
+use super::{BATCH, CALL, ENABLE, House, SEARCH, an_order, call_api, discover, key, search};
+use crate::harness::{Client, Manner, until};
+
+const RULES: &str = "[tenants.acme]\ndeny_tools = [\"shop/*_order\", \"good/echo\"]\n\
+                     [groups]\norders = [\"shop/*_order\"]\nmixed = [\"shop/refund\", \"shop/create_order\"]\n\
+                     [surfaces]\npinned = [\"shop/*\"]\n";
+const HIDDEN: [&str; 4] = ["create_order", "find_order", "delete_order", "good__echo("];
+
+async fn house() -> (House, String) {
+    let mut token = String::new();
+    let house = House::prepared(RULES, async |home| {
+        token = key(home, "acme").await.1;
+        String::new()
+    })
+    .await;
+    (house, token)
+}
+
+#[tokio::test]
+async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
+    let (house, token) = house().await;
+    for manner in Manner::BOTH {
+        for surface in ["search", "adaptive", "code"] {
+            let path = format!("/mcp/{surface}");
+            let client = house.gateway.visitor(&path, manner).key(&token).connect().await;
+            let mut told = client.tool_names().await.join("\n");
+            for query in ["place an order", "return arguments as they are", "delete"] {
+                let found = client.call(SEARCH, &json!({ "query": query, "limit": 20 })).await;
+                told.push_str(&found.text());
+            }
+            for what in [json!({}), json!({ "provider": "shop" }), json!({ "group": "mixed" })] {
+                told.push_str(&discover(&client, &what).await.text());
+            }
+            told.push_str(&call_api(&client, "shop__refnd", &json!({})).await.tool_error());
+            assert!(told.contains("shop__refund"), "{told}");
+            for hidden in HIDDEN {
+                assert!(!told.contains(hidden), "{hidden} on {surface}: {told}");
+            }
+            let shop = discover(&client, &json!({})).await.text();
+            assert!(shop.contains("shop · 3 tools") && shop.contains("mixed · 1 tools"), "{shop}");
+            assert!(!shop.contains("orders"), "a group without a visible tool is none: {shop}");
+            for what in [json!({ "tool": "shop__create_order" }), json!({ "group": "orders" })] {
+                let told = discover(&client, &what).await.tool_error();
+                assert!(told.contains("there is no"), "{told}");
+            }
+            if surface == "adaptive" {
+                let told = client.call(ENABLE, &json!({ "group": "orders" })).await.tool_error();
+                assert!(told.contains("there is no group called `orders`"), "{told}");
+            }
+        }
+        // Somebody else sees them all the same.
+        let client = house.client("/mcp", manner).await;
+        assert!(search(&client, "place an order").await.contains("shop__create_order"));
+    }
+}
+
+/// Every way to call a tool on a surface.
+async fn attempts(client: &Client, tool: &str) -> Vec<String> {
+    let call = json!({ "tool": tool, "arguments": an_order() });
+    vec![
+        client.call(tool, &an_order()).await.tool_error(),
+        client.call(CALL, &call).await.tool_error(),
+        client.call(BATCH, &json!({ "calls": [call] })).await.text(),
+    ]
+}
+
+#[tokio::test]
+async fn what_a_tenant_may_not_use_is_refused_by_its_real_name_however_it_is_called() {
+    let (house, token) = house().await;
+    let mut count = 0;
+    for manner in Manner::BOTH {
+        for path in ["/mcp", "/mcp/adaptive", "/mcp/code"] {
+            let client = house.gateway.visitor(path, manner).key(&token).called("auditor").connect().await;
+            for told in attempts(&client, "shop__create_order").await {
+                assert!(
+                    told.contains("tenant `acme` may not use") && told.contains("create_order"),
+                    "{told}"
+                );
+                assert!(!told.contains("customer"), "nothing is told of its schema: {told}");
+                count += 1;
+            }
+            let mixed = json!({ "calls": [
+                { "tool": "shop__refund", "arguments": { "order": "1" } },
+                { "tool": "shop__delete_order", "arguments": { "order": "1" } },
+            ] });
+            let told = client.call(BATCH, &mixed).await.text();
+            assert!(told.contains("[1/2] shop__refund: ok"), "{told}");
+            assert!(told.contains("[2/2] shop__delete_order: error"), "{told}");
+            count += 2;
+        }
+    }
+    let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
+    let query = AuditQuery { limit: 1000, tenant: Some("acme".parse().unwrap()), server: None };
+    let rows = until("every attempt is written down", async || {
+        let rows = store.audit(&query).await.unwrap();
+        (rows.len() >= count).then_some(rows)
+    })
+    .await;
+    assert_eq!(rows.len(), count, "one row for each call of a tool, and none for the tool around it");
+    let seen: BTreeSet<_> = rows
+        .iter()
+        .map(|row| (row.observation.capability.name.as_str(), row.observation.outcome == Outcome::Denied))
+        .collect();
+    assert_eq!(seen, [("create_order", true), ("delete_order", true), ("refund", false)].into());
+    assert!(rows.iter().all(|row| row.observation.client.as_deref() == Some("auditor")));
+}

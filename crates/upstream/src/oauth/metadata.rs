@@ -1,0 +1,192 @@
+//! The documents in which servers and their authorization servers describe themselves, and the
+//! addresses where those are looked for.
+
+use serde::Deserialize;
+use url::Url;
+
+use super::scopes::Scopes;
+
+/// RFC 9728: who gives out tokens for a server.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ResourceMetadata {
+    pub(crate) resource: String,
+    #[serde(default)]
+    pub(crate) authorization_servers: Vec<String>,
+    pub(crate) scopes_supported: Option<Vec<String>>,
+}
+
+/// RFC 8414 and OpenID discovery: what an authorization server can do, and where.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct AuthorityMetadata {
+    pub(crate) issuer: String,
+    pub(crate) authorization_endpoint: Option<Url>,
+    pub(crate) token_endpoint: Url,
+    pub(crate) registration_endpoint: Option<Url>,
+    pub(crate) device_authorization_endpoint: Option<Url>,
+    pub(crate) revocation_endpoint: Option<Url>,
+    pub(crate) scopes_supported: Option<Vec<String>>,
+    pub(crate) code_challenge_methods_supported: Option<Vec<String>>,
+    pub(crate) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) client_id_metadata_document_supported: bool,
+    #[serde(default)]
+    pub(crate) authorization_response_iss_parameter_supported: bool,
+}
+
+impl ResourceMetadata {
+    pub(crate) fn scopes(&self) -> Scopes {
+        self.scopes_supported.iter().flatten().collect()
+    }
+
+    /// Whether it describes the server at this address: the same origin, at the same path or
+    /// above it.
+    pub(crate) fn describes(&self, server: &Url) -> bool {
+        Url::parse(&self.resource).is_ok_and(|resource| covers(&resource, server))
+    }
+}
+
+impl AuthorityMetadata {
+    /// What servers had before there were documents: fixed places at their own origin. PKCE was
+    /// demanded of all of them.
+    pub(crate) fn by_convention(origin: &Url) -> Option<Self> {
+        Some(Self {
+            issuer: issuer_of(origin),
+            authorization_endpoint: Some(origin.join("/authorize").ok()?),
+            token_endpoint: origin.join("/token").ok()?,
+            registration_endpoint: Some(origin.join("/register").ok()?),
+            device_authorization_endpoint: None,
+            revocation_endpoint: None,
+            scopes_supported: None,
+            code_challenge_methods_supported: Some(vec!["S256".to_owned()]),
+            token_endpoint_auth_methods_supported: None,
+            client_id_metadata_document_supported: false,
+            authorization_response_iss_parameter_supported: false,
+        })
+    }
+
+    pub(crate) fn takes_s256(&self) -> bool {
+        self.code_challenge_methods_supported.iter().flatten().any(|method| method == "S256")
+    }
+
+    pub(crate) fn offers_scope(&self, scope: &str) -> bool {
+        self.scopes_supported.iter().flatten().any(|it| it == scope)
+    }
+}
+
+/// Whether a token for `resource` may be sent to `server`.
+pub(crate) fn covers(resource: &Url, server: &Url) -> bool {
+    let path = resource.path().trim_end_matches('/');
+    let rest = server.path().strip_prefix(path);
+    resource.origin() == server.origin() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Where a server without a hint describes itself: at its path, then at the root.
+pub(crate) fn resource_places(server: &Url) -> Vec<Url> {
+    let mut places = vec![inserted(server, "oauth-protected-resource")];
+    let root = inserted(&root_of(server), "oauth-protected-resource");
+    if !places.contains(&root) {
+        places.push(root);
+    }
+    places
+}
+
+/// Where an authorization server describes itself, in the order the protocol prescribes.
+pub(crate) fn authority_places(issuer: &Url) -> Vec<Url> {
+    let mut places =
+        vec![inserted(issuer, "oauth-authorization-server"), inserted(issuer, "openid-configuration")];
+    if has_path(issuer) {
+        let mut appended = issuer.clone();
+        let path = issuer.path().trim_end_matches('/');
+        appended.set_path(&format!("{path}/.well-known/openid-configuration"));
+        places.push(appended);
+    }
+    places
+}
+
+pub(crate) fn root_of(url: &Url) -> Url {
+    let mut root = url.clone();
+    root.set_path("/");
+    root.set_query(None);
+    root.set_fragment(None);
+    root
+}
+
+/// How an issuer without a path writes itself: without the slash at the end.
+pub(crate) fn issuer_of(origin: &Url) -> String {
+    origin.origin().ascii_serialization()
+}
+
+fn inserted(url: &Url, suffix: &str) -> Url {
+    let mut place = url.clone();
+    let path = if has_path(url) { url.path().trim_end_matches('/') } else { "" };
+    place.set_path(&format!("/.well-known/{suffix}{path}"));
+    place.set_fragment(None);
+    place
+}
+
+fn has_path(url: &Url) -> bool {
+    !matches!(url.path(), "" | "/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        text.parse().unwrap()
+    }
+
+    #[track_caller]
+    fn check(places: &[Url], expected: &[&str]) {
+        assert_eq!(places.iter().map(Url::as_str).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_server_is_asked_at_its_path_before_the_root() {
+        check(
+            &resource_places(&url("https://a.example/public/mcp")),
+            &[
+                "https://a.example/.well-known/oauth-protected-resource/public/mcp",
+                "https://a.example/.well-known/oauth-protected-resource",
+            ],
+        );
+        check(
+            &resource_places(&url("https://a.example/")),
+            &["https://a.example/.well-known/oauth-protected-resource"],
+        );
+    }
+
+    #[test]
+    fn an_authority_with_a_path_has_three_places_and_one_without_has_two() {
+        check(
+            &authority_places(&url("https://a.example/tenant1")),
+            &[
+                "https://a.example/.well-known/oauth-authorization-server/tenant1",
+                "https://a.example/.well-known/openid-configuration/tenant1",
+                "https://a.example/tenant1/.well-known/openid-configuration",
+            ],
+        );
+        check(
+            &authority_places(&url("https://a.example")),
+            &[
+                "https://a.example/.well-known/oauth-authorization-server",
+                "https://a.example/.well-known/openid-configuration",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_token_is_for_what_lies_at_or_below_its_resource() {
+        for (resource, server, expected) in [
+            ("https://a.example/mcp", "https://a.example/mcp", true),
+            ("https://a.example", "https://a.example/mcp", true),
+            ("https://A.example:443/", "https://a.example/mcp", true),
+            ("https://a.example/mc", "https://a.example/mcp", false),
+            ("https://a.example/mcp/b", "https://a.example/mcp", false),
+            ("http://a.example/mcp", "https://a.example/mcp", false),
+            ("https://b.example/mcp", "https://a.example/mcp", false),
+        ] {
+            assert_eq!(covers(&url(resource), &url(server)), expected, "{resource} {server}");
+        }
+    }
+}

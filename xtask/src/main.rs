@@ -39,6 +39,8 @@ The chores of this repository:
                                            search from a thousand tools to a million; draws docs/speed.svg
   cargo xtask bench tokens [--data DIR] [--json]
                                            what tools cost a model, against listing all of them
+  cargo xtask bench clients [--data DIR] [--json]
+                                           a thousand clients that search and call at the same time
 
   --data DIR (or KITBAG_BENCH_DATA) is a folder with larger sets than the repository may carry;
   --install gets, pinned, into .tools what a bench compares with";

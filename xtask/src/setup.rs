@@ -4,7 +4,7 @@
 //! installed, so that a second run only compares two strings.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
@@ -33,6 +33,16 @@ pub(crate) fn run(repository: &Repository) -> anyhow::Result<()> {
         install_python_packages(repository, environment)?;
     }
     fs::write(&stamp, wanted.stamp()).with_context(|| format!("writing {}", stamp.display()))
+}
+
+/// Servers that only a bench needs, beside the others.
+pub(crate) fn everyday_servers(repository: &Repository) -> anyhow::Result<PathBuf> {
+    let folder = repository.tools().join("everyday");
+    if !folder.join("node_modules").is_dir() {
+        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        install_node_packages(&repository.pins().join("everyday"), &folder)?;
+    }
+    Ok(folder)
 }
 
 /// Three Python environments, because the servers do not agree on one `mcp` library.

@@ -1,10 +1,11 @@
-//! How long it takes to hold a result of 5 MB against a budget, and to read a page of its end.
+//! How long it takes to hold a result of 5 MB against a budget, to read a page of its end, and to tell its
+//! price.
 
 #![expect(clippy::print_stdout, reason = "it reports to a terminal")]
 
 use std::time::Instant;
 
-use kitbag_budget::{Fitted, estimate, fit};
+use kitbag_budget::{Fitted, estimate, fit, price};
 use serde_json::json;
 
 fn main() {
@@ -37,8 +38,12 @@ fn measure(name: &str, result: &str) {
     let paged = begin.elapsed();
     let begin = Instant::now();
     let tokens = estimate(cut.pages.whole());
+    let estimated = begin.elapsed();
+    let begin = Instant::now();
+    price(result);
     println!(
-        "{name}: {} bytes fitted in {fitted:.1?}, a page of {} bytes in {paged:.1?}, {tokens} tokens estimated in {:.1?}",
+        "{name}: {} bytes fitted in {fitted:.1?}, a page of {} bytes in {paged:.1?}, {tokens} tokens estimated in \
+         {estimated:.1?}, priced in {:.1?}",
         result.len(),
         page.text.len(),
         begin.elapsed()

@@ -1,2 +1,30 @@
-//! What MCP clients on this machine have written down.
+//! What MCP clients on this machine have written down: read, and edited without losing a letter.
+//!
+//! # Layout
+//! - `client`, `places`: which clients there are, and where each keeps its files
+//! - `tree`: JSON, TOML and YAML as one tree that knows where everything stands
+//! - `read`: from that tree to servers, in our words; `found` is what comes out
+//! - `variables`, `secret`, `value`: the texts in a file, with variables and secrets kept apart
+//! - `merge`: the same server in several clients is one
+//! - `edit`: Kitbag in a file and out again, as functions from text to text; `file`: on disk
+
+mod client;
+mod edit;
+mod file;
+mod found;
+mod merge;
+mod places;
+mod read;
+mod secret;
 mod tree;
+mod value;
+mod variables;
+
+pub use client::{Client, Scope, Spot, UnknownClient};
+pub use edit::{Door, EditError, Undone, install, uninstall};
+pub use file::{FileError, Installed, backup_of, install_into, uninstall_from, write};
+pub use found::{Found, FoundServer, Launch, Note, Problem, Source, Transport, Variable, Wrong};
+pub use merge::{Merged, Origin, merge};
+pub use places::{Places, Platform};
+pub use read::{find, open, read};
+pub use value::Value;

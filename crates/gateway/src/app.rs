@@ -9,7 +9,7 @@ use futures::future::join_all;
 use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::Options;
 use kitbag_store::Store;
-use kitbag_upstream::{CallError, Listing, Logs, Upstreams};
+use kitbag_upstream::{CallError, Listing, Logs, Outside, Upstreams};
 use kitbag_wire::{Era, RawObject};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -25,6 +25,7 @@ use crate::front;
 use crate::index::NAMESPACE;
 use crate::index::embedder::EmbedderError;
 use crate::index::intent::degraded;
+use crate::login;
 use crate::meter::Meter;
 use crate::meter::report::{Tokens, report};
 use crate::pipeline::{self, Call, CallMethod};
@@ -106,7 +107,9 @@ impl App {
         }
         let lookup = vault::lookup(config, &store).await?;
         let logs = config.data_dir.join("logs");
-        let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &lookup);
+        let logins = Some(login::logins(config, &store)?);
+        let outside = Outside { lookup: lookup.clone(), logins };
+        let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
         let providers = Providers::new(&config.providers, &lookup);
         let rooms = Rooms::new(config, store, upstreams, providers);
         let background = vec![
@@ -168,6 +171,7 @@ impl App {
         self.background.extend([
             tokio::spawn(background::follow_catalog(self.rooms.clone())).abort_handle(),
             tokio::spawn(background::forget_old_audit(self.rooms.clone())).abort_handle(),
+            tokio::spawn(login::follow(self.rooms.clone())).abort_handle(),
         ]);
     }
 

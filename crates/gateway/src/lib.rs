@@ -9,6 +9,7 @@ pub mod config;
 mod failure;
 mod front;
 mod index;
+mod login;
 pub mod meter;
 mod pipeline;
 mod providers;

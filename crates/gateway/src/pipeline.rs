@@ -53,7 +53,15 @@ pub(crate) struct Target {
 
 pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
     let started = Instant::now();
-    let target = resolve(rooms, turn, &mut call)?;
+    let target = match resolve(rooms, turn, &mut call) {
+        Ok(target) => target,
+        Err(failure) => {
+            let asked_for = unresolved(&call);
+            let answer = Err(failure);
+            observe(rooms, turn, asked_for, &answer, started);
+            return answer;
+        }
+    };
     let answer = match decide(rooms, turn, &target).and_then(|()| validate(rooms, turn, &target, call)) {
         Ok(outbound) => dispatch(rooms, turn, &target, outbound).await,
         Err(failure) => Err(failure),
@@ -138,6 +146,22 @@ fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabi
             Err(Failure::UnknownMethod { method: call.method.as_str().to_owned() })
         }
     }
+}
+
+/// What the record says of a call that leads nowhere: the name as it was asked for, under the
+/// server that it seems to mean.
+fn unresolved(call: &Call) -> Capability {
+    const LONGEST: usize = 200;
+    let (kind, key) = match call.method {
+        CallMethod::GetPrompt => (Kind::Prompt, "name"),
+        CallMethod::ReadResource | CallMethod::Complete => (Kind::Resource, "uri"),
+        CallMethod::CallTool | CallMethod::List(_) | CallMethod::Task(_) => (Kind::Tool, "name"),
+    };
+    let mut name: String = call.params.read(key).unwrap_or_default();
+    name.truncate(name.floor_char_boundary(LONGEST));
+    let server = name.split_once("__").and_then(|(server, _)| server.parse().ok());
+    let nobody = || "unknown".parse().expect("it is a valid name");
+    Capability { server: server.unwrap_or_else(nobody), kind, name }
 }
 
 /// A client may know a name from an earlier day while the server has not been listed yet, or

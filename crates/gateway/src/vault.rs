@@ -77,8 +77,13 @@ fn wants_secrets(config: &Config) -> bool {
     let marker = format!("${{{}", Template::SECRET);
     let wants = |template: &Template| template.source().contains(&marker);
     let server = |transport: &Transport| match transport {
-        Transport::Stdio(launch) => launch.args.iter().chain(launch.env.values()).any(wants),
-        Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint.headers.values().any(wants),
+        Transport::Stdio(launch) => {
+            wants(&Template::new(&launch.command)) || launch.args.iter().chain(launch.env.values()).any(wants)
+        }
+        Transport::Http(endpoint) | Transport::Sse(endpoint) => {
+            wants(&endpoint.address())
+                || endpoint.headers.values().chain(&endpoint.oauth.client_secret).any(wants)
+        }
     };
     config.servers.values().any(|it| server(&it.transport))
         || config.providers.values().any(|it| it.spec.headers.values().any(wants))
@@ -123,6 +128,12 @@ mod tests {
             ("[servers.a]\ncommand = 'a'\nargs = ['--key=${secret:x}']", true),
             ("[servers.a]\ncommand = 'a'\nenv = { K = '${secret:x}' }", true),
             ("[servers.a]\nurl = 'https://a'\nheaders = { K = 'Bearer ${secret:x}' }", true),
+            (
+                "[servers.a]\nurl = 'https://a'\noauth = { client_id = 'k', client_secret = '${secret:x}' }",
+                true,
+            ),
+            ("[servers.a]\nurl = 'https://a/${secret:x}/mcp'", true),
+            ("[servers.a]\ncommand = '${secret:x}'", true),
             ("[providers.a]\nurl = 'https://a'\nheaders = { K = '${secret:x}' }", true),
             ("[servers.a]\ncommand = 'a'\nenv = { K = '${x} secret:' }", false),
         ] {

@@ -1,75 +1,14 @@
 //! The verbs of the command line, through the real binary.
 
+mod home;
+
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use home::Home;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-/// A person's home of its own, with nothing in it.
-struct Home(TempDir);
-
-struct Told {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Home {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary directory"))
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.0.path().join(path)
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kitbag"));
-        command
-            .args(words)
-            .current_dir(self.0.path())
-            .env_clear()
-            .env("HOME", self.0.path())
-            .env("COLUMNS", "80");
-        command
-    }
-
-    fn run(&self, words: &[&str]) -> Told {
-        let output = self.command(words).output().expect("the binary runs");
-        Told {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
-    #[track_caller]
-    fn ok(&self, words: &[&str]) -> String {
-        let told = self.run(words);
-        assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
-        told.stdout
-    }
-
-    #[track_caller]
-    fn json(&self, words: &[&str]) -> Value {
-        serde_json::from_str(&self.ok(&[words, &["--json"]].concat())).expect("JSON on stdout")
-    }
-
-    #[track_caller]
-    fn fails(&self, words: &[&str]) -> String {
-        let told = self.run(words);
-        assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "{words:?}");
-        told.stderr
-    }
-
-    fn config(&self) -> PathBuf {
-        self.path(".config/kitbag/kitbag.toml")
-    }
-}
 
 #[test]
 fn a_server_is_added_listed_and_removed() {

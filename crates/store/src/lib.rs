@@ -10,6 +10,7 @@
 //! - [`mirror`]: what an index says of its entries, by exact name
 //! - [`keys`]: API keys, kept as keyed hashes
 //! - [`secrets`]: what configuration refers to by name, encrypted
+//! - [`logins`]: what logging in at servers left behind, encrypted too
 //! - [`audit`]: the table of what happened
 //! - [`audit_tracks`]: how tools have done lately, out of that table
 //! - [`favourites`]: what a credential used most, out of that table
@@ -22,6 +23,7 @@ pub mod audit_tracks;
 pub mod favourites;
 pub mod keys;
 pub mod listings;
+pub mod logins;
 pub mod mirror;
 mod pepper;
 pub mod secrets;

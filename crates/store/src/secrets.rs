@@ -47,7 +47,7 @@ pub struct VaultKeyError;
 
 #[derive(Debug, Clone)]
 pub struct Vault {
-    sqlite: Sqlite,
+    pub(crate) sqlite: Sqlite,
     database: PathBuf,
     given: Option<VaultKey>,
 }
@@ -63,7 +63,7 @@ impl Vault {
     /// Keeps a secret, in place of the one that has the name so far. The first ever creates the
     /// file with the key, if none was given.
     pub async fn put(&self, name: &SecretName, value: &Secret, at: Timestamp) -> Result<(), Error> {
-        let sealed = self.key_for_writing().await?.seal(name, value);
+        let sealed = self.key_for_writing().await?.seal(&name.0, value);
         sqlx::query(
             "INSERT INTO secrets (name, sealed, updated_at) VALUES (?, ?, ?)
              ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
@@ -107,14 +107,19 @@ impl Vault {
         if rows.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let key = self.key()?.ok_or_else(|| Error::SecretKeyMissing { path: self.key_file() })?;
+        let key = self.key_for_reading()?;
         rows.into_iter()
             .map(|(name, sealed)| {
                 let name = parse(name)?;
-                let secret = key.open(&name, sealed).ok_or_else(|| Error::Sealed { name: name.0.clone() })?;
+                let secret =
+                    key.open(&name.0, sealed).ok_or_else(|| Error::Sealed { name: name.0.clone() })?;
                 Ok((name, secret))
             })
             .collect()
+    }
+
+    pub(crate) fn key_for_reading(&self) -> Result<VaultKey, Error> {
+        self.key()?.ok_or_else(|| Error::SecretKeyMissing { path: self.key_file() })
     }
 
     fn key(&self) -> Result<Option<VaultKey>, Error> {
@@ -126,7 +131,7 @@ impl Vault {
 
     /// A new key would lock away what was encrypted under a lost one, so it is made only while
     /// there is nothing.
-    async fn key_for_writing(&self) -> Result<VaultKey, Error> {
+    pub(crate) async fn key_for_writing(&self) -> Result<VaultKey, Error> {
         if let Some(key) = self.key()? {
             return Ok(key);
         }
@@ -134,7 +139,7 @@ impl Vault {
         let path = self.key_file();
         match read(&path)? {
             Some(made_meanwhile) => Ok(made_meanwhile),
-            None if !self.list().await?.is_empty() => Err(Error::SecretKeyMissing { path }),
+            None if self.holds_anything().await? => Err(Error::SecretKeyMissing { path }),
             None => {
                 let bytes = random();
                 pepper::write(&path, &bytes).map_err(|source| Error::File {
@@ -146,6 +151,13 @@ impl Vault {
                 Ok(VaultKey(bytes))
             }
         }
+    }
+
+    async fn holds_anything(&self) -> Result<bool, Error> {
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM secrets) OR EXISTS (SELECT 1 FROM logins)")
+            .fetch_one(&self.sqlite.reader)
+            .await
+            .map_err(failed("look for secrets"))
     }
 
     fn key_file(&self) -> PathBuf {
@@ -171,19 +183,19 @@ fn parse(name: String) -> Result<SecretName, Error> {
 impl VaultKey {
     const LENGTH: usize = 32;
 
-    /// The nonce, then the text and its tag.
-    fn seal(&self, name: &SecretName, value: &Secret) -> Vec<u8> {
+    /// The nonce, then the text and its tag. It opens only for the place it was sealed for.
+    pub(crate) fn seal(&self, place: &str, value: &Secret) -> Vec<u8> {
         let mut text = value.0.clone().into_bytes();
-        let nonce = self.cipher().seal_in_place_append_tag(Aad::from(&name.0), &mut text);
+        let nonce = self.cipher().seal_in_place_append_tag(Aad::from(place), &mut text);
         let mut sealed = nonce.expect("a secret is no longer than the cipher takes").as_ref().to_vec();
         sealed.extend(text);
         sealed
     }
 
-    fn open(&self, name: &SecretName, mut sealed: Vec<u8>) -> Option<Secret> {
+    pub(crate) fn open(&self, place: &str, mut sealed: Vec<u8>) -> Option<Secret> {
         let (nonce, text) = sealed.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let opened = self.cipher().open_in_place(nonce, Aad::from(&name.0), text).ok()?;
+        let opened = self.cipher().open_in_place(nonce, Aad::from(place), text).ok()?;
         String::from_utf8(opened.to_vec()).ok().map(Secret)
     }
 

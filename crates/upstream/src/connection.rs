@@ -10,6 +10,7 @@ use kitbag_domain::ServerName;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
 use tokio::sync::mpsc;
+use url::Url;
 
 use crate::dialog::{Asking, Dialog};
 use crate::error::{CallError, StartError};
@@ -20,12 +21,21 @@ use crate::http::{self, HttpLink};
 use crate::link::{Link, header_map};
 use crate::listing::{Listing, Problem, list};
 use crate::log::ServerLog;
+use crate::oauth::Credentials;
 use crate::process;
 use crate::remedy::remedy;
+use crate::remote::Remote;
 use crate::router::{Notice, Router};
-use crate::spec::{Endpoint, Lookup, ServerSpec, Transport};
-use crate::sse::{self, SseAddress};
+use crate::spec::{Endpoint, Lookup, ServerSpec, Template, Transport};
+use crate::sse;
 use crate::stdio::{self, Process};
+
+/// What a server stands on however often it is started.
+#[derive(Clone)]
+pub(crate) struct Ground {
+    pub(crate) lookup: Lookup,
+    pub(crate) credentials: Option<Arc<Credentials>>,
+}
 
 pub(crate) struct Connection {
     pub(crate) hello: Hello,
@@ -43,7 +53,7 @@ impl Connection {
         spec: Arc<ServerSpec>,
         known: Option<Era>,
         log: Arc<ServerLog>,
-        lookup: Lookup,
+        ground: Ground,
         notices: mpsc::UnboundedSender<Notice>,
     ) -> Result<Self, StartError> {
         let patience = spec.limits.start_timeout;
@@ -52,7 +62,7 @@ impl Connection {
             router: Arc::new(Router::new(spec.name.clone(), notices)),
             spec,
             log,
-            lookup,
+            ground,
         };
         let opened = tokio::time::timeout(patience + patience / 4, opening.run()).await;
         opened.unwrap_or_else(|_| {
@@ -180,14 +190,14 @@ struct Opening {
     known: Option<Era>,
     router: Arc<Router>,
     log: Arc<ServerLog>,
-    lookup: Lookup,
+    ground: Ground,
 }
 
 impl Opening {
     async fn run(&self) -> Result<Connection, StartError> {
         match &self.spec.transport {
             Transport::Stdio(launch) => {
-                let launched = process::launch(self.server(), launch, &self.lookup)?;
+                let launched = process::launch(self.server(), launch, &self.ground.lookup)?;
                 let max_line = self.spec.limits.max_message_bytes;
                 let (pipe, process) =
                     stdio::connect(self.server(), launched, max_line, &self.router, &self.log);
@@ -199,10 +209,7 @@ impl Opening {
     }
 
     async fn http(&self, endpoint: &Endpoint) -> Result<Connection, StartError> {
-        let headers = self.headers(endpoint)?;
-        let max_bytes = self.spec.limits.max_message_bytes;
-        let (server, url, router) = (self.server().clone(), endpoint.url.clone(), self.router.clone());
-        let link = Link::Http(HttpLink::new(server, http::client(), url, headers, max_bytes, router));
+        let link = Link::Http(HttpLink::new(self.remote(endpoint)?, self.router.clone()));
         let dialog = self.dialog(link);
         match greet(&dialog, self.known, self.spec.limits.start_timeout).await? {
             Greeting::Hello(hello) => Ok(self.ready(hello, dialog, None)),
@@ -215,14 +222,19 @@ impl Opening {
     }
 
     async fn sse(&self, endpoint: &Endpoint) -> Result<Connection, StartError> {
-        let address = SseAddress {
-            client: http::client(),
-            url: endpoint.url.clone(),
-            headers: self.headers(endpoint)?,
-            max_bytes: self.spec.limits.max_message_bytes,
-        };
-        let pipe = sse::connect(self.server(), address, &self.router).await?;
+        let pipe = sse::connect(self.remote(endpoint)?, &self.router).await?;
         self.pipe(Link::Pipe(pipe), None).await
+    }
+
+    fn remote(&self, endpoint: &Endpoint) -> Result<Remote, StartError> {
+        Ok(Remote {
+            server: self.server().clone(),
+            client: http::client(),
+            url: self.url(endpoint)?,
+            headers: self.headers(endpoint)?,
+            credentials: self.ground.credentials.clone(),
+            max_bytes: self.spec.limits.max_message_bytes,
+        })
     }
 
     async fn pipe(&self, link: Link, process: Option<Process>) -> Result<Connection, StartError> {
@@ -255,12 +267,24 @@ impl Opening {
         &self.spec.name
     }
 
+    fn filled_in(&self, template: &Template) -> Result<String, StartError> {
+        template
+            .resolve(|name| (self.ground.lookup)(name))
+            .map_err(|source| StartError::Variable { server: self.server().clone(), source })
+    }
+
+    fn url(&self, endpoint: &Endpoint) -> Result<Url, StartError> {
+        // The parser's reason does not quote what was filled in.
+        Url::parse(&self.filled_in(&endpoint.address())?).map_err(|error| StartError::Unreachable {
+            server: self.server().clone(),
+            reason: error.to_string(),
+        })
+    }
+
     fn headers(&self, endpoint: &Endpoint) -> Result<HeaderMap, StartError> {
         let mut headers = Vec::new();
         for (name, template) in &endpoint.headers {
-            let value = template
-                .resolve(|name| (self.lookup)(name))
-                .map_err(|source| StartError::Variable { server: self.server().clone(), source })?;
+            let value = self.filled_in(template)?;
             self.log.hide([value.clone()]);
             headers.push((name.clone(), value));
         }

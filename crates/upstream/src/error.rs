@@ -5,6 +5,7 @@ use std::time::Duration;
 use kitbag_domain::ServerName;
 use kitbag_wire::ErrorObject;
 
+use crate::oauth::LoginNeeded;
 use crate::spec::Unresolved;
 
 /// Why a server could not be brought to the point where it takes calls.
@@ -22,6 +23,8 @@ pub enum StartError {
     Unreachable { server: ServerName, reason: String },
     #[error("`{server}` asks for a login (HTTP {status})")]
     Unauthorized { server: ServerName, status: u16 },
+    #[error(transparent)]
+    Login(LoginNeeded),
     #[error("`{server}` does not speak MCP as we know it: {reason}")]
     Protocol { server: ServerName, reason: String },
     #[error(
@@ -37,6 +40,8 @@ pub enum StartError {
 pub enum CallError {
     #[error(transparent)]
     Start(#[from] StartError),
+    #[error(transparent)]
+    Login(LoginNeeded),
     /// The server answered, with an error of its own.
     #[error("`{server}` answered with an error: {}", error.message)]
     Refused { server: ServerName, error: ErrorObject },
@@ -83,8 +88,9 @@ impl StartError {
                 Some(format!("if it is only slow, raise `start_timeout` of [servers.{server}]"))
             }
             Self::Unauthorized { server, .. } => {
-                Some(format!("put a token into `headers` of [servers.{server}]"))
+                Some(format!("check what `headers` of [servers.{server}] send"))
             }
+            Self::Login(needed) => Some(needed.remedy()),
             Self::BackingOff { last, .. } => last.remedy(),
             Self::Unreachable { server, .. } => {
                 Some(format!("check that it is running, and the address in [servers.{server}]"))

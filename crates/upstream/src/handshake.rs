@@ -228,9 +228,11 @@ fn refused(server: &ServerName, error: &ErrorObject) -> StartError {
     StartError::Protocol { server: server.clone(), reason }
 }
 
-fn start_error(server: &ServerName, error: CallError) -> StartError {
+/// A call that failed while the server was being greeted.
+pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
     match error {
         CallError::Start(error) => error,
+        CallError::Login(needed) => StartError::Login(needed),
         CallError::Refused { server, error } => refused(&server, &error),
         CallError::TimedOut { server, after } => {
             StartError::TimedOut { server, after, stderr: String::new() }

@@ -8,18 +8,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use http::{HeaderName, Method, StatusCode};
-use kitbag_domain::ServerName;
 use kitbag_wire::{Message, Response};
 use reqwest::Client;
 use sse_stream::SseByteStream;
 use tokio::task::AbortHandle;
-use url::Url;
 
 use crate::body::{collect, limited};
 use crate::error::CallError;
 use crate::link::{Closed, Packet};
+use crate::remote::Remote;
 use crate::router::{Outlet, Router};
 
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -36,11 +35,7 @@ const RESUME_DELAY: Duration = Duration::from_millis(500);
 const LISTEN_ATTEMPTS: u32 = 10;
 
 pub(crate) struct HttpLink {
-    server: ServerName,
-    client: Client,
-    url: Url,
-    headers: HeaderMap,
-    max_bytes: usize,
+    remote: Remote,
     router: Arc<Router>,
     session: OnceLock<Session>,
     running: Mutex<HashMap<i64, AbortHandle>>,
@@ -55,20 +50,9 @@ struct Session {
 }
 
 impl HttpLink {
-    pub(crate) fn new(
-        server: ServerName,
-        client: Client,
-        url: Url,
-        headers: HeaderMap,
-        max_bytes: usize,
-        router: Arc<Router>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(remote: Remote, router: Arc<Router>) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
-            server,
-            client,
-            url,
-            headers,
-            max_bytes,
+            remote,
             router,
             session: OnceLock::new(),
             running: Mutex::default(),
@@ -106,7 +90,7 @@ impl HttpLink {
         let Some(link) = self.me.upgrade() else { return };
         tokio::spawn(async move {
             if let Err(error) = link.post(&message, Vec::new()).await {
-                tracing::debug!(server = %link.server, %error, "a message got no acknowledgement");
+                tracing::debug!(server = %link.remote.server, %error, "a message got no acknowledgement");
             }
         });
     }
@@ -137,21 +121,22 @@ impl HttpLink {
         let session = response.headers().get(SESSION_ID).cloned();
         let mut stream = self.messages(response).await?;
         while let Some(message) = stream.next().await {
-            if let Message::Response(response) = message.map_err(|reason| self.lost(reason))? {
+            if let Message::Response(response) = message.map_err(|reason| self.remote.lost(reason))? {
                 return Ok((response, session));
             }
         }
         self.router.forget(id);
-        Err(self.lost("the answer to `initialize` ended early".to_owned()))
+        Err(self.remote.lost("the answer to `initialize` ended early".to_owned()))
     }
 
     pub(crate) async fn close(&self) {
         self.closed.close("closed by us");
         let session = self.session.get().and_then(|session| session.id.clone());
         if let Some(id) = session {
-            let request =
-                self.client.delete(self.url.clone()).headers(self.headers.clone()).header(SESSION_ID, id);
-            let _ = tokio::time::timeout(Duration::from_secs(2), request.send()).await;
+            let mut request = reqwest::Request::new(Method::DELETE, self.remote.url.clone());
+            request.headers_mut().clone_from(&self.remote.headers);
+            request.headers_mut().insert(SESSION_ID, id);
+            let _ = tokio::time::timeout(Duration::from_secs(2), self.remote.mention(request)).await;
         }
     }
 
@@ -161,11 +146,12 @@ impl HttpLink {
         if is_event_stream(&response) {
             return self.follow(id, response).await;
         }
-        let body = collect(response, self.max_bytes).await.map_err(|reason| self.lost(reason))?;
-        let message = Message::parse(&body).map_err(|error| self.lost(error.to_string()))?;
+        let body =
+            collect(response, self.remote.max_bytes).await.map_err(|reason| self.remote.lost(reason))?;
+        let message = Message::parse(&body).map_err(|error| self.remote.lost(error.to_string()))?;
         self.router.deliver(message, Some(id), &self.outlet());
         if self.router.is_pending(id) {
-            return Err(self.lost("the answer does not belong to the request".to_owned()));
+            return Err(self.remote.lost("the answer does not belong to the request".to_owned()));
         }
         Ok(())
     }
@@ -185,7 +171,7 @@ impl HttpLink {
             ended = self.read_events(Some(id), response, &mut cursor).await;
         }
         let reason = ended.err().unwrap_or_else(|| "the stream ended without an answer".to_owned());
-        Err(self.lost(reason))
+        Err(self.remote.lost(reason))
     }
 
     /// The standing stream of a legacy session, for what concerns no request.
@@ -204,7 +190,7 @@ impl HttpLink {
         response: reqwest::Response,
         cursor: &mut Cursor,
     ) -> Result<(), String> {
-        let (bytes, since_event) = limited(response, self.max_bytes);
+        let (bytes, since_event) = limited(response, self.remote.max_bytes);
         let mut events = SseByteStream::new(bytes);
         let outlet = self.outlet();
         while let Some(event) = events.next().await {
@@ -217,7 +203,7 @@ impl HttpLink {
             }
             match Message::parse(data.as_bytes()) {
                 Ok(message) => self.router.deliver(message, id, &outlet),
-                Err(error) => tracing::debug!(server = %self.server, %error, "skipped an event"),
+                Err(error) => tracing::debug!(server = %self.remote.server, %error, "skipped an event"),
             }
         }
         Ok(())
@@ -228,7 +214,7 @@ impl HttpLink {
         response: reqwest::Response,
     ) -> Result<futures::stream::BoxStream<'static, Result<Message, String>>, CallError> {
         if is_event_stream(&response) {
-            let (bytes, since_event) = limited(response, self.max_bytes);
+            let (bytes, since_event) = limited(response, self.remote.max_bytes);
             return Ok(SseByteStream::new(bytes)
                 .filter_map(move |event| {
                     since_event.reset();
@@ -239,7 +225,8 @@ impl HttpLink {
                 })
                 .boxed());
         }
-        let body = collect(response, self.max_bytes).await.map_err(|reason| self.lost(reason))?;
+        let body =
+            collect(response, self.remote.max_bytes).await.map_err(|reason| self.remote.lost(reason))?;
         let message = Message::parse(&body).map_err(|error| error.to_string());
         Ok(futures::stream::iter([message]).boxed())
     }
@@ -253,7 +240,7 @@ impl HttpLink {
         request.headers_mut().insert(CONTENT_TYPE, JSON);
         request.headers_mut().extend(headers);
         *request.body_mut() = Some(message.to_bytes().into());
-        let response = self.client.execute(request).await.map_err(|error| self.unreachable(&error))?;
+        let response = self.remote.execute(request).await?;
         self.accept(response).await
     }
 
@@ -262,16 +249,20 @@ impl HttpLink {
         if let Some(last) = last_event_id.and_then(|last| HeaderValue::try_from(last).ok()) {
             request.headers_mut().insert(LAST_EVENT_ID, last);
         }
-        let response = self.client.execute(request).await.map_err(|error| self.unreachable(&error))?;
+        let response = self.remote.execute(request).await?;
         let response = self.accept(response).await?;
-        if is_event_stream(&response) { Ok(response) } else { Err(self.lost("no event stream".to_owned())) }
+        if is_event_stream(&response) {
+            Ok(response)
+        } else {
+            Err(self.remote.lost("no event stream".to_owned()))
+        }
     }
 
     /// A request with the headers of the configuration, and of the session once there is one.
     fn prepare(&self, method: Method, accept: HeaderValue) -> reqwest::Request {
-        let mut request = reqwest::Request::new(method, self.url.clone());
+        let mut request = reqwest::Request::new(method, self.remote.url.clone());
         let headers = request.headers_mut();
-        headers.clone_from(&self.headers);
+        headers.clone_from(&self.remote.headers);
         headers.insert(ACCEPT, accept);
         if let Some(session) = self.session.get() {
             headers.insert(PROTOCOL_VERSION, session.version.clone());
@@ -286,8 +277,8 @@ impl HttpLink {
         if status.is_success() {
             return Ok(response);
         }
-        let server = self.server.clone();
-        let body = collect(response, self.max_bytes.min(64 * 1024)).await.unwrap_or_default();
+        let server = self.remote.server.clone();
+        let body = collect(response, self.remote.max_bytes.min(64 * 1024)).await.unwrap_or_default();
         if self.session_is_over(status, &body) {
             self.closed.close("the server ended our session");
             return Err(CallError::SessionExpired { server });
@@ -321,14 +312,6 @@ impl HttpLink {
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<i64, AbortHandle>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn unreachable(&self, error: &reqwest::Error) -> CallError {
-        self.lost(crate::body::describe(error))
-    }
-
-    fn lost(&self, reason: String) -> CallError {
-        CallError::Lost { server: self.server.clone(), reason, stderr: String::new() }
     }
 }
 

@@ -13,6 +13,7 @@
 //! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`]
 //! - [`listing`], [`watch`]: what a server offers, and hearing when that changes
 //! - [`headers`]: what HTTP mirrors of a request
+//! - [`oauth`]: logging in at remote servers; [`remote`]: the token on each request
 //! - [`provider`]: HTTP APIs that are no MCP servers
 //! - [`log`], [`remedy`]: what it says on stderr, and what that means
 
@@ -27,9 +28,11 @@ mod http;
 mod link;
 mod listing;
 mod log;
+pub mod oauth;
 mod process;
 pub mod provider;
 mod remedy;
+mod remote;
 mod router;
 mod server;
 mod spec;
@@ -44,4 +47,4 @@ pub use listing::{Listing, Problem};
 pub use router::{Notice, NoticeKind};
 pub use server::Server;
 pub use spec::{Endpoint, Launch, Limits, Lookup, ServerSpec, Template, Transport, Unresolved};
-pub use upstreams::Upstreams;
+pub use upstreams::{Outside, Upstreams};

@@ -66,7 +66,8 @@ impl Listing {
 }
 
 /// Lists everything the server says it has. A list that fails is noted and left empty, unless
-/// the server went away meanwhile: that says nothing about what it offers.
+/// the server went away meanwhile or was too slow with its tools: that says nothing about what
+/// it offers.
 ///
 /// Where the other lists keep us waiting, `early` is handed the tools: some servers advertise
 /// a list and never give it.
@@ -153,6 +154,8 @@ async fn pages(connection: &Connection, method: &str, field: &str, key: &str) ->
                 break;
             }
             Err(error @ (CallError::Lost { .. } | CallError::SessionExpired { .. })) => return Err(error),
+            // Whoever is too busy to list its tools still has them; better what it had before.
+            Err(error @ CallError::TimedOut { .. }) if method == method::LIST_TOOLS => return Err(error),
             Err(error) => {
                 listed.problem(method, error.to_string());
                 break;

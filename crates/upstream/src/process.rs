@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::error::StartError;
-use crate::spec::{Launch, Lookup, Unresolved};
+use crate::spec::{Launch, Lookup, Template, Unresolved};
 
 const MARK: &str = "KITBAG_CHILD";
 const GRACE: Duration = Duration::from_secs(2);
@@ -66,7 +66,8 @@ pub(crate) fn launch(
 ) -> Result<Launched, StartError> {
     let variable = |source: Unresolved| StartError::Variable { server: server.clone(), source };
     let lookup = |name: &str| lookup(name);
-    let mut command = Command::new(&launch.command);
+    let program = Template::new(&launch.command).resolve(lookup).map_err(variable)?;
+    let mut command = Command::new(program);
     for arg in &launch.args {
         command.arg(arg.resolve(lookup).map_err(variable)?);
     }

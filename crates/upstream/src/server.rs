@@ -12,13 +12,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Ground};
 use crate::error::{CallError, StartError};
 use crate::exchange::{InFlight, Outbound};
 use crate::listing::Listing;
 use crate::log::ServerLog;
+use crate::oauth::Credentials;
 use crate::router::{Notice, NoticeKind};
-use crate::spec::{Lookup, ServerSpec};
+use crate::spec::ServerSpec;
+use crate::upstreams::Outside;
 use crate::watch::Watch;
 
 /// The first failure may be an accident; from the second on, each costs twice the wait.
@@ -28,7 +30,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 pub struct Server {
     spec: Arc<ServerSpec>,
     log: Arc<ServerLog>,
-    lookup: Lookup,
+    ground: Ground,
     notices: mpsc::UnboundedSender<Notice>,
     live: ArcSwapOption<Live>,
     /// Held while starting, so that those who come meanwhile share the outcome.
@@ -65,14 +67,16 @@ impl Server {
         spec: ServerSpec,
         listing: Option<Listing>,
         log: ServerLog,
-        lookup: Lookup,
+        outside: &Outside,
         notices: mpsc::UnboundedSender<Notice>,
     ) -> Arc<Self> {
+        let credentials =
+            outside.logins.as_ref().and_then(|logins| Credentials::new(&spec, &outside.lookup, logins));
         Arc::new(Self {
             places: Arc::new(Semaphore::new(spec.limits.max_concurrent)),
             spec: Arc::new(spec),
             log: Arc::new(log),
-            lookup,
+            ground: Ground { lookup: outside.lookup.clone(), credentials },
             notices,
             live: ArcSwapOption::empty(),
             failures: tokio::sync::Mutex::default(),
@@ -106,11 +110,16 @@ impl Server {
         match self.failed.load_full() {
             Some(failed) if !matches!(*failed, StartError::Variable { .. }) => Some(failed),
             _ if self.live().is_some() => None,
-            _ => self.spec.unresolved(&self.lookup).map(|source| {
+            _ => self.spec.unresolved(&self.ground.lookup).map(|source| {
                 let server = self.name().clone();
                 Arc::new(StartError::Variable { server, source })
             }),
         }
+    }
+
+    /// Who we are to it, where that is a matter of logging in.
+    pub fn credentials(&self) -> Option<&Arc<Credentials>> {
+        self.ground.credentials.as_ref()
     }
 
     /// Sends a request, starting the server first if need be.
@@ -258,8 +267,8 @@ impl Server {
             }
         }
         let known = self.listing.load().as_ref().map(|listing| listing.era);
-        let (spec, log, lookup) = (self.spec.clone(), self.log.clone(), self.lookup.clone());
-        let opening = Connection::open(spec, known, log, lookup, self.notices.clone());
+        let (spec, log, ground) = (self.spec.clone(), self.log.clone(), self.ground.clone());
+        let opening = Connection::open(spec, known, log, ground, self.notices.clone());
         let opened = tokio::select! {
             opened = opening => opened,
             () = self.closing.cancelled() => return Err(StartError::Stopping { server: self.name().clone() }),
@@ -271,7 +280,9 @@ impl Server {
                 Ok(self.go_live(connection))
             }
             Err(error) => {
-                failures.count += 1;
+                // The call after a login should not have to wait for anything.
+                let waits = !matches!(error, StartError::Login(_));
+                failures.count = if waits { failures.count + 1 } else { 0 };
                 failures.last = Some(Instant::now());
                 self.failed.store(Some(Arc::new(error.clone())));
                 Err(error)

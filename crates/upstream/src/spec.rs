@@ -10,6 +10,8 @@ use kitbag_domain::ServerName;
 use kitbag_wire::Era;
 use url::Url;
 
+use crate::oauth;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
     pub name: ServerName,
@@ -42,6 +44,7 @@ pub struct Launch {
 pub struct Endpoint {
     pub url: Url,
     pub headers: BTreeMap<String, Template>,
+    pub oauth: oauth::Settings,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,9 +132,12 @@ impl ServerSpec {
     pub(crate) fn unresolved(&self, lookup: &Lookup) -> Option<Unresolved> {
         let missing = |template: &Template| template.resolve(|name| lookup(name)).err();
         match &self.transport {
-            Transport::Stdio(launch) => launch.args.iter().chain(launch.env.values()).find_map(missing),
+            Transport::Stdio(launch) => {
+                let command = Template::new(&launch.command);
+                [&command].into_iter().chain(&launch.args).chain(launch.env.values()).find_map(missing)
+            }
             Transport::Http(endpoint) | Transport::Sse(endpoint) => {
-                endpoint.headers.values().find_map(missing)
+                [&endpoint.address()].into_iter().chain(endpoint.headers.values()).find_map(missing)
             }
         }
     }
@@ -150,9 +156,24 @@ impl Launch {
 }
 
 impl Endpoint {
+    /// The URL with the variables in its path, query or password as they were written; a URL
+    /// keeps their braces only encoded.
+    pub fn address(&self) -> Template {
+        let mut text = String::new();
+        let mut rest = self.url.as_str();
+        while let Some((before, (inside, after))) =
+            rest.split_once("$%7B").and_then(|(before, after)| Some((before, after.split_once("%7D")?)))
+        {
+            text.extend([before, "${", inside, "}"]);
+            rest = after;
+        }
+        Template(text + rest)
+    }
+
     fn fingerprint(&self, kind: &str) -> String {
         let headers: Vec<_> = self.headers.iter().map(|(key, value)| (key, value.source())).collect();
-        format!("{kind} {} {headers:?}", self.url)
+        let client = self.oauth.client_id.as_deref().unwrap_or_default();
+        format!("{kind} {} {headers:?}{client}", self.url)
     }
 }
 
@@ -231,6 +252,17 @@ mod tests {
         assert_eq!(told("KEY"), "the environment variable `KEY` is not set => set it: export KEY=…");
         let expected = "there is no secret `KEY` in the store => set it: kitbag secret set KEY";
         assert_eq!(told("secret:KEY"), expected);
+    }
+
+    #[test]
+    fn variables_in_a_url_are_found_wherever_they_stand() {
+        for text in
+            ["https://a/${X}/mcp?k=${secret:a.b}&y", "https://u:${PW}@a/?q=${Q:-1}", "https://a/%7Bx%7D"]
+        {
+            let url = Url::parse(text).unwrap();
+            let endpoint = Endpoint { url, headers: BTreeMap::new(), oauth: oauth::Settings::default() };
+            assert_eq!(endpoint.address().source(), text);
+        }
     }
 
     #[test]

@@ -5,43 +5,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
-use kitbag_domain::ServerName;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, Method};
 use kitbag_wire::Message;
-use reqwest::Client;
 use sse_stream::{Sse, SseByteStream};
 use tokio::sync::mpsc;
 use url::Url;
 
-use crate::body::{describe, limited};
+use crate::body::limited;
 use crate::error::{CallError, StartError};
+use crate::handshake::start_error;
 use crate::link::{Closed, Pipe};
+use crate::remote::Remote;
 use crate::router::{Outlet, Router};
 
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) struct SseAddress {
-    pub(crate) client: Client,
-    pub(crate) url: Url,
-    pub(crate) headers: HeaderMap,
-    pub(crate) max_bytes: usize,
-}
-
 /// Opens the stream and waits for the address to post to.
-pub(crate) async fn connect(
-    server: &ServerName,
-    address: SseAddress,
-    router: &Arc<Router>,
-) -> Result<Pipe, StartError> {
+pub(crate) async fn connect(remote: Remote, router: &Arc<Router>) -> Result<Pipe, StartError> {
+    let server = &remote.server.clone();
     let unreachable = |reason: String| StartError::Unreachable { server: server.clone(), reason };
-    let response = address
-        .client
-        .get(address.url.clone())
-        .headers(address.headers.clone())
-        .header(ACCEPT, "text/event-stream")
-        .send()
-        .await
-        .map_err(|error| unreachable(describe(&error)))?;
+    let mut request = reqwest::Request::new(Method::GET, remote.url.clone());
+    request.headers_mut().clone_from(&remote.headers);
+    request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    let response = remote.execute(request).await.map_err(|error| start_error(server, error))?;
     let status = response.status();
     if status.as_u16() == 401 || status.as_u16() == 403 {
         return Err(StartError::Unauthorized { server: server.clone(), status: status.as_u16() });
@@ -49,9 +36,9 @@ pub(crate) async fn connect(
     if !status.is_success() {
         return Err(unreachable(format!("HTTP {status}")));
     }
-    let (bytes, since_event) = limited(response, address.max_bytes);
+    let (bytes, since_event) = limited(response, remote.max_bytes);
     let mut events = SseByteStream::new(bytes);
-    let post_to = tokio::time::timeout(ENDPOINT_TIMEOUT, endpoint(&address.url, &mut events))
+    let post_to = tokio::time::timeout(ENDPOINT_TIMEOUT, endpoint(&remote.url, &mut events))
         .await
         .map_err(|_| unreachable("no `endpoint` event came".to_owned()))?
         .map_err(unreachable)?;
@@ -61,7 +48,7 @@ pub(crate) async fn connect(
     let outlet: Outlet = Arc::new(move |message| {
         let _ = outgoing.send(message);
     });
-    let writer = tokio::spawn(write(address, post_to, queue, server.clone(), router.clone()));
+    let writer = tokio::spawn(write(remote, post_to, queue, router.clone()));
     let (router, server, closed) = (router.clone(), server.clone(), pipe.closed.clone());
     tokio::spawn(async move {
         let reading = async {
@@ -110,31 +97,25 @@ async fn endpoint(
 }
 
 async fn write(
-    address: SseAddress,
+    remote: Remote,
     post_to: Url,
     mut queue: mpsc::UnboundedReceiver<Message>,
-    server: ServerName,
     router: Arc<Router>,
 ) {
     while let Some(message) = queue.recv().await {
-        let sent = address
-            .client
-            .post(post_to.clone())
-            .headers(address.headers.clone())
-            .header(CONTENT_TYPE, "application/json")
-            .body(message.to_bytes())
-            .send()
-            .await;
-        let problem = match sent {
+        let mut request = reqwest::Request::new(Method::POST, post_to.clone());
+        request.headers_mut().clone_from(&remote.headers);
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        *request.body_mut() = Some(message.to_bytes().into());
+        let problem = match remote.execute(request).await {
             Ok(response) if response.status().is_success() => continue,
-            Ok(response) => format!("HTTP {}", response.status()),
-            Err(error) => describe(&error),
+            Ok(response) => remote.lost(format!("HTTP {}", response.status())),
+            Err(error) => error,
         };
         if let Message::Request(request) = &message
             && let kitbag_wire::RequestId::Number(id) = request.id
         {
-            let lost = CallError::Lost { server: server.clone(), reason: problem, stderr: String::new() };
-            router.fail(id, lost);
+            router.fail(id, problem);
         }
     }
 }

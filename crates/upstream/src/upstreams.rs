@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::listing::Listing;
 use crate::log::ServerLog;
+use crate::oauth::Logins;
 use crate::process::{sweep_orphans, sweep_own};
 use crate::router::Notice;
 use crate::server::Server;
@@ -18,6 +19,15 @@ use crate::spec::{Lookup, ServerSpec};
 /// How often servers are looked at for having nothing to do.
 const REAP_EVERY: Duration = Duration::from_secs(1);
 
+/// What this room is handed by the house.
+#[derive(Clone)]
+pub struct Outside {
+    /// Asked for variables at each start.
+    pub lookup: Lookup,
+    /// Without it nobody can log in anywhere.
+    pub logins: Option<Logins>,
+}
+
 #[derive(Debug)]
 pub struct Upstreams {
     servers: BTreeMap<ServerName, Arc<Server>>,
@@ -25,19 +35,18 @@ pub struct Upstreams {
 
 impl Upstreams {
     /// Takes the servers in without starting any. Each may come with what it offered in an
-    /// earlier run. Variables are asked of `lookup` at each start. The receiver yields what
-    /// servers announce.
+    /// earlier run. The receiver yields what servers announce.
     pub fn new(
         servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
         log_dir: Option<&Path>,
-        lookup: &Lookup,
+        outside: &Outside,
     ) -> (Arc<Self>, mpsc::UnboundedReceiver<Notice>) {
         let (notices, announced) = mpsc::unbounded_channel();
         let servers = servers
             .into_iter()
             .map(|(spec, listing)| {
                 let log = ServerLog::new(log_dir.map(|dir| dir.join(format!("{}.log", spec.name))));
-                (spec.name.clone(), Server::new(spec, listing, log, lookup.clone(), notices.clone()))
+                (spec.name.clone(), Server::new(spec, listing, log, outside, notices.clone()))
             })
             .collect();
         let upstreams = Arc::new(Self { servers });
@@ -68,5 +77,11 @@ async fn reap(upstreams: Weak<Upstreams>) {
         for server in upstreams.iter() {
             server.stop_if_idle().await;
         }
+    }
+}
+
+impl std::fmt::Debug for Outside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outside").finish_non_exhaustive()
     }
 }

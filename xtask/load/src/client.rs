@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use crate::Era;
@@ -15,13 +15,21 @@ use crate::Era;
 pub(crate) struct Client {
     sender: SendRequest<Full<Bytes>>,
     uri: Uri,
+    era: Era,
     headers: HeaderMap,
-    call: Bytes,
+}
+
+/// One tool call, written down, and what its answer must contain.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    tool: HeaderValue,
+    body: Bytes,
+    expected: &'static str,
 }
 
 impl Client {
     /// Connects and, in the legacy era, opens a session.
-    pub(crate) async fn connect(uri: &Uri, era: Era, tool: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn connect(uri: &Uri, era: Era) -> anyhow::Result<Self> {
         let authority = uri.authority().context("the endpoint needs a host and a port")?.as_str();
         let stream =
             TcpStream::connect(authority).await.with_context(|| format!("connecting to {authority}"))?;
@@ -32,23 +40,24 @@ impl Client {
         headers.insert(header::HOST, HeaderValue::from_str(authority)?);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let mut client = Self { sender, uri: uri.clone(), headers, call: call(era, tool) };
+        let mut client = Self { sender, uri: uri.clone(), era, headers };
         match era {
             Era::Legacy => client.initialize().await?,
             Era::Modern => {
                 client.headers.insert("mcp-protocol-version", HeaderValue::from_static(MODERN));
                 client.headers.insert("mcp-method", HeaderValue::from_static("tools/call"));
-                client.headers.insert("mcp-name", HeaderValue::from_str(tool)?);
             }
         }
         Ok(client)
     }
 
-    /// Calls the tool once and checks that the answer is its answer.
-    pub(crate) async fn call(&mut self) -> anyhow::Result<()> {
-        let call = self.call.clone();
-        let (_, body) = self.post(call).await?;
-        if !contains(&body, MESSAGE.as_bytes()) || contains(&body, b"\"isError\":true") {
+    /// Calls once and checks that the answer is the one to this call.
+    pub(crate) async fn call(&mut self, call: &Call) -> anyhow::Result<()> {
+        if self.era == Era::Modern {
+            self.headers.insert("mcp-name", call.tool.clone());
+        }
+        let (_, body) = self.post(call.body.clone()).await?;
+        if !contains(&body, call.expected.as_bytes()) || contains(&body, b"\"isError\":true") {
             bail!("the call failed: {}", String::from_utf8_lossy(&body));
         }
         Ok(())
@@ -89,17 +98,36 @@ impl Client {
     }
 }
 
-fn call(era: Era, tool: &str) -> Bytes {
-    let mut params = json!({"name": tool, "arguments": {"message": MESSAGE}});
-    if era == Era::Modern {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": MODERN,
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "io.modelcontextprotocol/clientInfo": {"name": "xtask-load", "version": "0"},
-        });
+impl Call {
+    /// Of a tool that repeats its `message`.
+    pub(crate) fn echo(era: Era, tool: &str) -> anyhow::Result<Self> {
+        Self::new(era, tool, &json!({ "message": MESSAGE }), MESSAGE)
     }
-    // One id for all: a client never has two calls under way, and the bytes are made only once.
-    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string().into()
+
+    /// The same through the tool that runs all others.
+    pub(crate) fn echo_through_call_api(era: Era, tool: &str) -> anyhow::Result<Self> {
+        let arguments = json!({ "tool": tool, "arguments": { "message": MESSAGE } });
+        Self::new(era, "call_api", &arguments, MESSAGE)
+    }
+
+    /// A search that finds something; the last line of what was found says how to go on.
+    pub(crate) fn search(era: Era, query: &str) -> anyhow::Result<Self> {
+        Self::new(era, "search_available_tools", &json!({ "query": query }), "call_api(")
+    }
+
+    fn new(era: Era, tool: &str, arguments: &Value, expected: &'static str) -> anyhow::Result<Self> {
+        let mut params = json!({"name": tool, "arguments": arguments});
+        if era == Era::Modern {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "xtask-load", "version": "0"},
+            });
+        }
+        // One id for all: a client never has two calls under way.
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        Ok(Self { tool: HeaderValue::from_str(tool)?, body: body.to_string().into(), expected })
+    }
 }
 
 fn contains(body: &[u8], wanted: &[u8]) -> bool {

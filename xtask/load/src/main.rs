@@ -1,4 +1,4 @@
-//! Calls one tool from many clients at once and reports how long the answers took.
+//! Calls tools from many clients at once and reports how long the answers took.
 //!
 //! Each client is one keep-alive connection that sends its next call when the last one is
 //! answered. Everything but the calls (connections, sessions, a warm-up) lies outside the
@@ -7,7 +7,10 @@
 mod client;
 mod report;
 
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -16,10 +19,10 @@ use http::Uri;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use crate::client::Client;
-use crate::report::Report;
+use crate::client::{Call, Client};
+use crate::report::Tally;
 
-/// Calls one tool from many clients at once.
+/// Calls a tool from many clients at once.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The endpoint, over plain HTTP.
@@ -27,8 +30,12 @@ struct Arguments {
     url: Uri,
     #[arg(long, value_enum)]
     era: Era,
+    /// A tool that repeats its `message`.
     #[arg(long)]
     tool: String,
+    /// Search before each call, by one of the lines of this file, and call with `call_api`.
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
     /// How many clients call at the same time.
     #[arg(long, default_value_t = 1)]
     clients: usize,
@@ -43,36 +50,52 @@ pub(crate) enum Era {
     Modern,
 }
 
+/// What every client does again and again.
+#[derive(Debug)]
+struct Round {
+    era: Era,
+    searches: Option<Searches>,
+    call: Call,
+}
+
+#[derive(Debug)]
+struct Searches {
+    queries: Vec<String>,
+    /// How many there were. No two are the same, so that none is answered from memory.
+    count: AtomicUsize,
+}
+
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the report is this program's only product")]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let report = measure(&arguments).await?;
-    println!("{}", report.json());
+    let tally = measure(&arguments).await?;
+    println!("{}", tally.json());
     Ok(())
 }
 
-async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
+async fn measure(arguments: &Arguments) -> anyhow::Result<Tally> {
     let ready = Arc::new(Barrier::new(arguments.clients));
     let length = Duration::from_secs_f64(arguments.seconds);
-    let mut first = Client::connect(&arguments.url, arguments.era, &arguments.tool).await?;
-    first_answer(&mut first).await?;
+    let round = Arc::new(Round::new(arguments)?);
+    let mut first = Client::connect(&arguments.url, arguments.era).await?;
+    first_answer(&mut first, &round.call).await?;
     let mut tasks = JoinSet::new();
     for _ in 0..arguments.clients {
-        let client = Client::connect(&arguments.url, arguments.era, &arguments.tool).await?;
-        tasks.spawn(drive(client, Arc::clone(&ready), length));
+        let client = Client::connect(&arguments.url, arguments.era).await?;
+        tasks.spawn(drive(client, round.clone(), Arc::clone(&ready), length));
     }
-    let mut latencies = Vec::new();
-    while let Some(outcome) = tasks.join_next().await {
-        latencies.extend(outcome.context("a client was interrupted")??);
+    let mut all = Tally::default();
+    while let Some(tally) = tasks.join_next().await {
+        all.add(tally.context("a client was interrupted")?);
     }
-    Ok(Report::new(latencies, length))
+    Ok(all)
 }
 
 /// A gateway that has just started may still be asking its upstream what it offers.
-async fn first_answer(client: &mut Client) -> anyhow::Result<()> {
+async fn first_answer(client: &mut Client, call: &Call) -> anyhow::Result<()> {
     let begin = Instant::now();
-    while let Err(error) = client.call().await {
+    while let Err(error) = client.call(call).await {
         if begin.elapsed() > PATIENCE {
             return Err(error);
         }
@@ -81,23 +104,61 @@ async fn first_answer(client: &mut Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn drive(mut client: Client, ready: Arc<Barrier>, length: Duration) -> anyhow::Result<Vec<Duration>> {
-    // The barrier is reached even by a client that fails, so that nobody waits for it forever.
-    let warm = call_for(&mut client, WARM_UP).await;
+async fn drive(mut client: Client, round: Arc<Round>, ready: Arc<Barrier>, length: Duration) -> Tally {
+    let warm = round.repeat(&mut client, WARM_UP).await;
     ready.wait().await;
-    warm?;
-    call_for(&mut client, length).await
+    let mut tally = round.repeat(&mut client, length).await;
+    tally.errors.extend(warm.errors);
+    tally
 }
 
-async fn call_for(client: &mut Client, length: Duration) -> anyhow::Result<Vec<Duration>> {
-    let mut latencies = Vec::with_capacity(1 << 12);
-    let begin = Instant::now();
-    while begin.elapsed() < length {
-        let sent = Instant::now();
-        client.call().await?;
-        latencies.push(sent.elapsed());
+impl Round {
+    fn new(arguments: &Arguments) -> anyhow::Result<Self> {
+        let Arguments { era, tool, queries, .. } = arguments;
+        let Some(queries) = queries else {
+            return Ok(Self { era: *era, searches: None, call: Call::echo(*era, tool)? });
+        };
+        let text = fs::read_to_string(queries).with_context(|| format!("reading {}", queries.display()))?;
+        let searches =
+            Searches { queries: text.lines().map(str::to_owned).collect(), count: AtomicUsize::new(0) };
+        Ok(Self { era: *era, searches: Some(searches), call: Call::echo_through_call_api(*era, tool)? })
     }
-    Ok(latencies)
+
+    /// Until the time is up, or something went wrong: what fails once fails again at once, and
+    /// would be counted without end.
+    async fn repeat(&self, client: &mut Client, length: Duration) -> Tally {
+        let mut tally = Tally::default();
+        let begin = Instant::now();
+        while begin.elapsed() < length && tally.errors.is_empty() {
+            if let Err(error) = self.once(client, &mut tally).await {
+                tally.errors.push(format!("{error:#}"));
+            }
+        }
+        tally.took = begin.elapsed();
+        tally
+    }
+
+    async fn once(&self, client: &mut Client, tally: &mut Tally) -> anyhow::Result<()> {
+        if let Some(searches) = &self.searches {
+            let search = Call::search(self.era, &searches.next())?;
+            tally.searches.push(timed(client, &search).await?);
+        }
+        tally.calls.push(timed(client, &self.call).await?);
+        Ok(())
+    }
+}
+
+impl Searches {
+    fn next(&self) -> String {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        format!("{} {number}", self.queries[number % self.queries.len()])
+    }
+}
+
+async fn timed(client: &mut Client, call: &Call) -> anyhow::Result<Duration> {
+    let sent = Instant::now();
+    client.call(call).await?;
+    Ok(sent.elapsed())
 }
 
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -2,38 +2,52 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-#[derive(Debug)]
-pub(crate) struct Report {
-    /// Ascending.
-    latencies: Vec<Duration>,
-    length: Duration,
+/// What happened to a client, or to all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) calls: Vec<Duration>,
+    pub(crate) searches: Vec<Duration>,
+    pub(crate) errors: Vec<String>,
+    /// Until the last answer, which comes later than the last call was sent.
+    pub(crate) took: Duration,
 }
 
-impl Report {
-    pub(crate) fn new(mut latencies: Vec<Duration>, length: Duration) -> Self {
-        latencies.sort_unstable();
-        Self { latencies, length }
+impl Tally {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.calls.extend(other.calls);
+        self.searches.extend(other.searches);
+        self.errors.extend(other.errors);
+        self.took = self.took.max(other.took);
     }
 
-    pub(crate) fn json(&self) -> String {
-        let per_second = self.latencies.len() as f64 / self.length.as_secs_f64();
-        json!({
-            "requests": self.latencies.len(),
-            "per_second": per_second,
-            "p50_us": self.quantile(0.50),
-            "p99_us": self.quantile(0.99),
-        })
-        .to_string()
+    pub(crate) fn json(mut self) -> Value {
+        let mut report = summary(&mut self.calls, self.took);
+        report["errors"] = json!(self.errors.len());
+        report["first_error"] = json!(self.errors.first());
+        if !self.searches.is_empty() {
+            report["searches"] = summary(&mut self.searches, self.took);
+        }
+        report
     }
+}
 
-    /// In microseconds; the nearest rank, so always a latency that was seen.
-    fn quantile(&self, share: f64) -> f64 {
-        let rank = (self.latencies.len() as f64 * share).ceil() as usize;
-        let latency = self.latencies.get(rank.max(1) - 1);
-        latency.map_or(f64::NAN, |latency| latency.as_nanos() as f64 / 1000.0)
-    }
+fn summary(latencies: &mut [Duration], took: Duration) -> Value {
+    latencies.sort_unstable();
+    json!({
+        "requests": latencies.len(),
+        "per_second": latencies.len() as f64 / took.as_secs_f64(),
+        "p50_us": quantile(latencies, 0.50),
+        "p99_us": quantile(latencies, 0.99),
+    })
+}
+
+/// In microseconds; the nearest rank, so always a latency that was seen.
+fn quantile(ascending: &[Duration], share: f64) -> f64 {
+    let rank = (ascending.len() as f64 * share).ceil() as usize;
+    let latency = ascending.get(rank.max(1) - 1);
+    latency.map_or(f64::NAN, |latency| latency.as_nanos() as f64 / 1000.0)
 }
 
 #[cfg(test)]
@@ -42,9 +56,8 @@ mod tests {
 
     #[test]
     fn a_quantile_is_a_latency_that_was_seen() {
-        let latencies = (1..=100).rev().map(Duration::from_micros).collect();
-        let report = Report::new(latencies, Duration::from_secs(1));
-        assert!((report.quantile(0.5) - 50.0).abs() < f64::EPSILON);
-        assert!((report.quantile(0.99) - 99.0).abs() < f64::EPSILON);
+        let latencies: Vec<_> = (1..=100).map(Duration::from_micros).collect();
+        assert!((quantile(&latencies, 0.5) - 50.0).abs() < f64::EPSILON);
+        assert!((quantile(&latencies, 0.99) - 99.0).abs() < f64::EPSILON);
     }
 }

@@ -1,5 +1,6 @@
 //! Runs the load generator against one endpoint and reads its report.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
@@ -23,24 +24,72 @@ pub(crate) struct Sample {
     pub(crate) p99_us: f64,
 }
 
+/// What many clients saw who search before each call.
+#[derive(Debug, Clone)]
+pub(crate) struct Crowd {
+    pub(crate) searches: Sample,
+    pub(crate) calls: Sample,
+    pub(crate) errors: u64,
+    pub(crate) first_error: Option<String>,
+}
+
 pub(crate) fn measure(
     repository: &Repository,
     endpoint: &Endpoint,
     clients: usize,
     seconds: f64,
 ) -> anyhow::Result<Sample> {
+    let report = drive(repository, endpoint, clients, seconds, None)?;
+    if let Some(error) = report["first_error"].as_str() {
+        bail!("{clients} clients could not call {} at {}: {error}", endpoint.tool, endpoint.url);
+    }
+    Sample::read(&report)
+}
+
+/// Searches by the lines of a file, and calls through the tool that runs all others.
+pub(crate) fn crowd(
+    repository: &Repository,
+    endpoint: &Endpoint,
+    clients: usize,
+    seconds: f64,
+    queries: &Path,
+) -> anyhow::Result<Crowd> {
+    let report = drive(repository, endpoint, clients, seconds, Some(queries))?;
+    Ok(Crowd {
+        searches: Sample::read(&report["searches"])?,
+        calls: Sample::read(&report)?,
+        errors: report["errors"].as_u64().with_context(|| format!("no errors are counted in {report}"))?,
+        first_error: report["first_error"].as_str().map(str::to_owned),
+    })
+}
+
+fn drive(
+    repository: &Repository,
+    endpoint: &Endpoint,
+    clients: usize,
+    seconds: f64,
+    queries: Option<&Path>,
+) -> anyhow::Result<Value> {
     let mut command = Command::new(repository.built(Profile::Release, "xtask-load"));
     command.args(["--url", &endpoint.url, "--tool", &endpoint.tool, "--era", &endpoint.era.to_string()]);
     command.args(["--clients", &clients.to_string(), "--seconds", &seconds.to_string()]);
+    if let Some(queries) = queries {
+        command.arg("--queries").arg(queries);
+    }
     let output =
         command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("starting xtask-load")?;
     if !output.status.success() {
         bail!("{clients} clients could not call {} at {}", endpoint.tool, endpoint.url);
     }
-    let report: Value = serde_json::from_slice(&output.stdout).context("reading the report of xtask-load")?;
-    let number =
-        |key: &str| report[key].as_f64().with_context(|| format!("the report has no {key}: {report}"));
-    Ok(Sample { per_second: number("per_second")?, p50_us: number("p50_us")?, p99_us: number("p99_us")? })
+    serde_json::from_slice(&output.stdout).context("reading the report of xtask-load")
+}
+
+impl Sample {
+    fn read(report: &Value) -> anyhow::Result<Self> {
+        let number =
+            |key: &str| report[key].as_f64().with_context(|| format!("the report has no {key}: {report}"));
+        Ok(Self { per_second: number("per_second")?, p50_us: number("p50_us")?, p99_us: number("p99_us")? })
+    }
 }
 
 /// The middle of several samples, taken number by number.

@@ -1,6 +1,7 @@
 //! The benches: what the gateway costs, how well it finds, beside whom, how fast, and what a model pays.
 
 mod catalog;
+mod clients;
 mod convert;
 mod extras;
 mod http;
@@ -29,6 +30,9 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
         ["peers", rest @ ..] => peers::run(repository, rest),
         ["speed", rest @ ..] => speed::run(repository, rest),
         ["tokens", rest @ ..] => tokens::run(repository, rest),
-        _ => bail!("there are the benches proxy, retrieval, peers, speed and tokens; see `cargo xtask help`"),
+        ["clients", rest @ ..] => clients::run(repository, rest),
+        _ => bail!(
+            "there are the benches proxy, retrieval, peers, speed, tokens and clients; see `cargo xtask help`"
+        ),
     }
 }

@@ -138,7 +138,7 @@ fn start_kitbag(
     Ok(Running { process: gateway.process, searchable, embedded: Some(embedded), asked })
 }
 
-/// Waits until the index counts this many tools as `indexed` or `embedded`.
+/// Waits until the index counts at least this many tools as `indexed` or `embedded`.
 pub(crate) fn until_all(
     connection: &mut Connection,
     count: &str,
@@ -147,7 +147,7 @@ pub(crate) fn until_all(
 ) -> anyhow::Result<Duration> {
     loop {
         let answer = retrieve(connection, PROBE)?;
-        if answer[count] == tools {
+        if answer[count].as_u64().is_some_and(|so_far| so_far >= tools as u64) {
             return Ok(start.elapsed());
         }
         if start.elapsed() > PATIENCE {

@@ -28,15 +28,14 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let points = curve(repository, &tools, options.up_to.unwrap_or(usize::MAX))?;
     let picture = repository.root().join("docs/speed.svg");
     fs::write(&picture, plot::svg(&points)).with_context(|| format!("writing {}", picture.display()))?;
-    let whole = Whole::measure(repository, &tools)?;
     if options.json {
         let points: Vec<Value> = points.iter().map(Point::json).collect();
-        println!("{}", serde_json::to_string_pretty(&json!({ "curve": points, "whole": whole.json() }))?);
+        let whole = Whole::measure(repository, &tools)?.json();
+        println!("{}", serde_json::to_string_pretty(&json!({ "curve": points, "whole": whole }))?);
     } else {
         print_curve(&points);
-        println!("\nThrough the binary, real tools behind it:\n");
-        whole.print();
-        println!("\nThe curve is drawn in {}", picture.display());
+        println!("\nThe curve is drawn in {}\n", picture.display());
+        Whole::measure(repository, &tools)?.print();
     }
     Ok(())
 }

@@ -9,6 +9,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+pub(crate) use json::options;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// With comments and trailing commas, which some clients write.
@@ -123,6 +125,11 @@ impl Node {
         matches!(self.data, Data::Map(_))
     }
 
+    /// Whether servers can stand in it, even if none do.
+    pub(crate) fn holds_servers(&self) -> bool {
+        matches!(self.data, Data::Map(_) | Data::List(_) | Data::Null)
+    }
+
     /// What kind of value it is, for people.
     pub(crate) fn kind(&self) -> &'static str {
         match self.data {
@@ -180,7 +187,7 @@ mod tests {
     fn every_value_knows_where_it_stands() {
         for (format, text) in [
             (Format::Json, "{\"é\": {\n  \"port\": 80}}"),
-            (Format::Toml, "# é\n[é]\nport = 80"),
+            (Format::Toml, "# é\n[\"é\"]\nport = 80"),
             (Format::Yaml, "# é\né:\n  port: 80\n"),
         ] {
             let root = parse(format, text).unwrap();

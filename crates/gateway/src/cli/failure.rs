@@ -86,6 +86,9 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(start) = start_error(cause) {
         return start.remedy();
     }
+    if let Some(CallError::Login(needed)) = cause.downcast_ref() {
+        return Some(needed.remedy());
+    }
     if let Some(embedder) = cause.downcast_ref::<EmbedderError>() {
         return embedder.remedy();
     }

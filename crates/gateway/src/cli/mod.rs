@@ -3,7 +3,8 @@
 //! stdout is for results, stderr for logs and messages.
 //!
 //! # Layout
-//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`key`], [`secret`]
+//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`key`], [`secret`],
+//!   [`import`], [`install`]
 //! - [`output`]: tables for people, JSON for programs
 //! - [`failure`]: how an error is told: what, why, what now
 //! - [`logging`]: where log lines go, and how they look
@@ -13,7 +14,9 @@ pub mod arguments;
 pub mod call;
 pub mod eval;
 pub mod failure;
+pub mod import;
 pub mod index;
+pub mod install;
 pub mod key;
 pub mod logging;
 pub mod output;
@@ -46,6 +49,8 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  kitbag import --dry-run
+  kitbag install --client cursor
   kitbag serve
   kitbag servers add time -- uvx mcp-server-time
   kitbag servers add docs https://docs.example/mcp -H 'X-Key=${DOCS_KEY}'
@@ -69,6 +74,9 @@ enum Verb {
     Call(call::Arguments),
     Key(key::Arguments),
     Secret(secret::Arguments),
+    Import(import::Arguments),
+    Install(install::InstallArguments),
+    Uninstall(install::UninstallArguments),
 }
 
 #[derive(Debug, Args)]
@@ -143,6 +151,9 @@ impl Verb {
             Self::Call(arguments) => call::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
+            Self::Import(arguments) => import::run(arguments, &invocation).await,
+            Self::Install(arguments) => install::install(arguments, &invocation).await,
+            Self::Uninstall(arguments) => install::uninstall(&arguments, &invocation),
         }
     }
 

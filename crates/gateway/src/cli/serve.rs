@@ -50,6 +50,7 @@ pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> any
     invocation.overrides.require_key = arguments.require_key;
     invocation.overrides.surface = arguments.surface;
     let config = invocation.config()?;
+    prefer_small_pages();
     if arguments.stdio {
         App::open(&config).await?.serve_stdio(arguments.surface).await?;
         return Ok(ExitCode::SUCCESS);
@@ -58,6 +59,14 @@ pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> any
     let app = App::open(&config).await?;
     app.serve_http(|banner| welcome(banner, &config, &invocation)).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Huge pages make a heap that is mostly small things a third larger, and nothing here faster.
+fn prefer_small_pages() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::debug!(%error, "huge pages stay on");
+    }
 }
 
 fn welcome(banner: &Banner, config: &Config, invocation: &Invocation) {

@@ -1,14 +1,10 @@
 //! Adding and removing servers in `kitbag.toml` the way a careful person would: comments,
 //! order and spelling of everything else stay as they are.
 
-use std::fs::{self, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-
 use kitbag_domain::ServerName;
-use tempfile::NamedTempFile;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, value};
+
+pub use kitbag_desk::write;
 
 /// A server as somebody describes it on the command line.
 #[derive(Debug, Clone)]
@@ -50,22 +46,6 @@ pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, Ed
         keep_what_is_not_its_own(&mut document, table);
     }
     Ok(Some(document.to_string()))
-}
-
-/// Whole or not at all: readers see the old file or the new one. A new file is for its owner
-/// only, since people write secrets into it; an old one keeps its permissions.
-pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    // A link is followed, so that a configuration kept elsewhere stays a link.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let permissions = fs::metadata(&path).map_or(Permissions::from_mode(0o600), |found| found.permissions());
-    let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(permissions)?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
-    Ok(())
 }
 
 impl NewServer {
@@ -248,17 +228,5 @@ deny_tools = ["*/delete_*"]
         let text = added("servers = { a = { command = 'x' } } # ours\n", "b", &launch("npx"));
         assert!(text.starts_with("servers = { a = { command = 'x' } , b = { command = \"npx\""), "{text}");
         assert!(text.ends_with("# ours\n") && removed(&text, "b").is_some(), "{text}");
-    }
-
-    #[test]
-    fn a_new_file_is_for_its_owner_and_an_old_one_keeps_its_permissions() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kitbag/kitbag.toml");
-        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        write(&path, "a").unwrap();
-        assert_eq!(mode(), 0o600);
-        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-        write(&path, "b").unwrap();
-        assert_eq!((mode(), fs::read_to_string(&path).unwrap().as_str()), (0o640, "b"));
     }
 }

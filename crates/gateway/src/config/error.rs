@@ -89,6 +89,14 @@ pub enum Problem {
     ProviderUrl { reason: String },
     #[error("there is a header `Authorization` already")]
     BearerTwice,
+    #[error("a secret is of no use without its client")]
+    SecretWithoutClient,
+    #[error("a login without a person needs a client with a secret")]
+    FlowWithoutSecret,
+    #[error("not the address of a document about a client")]
+    ClientDocument,
+    #[error("{found} is not a port")]
+    Port { found: i64 },
     #[error("not the address of a collector")]
     Collector,
     #[error("without a method it could never be called")]
@@ -159,7 +167,12 @@ impl Problem {
                 "write the part before `/v1/traces`, like \"http://127.0.0.1:4318\"".to_owned()
             }
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
-            Self::BearerTwice => "keep either `bearer` or that header".to_owned(),
+            Self::BearerTwice => "keep one of the two".to_owned(),
+            Self::SecretWithoutClient => "set `client_id` as well".to_owned(),
+            Self::FlowWithoutSecret => {
+                "set `client_id` and `client_secret`, like \"${secret:NAME}\"".to_owned()
+            }
+            Self::ClientDocument => "write it like \"https://host/client.json\"".to_owned(),
             Self::NoMethods => "remove `methods` to allow GET and HEAD, or name some".to_owned(),
             Self::Network(_) => "write it like \"10.0.0.0/8\" or \"10.1.2.3\"".to_owned(),
             Self::EmptyAllowList { key } => {
@@ -173,6 +186,7 @@ impl Problem {
             | Self::NotOneOf { nearest: None, .. }
             | Self::TooSmall { .. }
             | Self::OutOfRange { .. }
+            | Self::Port { .. }
             | Self::Pattern(_)
             | Self::HeaderName { .. }
             | Self::VariableName { .. } => return None,

@@ -5,8 +5,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Fault, Problem};
 use super::raw::{
-    RawAudit, RawConfig, RawElsewhere, RawIndex, RawProvider, RawRules, RawServe, RawServer, RawStore,
-    RawSurfaces, RawTelemetry, RawTool,
+    RawAudit, RawConfig, RawElsewhere, RawIndex, RawOauth, RawProvider, RawRules, RawServe, RawServer,
+    RawStore, RawSurfaces, RawTelemetry, RawTool,
 };
 
 pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
@@ -24,6 +24,11 @@ pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
     check_section::<RawRules>(document, "policy")?;
     check_each::<RawRules>(document, "tenants")?;
     check_each::<RawServer>(document, "servers")?;
+    for (name, server) in inner_table(document, "servers").into_iter().flatten() {
+        if let Some(oauth) = server.get_ref().as_table().and_then(|it| inner_table(it, "oauth")) {
+            check_table::<RawOauth>(oauth, &format!("servers.{}.oauth", name.get_ref()))?;
+        }
+    }
     check_each::<RawProvider>(document, "providers")
 }
 

@@ -3,7 +3,7 @@
 //! # Layout
 //! - `load`: where a configuration is found, and what lies over it
 //! - `raw`: what people write into the file; `keys`: which keys there are
-//! - `build`, `server`, `provider`, `index`, `surfaces`: from what people write to what the program runs on
+//! - `build`, `server`, `oauth`, `provider`, `index`, `surfaces`: from what people write to what the program runs on
 //! - `error`: what can be wrong, and what to do about it
 //! - [`edit`]: adding and removing servers, with comments and order kept
 
@@ -13,6 +13,7 @@ mod error;
 pub(crate) mod index;
 mod keys;
 mod load;
+mod oauth;
 mod provider;
 mod raw;
 #[cfg(test)]

@@ -224,7 +224,7 @@ mod tests {
         );
         refused(
             "bearer = 'y'\nheaders = { authorization = 'x' }",
-            "`providers.a.bearer`: there is a header `Authorization` already => keep either `bearer` or that header",
+            "`providers.a.bearer`: there is a header `Authorization` already => keep one of the two",
         );
         refused("metods = []", "`providers.a`: there is no key `metods` => did you mean `methods`?");
     }

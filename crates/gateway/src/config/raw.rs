@@ -132,6 +132,7 @@ pub(super) struct RawServer {
     pub(super) url: Option<Spanned<String>>,
     pub(super) headers: Option<Spanned<Named<String>>>,
     pub(super) transport: Option<Spanned<String>>,
+    pub(super) oauth: Option<Spanned<RawOauth>>,
     pub(super) enabled: Option<bool>,
     pub(super) era: Option<Spanned<String>>,
     pub(super) start_timeout: Option<Spanned<RawDuration>>,
@@ -141,6 +142,19 @@ pub(super) struct RawServer {
     pub(super) max_concurrent: Option<Spanned<i64>>,
     pub(super) max_queued: Option<Spanned<i64>>,
     pub(super) max_message_bytes: Option<Spanned<i64>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawOauth {
+    pub(super) client_id: Option<String>,
+    pub(super) client_secret: Option<Spanned<String>>,
+    pub(super) auth_method: Option<Spanned<String>>,
+    pub(super) client_metadata_url: Option<Spanned<String>>,
+    pub(super) scopes: Vec<String>,
+    pub(super) issuer: Option<String>,
+    pub(super) redirect_port: Option<Spanned<i64>>,
+    pub(super) flow: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use super::keys::keys_of;
 use super::raw::{
-    RawAudit, RawConfig, RawElsewhere, RawIndex, RawProvider, RawRules, RawServe, RawServer, RawStore,
-    RawSurfaces, RawTelemetry, RawTool,
+    RawAudit, RawConfig, RawElsewhere, RawIndex, RawOauth, RawProvider, RawRules, RawServe, RawServer,
+    RawStore, RawSurfaces, RawTelemetry, RawTool,
 };
 use super::{Config, Overrides, Serve, Surroundings, parse};
 
@@ -36,6 +36,7 @@ fn every_key_is_explained_and_none_that_is_not_there() {
     check::<RawTelemetry>("\n## [telemetry]\n");
     check::<RawRules>("\n## [policy]\n");
     check::<RawServer>("\n## [servers.NAME]\n");
+    check::<RawOauth>("\n## [servers.NAME.oauth]\n");
     check::<RawProvider>("\n## [providers.NAME]\n");
 }
 

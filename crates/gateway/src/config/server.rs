@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::HeaderName;
 use kitbag_domain::ServerName;
+use kitbag_upstream::oauth::Settings;
 use kitbag_upstream::{Endpoint, Launch, Limits, ServerSpec, Template, Transport};
 use kitbag_wire::Era;
 use toml::Spanned;
@@ -13,8 +14,8 @@ use url::Url;
 use super::build::Section;
 use super::error::{Fault, Problem};
 use super::load::Ground;
-use super::nearest;
 use super::raw::{Named, RawDuration, RawServer};
+use super::{nearest, oauth};
 
 pub(super) fn build(
     name: ServerName,
@@ -47,6 +48,7 @@ fn launch(
 ) -> Result<Launch, Fault> {
     section.refuse("command", "headers", raw.headers.as_ref())?;
     section.refuse("command", "transport", raw.transport.as_ref())?;
+    section.refuse("command", "oauth", raw.oauth.as_ref())?;
     if command.get_ref().trim().is_empty() {
         return Err(section.wrong_at("command", command, Problem::EmptyCommand));
     }
@@ -65,7 +67,14 @@ fn remote(url: &Spanned<String>, raw: RawServer, section: &Section) -> Result<Tr
     let wrap = choose(section, "transport", raw.transport, TRANSPORTS)?.unwrap_or(Transport::Http);
     let headers = templates(raw.headers, |name| header_name(section, name))?;
     let url = parse_url(url.get_ref()).map_err(|problem| section.wrong_at("url", url, problem))?;
-    Ok(wrap(Endpoint { url, headers }))
+    let oauth = match raw.oauth {
+        Some(raw) if headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) => {
+            return Err(section.wrong_at("oauth", &raw, Problem::BearerTwice));
+        }
+        Some(raw) => oauth::build(raw, section)?,
+        None => Settings::default(),
+    };
+    Ok(wrap(Endpoint { url, headers, oauth }))
 }
 
 fn parse_url(text: &str) -> Result<Url, Problem> {
@@ -99,7 +108,7 @@ fn limits(raw: &mut RawServer, section: &Section) -> Result<Limits, Fault> {
     })
 }
 
-fn choose<T: Copy>(
+pub(super) fn choose<T: Copy>(
     section: &Section,
     key: &str,
     text: Option<Spanned<String>>,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kitbag_domain::{Caller, Capability};
+use kitbag_upstream::oauth::Settings;
 use kitbag_upstream::{Endpoint, Launch, Limits, Template, Transport};
 use kitbag_wire::Era;
 
@@ -113,6 +114,11 @@ fn values_that_cannot_work_are_refused() {
         "[serve]\nallowed_origins = ['app.example']",
         "line 2, in `serve.allowed_origins`: `app.example` is not an origin => write scheme and host, \
          like \"https://app.example\"",
+    );
+    check(
+        "[telemetry]\notlp_endpoint = 'ftp://user:s3cret@host'",
+        "line 2, in `telemetry.otlp_endpoint`: not the address of a collector => write the part before \
+         `/v1/traces`, like \"http://127.0.0.1:4318\"",
     );
     check("[serve]\npage_size = 0", "line 2, in `serve.page_size`: expected a number of at least 1, found 0");
     check(
@@ -246,6 +252,7 @@ fn every_key_reaches_what_the_program_runs_on() {
     let endpoint = Endpoint {
         url: "https://host/mcp?key=1".parse().unwrap(),
         headers: BTreeMap::from([("Authorization".to_owned(), Template::from("Bearer ${TOKEN}"))]),
+        oauth: Settings::default(),
     };
     assert_eq!(config.servers[&"remote".parse().unwrap()].transport, Transport::Http(endpoint));
     assert!(matches!(config.disabled[&"old".parse().unwrap()].transport, Transport::Sse(_)));

@@ -128,6 +128,7 @@ pub(crate) fn explain(error: &CallError) -> String {
     let mut text = error.to_string();
     let (stderr, remedy) = match error {
         CallError::Start(start) => (start.stderr().map(str::to_owned), start.remedy()),
+        CallError::Login(needed) => (None, Some(needed.remedy())),
         CallError::Lost { stderr, .. } if !stderr.is_empty() => (Some(stderr.clone()), None),
         CallError::Busy { .. } => (None, Some("wait for a running call to end, then try again".to_owned())),
         CallError::TimedOut { server, .. } => {
@@ -154,6 +155,7 @@ pub(crate) fn explain(error: &CallError) -> String {
 fn server(error: &CallError) -> String {
     match error {
         CallError::Start(start) => start_server(start).to_owned(),
+        CallError::Login(needed) => needed.server.to_string(),
         CallError::Refused { server, .. }
         | CallError::Busy { server, .. }
         | CallError::TimedOut { server, .. }
@@ -175,5 +177,6 @@ fn start_server(error: &StartError) -> &str {
         | StartError::Protocol { server, .. }
         | StartError::BackingOff { server, .. }
         | StartError::Stopping { server } => server.as_str(),
+        StartError::Login(needed) => needed.server.as_str(),
     }
 }

@@ -29,6 +29,7 @@ use arc_swap::ArcSwap;
 use kitbag_domain::{Capability, ServerName};
 use kitbag_relevance::{Candidate, Document, Index, Options, retrieve};
 use kitbag_store::{Store, TextHash};
+use tokio::sync::watch;
 
 use self::embedder::{Embedder, EmbedderError};
 use self::intent::{EmbeddedIntent, Vectors};
@@ -48,6 +49,8 @@ const SPARE_VECTORS: u64 = 1_000;
 
 pub(crate) struct CapabilityIndex {
     snapshot: ArcSwap<Snapshot>,
+    /// Whether there has been a first catalog.
+    begun: watch::Sender<bool>,
     embedder: Embedder,
     store: Store,
     declared: Declared,
@@ -67,6 +70,7 @@ impl CapabilityIndex {
     pub(crate) fn new(embedder: Embedder, declared: Declared, store: Store) -> Self {
         Self {
             snapshot: ArcSwap::default(),
+            begun: watch::Sender::default(),
             embedder,
             store,
             declared,
@@ -78,6 +82,12 @@ impl CapabilityIndex {
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
+    }
+
+    /// Comes back when there is something to search, if only by its words.
+    pub(crate) async fn begun(&self) {
+        // The sender lives as long as we do.
+        let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
     }
 
     /// Whether the configured embedder can work at all. Takes a moment for a model on disk.
@@ -283,6 +293,7 @@ impl CapabilityIndex {
         let index = tokio::task::spawn_blocking(move || Index::build(documents)).await.ok()?;
         let snapshot = Arc::new(Snapshot { index: Arc::new(index), capabilities });
         self.snapshot.store(snapshot.clone());
+        self.begun.send_replace(true);
         Some(snapshot)
     }
 

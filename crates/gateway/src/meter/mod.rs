@@ -58,6 +58,8 @@ impl Meter {
     pub(crate) fn answered(&self, rooms: &Rooms, turn: &Turn, name: &str, answer: &Result<Raw, Failure>) {
         let tokens = match answer {
             Ok(result) => kitbag_budget::price(result.get()),
+            // Nobody reads what comes then.
+            Err(Failure::Cancelled) => return,
             Err(failure) => kitbag_budget::estimate(&failure.to_string()),
         };
         let known = AlwaysOn::named(name).is_some() || rooms.catalog().tool(name).is_some();

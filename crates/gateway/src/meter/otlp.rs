@@ -46,7 +46,7 @@ impl Telemetry {
     /// Must be called within the runtime, on which everything is sent.
     pub(super) fn start(collector: &Url, tables: &Arc<Mutex<Tables>>) -> Result<Self, TelemetryError> {
         let base = collector.as_str().trim_end_matches('/');
-        let courier: Arc<dyn HttpClient> = Arc::new(Courier::new(base)?);
+        let courier: Arc<dyn HttpClient> = Arc::new(Courier::new(collector)?);
         let spans = SpanExporter::builder()
             .with_http()
             .with_shared_http_client(courier.clone())
@@ -157,10 +157,14 @@ struct Courier {
 }
 
 impl Courier {
-    fn new(collector: &str) -> Result<Self, reqwest::Error> {
-        let client = reqwest::Client::builder().timeout(PATIENCE).build()?;
-        let (collector, runtime) = (collector.to_owned(), Handle::current());
-        Ok(Self { collector, client, runtime, failed: AtomicBool::new(false) })
+    fn new(collector: &Url) -> Result<Self, reqwest::Error> {
+        Ok(Self {
+            // Without what may be a password in front of the host.
+            collector: collector.origin().ascii_serialization(),
+            client: reqwest::Client::builder().timeout(PATIENCE).build()?,
+            runtime: Handle::current(),
+            failed: AtomicBool::new(false),
+        })
     }
 
     fn mention(&self, problem: Option<String>) {
@@ -174,6 +178,11 @@ impl Courier {
             _ => {}
         }
     }
+}
+
+/// The reason at the bottom; the layers above it repeat the address.
+fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
 }
 
 #[async_trait]
@@ -191,7 +200,7 @@ impl HttpClient for Courier {
         self.mention(match &sent {
             Ok((status, _)) if status.is_success() => None,
             Ok((status, _)) => Some(status.to_string()),
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(innermost(error)),
         });
         let (status, body) = sent?;
         Ok(Response::builder().status(status).body(body)?)

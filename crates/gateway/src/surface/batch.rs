@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use kitbag_wire::meta::result_type;
+use kitbag_upstream::CallError;
+use kitbag_wire::meta::{code, result_type};
 use kitbag_wire::{Era, Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::json;
@@ -13,7 +14,7 @@ use super::request::{Asked, Request};
 use crate::failure::Failure;
 use crate::front::reply;
 use crate::rooms::Rooms;
-use crate::turn::Turn;
+use crate::turn::{Capabilities, Turn};
 
 pub(super) const MOST_CALLS: usize = 10;
 
@@ -36,6 +37,7 @@ pub(super) async fn run(
         return Err(Failure::params(what));
     }
     let tokens = rooms.surfaces.result_tokens / count;
+    let turn = &unasked(turn);
     let each = batch.calls.iter().map(|call| answer(rooms, turn, call, inner(&params), tokens));
     let mut content = Vec::new();
     for (number, (subject, result)) in join_all(each).await.into_iter().enumerate() {
@@ -71,7 +73,9 @@ async fn answer(
     };
     let subject = request.subject();
     let result = match request.run(rooms, turn, params, tokens).await {
-        Ok(result) if wants_input(&result) => {
+        Err(Failure::Upstream(CallError::Refused { error, .. }))
+            if error.code == code::MISSING_CLIENT_CAPABILITY =>
+        {
             let failure = Failure::params("it asks for input first; call it alone with call_api");
             Ok(reply::tool_result(&failure, era))
         }
@@ -91,6 +95,12 @@ fn inner(params: &RawObject) -> RawObject {
     params
 }
 
-fn wants_input(result: &Raw) -> bool {
-    RawObject::peek(result, "resultType").is_some_and(|kind| kind.get().contains(result_type::INPUT_REQUIRED))
+/// A modern client is asked with the result of its call, and a batch has only one for all. So its
+/// servers are told that nobody can answer, rather than left waiting for somebody who will not.
+fn unasked(turn: &Turn) -> Turn {
+    let mut turn = turn.clone();
+    if turn.client.era == Era::Modern {
+        turn.client.capabilities = Capabilities::new(None);
+    }
+    turn
 }

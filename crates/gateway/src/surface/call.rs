@@ -146,7 +146,7 @@ async fn always_on(
         }
         AlwaysOn::Batch => batch::run(rooms, turn, arguments(tool, &params)?, params).await,
         AlwaysOn::EnableGroup if surface == Surface::Adaptive => {
-            Ok(text(turn, &groups::enable(rooms, turn, arguments(tool, &params)?)?))
+            Ok(text(turn, &groups::enable(rooms, turn, &arguments(tool, &params)?)?))
         }
         AlwaysOn::EnableGroup => Err(Failure::params(
             "this endpoint lists no groups; call their tools with call_api, or connect to /mcp/adaptive",

@@ -19,7 +19,7 @@ pub(super) struct Enable {
 }
 
 /// `enable_tool_group`: puts a group's tools into the client's list.
-pub(super) fn enable(rooms: &Arc<Rooms>, turn: &Turn, asked: Enable) -> Result<String, Failure> {
+pub(super) fn enable(rooms: &Arc<Rooms>, turn: &Turn, asked: &Enable) -> Result<String, Failure> {
     let catalog = rooms.catalog();
     let tools = tools(rooms, &turn.client.caller, &catalog, &asked.group)?;
     shown::enable(rooms, turn, &asked.group);
@@ -45,7 +45,8 @@ pub(super) fn tools<'a>(
     if members.is_empty() {
         let known = all(rooms, caller, catalog);
         let servers = rooms.upstreams.iter().map(|server| server.name());
-        let servers = servers.filter(|name| rooms.policy.server_visible(caller, name)).map(ServerName::as_str);
+        let servers =
+            servers.filter(|name| rooms.policy.server_visible(caller, name)).map(ServerName::as_str);
         let near = near(group, known.keys().map(String::as_str).chain(servers));
         let near = near.into_iter().map(str::to_owned).collect();
         return Err(Failure::UnknownGroup { group: group.to_owned(), near });

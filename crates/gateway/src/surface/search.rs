@@ -1,7 +1,9 @@
 //! `search_available_tools`: the tools for a task, one line each.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use kitbag_domain::ServerName;
 use kitbag_relevance::{Candidate, MAX_TOP_K, Options, WriteClass};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
@@ -14,6 +16,8 @@ use crate::turn::Turn;
 
 /// Most tasks need three to five tools.
 const USUAL_LIMIT: usize = 5;
+/// How long a gateway that has just been started may take to begin.
+const BEGINNING: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,17 +34,39 @@ pub(super) async fn search(rooms: &Arc<Rooms>, turn: &Turn, asked: Search) -> St
         ..Options::default()
     };
     let allowed = |capability: &_| rooms.policy.visible(caller, capability);
+    // A client that starts its own gateway asks before the first words are in the index.
+    let _ = tokio::time::timeout(BEGINNING, rooms.index.begun()).await;
     let found: Vec<Candidate> = rooms.index.search(&asked.query, &options, allowed).await;
     let catalog = rooms.catalog();
     let entries: Vec<&Entry> =
         found.iter().filter_map(|candidate| catalog.tool(&candidate.entry.tool_name)).collect();
     if entries.is_empty() {
-        return "No tool fits. Try other words, or browse with discover_apis.".to_owned();
+        return nothing(rooms, turn);
     }
     shown::found(rooms, turn, entries.iter().map(|entry| entry.exposed.as_str()));
     let mut lines: Vec<String> = entries.into_iter().map(|entry| line(rooms, entry)).collect();
     lines.push("Run one: call_api(tool, arguments). Its schema: discover_apis(tool).".to_owned());
     lines.join("\n")
+}
+
+fn nothing(rooms: &Rooms, turn: &Turn) -> String {
+    let unlisted = rooms.unlisted();
+    let mut waited_for: Vec<&str> = unlisted
+        .iter()
+        .filter(|name| rooms.policy.server_visible(&turn.client.caller, name))
+        .filter(|name| rooms.upstreams.get(name).is_some_and(|server| server.trouble().is_none()))
+        .map(ServerName::as_str)
+        .collect();
+    waited_for.sort_unstable();
+    match waited_for.as_slice() {
+        [] => "No tool fits. Try other words, or browse with discover_apis.".to_owned(),
+        names => {
+            format!(
+                "No tool fits so far, but {} did not say yet what they offer. Try again.",
+                names.join(", ")
+            )
+        }
+    }
 }
 
 /// A tool in one line, with what there is to beware of.

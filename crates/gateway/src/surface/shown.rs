@@ -30,7 +30,14 @@ const MOST_CONTEXTS: usize = 10_000;
 #[derive(Default)]
 pub(crate) struct Contexts {
     by_holder: Mutex<HashMap<Holder, Context>>,
-    favourites: Mutex<HashMap<Caller, (Instant, Arc<[Capability]>)>>,
+    favourites: Mutex<HashMap<Caller, Favourites>>,
+}
+
+/// What a credential used most, as it was at one time.
+#[derive(Clone)]
+struct Favourites {
+    tools: Arc<[Capability]>,
+    since: Instant,
 }
 
 /// Whose list it is: a legacy session's own, or that of everybody with the same credential.
@@ -78,7 +85,13 @@ pub(crate) async fn listed<'a>(rooms: &Rooms, turn: &Turn, catalog: &'a Catalog)
 /// A search came upon these tools.
 pub(super) fn found<'a>(rooms: &Rooms, turn: &Turn, names: impl DoubleEndedIterator<Item = &'a str>) {
     if moves(turn) {
-        change(rooms, turn, |context| names.rev().fold(false, |moved, name| context.bring_up(name) || moved));
+        change(rooms, turn, |context| {
+            let mut moved = false;
+            for name in names.rev() {
+                moved |= context.bring_up(name);
+            }
+            moved
+        });
     }
 }
 
@@ -138,10 +151,8 @@ fn holder(turn: &Turn) -> Holder {
 /// What the credential used most, as of a few minutes ago.
 async fn favourites(rooms: &Rooms, caller: &Caller) -> Arc<[Capability]> {
     let known = lock(&rooms.contexts.favourites).get(caller).cloned();
-    if let Some((since, known)) = known
-        && since.elapsed() < FAVOURITES_KEPT
-    {
-        return known;
+    if let Some(known) = known.filter(Favourites::are_fresh) {
+        return known.tools;
     }
     let back = i64::try_from(FAVOURED_FOR.as_millis()).unwrap_or(i64::MAX);
     let since = Timestamp(now().0.saturating_sub(back));
@@ -154,9 +165,9 @@ async fn favourites(rooms: &Rooms, caller: &Caller) -> Arc<[Capability]> {
     };
     let mut favourites = lock(&rooms.contexts.favourites);
     if favourites.len() >= MOST_CONTEXTS {
-        favourites.retain(|_, (since, _)| since.elapsed() < FAVOURITES_KEPT);
+        favourites.retain(|_, known| known.are_fresh());
     }
-    favourites.insert(caller.clone(), (Instant::now(), fresh.clone()));
+    favourites.insert(caller.clone(), Favourites { tools: fresh.clone(), since: Instant::now() });
     fresh
 }
 
@@ -180,6 +191,12 @@ impl Contexts {
         let context = by_holder.entry(holder.clone()).or_insert_with(Context::new);
         context.seen = Instant::now();
         change(context)
+    }
+}
+
+impl Favourites {
+    fn are_fresh(&self) -> bool {
+        self.since.elapsed() < FAVOURITES_KEPT
     }
 }
 

@@ -338,6 +338,8 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     acme.call("good__test_error_handling", &json!({})).await;
     acme.call("good__exotic", &json!({})).await;
     acme.call("good__exotic_error", &json!({})).await;
+    acme.call("good__nothing_like_it", &json!({})).await;
+    acme.call("nonsense", &json!({})).await;
     acme.call("good__echo", &json!("not an object")).await;
     acme.call("good__test_elicitation", &json!({ "message": "?" })).await;
     acme.request("prompts/get", &json!({ "name": "good__test_prompt_with_image" })).await;
@@ -351,6 +353,8 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
         ("acme", "good", Kind::Tool, "test_error_handling", Outcome::ToolError),
         ("acme", "good", Kind::Tool, "exotic", Outcome::Denied),
         ("acme", "good", Kind::Tool, "exotic_error", Outcome::Refused),
+        ("acme", "good", Kind::Tool, "good__nothing_like_it", Outcome::Invalid),
+        ("acme", "unknown", Kind::Tool, "nonsense", Outcome::Invalid),
         ("acme", "good", Kind::Tool, "echo", Outcome::Invalid),
         ("acme", "good", Kind::Tool, "test_elicitation", Outcome::InputRequired),
         ("acme", "good", Kind::Prompt, "test_prompt_with_image", Outcome::Ok),

@@ -6,6 +6,7 @@
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
 //! - [`bad_input`]: what clients should not send
 //! - [`callers`]: who may come in, and what is written down about it
+//! - [`login`]: servers that ask who we are
 //! - [`merged`]: everything behind one endpoint
 //! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
 //! - [`meter`]: what all that costs a model, and who is told
@@ -20,6 +21,7 @@ mod callers;
 mod fidelity;
 mod harness;
 mod index;
+mod login;
 mod merged;
 mod meter;
 mod retrieve;

@@ -133,16 +133,19 @@ async fn get(gateway: &Gateway, path: &str, key: Option<&str>) -> (u16, String) 
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
+/// The last parts of the paths, and what was sent there.
+type Received = Arc<Mutex<Vec<(String, Bytes)>>>;
+
 /// A collector of OpenTelemetry that keeps what it is sent; it ends with the test.
 struct Collector {
     url: String,
-    received: Arc<Mutex<Vec<(String, Bytes)>>>,
+    received: Received,
     serving: tokio::task::JoinHandle<()>,
 }
 
 impl Collector {
     async fn start() -> Self {
-        let received = Arc::<Mutex<Vec<(String, Bytes)>>>::default();
+        let received = Received::default();
         let router = Router::new().route("/v1/{signal}", post(keep)).with_state(received.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -163,10 +166,6 @@ impl Drop for Collector {
     }
 }
 
-async fn keep(
-    State(received): State<Arc<Mutex<Vec<(String, Bytes)>>>>,
-    Path(signal): Path<String>,
-    body: Bytes,
-) {
+async fn keep(State(received): State<Received>, Path(signal): Path<String>, body: Bytes) {
     received.lock().unwrap().push((signal, body));
 }

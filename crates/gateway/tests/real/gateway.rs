@@ -22,6 +22,8 @@ pub(crate) enum Door {
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) servers: Vec<RealServer>,
+    /// What follows `kitbag serve`.
+    flags: &'static [&'static str],
     folder: TempDir,
     serving: std::cell::OnceCell<Serving>,
 }
@@ -33,11 +35,21 @@ struct Serving {
 }
 
 impl Stage {
+    /// All tools of these servers are listed.
     pub(crate) fn with(servers: fn(&Path) -> Vec<RealServer>) -> Self {
+        Self::new(servers, &["--surface", "all"])
+    }
+
+    /// With nothing said about what is listed.
+    pub(crate) fn by_default(servers: fn(&Path) -> Vec<RealServer>) -> Self {
+        Self::new(servers, &[])
+    }
+
+    fn new(servers: fn(&Path) -> Vec<RealServer>, flags: &'static [&'static str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let servers = servers(folder.path());
         fs::write(folder.path().join("kitbag.toml"), configuration(&servers)).unwrap();
-        Self { servers, folder, serving: std::cell::OnceCell::new() }
+        Self { servers, flags, folder, serving: std::cell::OnceCell::new() }
     }
 
     /// Where a client of the HTTP door goes; starts the gateway when it is not yet there.
@@ -47,7 +59,7 @@ impl Stage {
 
     /// What a client of the stdio door starts by itself.
     pub(crate) fn command(&self) -> Vec<String> {
-        self.kitbag(&["serve", "--surface", "all"])
+        self.kitbag(&[&["serve"], self.flags].concat())
     }
 
     /// Has every server asked what it offers, as a person does after writing the configuration.

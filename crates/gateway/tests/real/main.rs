@@ -10,6 +10,7 @@ mod driver;
 mod gateway;
 mod processes;
 mod servers;
+mod surfaces;
 
 use clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
 use driver::{Driver, Event, Sdk};

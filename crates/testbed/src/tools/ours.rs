@@ -86,7 +86,9 @@ async fn big(call: Call) -> Outcome {
 
 /// About a hundred bytes.
 fn paragraph(number: usize) -> String {
-    format!("Paragraph {number} says, in somewhat more words than it would need, that it is there and of use.")
+    format!(
+        "Paragraph {number} says, in somewhat more words than it would need, that it is there and of use."
+    )
 }
 
 fn any_schema() -> Value {

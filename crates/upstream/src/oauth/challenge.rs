@@ -6,23 +6,23 @@ use super::scopes::Scopes;
 
 /// The `Bearer` challenge; other schemes are not ours to answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Challenge {
+pub(crate) struct Challenge {
     /// Where the server describes itself, as it wrote it.
-    pub resource_metadata: Option<String>,
+    pub(crate) resource_metadata: Option<String>,
     /// What this request would have needed.
-    pub scopes: Scopes,
-    pub error: Option<String>,
+    pub(crate) scopes: Scopes,
+    pub(crate) error: Option<String>,
 }
 
 impl Challenge {
-    pub const INSUFFICIENT_SCOPE: &str = "insufficient_scope";
+    pub(crate) const INSUFFICIENT_SCOPE: &str = "insufficient_scope";
 
-    pub fn read(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
         let lines = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|line| line.to_str().ok());
         lines.flat_map(challenges).find(|it| it.scheme.eq_ignore_ascii_case("bearer")).map(Self::of)
     }
 
-    pub fn wants_more_scopes(&self) -> bool {
+    pub(crate) fn wants_more_scopes(&self) -> bool {
         self.error.as_deref() == Some(Self::INSUFFICIENT_SCOPE)
     }
 
@@ -127,11 +127,16 @@ mod tests {
         check(&["Basic realm=\"x\", charset=\"UTF-8\""], None);
         check(&["Bearer"], Some((None, "", None)));
         check(
-            &["Negotiate a87421000492aa874209af8bc028==, bearer Scope = \"b a\",resource_metadata=https://a/x"],
+            &[
+                "Negotiate a87421000492aa874209af8bc028==, bearer Scope = \"b a\",resource_metadata=https://a/x",
+            ],
             Some((Some("https://a/x"), "a b", None)),
         );
         check(
-            &["Basic realm=\"a, Bearer scope=no\"", "Bearer error=\"insufficient_scope\", scope=\"files:write\""],
+            &[
+                "Basic realm=\"a, Bearer scope=no\"",
+                "Bearer error=\"insufficient_scope\", scope=\"files:write\"",
+            ],
             Some((None, "files:write", Some("insufficient_scope"))),
         );
         check(&[r#"Bearer error="a\"b", realm="#], Some((None, "", Some("a\"b"))));

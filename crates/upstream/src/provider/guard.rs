@@ -13,7 +13,7 @@ use super::error::Fault;
 /// Says whether a request may go to an address, or why not.
 pub type AddressGuard = Arc<dyn Fn(IpAddr) -> Result<(), String> + Send + Sync>;
 
-pub(super) struct GuardedResolver(pub(super) AddressGuard);
+pub(crate) struct GuardedResolver(pub(crate) AddressGuard);
 
 /// Travels inside the HTTP client's error, from which [`refusal`] takes it out again.
 #[derive(Debug, Clone, thiserror::Error)]

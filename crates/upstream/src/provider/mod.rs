@@ -12,7 +12,7 @@
 
 mod answer;
 mod error;
-mod guard;
+pub(crate) mod guard;
 mod target;
 #[cfg(test)]
 mod tests;

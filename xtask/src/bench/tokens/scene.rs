@@ -16,14 +16,13 @@ use super::super::sets;
 use crate::processes;
 use crate::repository::{Profile, Repository};
 use crate::scene::Gateway;
+use crate::setup;
 
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) name: &'static str,
     /// The share of tokens that should be saved at the start.
     pub(super) saving: f64,
-    /// Into how many parts of the baseline a conversation should fit, where that is possible.
-    pub(super) part: Option<f64>,
     folder: PathBuf,
     sections: String,
     queries: Vec<String>,
@@ -60,10 +59,8 @@ impl Scene {
     fn everyday(repository: &Repository) -> anyhow::Result<Self> {
         let folder = repository.scratch("bench-tokens-everyday")?;
         Ok(Self {
-            name: "five everyday servers: filesystem, git, memory, sqlite, time",
+            name: "five everyday servers: filesystem, git, github, notion, playwright",
             saving: 0.95,
-            // Their definitions together are hardly twenty times what the surface starts with.
-            part: None,
             sections: everyday_servers(repository, &folder)?,
             queries: EVERYDAY_QUERIES.map(str::to_owned).to_vec(),
             files: "filesystem",
@@ -82,9 +79,7 @@ impl Scene {
         let case = sets::most_real(repository, Some(data));
         let folder = repository.scratch("bench-tokens-real")?;
         let tools = &case.catalogs[0];
-        let scene =
-            Self::of_a_set("the catalog of 192 servers", 0.999, repository, folder, tools, &case.dataset)?;
-        Ok(Self { part: Some(20.0), ..scene })
+        Self::of_a_set("the catalog of 192 servers", 0.999, repository, folder, tools, &case.dataset)
     }
 
     fn of_a_set(
@@ -101,7 +96,6 @@ impl Scene {
         Ok(Self {
             name,
             saving,
-            part: None,
             sections: format!("{}{}", upstreams.sections(), files_server(repository, &folder, NOTES)?),
             queries,
             files: NOTES,
@@ -196,14 +190,14 @@ const EVERYDAY_QUERIES: [&str; 20] = [
     "commit what is staged with a message",
     "switch to another branch",
     "which files are modified but not committed",
-    "remember that Ada prefers tea",
-    "what do we know about the customer",
-    "forget an observation about a person",
-    "what time is it in Tokyo",
-    "convert 3 pm Berlin time to New York time",
-    "which tables does the database have",
-    "run a select on the orders table",
-    "insert a row into the database",
+    "open an issue about the crash on start",
+    "which pull requests wait for my review",
+    "search the repositories of our organisation",
+    "add a comment to the release page in Notion",
+    "create a page under the meeting notes",
+    "look up entries of a Notion database",
+    "open a web page and take a screenshot",
+    "fill in the login form and press the button",
 ];
 
 /// Every tool as the route for everything lists it, by name.
@@ -243,16 +237,15 @@ fn text(result: &Value) -> anyhow::Result<String> {
 }
 
 fn everyday_servers(repository: &Repository, folder: &Path) -> anyhow::Result<String> {
-    let python = repository.tools().join("python");
-    let program =
-        |path: &str, args: &str| format!("command = '{}'\nargs = [{args}]\n\n", python.join(path).display());
-    let database = format!("'--db-path', '{}'", folder.join("everyday.db").display());
+    let everyday = setup::everyday_servers(repository)?;
+    let git = repository.tools().join("python/servers/bin/mcp-server-git");
+    let script = |path: &str| node(repository, &everyday.join("node_modules").join(path), "");
     Ok([
         files_server(repository, folder, "filesystem")?,
-        format!("[servers.git]\n{}", program("servers/bin/mcp-server-git", "")),
-        format!("[servers.memory]\n{}", from_npm(repository, "server-memory", "")),
-        format!("[servers.sqlite]\n{}", program("sqlite/bin/mcp-server-sqlite", &database)),
-        format!("[servers.time]\n{}", program("servers/bin/mcp-server-time", "")),
+        format!("[servers.git]\ncommand = '{}'\n\n", git.display()),
+        format!("[servers.github]\n{}", script("@modelcontextprotocol/server-github/dist/index.js")),
+        format!("[servers.notion]\n{}", script("@notionhq/notion-mcp-server/bin/cli.mjs")),
+        format!("[servers.playwright]\n{}", script("@playwright/mcp/cli.js")),
     ]
     .concat())
 }
@@ -265,12 +258,11 @@ fn files_server(repository: &Repository, folder: &Path, name: &str) -> anyhow::R
     let note = note(folder);
     fs::write(&note, NOTE.join("\n")).with_context(|| format!("writing {}", note.display()))?;
     let folder = format!(", '{}'", folder.display());
-    Ok(format!("[servers.{name}]\n{}", from_npm(repository, "server-filesystem", &folder)))
+    let package = "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
+    Ok(format!("[servers.{name}]\n{}", node(repository, &repository.tools().join(package), &folder)))
 }
 
-fn from_npm(repository: &Repository, package: &str, more: &str) -> String {
-    let script =
-        repository.tools().join("node_modules/@modelcontextprotocol").join(package).join("dist/index.js");
+fn node(repository: &Repository, script: &Path, more: &str) -> String {
     format!("command = '{}'\nargs = ['{}'{more}]\n\n", repository.node().display(), script.display())
 }
 

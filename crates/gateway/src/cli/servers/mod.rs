@@ -2,7 +2,9 @@
 
 mod add;
 mod list;
+mod login;
 mod logs;
+mod person;
 mod remove;
 mod test;
 
@@ -31,6 +33,8 @@ enum Verb {
     Add(add::Arguments),
     Remove(remove::Arguments),
     Test(test::Arguments),
+    Login(login::LoginArguments),
+    Logout(login::LogoutArguments),
     Logs(logs::Arguments),
 }
 
@@ -40,6 +44,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         Verb::Add(arguments) => add::run(arguments, invocation).await?,
         Verb::Remove(arguments) => remove::run(&arguments, invocation)?,
         Verb::Test(arguments) => return test::run(arguments, invocation).await,
+        Verb::Login(arguments) => login::login(arguments, invocation).await?,
+        Verb::Logout(arguments) => login::logout(arguments, invocation).await?,
         Verb::Logs(arguments) => logs::run(&arguments, invocation).await?,
     }
     Ok(ExitCode::SUCCESS)

@@ -86,11 +86,12 @@ async fn large() -> Response {
 /// Sends the client to whatever the query says.
 async fn away(memory: Memory, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     remember(&memory, &method, &uri, &headers, &body);
-    let to = uri.query().and_then(|query| query.strip_prefix("to=")).unwrap_or_default();
-    Redirect::temporary(&to.replace("%3A", ":").replace("%2F", "/")).into_response()
+    let asked = reqwest::Url::parse(&format!("http://here{uri}")).unwrap();
+    let to = asked.query_pairs().find(|(name, _)| name == "to").unwrap().1.into_owned();
+    Redirect::temporary(&to).into_response()
 }
 
-/// Throws the caller's secret back at it.
+/// Refuses, whatever it is asked.
 async fn rude(memory: Memory, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     remember(&memory, &method, &uri, &headers, &body);
     (http::StatusCode::FORBIDDEN, "you shall not pass").into_response()

@@ -111,9 +111,11 @@ async fn next_event(
     buffer: &mut Vec<u8>,
     last_id: &mut Option<String>,
 ) -> Option<String> {
+    let mut searched = 0;
     loop {
-        while let Some(end) = buffer.windows(2).position(|pair| pair == b"\n\n") {
-            let event: Vec<u8> = buffer.drain(..end + 2).collect();
+        while let Some(end) = buffer[searched..].windows(2).position(|pair| pair == b"\n\n") {
+            let event: Vec<u8> = buffer.drain(..searched + end + 2).collect();
+            searched = 0;
             let event = String::from_utf8(event).unwrap();
             if let Some(id) = event.lines().find_map(|line| line.strip_prefix("id: ")) {
                 *last_id = Some(id.to_owned());
@@ -123,6 +125,8 @@ async fn next_event(
                 return Some(data.join("\n"));
             }
         }
+        // Events may be large, and come in many pieces.
+        searched = buffer.len().saturating_sub(1);
         match response.chunk().await {
             Ok(Some(chunk)) => buffer.extend_from_slice(&chunk),
             Ok(None) | Err(_) => return None,

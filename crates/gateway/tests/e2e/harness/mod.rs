@@ -4,7 +4,7 @@
 //! - [`gateway`]: a person's folder with a configuration, and the gateways started in it
 //! - [`client`]: a raw MCP client in both manners; [`exchange`]: what comes back to it
 //! - [`pipe`]: the stdio door
-//! - [`testbed`]: the servers behind the gateway
+//! - [`testbed`]: the servers behind the gateway; [`guarded`]: one that wants a token
 //! - [`embeddings`]: a service that gives vectors; [`api`]: an HTTP API
 //! - [`world`]: servers of both eras over both transports, and every way to them
 //! - [`process`]: signals, and who is still alive
@@ -14,6 +14,7 @@ pub(crate) mod client;
 pub(crate) mod embeddings;
 pub(crate) mod exchange;
 pub(crate) mod gateway;
+pub(crate) mod guarded;
 pub(crate) mod pipe;
 pub(crate) mod process;
 pub(crate) mod testbed;

@@ -100,16 +100,16 @@ async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
 #[tokio::test]
 async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
     let house = House::new().await;
-    for client in [
-        house.client("/mcp/adaptive", Manner::Legacy).await,
-        Client::stdio_on(house.home(), Manner::Legacy, "adaptive").connect().await,
+    for (client, called) in [
+        (house.client("/mcp/adaptive", Manner::Legacy).await, "good__echo"),
+        (Client::stdio_on(house.home(), Manner::Legacy, "adaptive").connect().await, "good__environment"),
     ] {
         found(&client, "place an order", "shop__create_order").await;
         let first = shown(&client).await;
         assert!(first.contains(&"shop__create_order".to_owned()), "{first:?}");
-        assert!(!first.contains(&"good__echo".to_owned()), "{first:?}");
-        call_api(&client, "good__echo", &json!({ "a": 1 })).await.text();
-        assert_eq!(shown(&client).await[0], "good__echo", "the latest comes first");
+        assert!(!first.contains(&called.to_owned()), "{first:?}");
+        call_api(&client, called, &json!({})).await.text();
+        assert_eq!(shown(&client).await[0], called, "the latest comes first");
     }
     let client = house.client("/mcp/adaptive", Manner::Legacy).await;
     let mut told = client.listen().await;
@@ -124,6 +124,7 @@ async fn what_a_modern_client_finds_does_not_move_its_list() {
     let house = House::with("[surfaces]\npinned = [\"good/echo\"]\n").await;
     let client = house.client("/mcp/adaptive", Manner::Modern).await;
     let mut stream = client.listen().await;
+    assert_eq!(shown(&client).await, ["good__echo"]);
     search(&client, "place an order").await;
     call_api(&client, "shop__create_order", &super::an_order()).await.text();
     call_api(&client, "good__test_trigger_prompt_change", &json!({})).await.text();

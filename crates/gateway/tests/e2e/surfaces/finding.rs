@@ -21,7 +21,7 @@ async fn a_search_gives_the_best_first_one_line_each_and_says_how_to_go_on() {
              an order for a customer [writes]"
         );
         assert!(lines[5].contains("call_api"), "{text}");
-        for (limit, expected) in [(1, 1), (20, 20)] {
+        for (limit, expected) in [(1, 1), (3, 3)] {
             let asked = json!({ "query": "place an order for a customer", "limit": limit });
             let text = client.call(super::SEARCH, &asked).await.text();
             assert_eq!(text.lines().count(), expected + 1, "{text}");
@@ -157,7 +157,6 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
     assert!(listed.status.success(), "{listed:?}");
 
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Manner::Modern).connect().await;
     for manner in Manner::BOTH {
         let client = gateway.visitor("/mcp", manner).connect().await;
         let line = found(&client, "return everything that came with the call", "vault__echo_params").await;
@@ -169,7 +168,6 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
         assert!(told.contains("VAULT_TOKEN") && told.contains("What to do: "), "{told}");
         assert!(!found(&client, "order", "shop__find_order").await.contains("locked"));
     }
-    drop(client);
 
     gateway.stop().await;
     home.export("VAULT_TOKEN", "s3cret");
@@ -218,5 +216,25 @@ async fn a_find_describe_call_session_needs_nothing_but_what_it_was_told() {
         assert!(required.iter().all(|name| order.get(name.as_str().unwrap()).is_some()));
         let placed = super::call_api(&client, definition["name"].as_str().unwrap(), &order).await;
         assert_eq!(serde_json::from_str::<Value>(&placed.text()).unwrap(), order);
+    }
+}
+
+#[tokio::test]
+async fn a_search_in_the_first_moment_waits_for_what_is_known_and_names_whom_it_waits_for() {
+    let hung = Testbed::named("hung").era("legacy").manner("hang").table();
+    let home = Home::new(&hung);
+    let gateway = home.serve().await;
+    for manner in Manner::BOTH {
+        let client = gateway.visitor("/mcp", manner).connect().await;
+        let text = search(&client, "anything").await;
+        assert!(text.contains("hung did not say yet"), "{text}");
+    }
+    gateway.stop().await;
+    home.configure(&Testbed::named("good").table());
+    assert_eq!(home.kitbag(&["servers", "test"]).await.code, Some(0));
+    for manner in Manner::BOTH {
+        let client = Client::stdio_on(&home, manner, "search").connect().await;
+        let text = search(&client, "return everything that came with the call").await;
+        assert!(text.contains("good__echo_params("), "{text}");
     }
 }

@@ -105,7 +105,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
         let nowhere = house.gateway.visitor("/mcp/serch", manner).unannounced();
         let reply = nowhere.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 404);
-        assert!(reply.raw().contains("search, adaptive, code and all"), "{}", reply.raw());
+        assert!(reply.raw().contains("/mcp/{search,adaptive,code,all}"), "{}", reply.raw());
     }
 }
 

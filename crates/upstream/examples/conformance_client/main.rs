@@ -3,6 +3,14 @@
 //! The suite starts this program with the address of a server it watches. The server is
 //! mounted like any other upstream, everything it offers is used once, and every question it
 //! asks on the way is answered, so that each message the crate can send is seen and judged.
+//! Where it asks for a login, a person who says yes to everything logs in, as with
+//! `kitbag servers login`, and everything is used again.
+//!
+//! # Layout
+//! - this file: using everything a server offers
+//! - [`person`]: who logs in, and where that is kept
+
+mod person;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,9 +18,10 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use futures::future::try_join_all;
+use kitbag_upstream::oauth::{Flow, Scopes, Settings, Why};
 use kitbag_upstream::{
-    Ask, CallError, ClientFace, Endpoint, Event, Identity, Limits, Listing, Logs, Lookup, Outbound, Server,
-    ServerSpec, Transport, Upstreams,
+    Ask, CallError, ClientFace, Endpoint, Event, Identity, Limits, Listing, Logs, Lookup, Outbound, Outside,
+    Server, ServerSpec, StartError, Template, Transport, Upstreams,
 };
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
@@ -22,17 +31,20 @@ use serde_json::{Value, json};
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let url = std::env::args().next_back().context("the suite names the address of its server")?;
+    let wishes = Wishes::read()?;
+    let endpoint = Endpoint { url: url.parse()?, headers: BTreeMap::new(), oauth: wishes.oauth()? };
     let spec = ServerSpec {
         name: "suite".parse()?,
-        transport: Transport::Http(Endpoint { url: url.parse()?, headers: BTreeMap::new() }),
+        transport: Transport::Http(endpoint),
         era: None,
         limits: Limits { call_timeout: Duration::from_secs(10), ..Limits::default() },
     };
     let name = spec.name.clone();
     let lookup: Lookup = Arc::new(|variable: &str| std::env::var(variable).ok());
-    let (upstreams, _announced) = Upstreams::new([(spec, None)], None, &lookup);
+    let outside = Outside { lookup, logins: Some(person::logins()) };
+    let (upstreams, _announced) = Upstreams::new([(spec, None)], None, &outside);
     let server = upstreams.get(&name).context("the server was just mounted")?;
-    let used = use_everything(server, &Wishes::read()?).await;
+    let used = use_with_logins(server, &wishes).await;
     upstreams.shutdown().await;
     used
 }
@@ -43,6 +55,12 @@ async fn main() -> anyhow::Result<()> {
 struct Wishes {
     /// Calls to make word for word, instead of one call of each tool.
     tool_calls: Vec<ToolCall>,
+    /// The scenario, where it needs more than its name to be known.
+    name: String,
+    #[serde(rename = "client_id")]
+    client_id: Option<String>,
+    #[serde(rename = "client_secret")]
+    client_secret: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -56,6 +74,44 @@ impl Wishes {
         let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
         serde_json::from_str(&context).context("reading the context of the scenario")
     }
+
+    fn oauth(&self) -> anyhow::Result<Settings> {
+        let own = self.name.starts_with("auth/client-credentials");
+        Ok(Settings {
+            flow: if own { Flow::ClientCredentials } else { Flow::Browser },
+            client_id: self.client_id.clone(),
+            client_secret: self.client_secret.clone().map(Template::new),
+            client_metadata_url: Some(CLIENT_DOCUMENT.parse()?),
+            ..Settings::default()
+        })
+    }
+}
+
+/// Everything, and again after each login, for as long as logging in may help.
+async fn use_with_logins(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result<()> {
+    for _ in 0..MAX_LOGINS {
+        match use_everything(server, wishes).await {
+            Err(error) if wants_login(&error) => {}
+            used => return used,
+        }
+        let credentials = server.credentials().context("it is reached over HTTP")?;
+        credentials.login(&mut person::Agreeable, &Scopes::default()).await?;
+    }
+    bail!("it still asks for a login after {MAX_LOGINS} of them")
+}
+
+/// The document that the suite pretends to read about its clients.
+const CLIENT_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+
+const MAX_LOGINS: usize = 3;
+
+/// Whether a person would log in now, and not already have been told that it does not help.
+fn wants_login(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(CallError::Login(needed) | CallError::Start(StartError::Login(needed)))
+            if !matches!(needed.why, Why::Withheld { .. })
+    )
 }
 
 async fn use_everything(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result<()> {

@@ -1,0 +1,195 @@
+//! The same server written down in several clients is one server; two that share a name are two.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use kitbag_domain::ServerName;
+use serde::Serialize;
+
+use crate::client::Client;
+use crate::found::{Found, FoundServer, Launch};
+use crate::value::Value;
+
+#[derive(Debug, Serialize)]
+pub struct Merged {
+    pub name: ServerName,
+    pub server: FoundServer,
+    /// Everywhere it was found, in the order it was found.
+    pub from: Vec<Origin>,
+    /// There already, under this name.
+    pub known: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    pub client: Client,
+    pub path: PathBuf,
+    /// What the client calls it.
+    pub name: String,
+}
+
+/// One entry for each distinct server, under a name that none of `taken` has. `known` says which
+/// server of ours does the same, if one does.
+pub fn merge(
+    found: Vec<Found>,
+    mut taken: BTreeSet<ServerName>,
+    known: impl Fn(&ServerName, &FoundServer) -> Option<ServerName>,
+) -> Vec<Merged> {
+    let mut distinct: Vec<(FoundServer, Vec<Origin>)> = Vec::new();
+    for Found { client, path, servers, .. } in found {
+        for server in servers {
+            let origin = Origin { client, path: path.clone(), name: server.name.clone() };
+            match distinct.iter_mut().find(|(other, _)| same(&other.launch, &server.launch)) {
+                Some((other, from)) => {
+                    // One client that uses it is enough to want it.
+                    other.disabled &= server.disabled;
+                    from.push(origin);
+                }
+                None => distinct.push((server, vec![origin])),
+            }
+        }
+    }
+    let named = |(server, from): (FoundServer, Vec<Origin>)| {
+        let wish = valid(&server.name);
+        let ours = known(&wish, &server);
+        let known = ours.is_some();
+        let name = ours.unwrap_or_else(|| free(&wish, from.first().map(|it| it.client), &taken));
+        taken.insert(name.clone());
+        Merged { name, server, from, known }
+    };
+    distinct.into_iter().map(named).collect()
+}
+
+/// Whether two launches do the same. Where the words, variables and secrets are equal, the order
+/// of variables, the case of headers and a slash at the end make no difference.
+fn same(one: &Launch, other: &Launch) -> bool {
+    fn essence(launch: &Launch) -> (Vec<String>, BTreeSet<(String, String)>) {
+        let pairs = |pairs: &[(String, Value)], name: fn(&str) -> String| {
+            pairs.iter().map(|(key, value)| (name(key), value.revealed())).collect()
+        };
+        match launch {
+            Launch::Stdio { command, args, env, cwd } => {
+                let words = [command].into_iter().chain(args).map(Value::revealed);
+                (words.chain(cwd.clone()).collect(), pairs(env, str::to_owned))
+            }
+            Launch::Http { url, headers, .. } => {
+                let url = url.revealed().trim_end_matches('/').to_owned();
+                (vec![url], pairs(headers, str::to_lowercase))
+            }
+        }
+    }
+    let kind = |launch: &Launch| matches!(launch, Launch::Stdio { .. });
+    kind(one) == kind(other) && essence(one) == essence(other)
+}
+
+/// The nearest name that a server may have.
+fn valid(name: &str) -> ServerName {
+    let mut valid = String::new();
+    for c in name.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() => valid.push(c),
+            '_' if !valid.ends_with('_') => valid.push('_'),
+            '_' => {}
+            _ if !valid.ends_with('-') => valid.push('-'),
+            _ => {}
+        }
+    }
+    cut(&valid, ServerName::MAX).parse().unwrap_or_else(|_| "server".parse().expect("a plain word is a name"))
+}
+
+/// The wish itself, or with the client behind it, or with a number. Names that differ only in
+/// case would be taken for each other.
+fn free(wish: &ServerName, client: Option<Client>, taken: &BTreeSet<ServerName>) -> ServerName {
+    let behind = |suffix: &str| {
+        let room = ServerName::MAX - suffix.len() - 1;
+        format!("{}-{suffix}", cut(wish.as_str(), room)).parse().ok()
+    };
+    let with_client = client.and_then(|client| behind(client.name()));
+    let numbered = (2_u32..).filter_map(|number| behind(&number.to_string()));
+    let mut candidates = [Some(wish.clone()), with_client].into_iter().flatten().chain(numbered);
+    let is_taken = |name: &ServerName| taken.iter().any(|it| it.as_str().eq_ignore_ascii_case(name.as_str()));
+    candidates.find(|name| !is_taken(name)).expect("there are more numbers than servers")
+}
+
+/// At most so many characters, and none at either end that a name must not have there.
+fn cut(name: &str, most: usize) -> &str {
+    let edge = ['_', '-'];
+    let name = name.trim_matches(edge);
+    name[..name.len().min(most)].trim_end_matches(edge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::found::Transport;
+
+    fn stdio(name: &str, words: &str, env: &[(&str, &str)], disabled: bool) -> FoundServer {
+        let mut words = words.split(' ').map(Value::plain);
+        let env = env.iter().map(|(key, value)| ((*key).to_owned(), Value::plain(*value))).collect();
+        let command = words.next().unwrap();
+        let launch = Launch::Stdio { command, args: words.collect(), env, cwd: None };
+        FoundServer { name: name.to_owned(), launch, disabled, variables: vec![], notes: vec![] }
+    }
+
+    fn http(name: &str, url: &str) -> FoundServer {
+        let launch = Launch::Http { url: Value::plain(url), transport: Transport::Http, headers: vec![] };
+        FoundServer { name: name.to_owned(), launch, disabled: false, variables: vec![], notes: vec![] }
+    }
+
+    fn found(client: Client, servers: Vec<FoundServer>) -> Found {
+        Found { client, path: "f".into(), project: None, servers, kitbag: false, problems: vec![] }
+    }
+
+    fn names(found: Vec<Found>, taken: &[&str]) -> Vec<String> {
+        let taken = taken.iter().map(|name| name.parse().unwrap()).collect();
+        let known = |_: &ServerName, server: &FoundServer| {
+            (server.name == "ours").then(|| "known".parse::<ServerName>().unwrap())
+        };
+        let merged = merge(found, taken, known);
+        let show = |it: &Merged| {
+            let off = if it.server.disabled { " off" } else { "" };
+            format!("{} x{}{off}", it.name, it.from.len())
+        };
+        merged.iter().map(show).collect()
+    }
+
+    #[test]
+    fn the_same_server_in_several_clients_is_one() {
+        let env = [("A", "1"), ("B", "2")];
+        let turned = [("B", "2"), ("A", "1")];
+        let found = vec![
+            found(Client::Cursor, vec![stdio("git", "uvx git", &env, true), http("docs", "https://d/mcp")]),
+            found(Client::Zed, vec![stdio("Git!", "uvx git", &turned, false), http("d", "https://d/mcp/")]),
+        ];
+        assert_eq!(names(found, &[]), ["git x2", "docs x2"]);
+    }
+
+    #[test]
+    fn two_servers_that_share_a_name_are_told_apart_by_their_client() {
+        let found = vec![
+            found(Client::Cursor, vec![stdio("git", "a", &[], true)]),
+            found(Client::Zed, vec![stdio("Git", "b", &[], false)]),
+            found(Client::Zed, vec![stdio("git", "c", &[], false), stdio("ours", "d", &[], false)]),
+        ];
+        assert_eq!(names(found, &["files"]), ["git x1 off", "Git-zed x1", "git-2 x1", "known x1"]);
+    }
+
+    #[test]
+    fn any_name_becomes_one_that_a_server_may_have() {
+        for (name, expected) in [
+            ("GitHub", "GitHub"),
+            ("my server (2)", "my-server-2"),
+            ("a__b", "a_b"),
+            ("_x_", "x"),
+            ("@scope/pkg", "scope-pkg"),
+            ("日本", "server"),
+            ("", "server"),
+            ("abcdefghijklmnopqrstuvwxyz0123_-456789", "abcdefghijklmnopqrstuvwxyz0123"),
+        ] {
+            assert_eq!(valid(name).as_str(), expected);
+        }
+        let long = "x".repeat(32);
+        let taken = [long.parse().unwrap()].into();
+        assert_eq!(free(&valid(&long), Some(Client::ClaudeDesktop), &taken).as_str().len(), 32);
+    }
+}

@@ -1,0 +1,128 @@
+//! Names for the secrets that somebody typed into a client's file, on their way into the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context as _;
+use kitbag_domain::ServerName;
+use kitbag_store::{SecretName, Store};
+
+use crate::config::Config;
+use crate::vault::vault;
+
+/// What is in the store, and what is to go there.
+#[derive(Default)]
+pub(super) struct Keeping {
+    /// Also those whose value cannot be read without the key.
+    names: BTreeSet<String>,
+    known: BTreeMap<String, String>,
+    fresh: Vec<(SecretName, String)>,
+}
+
+impl Keeping {
+    /// A store that does not exist yet is not made for this.
+    pub(super) async fn of(config: &Config) -> anyhow::Result<Self> {
+        if !config.store_path.exists() {
+            return Ok(Self::default());
+        }
+        let store = Store::open(&config.store_path).await.context("the secrets cannot be reached")?;
+        let vault = vault(&store)?;
+        let names = vault.list().await?.iter().map(|it| it.name.as_str().to_owned()).collect();
+        // With the key gone the names still say which are taken.
+        let opened = vault.open_all().await.unwrap_or_default();
+        let known = opened.iter().map(|(name, it)| (name.as_str().to_owned(), it.reveal().to_owned()));
+        let known = known.collect();
+        store.close().await;
+        Ok(Self { names, known, fresh: Vec::new() })
+    }
+
+    /// What stands for the secret in our configuration; it is kept once, whoever uses it.
+    pub(super) fn keep(&mut self, server: &ServerName, what: &str, secret: &str) -> String {
+        let fresh = self.fresh.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let known = self.known.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let same = |(name, value): &(&str, &str)| {
+            *value == secret && (name.starts_with(server.as_str()) || fits(name, what))
+        };
+        if let Some((name, _)) = fresh.chain(known).find(same) {
+            return format!("${{secret:{name}}}");
+        }
+        let name = self.free_name(server, what);
+        self.names.insert(name.as_str().to_owned());
+        let spelt = format!("${{secret:{name}}}");
+        self.fresh.push((name, secret.to_owned()));
+        spelt
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    pub(super) fn known(&self) -> &BTreeMap<String, String> {
+        &self.known
+    }
+
+    pub(super) fn fresh(&self) -> &[(SecretName, String)] {
+        &self.fresh
+    }
+
+    pub(super) fn mark(&self) -> usize {
+        self.fresh.len()
+    }
+
+    pub(super) fn since(&self, mark: usize) -> Vec<String> {
+        self.fresh[mark..].iter().map(|(name, _)| name.as_str().to_owned()).collect()
+    }
+
+    /// Forgets what was to be kept since.
+    pub(super) fn back_to(&mut self, mark: usize) {
+        for (name, _) in self.fresh.drain(mark..) {
+            self.names.remove(name.as_str());
+        }
+    }
+
+    /// `github.TOKEN`, or with a number where that is taken.
+    fn free_name(&self, server: &ServerName, what: &str) -> SecretName {
+        let letters = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
+        let what: String = what.chars().map(letters).collect();
+        let mut base = format!("{server}.{what}");
+        base.truncate(SecretName::MAX - NUMBER);
+        let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
+        let mut names = [base.clone()].into_iter().chain(numbered);
+        let free =
+            names.find(|name| !self.names.contains(name)).expect("there are more numbers than secrets");
+        free.parse().expect("made of letters that a name may have")
+    }
+}
+
+/// Room for a number behind a name.
+const NUMBER: usize = 8;
+
+fn fits(name: &str, what: &str) -> bool {
+    name.rsplit('.').next() == Some(what)
+}
+
+impl std::fmt::Debug for Keeping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeping").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_kept_once_and_two_never_share_a_name() {
+        let mut keeping = Keeping::default();
+        let (git, lab): (ServerName, ServerName) = ("git".parse().unwrap(), "lab".parse().unwrap());
+        assert_eq!(keeping.keep(&git, "X-Token", "a"), "${secret:git.X-Token}");
+        let mark = keeping.mark();
+        assert_eq!(keeping.keep(&git, "X-Token", "b"), "${secret:git.X-Token-2}");
+        assert_eq!(keeping.since(mark), ["git.X-Token-2"]);
+        keeping.back_to(mark);
+        assert_eq!(keeping.keep(&git, "argument", "a"), "${secret:git.X-Token}");
+        assert_eq!(keeping.keep(&lab, "X-Token", "a"), "${secret:git.X-Token}");
+        assert_eq!(keeping.keep(&lab, "a/b", "c"), "${secret:lab.a_b}");
+        assert!(keeping.has("lab.a_b") && keeping.fresh().len() == 2);
+        assert!(keeping.keep(&lab, &"x".repeat(90), "d").len() < 80);
+    }
+}

@@ -1,0 +1,180 @@
+//! `kitbag import`: the servers that clients have written down, in our configuration.
+//!
+//! # Layout
+//! - `plan`: which of them to add, and the adding
+//! - `same`: whether one of ours does the same already
+//! - `keeping`: names for the secrets that go into the store
+
+mod keeping;
+pub(super) mod plan;
+mod same;
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use kitbag_desk::{Client, Found, Places, Platform, Problem, Source, find};
+use serde::Serialize;
+
+use super::Invocation;
+use super::output::{count, table};
+use crate::config::ConfigError;
+use plan::{Action, Plan, Row};
+
+/// Take over the servers that your MCP clients are configured with.
+///
+/// The files of the clients are only read. Secrets typed into them go into the encrypted store.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Only from this client, such as cursor, vscode or claude-code.
+    #[arg(long, value_name = "CLIENT")]
+    from: Option<Client>,
+    /// Show what would be done, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag import --dry-run
+  kitbag import
+  kitbag import --from cursor
+
+Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, gemini,
+codex, cline, roo, kilo, continue, goose, opencode, lm-studio. Files of the
+project in the current directory are read, too.";
+
+#[derive(Debug, Serialize)]
+struct Told {
+    /// Whether anything was written.
+    done: bool,
+    config: PathBuf,
+    servers: Vec<Row>,
+    problems: Vec<Problem>,
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let places = places(invocation)?;
+    let (here, elsewhere) = of_this_project(find(&places, arguments.from), &places);
+    let mut plan = Plan::make(here, invocation).await?;
+    let done = !arguments.dry_run && plan.adds() > 0;
+    if done {
+        plan.carry_out(invocation).await?;
+    }
+    let told = Told { done, config: plan.config, servers: plan.rows, problems: plan.problems };
+    tell_beside(&told, &elsewhere, invocation);
+    if told.servers.is_empty() && !invocation.output.json {
+        invocation.output.note(NOTHING);
+        return Ok(ExitCode::SUCCESS);
+    }
+    invocation.output.show(&told, |told| for_people(told, arguments.dry_run))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+const NOTHING: &str = "\
+No client on this machine has servers written down. Add one by hand:
+  kitbag servers add time -- uvx mcp-server-time";
+
+/// The folders of the person who called.
+pub(super) fn places(invocation: &Invocation) -> anyhow::Result<Places> {
+    let home = invocation.around.home.clone().ok_or(ConfigError::NoHome)?;
+    let variable = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    Ok(Places::new(Platform::of_this_machine(), home, invocation.around.cwd.clone(), variable))
+}
+
+/// What counts here, and the projects that have servers of their own.
+fn of_this_project(found: Vec<Found>, places: &Places) -> (Vec<Found>, BTreeSet<PathBuf>) {
+    let counts = |found: &Found| found.project.as_ref().is_none_or(|it| places.cwd.starts_with(it));
+    let (here, elsewhere): (Vec<_>, Vec<_>) = found.into_iter().partition(counts);
+    (here, elsewhere.into_iter().filter_map(|found| found.project).collect())
+}
+
+/// What went wrong, and what was left for another time.
+fn tell_beside(told: &Told, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
+    if invocation.output.json {
+        return;
+    }
+    for problem in told.problems.iter().filter(|problem| !problem.is_harmless()) {
+        invocation.output.warn(&problem.to_string());
+    }
+    for project in elsewhere {
+        let project = project.display();
+        invocation.output.note(&format!("{project} has servers of its own; to import them, run this there."));
+    }
+}
+
+fn for_people(told: &Told, dry_run: bool) -> String {
+    let mut text = table(["NAME", "WHAT", "RUNS", "FROM"], told.servers.iter().map(cells));
+    for row in told.servers.iter().filter(|row| row.action != Action::Known) {
+        let notes = row.reason.iter().cloned().chain(row.notes.iter().map(ToString::to_string));
+        let foreign = row.missing.iter().filter(|it| it.source == Source::Foreign);
+        let foreign = foreign.map(|it| format!("only the client can fill in ${{{}}}; replace it", it.name));
+        text.extend(notes.chain(foreign).map(|note| format!("\n{}: {note}", row.name)));
+    }
+    text.push('\n');
+    text.push_str(&missing(&told.servers));
+    let adds = told.servers.iter().filter(|row| row.action == Action::Add);
+    let (servers, secrets) =
+        adds.fold((0, 0), |(servers, secrets), row| (servers + 1, secrets + row.secrets.len()));
+    let (servers, path) = (count(servers, "server"), told.config.display());
+    let secrets = match secrets {
+        0 => String::new(),
+        number => format!(", with {} encrypted in the store", count(number, "secret")),
+    };
+    text.push_str(&match (told.done, dry_run) {
+        (true, _) => format!(
+            "\nAdded {servers} to {path}{secrets}.\nSee whether they work: kitbag servers test\nPut Kitbag into a \
+             client: kitbag install --client NAME --move-servers"
+        ),
+        (false, true) => format!("\nWould add {servers} to {path}{secrets}.\nDo it: kitbag import"),
+        (false, false) => format!("\nNothing to add to {path}."),
+    });
+    text
+}
+
+fn cells(row: &Row) -> [String; 4] {
+    let what = match row.action {
+        Action::Add if row.disabled => "add, switched off",
+        Action::Add => "add",
+        Action::Known => "there already",
+        Action::Refused => "cannot be added",
+    };
+    let mut clients: Vec<&str> = row.from.iter().map(|origin| origin.client.title()).collect();
+    clients.dedup();
+    [row.name.to_string(), what.to_owned(), row.target.clone(), clients.join(", ")]
+}
+
+/// What the person has to supply before all of them can start.
+fn missing(rows: &[Row]) -> String {
+    let mut lines = BTreeSet::new();
+    for row in rows.iter().filter(|row| row.action == Action::Add) {
+        for variable in row.missing.iter().filter(|it| it.source != Source::Foreign) {
+            let asked = match &variable.source {
+                Source::Asked(question) if !question.is_empty() => format!("   # {question}"),
+                Source::Folder => "   # the folder that was open in the client".to_owned(),
+                _ => String::new(),
+            };
+            lines.insert(match variable.name.strip_prefix("secret:") {
+                Some(secret) => format!("  kitbag secret set {secret}{asked}"),
+                None => format!("  export {}=…{asked}", variable.name),
+            });
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\nBefore all of them can start:\n{}\n", lines.into_iter().collect::<Vec<_>>().join("\n"))
+}
+
+/// For whoever imports on the way to something else.
+pub(super) async fn take_over(found: Vec<Found>, invocation: &Invocation) -> anyhow::Result<Plan> {
+    let mut plan = Plan::make(found, invocation).await.context("the servers cannot be taken over")?;
+    if plan.adds() > 0 {
+        plan.carry_out(invocation).await?;
+    }
+    Ok(plan)
+}

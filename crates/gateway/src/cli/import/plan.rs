@@ -1,0 +1,204 @@
+//! Which servers to add, under which names, and the adding: secrets first, then the configuration.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use kitbag_desk::{
+    Found, FoundServer, Launch, Merged, Note, Origin, Problem, Transport, Value, Variable, merge,
+};
+use kitbag_domain::ServerName;
+use kitbag_store::{Secret, Store};
+use serde::Serialize;
+
+use super::keeping::Keeping;
+use super::same::same;
+use crate::cli::Invocation;
+use crate::config::edit::{self, NewServer, Reach};
+use crate::config::{self, Config, ConfigError};
+use crate::rooms::now;
+use crate::vault::vault;
+
+#[derive(Debug)]
+pub(in crate::cli) struct Plan {
+    /// The file that gets the servers.
+    pub(in crate::cli) config: PathBuf,
+    pub(in crate::cli) rows: Vec<Row>,
+    pub(in crate::cli) problems: Vec<Problem>,
+    /// What the file will hold.
+    text: String,
+    keeping: Keeping,
+    store_path: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct Row {
+    pub(in crate::cli) name: ServerName,
+    pub(in crate::cli) action: Action,
+    pub(in crate::cli) target: String,
+    pub(in crate::cli) disabled: bool,
+    pub(in crate::cli) from: Vec<Origin>,
+    /// The names of what goes into the store.
+    pub(in crate::cli) secrets: Vec<String>,
+    /// Variables that have no value yet.
+    pub(in crate::cli) missing: Vec<Variable>,
+    pub(in crate::cli) notes: Vec<Note>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::cli) enum Action {
+    Add,
+    /// One of ours does the same.
+    Known,
+    /// Our configuration would not take it.
+    Refused,
+}
+
+impl Plan {
+    /// Reads, and writes nothing.
+    pub(super) async fn make(mut found: Vec<Found>, invocation: &Invocation) -> anyhow::Result<Self> {
+        let path = invocation.around.editable(&invocation.overrides).ok_or(ConfigError::NoHome)?;
+        let text = read(&path)?;
+        let config = parse(&text, &path, invocation).context("the configuration cannot be used")?;
+        let keeping = Keeping::of(&config).await?;
+        let problems = found.iter_mut().flat_map(|it| it.problems.drain(..)).collect();
+        let ours = || config.servers.values().chain(config.disabled.values());
+        let taken: BTreeSet<_> =
+            ours().map(|spec| spec.name.clone()).chain(config.providers.keys().cloned()).collect();
+        let known = |wish: &ServerName, server: &FoundServer| {
+            let mut ours = ours();
+            ours.find(|spec| same(spec, wish, server, keeping.known())).map(|spec| spec.name.clone())
+        };
+        let merged = merge(found, taken, known);
+        let store_path = config.store_path.clone();
+        let mut plan = Self { config: path, rows: Vec::new(), problems, text, keeping, store_path };
+        for server in merged {
+            plan.decide(server, invocation);
+        }
+        Ok(plan)
+    }
+
+    pub(super) fn adds(&self) -> usize {
+        self.rows.iter().filter(|row| row.action == Action::Add).count()
+    }
+
+    /// A secret must be in the store before anything refers to it.
+    pub(super) async fn carry_out(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
+        let fresh = self.keeping.fresh();
+        if !fresh.is_empty() {
+            let store = Store::open(&self.store_path).await.context("the secrets cannot be kept")?;
+            let vault = vault(&store)?;
+            for (name, value) in fresh {
+                vault.put(name, &Secret::new(value), now()).await?;
+            }
+            store.close().await;
+        }
+        parse(&self.text, &self.config, invocation).context("the servers were not added")?;
+        edit::write(&self.config, &self.text)
+            .with_context(|| format!("{} could not be written", self.config.display()))
+    }
+
+    fn decide(&mut self, merged: Merged, invocation: &Invocation) {
+        let Merged { name, server, from, known } = merged;
+        let mut row = Row {
+            target: target(&server.launch),
+            action: Action::Known,
+            disabled: server.disabled,
+            from,
+            secrets: Vec::new(),
+            missing: self.missing(&server.variables),
+            notes: server.notes.clone(),
+            reason: None,
+            name,
+        };
+        if !known {
+            let kept = self.keeping.mark();
+            match self.add(&row.name, &server, invocation) {
+                Ok(text) => {
+                    self.text = text;
+                    row.action = Action::Add;
+                    row.secrets = self.keeping.since(kept);
+                }
+                Err(error) => {
+                    self.keeping.back_to(kept);
+                    row.action = Action::Refused;
+                    row.reason = Some(format!("{:#}", error.root_cause()));
+                }
+            }
+        }
+        self.rows.push(row);
+    }
+
+    /// The text with one server more, if the configuration takes it.
+    fn add(
+        &mut self,
+        name: &ServerName,
+        server: &FoundServer,
+        invocation: &Invocation,
+    ) -> anyhow::Result<String> {
+        let new = describe(name, server, &mut self.keeping);
+        let text = edit::add_server(&self.text, name, &new)?;
+        parse(&text, &self.config, invocation)?;
+        Ok(text)
+    }
+
+    fn missing(&self, variables: &[Variable]) -> Vec<Variable> {
+        let is_set = |variable: &&Variable| match variable.name.strip_prefix("secret:") {
+            Some(secret) => self.keeping.has(secret),
+            None => env::var_os(&variable.name).is_some(),
+        };
+        variables.iter().filter(|variable| !is_set(variable)).cloned().collect()
+    }
+}
+
+fn describe(name: &ServerName, server: &FoundServer, keeping: &mut Keeping) -> NewServer {
+    let mut text = |value: &Value, what: &str| value.template(|secret| keeping.keep(name, what, secret));
+    let reach = match &server.launch {
+        Launch::Stdio { command, args, env, cwd } => Reach::Launch {
+            command: text(command, "command"),
+            args: args.iter().map(|word| text(word, "argument")).collect(),
+            env: env.iter().map(|(key, value)| (key.clone(), text(value, key))).collect(),
+            cwd: cwd.clone(),
+        },
+        Launch::Http { url, transport, headers } => Reach::Remote {
+            url: text(url, "url"),
+            transport: (*transport == Transport::Sse).then(|| "sse".to_owned()),
+            headers: headers.iter().map(|(key, value)| (key.clone(), text(value, key))).collect(),
+        },
+    };
+    NewServer { reach, enabled: !server.disabled }
+}
+
+/// Short, and without what might be a secret.
+fn target(launch: &Launch) -> String {
+    match launch {
+        Launch::Stdio { command, args, .. } => {
+            let mut words = args.iter().map(Value::masked).filter(|word| !word.starts_with('-'));
+            let command = command.masked();
+            let program =
+                Path::new(&command).file_name().map_or(command.clone(), |it| it.to_string_lossy().into());
+            words.next().map_or(program.clone(), |word| format!("{program} {word}"))
+        }
+        Launch::Http { url, .. } => {
+            let url = url.masked();
+            url.split(['?', '#']).next().unwrap_or_default().to_owned()
+        }
+    }
+}
+
+fn parse(text: &str, path: &Path, invocation: &Invocation) -> Result<Config, ConfigError> {
+    config::parse(text, Some(path), &invocation.overrides, &invocation.around)
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        other => other.with_context(|| format!("the configuration file {} cannot be read", path.display())),
+    }
+}

@@ -1,0 +1,128 @@
+//! Whether a server of ours does the same as one that a client has.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use kitbag_desk::{FoundServer, Launch, Value};
+use kitbag_domain::ServerName;
+use kitbag_upstream::{ServerSpec, Template, Transport};
+
+/// Everything but secrets must be equal. Those may differ if the names agree: then one of the two
+/// was changed later. Otherwise they tell two accounts apart.
+pub(super) fn same(
+    ours: &ServerSpec,
+    wish: &ServerName,
+    theirs: &FoundServer,
+    secrets: &BTreeMap<String, String>,
+) -> bool {
+    let agree = ours.name.as_str() == wish.as_str() || ours.name.as_str().starts_with(&format!("{wish}-"));
+    let alike = |(our, their): &(String, &Value)| {
+        filled(our, secrets) == filled_in(their, secrets)
+            || (agree && blank(our) == blank(&their.template(|_| BLANK.to_owned())))
+    };
+    pairs(ours, theirs).is_some_and(|pairs| pairs.iter().all(alike))
+}
+
+/// Each text of ours with the one in its place there; none if the two are built differently.
+fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, &'a Value)>> {
+    match (&ours.transport, &theirs.launch) {
+        (Transport::Stdio(launch), Launch::Stdio { command, args, env, cwd }) => {
+            let folder = cwd.as_deref().map(Path::new).filter(|path| path.is_absolute());
+            if launch.args.len() != args.len() || (folder.is_some() && folder != launch.cwd.as_deref()) {
+                return None;
+            }
+            let words = launch.args.iter().map(|word| word.source().to_owned()).zip(args);
+            let variables = named(&launch.env, env, str::to_owned)?;
+            Some([(launch.command.clone(), command)].into_iter().chain(words).chain(variables).collect())
+        }
+        (Transport::Http(endpoint) | Transport::Sse(endpoint), Launch::Http { url, headers, .. }) => {
+            let headers = named(&endpoint.headers, headers, str::to_lowercase)?;
+            Some([(endpoint.address().source().to_owned(), url)].into_iter().chain(headers).collect())
+        }
+        _ => None,
+    }
+}
+
+fn named<'a>(
+    ours: &BTreeMap<String, Template>,
+    theirs: &'a [(String, Value)],
+    name: fn(&str) -> String,
+) -> Option<Vec<(String, &'a Value)>> {
+    let ours: BTreeMap<_, _> = ours.iter().map(|(key, value)| (name(key), value.source())).collect();
+    let pair = |(key, value): &'a (String, Value)| Some(((*ours.get(&name(key))?).to_owned(), value));
+    (ours.len() == theirs.len()).then(|| theirs.iter().map(pair).collect())?
+}
+
+/// The text with all its secrets made alike, and as little about slashes as a server cares.
+fn blank(text: &str) -> String {
+    replaced(text, |_| Some(BLANK.to_owned())).trim_end_matches('/').to_owned()
+}
+
+fn filled(text: &str, secrets: &BTreeMap<String, String>) -> String {
+    replaced(text, |name| secrets.get(name).cloned()).trim_end_matches('/').to_owned()
+}
+
+fn filled_in(value: &Value, secrets: &BTreeMap<String, String>) -> String {
+    filled(&value.template(str::to_owned), secrets)
+}
+
+/// The text with `value` in the place of each `${secret:…}` that has one.
+fn replaced(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    let mut new = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${secret:") {
+        let Some((name, tail)) = after.split_once('}') else { break };
+        new.push_str(before);
+        new.push_str(&value(name).unwrap_or_else(|| format!("${{secret:{name}}}")));
+        rest = tail;
+    }
+    new + rest
+}
+
+const BLANK: &str = "\u{0}";
+
+#[cfg(test)]
+mod tests {
+    use kitbag_desk::{Client, Places, Platform, Scope, Spot, read};
+
+    use super::*;
+    use crate::config::{Overrides, Surroundings, parse};
+
+    #[track_caller]
+    fn check(ours: &str, theirs: &str, expected: bool) {
+        let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+        let config = parse(ours, None, &Overrides::default(), &around).unwrap();
+        let places = Places::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| None);
+        let spot =
+            Spot { client: Client::ClaudeCode, path: "/home/ann/.claude.json".into(), scope: Scope::User };
+        let found = read(&spot, &format!("{{\"mcpServers\": {theirs}}}"), &places);
+        let server = &found[0].servers[0];
+        let secrets = BTreeMap::from([("a.T".to_owned(), "s3cret".to_owned())]);
+        let ours = config.servers.values().next().unwrap();
+        let wish = server.name.parse().unwrap();
+        assert_eq!(same(ours, &wish, server, &secrets), expected, "{theirs}");
+    }
+
+    #[test]
+    fn a_server_is_ours_already_if_it_does_the_same() {
+        let ours =
+            "[servers.a]\ncommand = 'x'\nargs = ['-y', '${V}']\nenv = { TOKEN = '${secret:a.T}', U = 'u' }";
+        let with = |name: &str, token: &str, arg: &str| {
+            format!(
+                r#"{{"{name}": {{"command": "x", "args": ["-y", "{arg}"], "env": {{"U": "u", "TOKEN": "{token}"}}}}}}"#
+            )
+        };
+        check(ours, &with("a", "s3cret", "${V}"), true);
+        check(ours, &with("other", "s3cret", "${V}"), true);
+        check(ours, &with("a", "rotated", "${V}"), true);
+        check(ours, &with("b", "another-account", "${V}"), false);
+        check(ours, &with("a", "s3cret", "${W}"), false);
+        check(ours, r#"{"a": {"command": "x", "args": ["-y", "${V}"]}}"#, false);
+        check(ours, r#"{"a": {"url": "https://a"}}"#, false);
+
+        let ours = "[servers.a]\nurl = 'https://a.example'\nheaders = { Authorization = 'Bearer ${T}' }";
+        let header = r#""headers": {"authorization": "Bearer ${T}"}"#;
+        check(ours, &format!(r#"{{"z": {{"url": "https://a.example/", {header}}}}}"#), true);
+        check(ours, &format!(r#"{{"z": {{"url": "https://b.example/", {header}}}}}"#), false);
+    }
+}

@@ -1,0 +1,227 @@
+//! `kitbag install` and `kitbag uninstall`: Kitbag in a client's own configuration, and out again.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use kitbag_desk::{Client, Door, Found, Scope, Spot, Undone, install_into, open, uninstall_from};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Invocation;
+use super::failure::Advise as _;
+use super::import::plan::{Action, Row};
+use super::import::{places, take_over};
+use super::output::count;
+use crate::config::Config;
+
+/// Put Kitbag into the configuration of an MCP client.
+///
+/// Comments, order and everything else in the file stay as they are. The file as it was is kept
+/// beside it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct InstallArguments {
+    #[command(flatten)]
+    target: Target,
+    /// Import the client's servers and switch them off there, so that it reaches them through
+    /// Kitbag.
+    #[arg(long)]
+    move_servers: bool,
+    /// Connect to a running `kitbag serve` instead of launching one.
+    #[arg(long)]
+    http: bool,
+}
+
+/// Take Kitbag out of the configuration of an MCP client.
+///
+/// A file that nobody has changed since is exactly as it was before. Servers that Kitbag took over
+/// are switched on again in the client, and stay in Kitbag.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  kitbag uninstall --client cursor\n  kitbag uninstall --client vscode --project"
+)]
+pub struct UninstallArguments {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Args)]
+struct Target {
+    /// Which one: cursor, vscode, claude-code, …
+    #[arg(long, value_name = "CLIENT")]
+    client: Client,
+    /// In the project of the current directory only.
+    #[arg(long)]
+    project: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag install --client claude-code
+  kitbag install --client cursor --move-servers
+  kitbag install --client vscode --project
+  kitbag install --client zed --http
+
+Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, gemini,
+codex, cline, roo, kilo, continue, goose, opencode, lm-studio.";
+
+#[derive(Debug, Serialize)]
+struct Told {
+    client: Client,
+    path: PathBuf,
+    changed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backup: Option<PathBuf>,
+    /// Now reached through Kitbag.
+    moved: Vec<String>,
+    /// Still used by the client itself.
+    beside: Vec<String>,
+    /// What was taken over for that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    servers: Vec<Row>,
+}
+
+pub(super) async fn install(
+    arguments: InstallArguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let spot = arguments.target.spot(invocation)?;
+    let config = invocation.config()?;
+    let door = if arguments.http { running(&config)? } else { launched(&spot, &config, invocation)? };
+    let found = theirs(&spot, invocation)?;
+    let on =
+        |found: &Found| found.servers.iter().filter(|it| !it.disabled).map(|it| it.name.clone()).collect();
+    let mut beside: Vec<String> = found.iter().flat_map(|found| -> Vec<String> { on(found) }).collect();
+    let servers = if arguments.move_servers { take_over(found, invocation).await?.rows } else { Vec::new() };
+    let moved: Vec<String> = moved(&servers).filter(|name| beside.contains(name)).collect();
+    beside.retain(|name| !moved.contains(name));
+    let installed = install_into(&spot, &door, &moved).advise(|| by_hand(&spot))?;
+    let told = Told {
+        client: spot.client,
+        path: spot.path,
+        changed: installed.changed,
+        backup: installed.backup,
+        moved,
+        beside,
+        servers,
+    };
+    invocation.output.show(&told, |told| for_people(told, arguments.target.project))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn uninstall(arguments: &UninstallArguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let spot = arguments.target.spot(invocation)?;
+    let undone = uninstall_from(&spot).advise(|| by_hand(&spot))?;
+    let path = spot.path.display();
+    let (state, told) = match &undone {
+        Undone::NotThere => {
+            return Err(anyhow!("Kitbag is not in {path}"))
+                .advise(|| format!("put it in: kitbag install --client {}", spot.client.name()));
+        }
+        Undone::Nothing => ("removed", format!("Removed {path}, which held nothing but Kitbag")),
+        Undone::Restored(_) => ("restored", format!("{path} is as it was before Kitbag")),
+        Undone::Removed(_) => ("edited", format!("Took Kitbag out of {path}; your later changes stay")),
+    };
+    let result = json!({ "client": spot.client, "path": spot.path, "state": state });
+    let restart = format!("{told}.\nRestart {}, so that it notices.", spot.client);
+    invocation.output.show(&result, |_| restart)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Target {
+    fn spot(&self, invocation: &Invocation) -> anyhow::Result<Spot> {
+        let scope = if self.project { Scope::Project } else { Scope::User };
+        let spot = self.client.file_to_edit(&places(invocation)?, scope);
+        spot.ok_or_else(|| anyhow!("{} has no configuration of its own for a project", self.client))
+            .advise(|| format!("leave out --project: kitbag install --client {}", self.client.name()))
+    }
+}
+
+/// The servers that stand where Kitbag goes.
+fn theirs(spot: &Spot, invocation: &Invocation) -> anyhow::Result<Vec<Found>> {
+    let mut found = open(spot, &places(invocation)?);
+    if spot.scope == Scope::User {
+        found.retain(|found| found.project.is_none());
+    }
+    found.truncate(1);
+    Ok(found)
+}
+
+/// What the client calls those that are with us now.
+fn moved(servers: &[Row]) -> impl Iterator<Item = String> {
+    let with_us = servers.iter().filter(|row| row.action != Action::Refused);
+    with_us.flat_map(|row| &row.from).map(|origin| origin.name.clone())
+}
+
+/// Windows are opened with hardly a `PATH`, so a person's own file names the program in full; a
+/// project's file goes to others, who have it elsewhere.
+fn launched(spot: &Spot, config: &Config, invocation: &Invocation) -> anyhow::Result<Door> {
+    let program = env::current_exe().context("the operating system does not say where Kitbag is")?;
+    let command = if spot.scope == Scope::Project { "kitbag".to_owned() } else { text(&program) };
+    let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
+    let named = invocation.overrides.config.is_some();
+    let here = |path: &&PathBuf| named || path.parent() == Some(&invocation.around.cwd);
+    if let Some(path) = config.origin.as_ref().filter(here).filter(|_| spot.scope != Scope::Project) {
+        args.extend(["--config".to_owned(), text(path)]);
+    }
+    if invocation.overrides.data_dir.is_some() {
+        args.extend(["--data-dir".to_owned(), text(&config.data_dir)]);
+    }
+    Ok(Door::Stdio { command, args })
+}
+
+fn running(config: &Config) -> anyhow::Result<Door> {
+    if !config.serve.keyless() {
+        return Err(anyhow!(
+            "connecting over HTTP needs a key, and a key does not belong into a readable file"
+        ))
+        .advise(|| "leave out --http, so that the client launches Kitbag by itself".to_owned());
+    }
+    Ok(Door::Http { url: format!("http://{}/mcp", config.serve.bind), headers: Vec::new() })
+}
+
+fn by_hand(spot: &Spot) -> String {
+    format!("mend the file, or edit it by hand: {}", spot.path.display())
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn for_people(told: &Told, project: bool) -> String {
+    let Told { client, path, changed, backup, moved, beside, .. } = told;
+    let name = client.name();
+    let flag = if project { " --project" } else { "" };
+    let mut text = match changed {
+        true => format!("Kitbag is in {}", path.display()),
+        false => format!("Kitbag was in {} already", path.display()),
+    };
+    if project {
+        text.push_str("\nWhoever works on the project needs `kitbag` on the PATH.");
+    }
+    if let Some(backup) = backup {
+        text.push_str(&format!("\nAs it was before: {}", backup.display()));
+    }
+    if !moved.is_empty() {
+        let servers = count(moved.len(), "server");
+        text.push_str(&format!(
+            "\nBehind Kitbag, switched off in {client}: {servers} ({})",
+            moved.join(", ")
+        ));
+    }
+    if !beside.is_empty() {
+        let servers = count(beside.len(), "server");
+        text.push_str(&format!(
+            "\nBeside Kitbag: {servers} ({}). Move them behind it:\n  kitbag install --client {name}{flag} \
+             --move-servers",
+            beside.join(", ")
+        ));
+    }
+    text.push_str(&format!(
+        "\nRestart {client}, so that it notices.\nUndo: kitbag uninstall --client {name}{flag}"
+    ));
+    text
+}

@@ -1,0 +1,148 @@
+//! One `[servers.NAME.oauth]` table: what somebody wants to be different about logging in.
+
+use kitbag_upstream::Template;
+use kitbag_upstream::oauth::{AuthMethod, Flow, Settings};
+use toml::Spanned;
+use url::Url;
+
+use super::build::Section;
+use super::error::{Fault, Problem};
+use super::raw::RawOauth;
+use super::server::choose;
+
+pub(super) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings, Fault> {
+    let section = Section { key: format!("{}.oauth", server.key), span: raw.span() };
+    let raw = raw.into_inner();
+    if let (Some(secret), None) = (&raw.client_secret, &raw.client_id) {
+        return Err(section.wrong_at("client_secret", secret, Problem::SecretWithoutClient));
+    }
+    let flow = choose(&section, "flow", raw.flow.clone(), FLOWS)?.unwrap_or_default();
+    if let (Flow::ClientCredentials, Some(text), None) = (flow, &raw.flow, &raw.client_secret) {
+        return Err(section.wrong_at("flow", text, Problem::FlowWithoutSecret));
+    }
+    Ok(Settings {
+        flow,
+        client_id: raw.client_id,
+        client_secret: raw.client_secret.map(|it| Template::new(it.into_inner())),
+        auth_method: choose(&section, "auth_method", raw.auth_method, AUTH_METHODS)?,
+        client_metadata_url: raw.client_metadata_url.map(|text| document(&section, &text)).transpose()?,
+        scopes: raw.scopes.iter().collect(),
+        issuer: raw.issuer,
+        redirect_port: raw.redirect_port.map(|number| port(&section, &number)).transpose()?,
+    })
+}
+
+/// The protocol wants a path, so that one host can describe several clients.
+fn document(section: &Section, text: &Spanned<String>) -> Result<Url, Fault> {
+    let url = Url::parse(text.get_ref()).ok();
+    let url = url.filter(|url| url.scheme() == "https" && url.path() != "/" && url.fragment().is_none());
+    url.ok_or_else(|| section.wrong_at("client_metadata_url", text, Problem::ClientDocument))
+}
+
+fn port(section: &Section, number: &Spanned<i64>) -> Result<u16, Fault> {
+    let found = *number.get_ref();
+    let port = u16::try_from(found).ok().filter(|port| *port > 0);
+    port.ok_or_else(|| section.wrong_at("redirect_port", number, Problem::Port { found }))
+}
+
+const FLOWS: &[(&str, Flow)] = &[("browser", Flow::Browser), ("client_credentials", Flow::ClientCredentials)];
+const AUTH_METHODS: &[(&str, AuthMethod)] = &[
+    ("none", AuthMethod::None),
+    ("client_secret_basic", AuthMethod::ClientSecretBasic),
+    ("client_secret_post", AuthMethod::ClientSecretPost),
+];
+
+#[cfg(test)]
+mod tests {
+    use kitbag_upstream::Transport;
+
+    use super::*;
+    use crate::config::{Config, ConfigError, Overrides, Surroundings, parse};
+
+    fn config(text: &str) -> Result<Config, ConfigError> {
+        let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+        parse(text, None, &Overrides::default(), &around)
+    }
+
+    fn settings(keys: &str) -> Settings {
+        let text = format!("[servers.a]\nurl = 'https://a.example'\n{keys}");
+        match config(&text).unwrap().servers[&"a".parse().unwrap()].transport.clone() {
+            Transport::Http(endpoint) => endpoint.oauth,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn check(keys: &str, error: &str) {
+        let text = format!("[servers.a]\nurl = 'https://a.example'\n[servers.a.oauth]\n{keys}");
+        let found = config(&text).expect_err("the configuration should be refused");
+        assert_eq!(
+            format!("{found} => {}", found.remedy().unwrap_or_default()),
+            format!("line 4, in {error}")
+        );
+    }
+
+    #[test]
+    fn every_key_reaches_the_login_and_none_is_needed() {
+        assert_eq!(settings(""), Settings::default());
+        let expected = Settings {
+            flow: Flow::ClientCredentials,
+            client_id: Some("kitbag".to_owned()),
+            client_secret: Some(Template::from("${SECRET}")),
+            auth_method: Some(AuthMethod::ClientSecretPost),
+            client_metadata_url: Some("https://kitbag.example/client.json".parse().unwrap()),
+            scopes: "read write".parse().unwrap(),
+            issuer: Some("https://auth.example".to_owned()),
+            redirect_port: Some(7421),
+        };
+        let found = settings(
+            r#"
+            [servers.a.oauth]
+            flow = "client_credentials"
+            client_id = "kitbag"
+            client_secret = "${SECRET}"
+            auth_method = "client_secret_post"
+            client_metadata_url = "https://kitbag.example/client.json"
+            scopes = ["read", "write"]
+            issuer = "https://auth.example"
+            redirect_port = 7421
+            "#,
+        );
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        check(
+            "client_secret = 's3cret'",
+            "`servers.a.oauth.client_secret`: a secret is of no use without its client => set `client_id` as well",
+        );
+        check(
+            "flow = 'client_credentials'",
+            "`servers.a.oauth.flow`: a login without a person needs a client with a secret => set `client_id` and \
+             `client_secret`, like \"${secret:NAME}\"",
+        );
+        check(
+            "client_metadata_url = 'http://a.example/x'",
+            "`servers.a.oauth.client_metadata_url`: not the address of a document about a client => write it like \
+             \"https://host/client.json\"",
+        );
+        check("redirect_port = 0", "`servers.a.oauth.redirect_port`: 0 is not a port => ");
+        check("cient_id = 'x'", "`servers.a.oauth`: there is no key `cient_id` => did you mean `client_id`?");
+        check(
+            "flow = 'browsr'",
+            "`servers.a.oauth.flow`: `browsr` is none of `browser`, `client_credentials` => did you mean `browser`?",
+        );
+    }
+
+    #[test]
+    fn a_server_is_sent_one_login() {
+        let text = "[servers.a]\nurl = 'https://a.example'\nheaders = { authorization = 'x' }\noauth = {}";
+        let found = config(text).unwrap_err();
+        let expected = "line 4, in `servers.a.oauth`: there is a header `Authorization` already";
+        assert_eq!(found.to_string(), expected);
+        let text = "[servers.a]\ncommand = 'a'\noauth = {}";
+        let expected = "line 3, in `servers.a`: `oauth` has no meaning for a server with a `command`";
+        assert_eq!(config(text).unwrap_err().to_string(), expected);
+    }
+}

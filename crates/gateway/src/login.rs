@@ -1,0 +1,99 @@
+//! Where logins at servers are kept, and how a running gateway hears of new ones.
+
+use std::any::Any;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kitbag_domain::ServerName;
+use kitbag_policy::AddressRules;
+use kitbag_store::{Secret, Store, Vault};
+use kitbag_upstream::oauth::{AddressGuards, Grant, Keeper, KeeperError, Logins};
+use kitbag_upstream::provider::AddressGuard;
+use kitbag_upstream::{Server, StartError};
+
+use crate::background::{self, Changes};
+use crate::config::Config;
+use crate::rooms::{Rooms, now};
+use crate::vault;
+
+/// How soon a running gateway knows of a login from the command line.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// What servers need for logging in, kept in this store.
+pub(crate) fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
+    let keeper = StoreKeeper { vault: vault::vault(store)?, locks: config.data_dir.join("logins") };
+    let guards = AddressGuards { public: guard(false), private: guard(true) };
+    Ok(Logins { keeper: Arc::new(keeper), guards })
+}
+
+/// Lists servers as soon as somebody has logged in there, until the house closes.
+pub(crate) async fn follow(rooms: Arc<Rooms>) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        for server in rooms.upstreams.iter().filter(|server| waits_for_login(server)) {
+            let Some(credentials) = server.credentials() else { continue };
+            if credentials.has_news().await {
+                tracing::info!(server = %server.name(), "somebody has logged in");
+                if let Err(error) = background::refresh(&rooms, server, Changes::default()).await {
+                    tracing::warn!(server = %server.name(), %error, "it cannot be used yet");
+                }
+            }
+        }
+    }
+}
+
+fn waits_for_login(server: &Server) -> bool {
+    server.trouble().is_some_and(|trouble| matches!(*trouble, StartError::Login(_)))
+}
+
+fn guard(private: bool) -> AddressGuard {
+    let rules = AddressRules { private, networks: Vec::new() };
+    Arc::new(move |address| rules.check(address).map_err(|refused| refused.to_string()))
+}
+
+struct StoreKeeper {
+    vault: Vault,
+    /// A file for each server, locked by whoever renews its login.
+    locks: PathBuf,
+}
+
+#[async_trait]
+impl Keeper for StoreKeeper {
+    async fn read(&self, server: &ServerName) -> Result<Option<Grant>, KeeperError> {
+        let Some(kept) = self.vault.login(server).await.map_err(failed)? else { return Ok(None) };
+        serde_json::from_str(kept.reveal()).map(Some).map_err(failed)
+    }
+
+    async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), KeeperError> {
+        let text = serde_json::to_string(grant).map_err(failed)?;
+        self.vault.put_login(server, &Secret::new(text), now()).await.map_err(failed)
+    }
+
+    async fn remove(&self, server: &ServerName) -> Result<bool, KeeperError> {
+        self.vault.remove_login(server).await.map_err(failed)
+    }
+
+    async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, KeeperError> {
+        let path = self.locks.join(format!("{server}.lock"));
+        let locked = tokio::task::spawn_blocking(move || lock(&path)).await;
+        let file = locked.map_err(failed)?.map_err(failed)?;
+        Ok(Box::new(file))
+    }
+}
+
+/// Released when the file is closed, also by a process that dies.
+fn lock(path: &Path) -> std::io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let file = File::create(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> KeeperError {
+    KeeperError(Box::new(error))
+}

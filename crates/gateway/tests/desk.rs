@@ -1,0 +1,247 @@
+//! Servers out of the clients' files, and Kitbag into them, through the real binary.
+
+#![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
+mod home;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use home::Home;
+use serde_json::{Value, json};
+
+const CURSOR: &str = ".cursor/mcp.json";
+const CODEX: &str = ".codex/config.toml";
+const VSCODE: &str = ".vscode/mcp.json";
+
+/// A home with three clients that share a server and disagree about another.
+fn home() -> Home {
+    let home = Home::new();
+    let write = |path: &str, text: &str| {
+        fs::create_dir_all(home.path(path).parent().unwrap()).unwrap();
+        fs::write(home.path(path), text).unwrap();
+    };
+    write(
+        CURSOR,
+        r#"{
+  // Mine.
+  "mcpServers": {
+    "time": { "command": "uvx", "args": ["mcp-server-time"] },
+    "git hub": { "command": "npx", "args": ["-y", "gh-mcp"], "env": { "GITHUB_TOKEN": "ghp_s3cret0s3cret1s3cret" } },
+    "docs": { "url": "https://docs.example/mcp?apiKey=s3cret2", "headers": { "X-Team": "${env:TEAM}" } },
+    "wrong": { "url": "ws://docs.example/" },
+  }
+}
+"#,
+    );
+    write(
+        CODEX,
+        "model = 'm' # fast\n\n[mcp_servers.clock]\ncommand = 'uvx'\nargs = ['mcp-server-time']\n\n[mcp_servers.docs]\nurl = \
+         'https://other.example/mcp'\nbearer_token_env_var = 'DOCS_TOKEN'\nenabled = false\n",
+    );
+    write(
+        VSCODE,
+        r#"{ "servers": { "ask": { "command": "ask", "env": { "KEY": "${input:ask-key}" } } },
+  "inputs": [{ "id": "ask-key", "type": "promptString", "description": "Key of Ask", "password": true }] }"#,
+    );
+    home
+}
+
+fn names(told: &Value) -> Vec<String> {
+    let rows = told["servers"].as_array().unwrap();
+    rows.iter()
+        .map(|row| format!("{} {}", row["name"].as_str().unwrap(), row["action"].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
+    let home = home();
+    let before = fs::read_to_string(home.path(CURSOR)).unwrap();
+
+    let told = home.run(&["import", "--dry-run"]);
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    for part in [
+        "time",
+        "git-hub",
+        "docs-codex",
+        "Cursor, Codex",
+        "export TEAM=…",
+        "kitbag secret set ask-key   # Key of Ask",
+    ] {
+        assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
+    }
+    assert!(told.stdout.contains("Would add 5 servers"), "{}", told.stdout);
+    assert!(told.stderr.contains("mcp.json, line 7: `wrong`"), "{}", told.stderr);
+    assert!(!home.config().exists() && !home.path(".local").exists());
+
+    let all = ["time add", "git-hub add", "docs add", "ask add", "docs-codex add"];
+    let told = home.json(&["import"]);
+    assert_eq!((names(&told), &told["done"]), (all.map(str::to_owned).into(), &json!(true)));
+    let text = fs::read_to_string(home.config()).unwrap();
+    assert_eq!(
+        text,
+        "[servers.time]\ncommand = \"uvx\"\nargs = [\"mcp-server-time\"]\n\n\
+         [servers.git-hub]\ncommand = \"npx\"\nargs = [\"-y\", \"gh-mcp\"]\nenv = { GITHUB_TOKEN = \"${secret:git-hub.GITHUB_TOKEN}\" }\n\n\
+         [servers.docs]\nurl = \"https://docs.example/mcp?apiKey=${secret:docs.url}\"\nheaders = { X-Team = \"${TEAM}\" }\n\n\
+         [servers.ask]\ncommand = \"ask\"\nenv = { KEY = \"${secret:ask-key}\" }\n\n\
+         [servers.docs-codex]\nurl = \"https://other.example/mcp\"\nheaders = { Authorization = \"Bearer ${DOCS_TOKEN}\" }\nenabled = false\n"
+    );
+    assert_eq!(fs::metadata(home.config()).unwrap().permissions().mode() & 0o777, 0o600);
+    let secrets = home.json(&["secret", "list"]);
+    let secrets: Vec<_> = secrets.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(secrets, ["docs.url", "git-hub.GITHUB_TOKEN"]);
+    let files = fs::read_dir(home.path(".local/share/kitbag")).unwrap().map(|entry| entry.unwrap().path());
+    for file in files.filter(|path| path.is_file()) {
+        let bytes = fs::read(&file).unwrap();
+        assert!(!bytes.windows(6).any(|window| window == b"s3cret"), "{}", file.display());
+    }
+
+    let told = home.json(&["import"]);
+    assert_eq!(names(&told), all.map(|name| name.replace(" add", " known")));
+    assert_eq!((&told["done"], fs::read_to_string(home.config()).unwrap()), (&json!(false), text));
+    assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), before);
+}
+
+#[test]
+fn only_one_client_is_read_when_only_one_is_wanted() {
+    let home = home();
+    assert_eq!(names(&home.json(&["import", "--from", "codex", "--dry-run"])), ["clock add", "docs add"]);
+    assert_eq!(home.run(&["import", "--from", "emacs"]).code, Some(2));
+    let empty = Home::new();
+    let told = empty.run(&["import"]);
+    assert!(told.code == Some(0) && told.stderr.contains("No client on this machine"), "{}", told.stderr);
+}
+
+#[test]
+fn kitbag_is_installed_into_clients_and_leaves_their_files_as_they_were() {
+    for (client, path, project) in
+        [("cursor", CURSOR, false), ("codex", CODEX, false), ("vscode", VSCODE, true)]
+    {
+        let home = home();
+        let before = fs::read_to_string(home.path(path)).unwrap();
+        let flags: &[&str] = if project { &["--client", client, "--project"] } else { &["--client", client] };
+        let verb = |verb: &str| home.json(&[&[verb], flags].concat());
+
+        let told = verb("install");
+        assert_eq!((&told["changed"], &told["moved"]), (&json!(true), &json!([])), "{told}");
+        let text = fs::read_to_string(home.path(path)).unwrap();
+        assert!(text.contains("kitbag") && text.contains("--stdio"), "{text}");
+        assert_eq!(verb("install")["changed"], json!(false));
+
+        let told = home.json(&[&["install"], flags, &["--move-servers"]].concat());
+        assert!(!told["moved"].as_array().unwrap().is_empty(), "{told}");
+        assert_ne!(home.json(&["servers", "list"]), json!([]));
+
+        assert_eq!(verb("uninstall")["state"], "restored");
+        assert_eq!(fs::read_to_string(home.path(path)).unwrap(), before);
+        let told = home.fails(&[&["uninstall"], flags].concat());
+        assert!(told.contains("try: put it in: kitbag install --client"), "{told}");
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_taken_over_stays_with_its_client() {
+    let home = home();
+    let told = home.json(&["install", "--client", "cursor", "--move-servers"]);
+    assert_eq!(told["moved"], json!(["time", "git hub", "docs"]));
+    let text = fs::read_to_string(home.path(CURSOR)).unwrap();
+    let (used, aside) = text.split_once("mcpServersBehindKitbag").unwrap();
+    assert!(
+        used.contains("\"wrong\"") && !used.contains("\"git hub\"") && aside.contains("\"git hub\""),
+        "{text}"
+    );
+    // Seen again, Kitbag is not taken for a server, nor are those that are behind it.
+    assert_eq!(names(&home.json(&["import", "--from", "cursor", "--dry-run"])), [""; 0]);
+
+    let told = home.ok(&["uninstall", "--client", "cursor"]);
+    assert!(told.contains("is as it was before Kitbag") && told.contains("Restart Cursor"), "{told}");
+}
+
+#[test]
+fn what_is_installed_is_a_gateway_that_answers() {
+    let home = home();
+    home.ok(&["install", "--client", "windsurf"]);
+    let text = fs::read_to_string(home.path(".codeium/windsurf/mcp_config.json")).unwrap();
+    let entry = serde_json::from_str::<Value>(&text).unwrap()["mcpServers"]["kitbag"].clone();
+    let program = entry["command"].as_str().unwrap();
+    let words: Vec<_> = entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    let greeting = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
+    } });
+    let mut command = Command::new(program);
+    command.args(words).env_clear().env("HOME", home.path("")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{greeting}").unwrap();
+    let mut answer = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut answer).unwrap();
+    drop(stdin);
+    child.wait().unwrap();
+    assert!(answer.contains("\"kitbag\""), "{answer}");
+}
+
+#[test]
+fn variables_in_a_command_and_an_address_are_filled_in_at_launch() {
+    let home = Home::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let file = json!({ "mcpServers": {
+        "bed": { "command": "${BED}", "args": ["--era", "legacy", "stdio"] },
+        "web": { "type": "http", "url": format!("http://{}/mcp?apiKey=s3cret&t=${{T:-x}}", listener.local_addr().unwrap()) },
+    } });
+    fs::write(home.path(".claude.json"), file.to_string()).unwrap();
+    home.ok(&["import"]);
+    assert!(!fs::read_to_string(home.config()).unwrap().contains("s3cret"));
+
+    let bed = std::path::Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
+    let told = home.command(&["servers", "test", "bed"]).env("BED", bed).output().unwrap();
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stdout));
+    let told = home.run(&["servers", "test", "bed"]).stdout;
+    assert!(told.contains("the environment variable `BED` is not set"), "{told}");
+
+    let asked = thread::spawn(move || {
+        let (connection, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        BufReader::new(connection).read_line(&mut line).unwrap();
+        line
+    });
+    let told = home.run(&["servers", "test", "web"]).stdout;
+    assert!(asked.join().unwrap().contains("/mcp?apiKey=s3cret&t=x "), "{told}");
+    assert!(!told.contains("s3cret"), "{told}");
+}
+
+#[test]
+fn a_file_that_cannot_be_edited_is_left_alone() {
+    let home = home();
+    let broken = "{ \"mcpServers\": { ";
+    fs::write(home.path(CURSOR), broken).unwrap();
+    let told = home.fails(&["install", "--client", "cursor"]);
+    assert!(
+        told.contains("cannot be edited") && told.contains("line 1 is misspelt") && told.contains("try:"),
+        "{told}"
+    );
+    assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), broken);
+    let told = home.fails(&["install", "--client", "claude-desktop", "--http"]);
+    assert!(told.contains("Claude Desktop can only launch programs"), "{told}");
+    let told = home.fails(&["install", "--client", "goose", "--project"]);
+    assert!(told.contains("Goose has no configuration of its own for a project"), "{told}");
+}
+
+#[test]
+fn help_teaches_by_example_and_fits_a_terminal() {
+    let home = Home::new();
+    for verb in ["import", "install", "uninstall"] {
+        let help = home.ok(&[verb, "--help"]);
+        assert!(help.contains("Examples:"), "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+    }
+    let table = self::home().ok(&["import"]);
+    assert!(
+        table.lines().take_while(|line| !line.is_empty()).all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+}

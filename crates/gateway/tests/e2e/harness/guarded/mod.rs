@@ -1,0 +1,223 @@
+//! A testbed that lets in only those who bring a token, and the authorization server that gives
+//! tokens out. Both share one address, as small servers do.
+
+mod authority;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
+
+use super::Remote;
+use authority::Authority;
+
+/// Where it does not behave as everybody should.
+#[derive(Debug, Clone)]
+pub(crate) struct Ways {
+    /// Whom its own description says it belongs to.
+    pub(crate) issuer: Option<&'static str>,
+    /// Whom answers say they are from; empty for nobody.
+    pub(crate) answers_as: Option<&'static str>,
+    /// What the server says it is.
+    pub(crate) resource: Option<&'static str>,
+    /// Whom tokens are given out for.
+    pub(crate) audience: Option<&'static str>,
+    pub(crate) pkce: bool,
+    pub(crate) registers: bool,
+    pub(crate) reads_documents: bool,
+    pub(crate) has_devices: bool,
+    /// A client with a secret that it knows beforehand.
+    pub(crate) knows: Option<(&'static str, &'static str)>,
+    /// In seconds.
+    pub(crate) lifetime: i64,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self {
+            issuer: None,
+            answers_as: None,
+            resource: None,
+            audience: None,
+            pkce: true,
+            registers: true,
+            reads_documents: false,
+            has_devices: false,
+            knows: None,
+            lifetime: 3600,
+        }
+    }
+}
+
+/// Ends with the test.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    /// Without a path.
+    pub(crate) base: String,
+    transport: &'static str,
+    path: &'static str,
+    house: Arc<House>,
+    serving: tokio::task::JoinHandle<()>,
+    _testbed: Remote,
+}
+
+#[derive(Debug)]
+struct House {
+    base: String,
+    testbed: String,
+    ways: Ways,
+    http: reqwest::Client,
+    authority: Mutex<Authority>,
+    seen: Mutex<Vec<String>>,
+    /// What a call of a tool takes beside a token.
+    demanded: Mutex<Option<&'static str>>,
+}
+
+impl Guarded {
+    pub(crate) async fn start(ways: Ways) -> Self {
+        Self::before(Remote::http(&[]).await, "http", "/mcp", ways).await
+    }
+
+    pub(crate) async fn sse(ways: Ways) -> Self {
+        Self::before(Remote::sse(&[]).await, "sse", "/sse", ways).await
+    }
+
+    async fn before(testbed: Remote, transport: &'static str, path: &'static str, ways: Ways) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let house = Arc::new(House {
+            base: base.clone(),
+            testbed: format!("http://127.0.0.1:{}", testbed.port()),
+            ways,
+            http: reqwest::Client::builder().no_proxy().build().unwrap(),
+            authority: Mutex::default(),
+            seen: Mutex::default(),
+            demanded: Mutex::default(),
+        });
+        let router = Router::new().fallback(answer).with_state(house.clone());
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { base, transport, path, house, serving, _testbed: testbed }
+    }
+
+    /// Its `[servers.NAME]` table, with further lines if `settings` has any.
+    pub(crate) fn table(&self, name: &str, settings: &str) -> String {
+        let Self { base, path, transport, .. } = self;
+        format!("[servers.{name}]\nurl = \"{base}{path}\"\ntransport = \"{transport}\"\n{settings}\n")
+    }
+
+    /// What happened at the doors, one line each.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        self.house.seen.lock().unwrap().clone()
+    }
+
+    pub(crate) fn count(&self, what: &str) -> usize {
+        self.seen().iter().filter(|line| line.starts_with(what)).count()
+    }
+
+    /// Ends every token, but not what gives new ones.
+    pub(crate) fn expire(&self) {
+        self.house.authority().tokens.clear();
+    }
+
+    /// Ends every token and what gives new ones.
+    pub(crate) fn revoke(&self) {
+        *self.house.authority() = Authority::default();
+    }
+
+    /// From now on a call of a tool takes this scope.
+    pub(crate) fn demand(&self, scope: &'static str) {
+        *self.house.demanded.lock().unwrap() = Some(scope);
+    }
+
+    /// Everything that opens a door, so that a test can look for it where it must not be.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let authority = self.house.authority();
+        let refresh = authority.refresh.keys().cloned();
+        authority.tokens.keys().cloned().chain(refresh).collect()
+    }
+}
+
+impl House {
+    fn authority(&self) -> MutexGuard<'_, Authority> {
+        self.authority.lock().unwrap()
+    }
+
+    fn saw(&self, line: impl Into<String>) {
+        self.seen.lock().unwrap().push(line.into());
+    }
+
+    /// What the server calls itself: its address up to the path.
+    fn resource(&self) -> String {
+        self.ways.resource.map_or_else(|| self.base.clone(), str::to_owned)
+    }
+}
+
+async fn answer(
+    State(house): State<Arc<House>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if let Some(answered) = authority::answer(&house, uri.path(), uri.query(), &headers, &body) {
+        return answered;
+    }
+    if let Some(away) = turned_away(&house, &headers, &body) {
+        return away;
+    }
+    forward(&house, method, &uri, &headers, body).await
+}
+
+fn turned_away(house: &House, headers: &HeaderMap, body: &[u8]) -> Option<Response> {
+    let metadata = format!("{}/.well-known/oauth-protected-resource", house.base);
+    let token = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok()?.strip_prefix("Bearer "));
+    let scopes = house.authority().scopes_for(token.unwrap_or_default(), &house.base);
+    let Some(scopes) = scopes else {
+        house.saw(if token.is_some() { "turned away with a token" } else { "turned away" });
+        let challenge = format!("Bearer resource_metadata=\"{metadata}\", scope=\"read\"");
+        return Some((StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)]).into_response());
+    };
+    let scope = (*house.demanded.lock().unwrap())?;
+    let is_call = String::from_utf8_lossy(body).contains("\"tools/call\"");
+    if !is_call || scopes.split(' ').any(|it| it == scope) {
+        return None;
+    }
+    house.saw(format!("wants {scope}"));
+    let challenge =
+        format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{metadata}\"");
+    Some((StatusCode::FORBIDDEN, [(header::WWW_AUTHENTICATE, challenge)]).into_response())
+}
+
+async fn forward(house: &House, method: Method, uri: &Uri, headers: &HeaderMap, body: Bytes) -> Response {
+    let mut request = house.http.request(method, format!("{}{uri}", house.testbed)).body(body);
+    for (name, value) in headers {
+        if ![header::HOST, header::AUTHORIZATION, header::CONTENT_LENGTH].contains(name) {
+            request = request.header(name, value);
+        }
+    }
+    let answered = request.send().await.unwrap();
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = answered.status();
+    let kept = ["content-type", "mcp-session-id"];
+    let kept = kept.into_iter().filter_map(|name| Some((name, answered.headers().get(name)?.clone())));
+    response
+        .headers_mut()
+        .extend(kept.map(|(name, value)| (name.parse().unwrap(), value)).collect::<HeaderMap>());
+    *response.body_mut() = Body::from_stream(answered.bytes_stream());
+    response
+}
+
+/// The fields of a query or a form.
+fn fields(text: &str) -> HashMap<String, String> {
+    url::form_urlencoded::parse(text.as_bytes()).into_owned().collect()
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}

@@ -1,0 +1,99 @@
+//! Servers that would lead a person astray, or that we cannot log in at.
+
+use super::{home, login};
+use crate::harness::guarded::{Guarded, Ways};
+use crate::harness::{Home, Testbed};
+
+/// Logs in, which must fail with this sentence, before the code or a token is shown to anybody.
+async fn check(ways: Ways, expected: &str) {
+    let guarded = Guarded::start(ways).await;
+    let home = home(&guarded.table("docs", ""));
+    let told = login(&home, &[]).await;
+    assert_eq!(told.code, Some(1), "{expected}");
+    let expected = expected.replace("BASE", &guarded.base);
+    let lines: Vec<&str> = told.stderr.lines().map(str::trim).collect();
+    assert!(lines.contains(&"error: nobody is logged in at `docs`"), "{}", told.stderr);
+    assert!(lines.contains(&format!("why: {expected}").as_str()), "{expected}\n{}", told.stderr);
+    let told = home.kitbag(&["servers", "test", "docs"]).await;
+    assert!(told.stdout.contains("run `kitbag servers login docs`"), "nothing is kept: {told:?}");
+}
+
+#[tokio::test]
+async fn who_describes_itself_as_somebody_else_gets_no_login() {
+    let issuer = Some("https://honest.example");
+    check(
+        Ways { issuer, ..Ways::default() },
+        "the description of the authorization server `BASE` says it belongs to `https://honest.example`",
+    )
+    .await;
+    let resource = Some("https://bank.example/mcp");
+    check(
+        Ways { resource, ..Ways::default() },
+        "it describes itself as `https://bank.example/mcp`, which is another server",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_from_somebody_else_is_not_used() {
+    let answers_as = Some("https://evil.example");
+    check(
+        Ways { answers_as, ..Ways::default() },
+        "the answer should come from `BASE` and is from `https://evil.example`",
+    )
+    .await;
+    check(
+        Ways { answers_as: Some(""), ..Ways::default() },
+        "the answer should come from `BASE` and does not say whom it is from",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_token_for_somebody_else_is_found_out_at_the_login() {
+    let audience = Some("https://other.example");
+    let expected = "the server does not accept the token that was given out for it";
+    check(Ways { audience, ..Ways::default() }, expected).await;
+}
+
+#[tokio::test]
+async fn an_authority_that_cannot_protect_the_login_or_does_not_know_us_is_refused() {
+    let expected = "the authorization server `BASE` does not protect logins with PKCE (S256)";
+    check(Ways { pkce: false, ..Ways::default() }, expected).await;
+    let expected = "the authorization server `BASE` takes only clients it knows";
+    check(Ways { registers: false, ..Ways::default() }, expected).await;
+}
+
+#[tokio::test]
+async fn an_authority_that_a_person_insists_on_is_not_exchanged_for_another() {
+    let guarded = Guarded::start(Ways::default()).await;
+    let home = home(&guarded.table("docs", "[servers.docs.oauth]\nissuer = 'https://mine.example'"));
+    let told = login(&home, &[]).await;
+    let expected =
+        format!("the server now trusts `{}`, and our client belongs to `https://mine.example`", guarded.base);
+    assert!(told.stderr.contains(&expected), "{}", told.stderr);
+    assert_eq!(guarded.count("authorize"), 0);
+}
+
+#[tokio::test]
+async fn where_there_is_nothing_to_log_in_at_that_is_said() {
+    let header = "[servers.keyed]\nurl = 'http://127.0.0.1:1/mcp'\nheaders = { Authorization = 'Bearer x' }";
+    let home = Home::new(&format!("{}{header}", Testbed::named("local").table()));
+    for (name, what, advice) in [
+        (
+            "local",
+            "`local` runs on this machine, there is nowhere to log in",
+            "goes into `env` of [servers.local]",
+        ),
+        (
+            "keyed",
+            "`keyed` is sent the `Authorization` of its `headers`",
+            "remove that header from [servers.keyed]",
+        ),
+        ("lokal", "there is no server `lokal`", "did you mean `local`?"),
+    ] {
+        let told = home.kitbag(&["servers", "login", name]).await;
+        assert_eq!(told.code, Some(1));
+        assert!(told.stderr.contains(what) && told.stderr.contains(advice), "{}", told.stderr);
+    }
+}

@@ -1,0 +1,73 @@
+//! A person who says yes to everything, and a memory that lasts as long as the program.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use kitbag_domain::ServerName;
+use kitbag_upstream::oauth::{
+    AddressGuards, DeviceCode, Grant, Keeper, KeeperError, LoginError, Logins, Person, Port,
+};
+use url::Url;
+
+/// Follows the address as a browser would, up to the one that leads back here.
+#[derive(Debug)]
+pub(crate) struct Agreeable;
+
+#[async_trait]
+impl Person for Agreeable {
+    /// Nothing listens there: the address is only ever read.
+    async fn redirect(&mut self, _port: Port) -> Result<Url, LoginError> {
+        Ok("http://127.0.0.1:7421/callback".parse().expect("it is an address"))
+    }
+
+    async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {
+        let failed = |reason: String| LoginError::Person { reason };
+        let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let browser = browser.map_err(|error| failed(error.to_string()))?;
+        let page = browser.get(url.clone()).send().await.map_err(|error| failed(error.to_string()))?;
+        let location = page.headers().get("location").and_then(|it| it.to_str().ok());
+        location.map(str::to_owned).ok_or_else(|| failed("the page leads nowhere".to_owned()))
+    }
+
+    fn show(&mut self, _code: &DeviceCode) {}
+
+    fn is_elsewhere(&self) -> bool {
+        false
+    }
+}
+
+pub(crate) fn logins() -> Logins {
+    let guards = AddressGuards { public: Arc::new(|_| Ok(())), private: Arc::new(|_| Ok(())) };
+    Logins { keeper: Arc::new(Memory::default()), guards }
+}
+
+#[derive(Default)]
+struct Memory(Mutex<BTreeMap<ServerName, Grant>>);
+
+#[async_trait]
+impl Keeper for Memory {
+    async fn read(&self, server: &ServerName) -> Result<Option<Grant>, KeeperError> {
+        Ok(self.grants().get(server).cloned())
+    }
+
+    async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), KeeperError> {
+        self.grants().insert(server.clone(), grant.clone());
+        Ok(())
+    }
+
+    async fn remove(&self, server: &ServerName) -> Result<bool, KeeperError> {
+        Ok(self.grants().remove(server).is_some())
+    }
+
+    async fn lock(&self, _server: &ServerName) -> Result<Box<dyn Any + Send>, KeeperError> {
+        Ok(Box::new(()))
+    }
+}
+
+impl Memory {
+    fn grants(&self) -> std::sync::MutexGuard<'_, BTreeMap<ServerName, Grant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,103 @@
+//! Finds out who gives out tokens for a server.
+
+use url::Url;
+
+use super::challenge::Challenge;
+use super::error::LoginError;
+use super::metadata::{
+    AuthorityMetadata, ResourceMetadata, authority_places, issuer_of, resource_places, root_of,
+};
+use super::scopes::Scopes;
+use super::web::{Web, shown};
+
+/// An authorization server, and what it is asked for.
+#[derive(Debug)]
+pub(crate) struct Authority {
+    /// What tokens are to be good for, as the server writes it.
+    pub(crate) resource: String,
+    pub(crate) metadata: AuthorityMetadata,
+    /// What the server says everybody needs.
+    pub(crate) scopes: Scopes,
+    /// Whether nothing describes it, so that it may not even exist.
+    pub(crate) guessed: bool,
+}
+
+impl Authority {
+    /// From what the server says when it turns us away, or else from its well-known places.
+    /// `issuer` is the one a person insists on.
+    pub(crate) async fn find(
+        web: &Web,
+        server: &Url,
+        challenge: Option<&Challenge>,
+        issuer: Option<&str>,
+    ) -> Result<Self, LoginError> {
+        match described(web, server, challenge).await? {
+            Some(document) => Self::named(web, server, &document, issuer).await,
+            None => Self::at_server(web, server).await,
+        }
+    }
+
+    async fn named(
+        web: &Web,
+        server: &Url,
+        document: &ResourceMetadata,
+        wanted: Option<&str>,
+    ) -> Result<Self, LoginError> {
+        if !document.describes(server) {
+            let described = document.resource.clone();
+            return Err(LoginError::OtherResource { described });
+        }
+        let named = &document.authorization_servers;
+        let first = named.first().ok_or(LoginError::NoAuthority)?;
+        let issuer = match wanted {
+            Some(wanted) => named.iter().find(|it| *it == wanted).ok_or_else(|| {
+                LoginError::IssuerChanged { expected: wanted.to_owned(), found: first.clone() }
+            })?,
+            None => first,
+        };
+        let metadata = metadata(web, issuer).await?;
+        let metadata = metadata.ok_or_else(|| LoginError::NoMetadata { issuer: issuer.clone() })?;
+        Ok(Self { resource: document.resource.clone(), metadata, scopes: document.scopes(), guessed: false })
+    }
+
+    /// The revision of 2025-03-26 knew no document about the server: it is its own authority.
+    async fn at_server(web: &Web, server: &Url) -> Result<Self, LoginError> {
+        let origin = root_of(server);
+        let described = metadata(web, &issuer_of(&origin)).await?;
+        let guessed = described.is_none();
+        let metadata = described.or_else(|| AuthorityMetadata::by_convention(&origin));
+        let metadata = metadata.ok_or(LoginError::NoAuthority)?;
+        let resource = shown(server).trim_end_matches('/').to_owned();
+        Ok(Self { resource, metadata, scopes: Scopes::default(), guessed })
+    }
+}
+
+async fn described(
+    web: &Web,
+    server: &Url,
+    challenge: Option<&Challenge>,
+) -> Result<Option<ResourceMetadata>, LoginError> {
+    let hint = challenge.and_then(|it| it.resource_metadata.as_deref());
+    let hint = hint.and_then(|text| server.join(text).ok());
+    for place in hint.into_iter().chain(resource_places(server)) {
+        if let Some(document) = web.document(&place).await? {
+            return Ok(Some(document));
+        }
+    }
+    Ok(None)
+}
+
+/// A document that names another issuer than the one it was looked for under is not used: a
+/// stranger could have put it there.
+async fn metadata(web: &Web, issuer: &str) -> Result<Option<AuthorityMetadata>, LoginError> {
+    let url = Url::parse(issuer).map_err(|_| LoginError::BadIssuer { found: issuer.to_owned() })?;
+    for place in authority_places(&url) {
+        let Some(metadata) = web.document::<AuthorityMetadata>(&place).await? else { continue };
+        if metadata.issuer != issuer {
+            let (expected, found) = (issuer.to_owned(), metadata.issuer);
+            return Err(LoginError::OtherIssuer { expected, found });
+        }
+        return Ok(Some(metadata));
+    }
+    Ok(None)
+}

@@ -1,0 +1,76 @@
+//! The device flow of RFC 8628: a person types a short code into a browser anywhere.
+
+use std::time::Duration;
+
+use http::header::HeaderMap;
+use serde::Deserialize;
+use url::Url;
+
+use super::error::{LoginError, TokenError};
+use super::hidden::Hidden;
+use super::scopes::Scopes;
+use super::token::{Refusal, TokenEndpoint, Tokens};
+
+pub(crate) const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+/// What the person is shown.
+#[derive(Debug, Deserialize)]
+pub struct DeviceCode {
+    pub user_code: String,
+    pub verification_uri: Url,
+    pub verification_uri_complete: Option<Url>,
+    device_code: Hidden,
+    expires_in: u64,
+    interval: Option<u64>,
+}
+
+/// Asks for a code to show.
+pub(crate) async fn begin(
+    endpoint: &TokenEndpoint<'_>,
+    url: &Url,
+    scopes: &Scopes,
+) -> Result<DeviceCode, LoginError> {
+    let scopes = scopes.to_string();
+    let mut fields = vec![("resource", endpoint.resource)];
+    if !scopes.is_empty() {
+        fields.push(("scope", &scopes));
+    }
+    let mut headers = HeaderMap::new();
+    endpoint.client.sign(&mut fields, &mut headers);
+    let answer = endpoint.web.post_form(url, headers, &fields).await?;
+    if let Some(refusal) = Refusal::read(&answer) {
+        return Err(LoginError::Denied { reason: refusal.to_string() });
+    }
+    let code: DeviceCode = answer.json(url)?;
+    endpoint.web.permits(&code.verification_uri)?;
+    Ok(code)
+}
+
+/// Asks again and again until the person has confirmed the code.
+pub(crate) async fn wait(endpoint: &TokenEndpoint<'_>, code: &DeviceCode) -> Result<Tokens, LoginError> {
+    let fields = [("grant_type", GRANT_TYPE), ("device_code", code.device_code.reveal())];
+    let mut pause = Duration::from_secs(code.interval.unwrap_or(DEFAULT_PAUSE));
+    let polling = async {
+        loop {
+            tokio::time::sleep(pause).await;
+            let refused = match endpoint.ask(&fields).await {
+                Ok(tokens) => return Ok(tokens),
+                Err(error) if error.may_pass() => continue,
+                Err(error) => error,
+            };
+            match &refused {
+                TokenError::Refused { error, .. } if error == "authorization_pending" => {}
+                TokenError::Refused { error, .. } if error == "slow_down" => pause += SLOWER,
+                TokenError::Refused { error, .. } if error == "expired_token" => {
+                    return Err(LoginError::TooLate);
+                }
+                _ => return Err(refused.into()),
+            }
+        }
+    };
+    let patience = Duration::from_secs(code.expires_in);
+    tokio::time::timeout(patience, polling).await.unwrap_or(Err(LoginError::TooLate))
+}
+
+const DEFAULT_PAUSE: u64 = 5;
+const SLOWER: Duration = Duration::from_secs(5);

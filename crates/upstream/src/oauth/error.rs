@@ -1,0 +1,155 @@
+//! What can go wrong with a login: for the person who logs in, and for a call that finds none.
+
+use kitbag_domain::ServerName;
+
+use super::grant::KeeperError;
+use super::scopes::Scopes;
+use crate::spec::Unresolved;
+
+/// Only a person can go on from here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{server}` {why}")]
+pub struct LoginNeeded {
+    pub server: ServerName,
+    pub why: Why,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    #[error("asks for a login")]
+    NotYet,
+    #[error("no longer accepts our login")]
+    Refused,
+    #[error("asks for a new login, the old one has ended ({reason})")]
+    Ended { reason: String },
+    #[error("asks for permissions our login does not have ({scopes})")]
+    MoreScopes { scopes: Scopes },
+    #[error("asks for permissions ({scopes}) that our login asked for and was not given")]
+    Withheld { scopes: Scopes },
+}
+
+impl LoginNeeded {
+    /// What a person can do about it.
+    pub fn remedy(&self) -> String {
+        format!("run `kitbag servers login {}`", self.server)
+    }
+}
+
+/// Why a login did not come about.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    #[error(transparent)]
+    Web(#[from] WebError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error("it describes itself as `{described}`, which is another server")]
+    OtherResource { described: String },
+    #[error("it asks for no login")]
+    NotAsked,
+    #[error("it names no authorization server")]
+    NoAuthority,
+    #[error("the authorization server `{issuer}` is not described at any of its well-known places")]
+    NoMetadata { issuer: String },
+    #[error("`{found}` is not the address of an authorization server")]
+    BadIssuer { found: String },
+    #[error("the description of the authorization server `{expected}` says it belongs to `{found}`")]
+    OtherIssuer { expected: String, found: String },
+    #[error("the server now trusts `{found}`, and our client belongs to `{expected}`")]
+    IssuerChanged { expected: String, found: String },
+    #[error("the authorization server `{issuer}` does not protect logins with PKCE (S256)")]
+    NoPkce { issuer: String },
+    #[error("the authorization server `{issuer}` has no place to send a browser to")]
+    NoBrowser { issuer: String },
+    #[error("the authorization server `{issuer}` takes only clients it knows")]
+    NoRegistration { issuer: String },
+    #[error("the authorization server `{issuer}` did not register us: {reason}")]
+    NotRegistered { issuer: String, reason: String },
+    #[error("what came back does not belong to this login")]
+    OtherState,
+    #[error("the answer should come from `{expected}` and {}", from(found.as_deref()))]
+    AnswerFrom { expected: String, found: Option<String> },
+    #[error("the authorization server refused: {reason}")]
+    Denied { reason: String },
+    #[error("no code is in what came back")]
+    NoCode,
+    #[error("the code was not confirmed in time")]
+    TooLate,
+    #[error("the server does not accept the token that was given out for it")]
+    NotAccepted,
+    #[error(transparent)]
+    Variable(#[from] Unresolved),
+    #[error("logins cannot be kept: {0}")]
+    Keeper(#[from] KeeperError),
+    #[error("{reason}")]
+    Person { reason: String },
+}
+
+/// Why an address we were told to use gave no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum WebError {
+    #[error("`{url}` may not be used: {reason}")]
+    Forbidden { url: String, reason: String },
+    #[error("`{url}` could not be reached: {reason}")]
+    Unreachable { url: String, reason: String },
+    #[error("`{url}` answered HTTP {status}")]
+    Status { url: String, status: u16 },
+    #[error("`{url}` answered something else than was expected: {reason}")]
+    Unreadable { url: String, reason: String },
+}
+
+/// Why no token was given out.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TokenError {
+    /// In the words of the authorization server.
+    #[error("the authorization server refused: {error}{}", described(description.as_deref()))]
+    Refused { error: String, description: Option<String> },
+    #[error("the authorization server gave a token of type `{found}`, and only `Bearer` is known")]
+    NotBearer { found: String },
+    #[error(transparent)]
+    Web(#[from] WebError),
+}
+
+impl LoginError {
+    /// What a person can do about it.
+    pub fn remedy(&self, server: &ServerName) -> Option<String> {
+        Some(match self {
+            Self::NoAuthority | Self::NoMetadata { .. } => {
+                format!("if it takes a key instead, put it into `headers` of [servers.{server}]")
+            }
+            Self::IssuerChanged { .. } => {
+                format!(
+                    "register a client there and set `client_id` and `issuer` of [servers.{server}.oauth]"
+                )
+            }
+            Self::NoRegistration { .. } | Self::NotRegistered { .. } => {
+                format!("register a client there and set `client_id` of [servers.{server}.oauth]")
+            }
+            Self::OtherState | Self::NoCode | Self::TooLate => {
+                format!("start again: kitbag servers login {server}")
+            }
+            Self::NotAsked => format!("see what it offers: kitbag servers test {server}"),
+            Self::Variable(missing) => missing.remedy(),
+            _ => return None,
+        })
+    }
+}
+
+impl TokenError {
+    /// Whether trying again later may help without a person.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Web(WebError::Unreachable { .. }) => true,
+            Self::Web(WebError::Status { status, .. }) => *status == 429 || *status >= 500,
+            Self::Refused { error, .. } => error == "temporarily_unavailable" || error == "server_error",
+            _ => false,
+        }
+    }
+}
+
+fn from(found: Option<&str>) -> String {
+    found.map_or_else(|| "does not say whom it is from".to_owned(), |found| format!("is from `{found}`"))
+}
+
+fn described(description: Option<&str>) -> String {
+    description.map(|it| format!(" ({it})")).unwrap_or_default()
+}

@@ -1,0 +1,186 @@
+//! What a login left behind: tokens, whom they are from, whom they are for, and as whom we got
+//! them. And where it is kept between runs.
+
+use std::any::Any;
+use std::error::Error;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use http::HeaderValue;
+use kitbag_domain::ServerName;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::authority::Authority;
+use super::client::Client;
+use super::hidden::Hidden;
+use super::metadata::covers;
+use super::scopes::Scopes;
+use super::token::Tokens;
+
+/// Serialized it holds every secret, so it is only ever kept encrypted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    pub issuer: String,
+    /// What the tokens are good for.
+    pub resource: String,
+    pub client: Client,
+    /// All that was asked for so far.
+    pub scopes: Scopes,
+    /// What the server has asked for since, for the next login.
+    #[serde(default)]
+    pub(crate) wanted: Scopes,
+    pub(crate) token_endpoint: Url,
+    #[serde(default)]
+    pub(crate) revocation_endpoint: Option<Url>,
+    pub(crate) access: Hidden,
+    pub(crate) refresh: Option<Hidden>,
+    /// In seconds since 1970, like the next.
+    pub(crate) issued_at: i64,
+    pub expires_at: Option<i64>,
+    /// Why it cannot be renewed any more, if that was tried.
+    #[serde(default)]
+    pub(crate) ended: Option<String>,
+}
+
+/// Keeps grants between runs and out of sight.
+#[async_trait]
+pub trait Keeper: Send + Sync {
+    async fn read(&self, server: &ServerName) -> Result<Option<Grant>, KeeperError>;
+
+    async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), KeeperError>;
+
+    /// Whether there was one.
+    async fn remove(&self, server: &ServerName) -> Result<bool, KeeperError>;
+
+    /// While it is held, no other process renews this grant: a refresh token is good for one
+    /// use, and the second use of it may end the login.
+    async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, KeeperError>;
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct KeeperError(pub Box<dyn Error + Send + Sync>);
+
+impl Grant {
+    pub(crate) fn new(authority: &Authority, client: &Client, scopes: Scopes, tokens: Tokens) -> Self {
+        let metadata = &authority.metadata;
+        let now = now();
+        Self {
+            issuer: metadata.issuer.clone(),
+            resource: authority.resource.clone(),
+            client: client.for_keeping(),
+            scopes: tokens.scope.map_or(scopes.clone(), |granted| scopes.with(&granted)),
+            wanted: Scopes::default(),
+            token_endpoint: metadata.token_endpoint.clone(),
+            revocation_endpoint: metadata.revocation_endpoint.clone(),
+            access: tokens.access,
+            refresh: tokens.refresh,
+            issued_at: now,
+            expires_at: tokens.expires_in.map(|seconds| now.saturating_add(seconds)),
+            ended: None,
+        }
+    }
+
+    /// With what a refresh gave: a new refresh token if there is one, or else the old.
+    pub(crate) fn renewed(&self, tokens: Tokens) -> Self {
+        let now = now();
+        Self {
+            access: tokens.access,
+            refresh: tokens.refresh.or_else(|| self.refresh.clone()),
+            issued_at: now,
+            expires_at: tokens.expires_in.map(|seconds| now.saturating_add(seconds)),
+            ..self.clone()
+        }
+    }
+
+    /// Of no use but for what the next login can learn from it.
+    pub(crate) fn ended(&self, reason: String) -> Self {
+        Self { refresh: None, ended: Some(reason), ..self.clone() }
+    }
+
+    pub(crate) fn header(&self) -> Option<HeaderValue> {
+        let mut value = HeaderValue::try_from(format!("Bearer {}", self.access.reveal())).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// Whether it will have expired by the time a request arrives.
+    pub(crate) fn is_due(&self, now: i64) -> bool {
+        self.expires_at.is_some_and(|at| {
+            let lifetime = at.saturating_sub(self.issued_at).max(0);
+            now >= at.saturating_sub(MARGIN.min(lifetime / 5))
+        })
+    }
+
+    pub(crate) fn is_over(&self, now: i64) -> bool {
+        self.expires_at.is_some_and(|at| now >= at)
+    }
+
+    /// Whether it may be shown to the server at this address: the configuration may have changed
+    /// since the login.
+    pub(crate) fn is_for(&self, server: &Url) -> bool {
+        Url::parse(&self.resource).is_ok_and(|resource| covers(&resource, server))
+    }
+}
+
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Seconds before its end that a token is renewed, unless it lives for minutes only.
+const MARGIN: i64 = 60;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::oauth::client::{AuthMethod, KnownBy};
+
+    pub(crate) fn grant(issued_at: i64, expires_at: Option<i64>) -> Grant {
+        Grant {
+            issuer: "https://a.example".to_owned(),
+            resource: "https://b.example/mcp".to_owned(),
+            client: Client {
+                id: "kitbag".to_owned(),
+                secret: None,
+                auth: AuthMethod::None,
+                known_by: KnownBy::Registration,
+                redirect: None,
+                secret_until: None,
+            },
+            scopes: Scopes::default(),
+            wanted: Scopes::default(),
+            token_endpoint: "https://a.example/token".parse().unwrap(),
+            revocation_endpoint: None,
+            access: Hidden::new("s3cret-access"),
+            refresh: Some(Hidden::new("s3cret-refresh")),
+            issued_at,
+            expires_at,
+            ended: None,
+        }
+    }
+
+    #[test]
+    fn a_token_is_renewed_a_little_before_its_end() {
+        for (lifetime, age, expected) in [
+            (Some(3600), 3539, false),
+            (Some(3600), 3540, true),
+            (Some(10), 7, false),
+            (Some(10), 8, true),
+            (Some(0), 0, true),
+            (None, 1_000_000, false),
+        ] {
+            let grant = grant(1000, lifetime.map(|it| 1000 + it));
+            assert_eq!(grant.is_due(1000 + age), expected, "{lifetime:?} {age}");
+        }
+    }
+
+    #[test]
+    fn a_grant_survives_being_kept_and_shows_no_token() {
+        let grant = grant(1, Some(2));
+        let kept = serde_json::to_string(&grant).unwrap();
+        assert_eq!(serde_json::from_str::<Grant>(&kept).unwrap(), grant);
+        assert!(!format!("{grant:?}").contains("s3cret"));
+    }
+}

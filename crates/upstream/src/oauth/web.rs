@@ -1,0 +1,229 @@
+//! HTTP to addresses that somebody else told us.
+//!
+//! A server names where its tokens come from, so a bad one could send us anywhere. Only https is
+//! spoken, or http on this machine, and only public addresses are connected to, unless the
+//! server is in a private network itself.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
+use http::{HeaderValue, Method, StatusCode};
+use reqwest::Client;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use url::{Host, Url, form_urlencoded};
+
+use super::error::WebError;
+use crate::body::{collect, describe};
+use crate::provider::AddressGuard;
+use crate::provider::guard::GuardedResolver;
+
+/// What may be connected to for a public server, and what for one in a private network.
+#[derive(Clone)]
+pub struct AddressGuards {
+    pub public: AddressGuard,
+    pub private: AddressGuard,
+}
+
+pub(crate) struct Web {
+    client: Client,
+    guard: AddressGuard,
+}
+
+/// An answer, read to its end.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Web {
+    /// For what concerns the server at this address.
+    pub(crate) async fn of(server: &Url, guards: &AddressGuards) -> Self {
+        let addresses = addresses(server).await;
+        let private = !addresses.is_empty() && addresses.iter().all(|it| (guards.public)(*it).is_err());
+        let guard = if private { guards.private.clone() } else { guards.public.clone() };
+        let client = Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .dns_resolver(Arc::new(GuardedResolver(guard.clone())))
+            .referer(false)
+            .connect_timeout(Duration::from_secs(10))
+            .timeout(Duration::from_secs(30))
+            .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .expect("the client is built from constants");
+        Self { client, guard }
+    }
+
+    /// A document, or none if there is none at this place.
+    pub(crate) async fn document<T: DeserializeOwned>(&self, url: &Url) -> Result<Option<T>, WebError> {
+        let mut url = url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let mut request = reqwest::Request::new(Method::GET, url.clone());
+            request.headers_mut().insert(ACCEPT, JSON);
+            let response = self.send(request).await?;
+            let status = response.status();
+            if status.is_redirection() {
+                let to = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
+                url = to.and_then(|to| url.join(to).ok()).ok_or_else(|| status_error(&url, status))?;
+                continue;
+            }
+            if status.is_client_error() {
+                return Ok(None);
+            }
+            let answer = read(&url, response).await?;
+            // Some sites answer every address with their page.
+            if status.is_success() && serde_json::from_slice::<IgnoredAny>(&answer.body).is_err() {
+                return Ok(None);
+            }
+            return answer.json(&url).map(Some);
+        }
+        Err(WebError::Unreachable { url: shown(&url), reason: "it leads on and on".to_owned() })
+    }
+
+    pub(crate) async fn post_json(&self, url: &Url, body: Vec<u8>) -> Result<Answer, WebError> {
+        self.post(url, HeaderMap::new(), JSON, body).await
+    }
+
+    pub(crate) async fn post_form(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        fields: &[(&str, &str)],
+    ) -> Result<Answer, WebError> {
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        self.post(url, headers, FORM, body.into_bytes()).await
+    }
+
+    /// Whether the address may be used at all; names are judged when they are resolved.
+    pub(crate) fn permits(&self, url: &Url) -> Result<(), WebError> {
+        let forbidden = |reason: String| WebError::Forbidden { url: shown(url), reason };
+        let secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
+        if !secure {
+            return Err(forbidden("it is not https".to_owned()));
+        }
+        literal(url).map_or(Ok(()), |address| (self.guard)(address)).map_err(forbidden)
+    }
+
+    async fn post(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        content_type: HeaderValue,
+        body: Vec<u8>,
+    ) -> Result<Answer, WebError> {
+        let mut request = reqwest::Request::new(Method::POST, url.clone());
+        *request.headers_mut() = headers;
+        request.headers_mut().insert(ACCEPT, JSON);
+        request.headers_mut().insert(CONTENT_TYPE, content_type);
+        *request.body_mut() = Some(body.into());
+        let response = self.send(request).await?;
+        read(url, response).await
+    }
+
+    async fn send(&self, request: reqwest::Request) -> Result<reqwest::Response, WebError> {
+        let url = request.url().clone();
+        self.permits(&url)?;
+        let answered = self.client.execute(request).await;
+        answered.map_err(|error| WebError::Unreachable { url: shown(&url), reason: describe(&error) })
+    }
+}
+
+impl Answer {
+    pub(crate) fn json<T: DeserializeOwned>(&self, url: &Url) -> Result<T, WebError> {
+        if !self.status.is_success() {
+            return Err(status_error(url, self.status));
+        }
+        serde_json::from_slice(&self.body).map_err(|error| {
+            // The message of the parser may quote what it met, and that may be a token.
+            let reason = format!("line {}, column {}", error.line(), error.column());
+            WebError::Unreadable { url: shown(url), reason }
+        })
+    }
+}
+
+async fn read(url: &Url, response: reqwest::Response) -> Result<Answer, WebError> {
+    let status = response.status();
+    let body = collect(response, MAX_BYTES).await;
+    let body = body.map_err(|reason| WebError::Unreadable { url: shown(url), reason })?;
+    Ok(Answer { status, body })
+}
+
+fn status_error(url: &Url, status: StatusCode) -> WebError {
+    WebError::Status { url: shown(url), status: status.as_u16() }
+}
+
+/// Without what could be a secret.
+pub(super) fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    // Neither fails on an address that has a host.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.into()
+}
+
+async fn addresses(url: &Url) -> Vec<IpAddr> {
+    if let Some(address) = literal(url) {
+        return vec![address];
+    }
+    let Some(host) = url.host_str() else { return Vec::new() };
+    let found = tokio::net::lookup_host((host, 0)).await;
+    found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default()
+}
+
+fn literal(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(address) => Some(address.into()),
+        Host::Ipv6(address) => Some(address.into()),
+        Host::Domain(_) => None,
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    literal(url).map_or(url.host_str() == Some("localhost"), |address| address.is_loopback())
+}
+
+const MAX_REDIRECTS: usize = 3;
+const MAX_BYTES: usize = 1024 * 1024;
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
+
+impl fmt::Debug for AddressGuards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AddressGuards")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guards() -> AddressGuards {
+        let private = |address: &IpAddr| address.is_loopback() || address.to_string().starts_with("10.");
+        let public = move |address: IpAddr| {
+            if private(&address) { Err("it is private".to_owned()) } else { Ok(()) }
+        };
+        AddressGuards { public: Arc::new(public), private: Arc::new(|_| Ok(())) }
+    }
+
+    #[tokio::test]
+    async fn a_public_server_leads_nowhere_private_and_nobody_leads_to_plain_http() {
+        for (server, url, expected) in [
+            ("https://9.9.9.9/mcp", "https://auth.example/token", true),
+            ("https://9.9.9.9/mcp", "http://auth.example/token", false),
+            ("https://9.9.9.9/mcp", "https://10.0.0.1/token", false),
+            ("https://9.9.9.9/mcp", "http://127.0.0.1/token", false),
+            ("https://10.0.0.2/mcp", "https://10.0.0.1/token", true),
+            ("https://10.0.0.2/mcp", "http://10.0.0.1/token", false),
+            ("http://127.0.0.1/mcp", "http://127.0.0.1:99/token", true),
+            ("http://127.0.0.1/mcp", "http://localhost:99/token", true),
+            ("http://127.0.0.1/mcp", "file:///etc/passwd", false),
+        ] {
+            let web = Web::of(&server.parse().unwrap(), &guards()).await;
+            assert_eq!(web.permits(&url.parse().unwrap()).is_ok(), expected, "{server} {url}");
+        }
+    }
+}

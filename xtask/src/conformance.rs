@@ -55,6 +55,8 @@ enum Run {
         upstream: Upstream,
     },
     UpstreamHalf(Era),
+    /// The scenarios with logins, through `kitbag servers login`.
+    Login(Era),
     /// The testbed alone; only on request, to tell whose fault a failure is.
     Direct(Era),
 }
@@ -75,6 +77,8 @@ impl Run {
             gateway(Modern, Legacy, Stdio),
             Self::UpstreamHalf(Legacy),
             Self::UpstreamHalf(Modern),
+            Self::Login(Legacy),
+            Self::Login(Modern),
             Self::Direct(Legacy),
             Self::Direct(Modern),
         ]
@@ -83,7 +87,7 @@ impl Run {
     fn differences(self) -> Vec<&'static Difference> {
         match self {
             Self::Gateway { client, upstream } => expected::between(client, upstream.era),
-            Self::UpstreamHalf(_) | Self::Direct(_) => Vec::new(),
+            Self::UpstreamHalf(_) | Self::Login(_) | Self::Direct(_) => Vec::new(),
         }
     }
 }
@@ -94,6 +98,7 @@ impl fmt::Display for Run {
         match self {
             Self::Gateway { client, upstream } => write!(f, "{client}/{upstream}"),
             Self::UpstreamHalf(era) => write!(f, "upstream/{era}"),
+            Self::Login(era) => write!(f, "login/{era}"),
             Self::Direct(era) => write!(f, "direct/{era}"),
         }
     }
@@ -135,6 +140,12 @@ fn perform(repository: &Repository, run: Run, folder: &Path) -> anyhow::Result<V
                 .chain(unscored(era).iter().copied())
                 .map(|name| suite::test_client(repository, era, &client, name, folder))
                 .collect()
+        }
+        Run::Login(era) => {
+            let client = repository.built(Profile::Debug, "examples/conformance_login");
+            let required = suite::required(repository, Side::Client, era)?;
+            let logins = required.iter().filter(|name| name.starts_with("auth/"));
+            logins.map(|name| suite::test_client(repository, era, &client, name, folder)).collect()
         }
     }
 }

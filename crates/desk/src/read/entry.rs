@@ -67,6 +67,10 @@ impl<'a> Entry<'a> {
         Wrong::ServerType { server, key: key.to_owned(), expected, found }
     }
 
+    pub(super) fn nowhere(&self) -> Wrong {
+        Wrong::Nowhere { server: self.server.to_owned() }
+    }
+
     /// Settings that nobody asked for and that say something.
     pub(super) fn left(&self) -> Vec<String> {
         let asked = self.asked.borrow();

@@ -102,7 +102,10 @@ fn stdio(entry: &Entry<'_>, writer: &mut Writer<'_>) -> Result<Launch, Wrong> {
     let mut env = writer.pairs(env);
     env.extend(writer.handed_on(entry)?);
     writer.read_env_file(entry, &mut env)?;
-    let cwd = entry.text(&["cwd"])?.map(|cwd| writer.plain(cwd).masked());
+    // What stays open in it is not carried over, so nobody need supply it.
+    let mut unneeded = Vec::new();
+    let cwd = entry.text(&["cwd"])?;
+    let cwd = cwd.map(|cwd| writer.speech.translate(cwd, &mut unneeded, plain).masked());
     let cwd = writer.folder(cwd, words.iter().chain([&program]));
     Ok(Launch::Stdio { command, args: arguments, env, cwd })
 }
@@ -124,7 +127,7 @@ fn command(entry: &Entry<'_>) -> Result<(Vec<String>, Pairs), Wrong> {
     };
     words.extend(entry.words(&["args"])?);
     if words.first().is_none_or(|program| program.trim().is_empty()) {
-        return Err(entry.wrong(key, node, "the name of a program"));
+        return Err(entry.nowhere());
     }
     Ok((words, env))
 }
@@ -178,7 +181,7 @@ impl Writer<'_> {
 
     /// Something that never is a secret.
     fn plain(&mut self, text: &str) -> Value {
-        self.text(text, |text| vec![Part::Template(text.to_owned())])
+        self.text(text, plain)
     }
 
     fn pairs(&mut self, pairs: Pairs) -> Vec<(String, Value)> {
@@ -236,15 +239,13 @@ impl Writer<'_> {
     ) -> Option<String> {
         match cwd {
             // A folder is no template; what is still open here could never be filled in.
-            Some(cwd) if cwd.contains("${") => {
-                self.notes.push(Note::NotCarried { keys: vec!["cwd".to_owned()] });
-                self.variables.retain(|it| it.source != Source::Folder);
-                None
-            }
-            Some(cwd) if !Path::new(&cwd).is_absolute() && !cwd.starts_with('~') => {
-                Some(self.speech.project.map_or(cwd.clone(), |it| it.join(&cwd).display().to_string()))
-            }
-            Some(cwd) => Some(cwd),
+            Some(cwd) if cwd.contains("${") => self.without_cwd(),
+            Some(cwd) if Path::new(&cwd).is_absolute() || cwd.starts_with('~') => Some(cwd),
+            // Only a project says where a path begins.
+            Some(cwd) => match self.speech.project {
+                Some(project) => Some(project.join(&cwd).display().to_string()),
+                None => self.without_cwd(),
+            },
             None => {
                 let project = self.speech.project.filter(|_| words.any(|word| names_a_file(word)))?;
                 let folder = project.display().to_string();
@@ -252,6 +253,11 @@ impl Writer<'_> {
                 Some(folder)
             }
         }
+    }
+
+    fn without_cwd(&mut self) -> Option<String> {
+        self.notes.push(Note::NotCarried { keys: vec!["cwd".to_owned()] });
+        None
     }
 
     fn address(&mut self, server: &str, text: &str) -> Result<Value, Wrong> {
@@ -275,6 +281,10 @@ impl Writer<'_> {
         self.notes.push(Note::TookDefault);
         Some(format!("{default}{}", inside.1))
     }
+}
+
+fn plain(text: &str) -> Vec<Part> {
+    vec![Part::Template(text.to_owned())]
 }
 
 /// `.`, `./server.js`, `src/server.py`: means something only where the project is.

@@ -124,9 +124,11 @@ impl LoginError {
             Self::NoRegistration { .. } | Self::NotRegistered { .. } => {
                 format!("register a client there and set `client_id` of [servers.{server}.oauth]")
             }
-            Self::OtherState | Self::NoCode | Self::TooLate => {
-                format!("start again: kitbag servers login {server}")
-            }
+            Self::OtherState | Self::NoCode => format!("start again: kitbag servers login {server}"),
+            Self::TooLate => format!(
+                "start again: kitbag servers login {server}; if the page did not know Kitbag, run `kitbag servers \
+                 logout {server}` first"
+            ),
             Self::NotAsked => format!("see what it offers: kitbag servers test {server}"),
             Self::Variable(missing) => missing.remedy(),
             _ => return None,

@@ -65,7 +65,8 @@ impl Credentials {
         let earlier = self.still_good(earlier.as_deref(), &authority)?;
         let scopes = self.all_scopes(&authority, challenge.as_ref(), earlier, extra);
 
-        let known = earlier.map(|it| &it.client);
+        // A login may have ended because our registration did, so the next one registers anew.
+        let known = earlier.filter(|it| it.ended.is_none()).map(|it| &it.client);
         let redirect = person.redirect(self.port(known)).await?;
         let configured = self.configured()?;
         let client = Client::choose(web, &authority, &configured, known, &redirect, now()).await?;

@@ -199,12 +199,18 @@ impl fmt::Debug for AddressGuards {
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use axum::response::Redirect;
+    use axum::routing::get;
+    use serde_json::{Value, json};
+
     use super::*;
 
-    fn guards() -> AddressGuards {
-        let private = |address: &IpAddr| address.is_loopback() || address.to_string().starts_with("10.");
-        let public = move |address: IpAddr| {
-            if private(&address) { Err("it is private".to_owned()) } else { Ok(()) }
+    /// This machine counts as public here, so that a test can stand for the internet.
+    fn guards(ours: &'static str) -> AddressGuards {
+        let public = move |address: IpAddr| match address.to_string().starts_with(ours) {
+            true => Err("it is private".to_owned()),
+            false => Ok(()),
         };
         AddressGuards { public: Arc::new(public), private: Arc::new(|_| Ok(())) }
     }
@@ -214,16 +220,46 @@ mod tests {
         for (server, url, expected) in [
             ("https://9.9.9.9/mcp", "https://auth.example/token", true),
             ("https://9.9.9.9/mcp", "http://auth.example/token", false),
-            ("https://9.9.9.9/mcp", "https://10.0.0.1/token", false),
+            ("https://9.9.9.9/mcp", "https://1.0.0.1/token", false),
             ("https://9.9.9.9/mcp", "http://127.0.0.1/token", false),
-            ("https://10.0.0.2/mcp", "https://10.0.0.1/token", true),
-            ("https://10.0.0.2/mcp", "http://10.0.0.1/token", false),
+            ("https://1.0.0.2/mcp", "https://1.0.0.1/token", true),
+            ("https://1.0.0.2/mcp", "http://1.0.0.1/token", false),
             ("http://127.0.0.1/mcp", "http://127.0.0.1:99/token", true),
             ("http://127.0.0.1/mcp", "http://localhost:99/token", true),
             ("http://127.0.0.1/mcp", "file:///etc/passwd", false),
         ] {
-            let web = Web::of(&server.parse().unwrap(), &guards()).await;
+            let web = Web::of(&server.parse().unwrap(), &guards("1")).await;
             assert_eq!(web.permits(&url.parse().unwrap()).is_ok(), expected, "{server} {url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_document_is_followed_to_where_it_lies_but_not_into_private_networks() {
+        let router = Router::new()
+            .route("/document", get(async || json!({ "found": true }).to_string()))
+            .route("/moved", get(async || Redirect::permanent("/document")))
+            .route("/round", get(async || Redirect::permanent("/round")))
+            .route("/inside", get(async || Redirect::permanent("https://10.0.0.1/document")))
+            .route("/plain", get(async || Redirect::permanent("http://auth.example/document")))
+            .route("/page", get(async || "<!doctype html>"));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base: Url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let web = Web::of(&base, &guards("10.")).await;
+        for (path, expected) in [
+            ("/document", "found"),
+            ("/moved", "found"),
+            ("/page", "none"),
+            ("/missing", "none"),
+            ("/round", "could not be reached: it leads on and on"),
+            ("/inside", "`https://10.0.0.1/document` may not be used: it is private"),
+            ("/plain", "`http://auth.example/document` may not be used: it is not https"),
+        ] {
+            let found = match web.document::<Value>(&base.join(path).unwrap()).await {
+                Ok(document) => document.map_or("none", |_| "found").to_owned(),
+                Err(error) => error.to_string(),
+            };
+            assert!(found.ends_with(expected), "{path}: {found}");
         }
     }
 }

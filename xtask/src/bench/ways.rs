@@ -96,13 +96,24 @@ impl Ways {
             None => None,
         };
         let name = scene::NAME;
+        let (bare, bare_url) = start_bare(repository, &folder, &url)?;
         let mut ways = vec![
             way("direct", url, TOOL.to_owned(), process),
+            way("bare", bare_url, TOOL.to_owned(), bare),
             way("kitbag", format!("{}/mcp/all", gateway.origin), format!("{name}__{TOOL}"), gateway.process),
         ];
         ways.extend(proxied.map(|(process, url)| way("mcp-proxy", url, format!("{name}/{TOOL}"), process)));
         Ok(Self(ways))
     }
+}
+
+/// What passes requests on unread, for how much of the cost cannot be avoided.
+fn start_bare(repository: &Repository, folder: &Path, upstream: &str) -> anyhow::Result<(Server, String)> {
+    let address = upstream.trim_start_matches("http://").trim_end_matches("/mcp");
+    let mut command = Command::new(repository.built(Profile::Release, "xtask-bare"));
+    let server = Server::start(command.arg(address), &folder.join("bare.log"))?;
+    let url = format!("{}/mcp", server.origin()?);
+    Ok((server, url))
 }
 
 /// Where `cargo install mcp-proxy` puts it; another program of that name would be something else.

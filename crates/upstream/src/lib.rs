@@ -40,6 +40,7 @@ mod sse;
 mod stdio;
 mod upstreams;
 mod watch;
+mod work;
 
 pub use error::{CallError, StartError};
 pub use exchange::{Ask, ClientFace, Event, Identity, InFlight, LogLevel, Logs, Outbound};

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::HttpLink;
+use crate::work::Work;
 
 #[derive(Clone)]
 pub(crate) enum Link {
@@ -37,9 +38,13 @@ pub(crate) struct Closed {
 }
 
 impl Link {
-    pub(crate) fn send(&self, packet: Packet) {
+    /// Sends a request. Over HTTP that takes work, up to the end of the answer.
+    pub(crate) fn send(&self, packet: Packet) -> Work {
         match self {
-            Self::Pipe(pipe) => pipe.send(packet.request.into()),
+            Self::Pipe(pipe) => {
+                pipe.send(packet.request.into());
+                Work::None
+            }
             Self::Http(http) => http.request(packet),
         }
     }

@@ -113,18 +113,15 @@ impl Connection {
         self.open_ended(method, params, patience).answer().await
     }
 
-    /// A request of our own that goes on whether somebody looks at it or not.
     pub(crate) fn open_ended(&self, method: &str, params: RawObject, patience: Patience) -> InFlight {
-        let mut in_flight = self.dialog.start(Asking {
+        self.dialog.start(Asking {
             era: self.hello.era,
             method,
             params,
             client: None,
             mirror: None,
             patience,
-        });
-        in_flight.work.go_on_alone();
-        in_flight
+        })
     }
 
     pub(crate) async fn list(&self, early: impl FnOnce(Listing)) -> Result<Listing, CallError> {

@@ -46,7 +46,7 @@ impl Dialog {
             Packet { request: Request::new(id, asking.method, params), id, headers }
         };
         let (params, progress_token) = dress(asking.era, asking.params, asking.client, id);
-        let (mut in_flight, progressing) =
+        let (in_flight, progressing) =
             InFlight::new(self.server.clone(), asking.patience, self.cancel(id, asking.era));
         let pending = Pending {
             progressing,
@@ -55,7 +55,7 @@ impl Dialog {
             standing: asking.patience == Patience::ENDLESS,
         };
         self.router.expect(id, pending);
-        in_flight.work = self.link.send(packet_of(params));
+        self.link.send(packet_of(params));
         if self.link.closed().is_closed() {
             self.router.fail(id, self.lost());
         }
@@ -80,8 +80,10 @@ impl Dialog {
             dialog.router.forget(id);
             let tells = match &dialog.link {
                 Link::Pipe(_) => true,
-                // To a modern server, no longer reading the answer is the cancellation.
-                Link::Http(_) => era == Era::Legacy,
+                Link::Http(http) => {
+                    http.abandon(id);
+                    era == Era::Legacy
+                }
             };
             if tells && !dialog.link.closed().is_closed() {
                 dialog.link.tell(cancelled(id));

@@ -13,7 +13,6 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CallError;
-use crate::work::Work;
 
 /// A request to a server, on behalf of a client.
 #[derive(Debug, Clone)]
@@ -101,8 +100,6 @@ pub struct InFlight {
     asks: Arc<AtomicUsize>,
     aside: Arc<AtomicBool>,
     cancel: Option<CancelOnDrop>,
-    /// Reads the answer, where somebody has to.
-    pub(crate) work: Work,
     /// A place among the calls a server may have at once, given back at the end.
     place: Option<OwnedSemaphorePermit>,
 }
@@ -135,7 +132,6 @@ impl InFlight {
             asks: asks.clone(),
             aside: aside.clone(),
             cancel: Some(CancelOnDrop(Some(cancel))),
-            work: Work::None,
             place: None,
         };
         (handle, Progressing { events: events_in, done: done_in, asks, aside })
@@ -149,7 +145,6 @@ impl InFlight {
     /// Gives back its place among the running calls, because it waits for a person, who may
     /// never come back.
     pub fn step_aside(&mut self) {
-        self.work.go_on_alone();
         self.aside.store(true, Ordering::Relaxed);
         self.place = None;
     }
@@ -164,13 +159,8 @@ impl InFlight {
         loop {
             tokio::select! {
                 biased;
-                () = self.work.done() => {}
                 Some(event) = self.events.recv() => {
                     self.clock.restart();
-                    if matches!(event, Event::Ask(_)) {
-                        // Nobody may look here again before the person has answered.
-                        self.work.go_on_alone();
-                    }
                     return event;
                 }
                 done = &mut self.done => {
@@ -208,8 +198,6 @@ impl InFlight {
     }
 
     fn finish(&mut self) {
-        // What follows the answer is read to its end, so that the connection can be used again.
-        self.work.let_go();
         if let Some(mut cancel) = self.cancel.take() {
             cancel.0 = None;
         }

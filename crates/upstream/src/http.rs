@@ -3,7 +3,8 @@
 //! Legacy servers add sessions, a GET stream for what concerns no request, and streams that
 //! may be picked up again after they broke; modern servers have none of that.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -12,13 +13,13 @@ use http::{HeaderName, Method, StatusCode};
 use kitbag_wire::{Message, Response};
 use reqwest::Client;
 use sse_stream::SseByteStream;
+use tokio::task::AbortHandle;
 
 use crate::body::{collect, limited};
 use crate::error::CallError;
 use crate::link::{Closed, Packet};
 use crate::remote::Remote;
 use crate::router::{Outlet, Router};
-use crate::work::Work;
 
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -37,6 +38,7 @@ pub(crate) struct HttpLink {
     remote: Remote,
     router: Arc<Router>,
     session: OnceLock<Session>,
+    running: Mutex<HashMap<i64, AbortHandle>>,
     pub(crate) closed: Closed,
     me: std::sync::Weak<Self>,
 }
@@ -53,20 +55,35 @@ impl HttpLink {
             remote,
             router,
             session: OnceLock::new(),
+            running: Mutex::default(),
             closed: Closed::default(),
             me: me.clone(),
         })
     }
 
     /// Posts a request; whatever comes back is delivered through the router.
-    pub(crate) fn request(&self, packet: Packet) -> Work {
-        let Some(link) = self.me.upgrade() else { return Work::None };
+    pub(crate) fn request(&self, packet: Packet) {
+        let Some(link) = self.me.upgrade() else { return };
         let id = packet.id;
-        Work::Here(Box::pin(async move {
+        // Boxed, because spawning moves a future several times, and this one is large.
+        let task = tokio::spawn(Box::pin(async move {
             if let Err(error) = link.exchange(packet).await {
                 link.router.fail(id, error);
             }
-        }))
+            link.running().remove(&id);
+        }));
+        self.running().insert(id, task.abort_handle());
+        // The task may have ended before it was entered into the table.
+        if task.is_finished() {
+            self.running().remove(&id);
+        }
+    }
+
+    /// Stops reading the answer. To a modern server, closing the stream is the cancellation.
+    pub(crate) fn abandon(&self, id: i64) {
+        if let Some(task) = self.running().remove(&id) {
+            task.abort();
+        }
     }
 
     pub(crate) fn tell(&self, message: Message) {
@@ -291,6 +308,10 @@ impl HttpLink {
                 link.tell(message);
             }
         })
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<i64, AbortHandle>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -40,7 +40,6 @@ mod sse;
 mod stdio;
 mod upstreams;
 mod watch;
-mod work;
 
 pub use error::{CallError, StartError};
 pub use exchange::{Ask, ClientFace, Event, Identity, InFlight, LogLevel, Logs, Outbound};

@@ -9,7 +9,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::HttpLink;
-use crate::work::Work;
 
 #[derive(Clone)]
 pub(crate) enum Link {
@@ -38,13 +37,9 @@ pub(crate) struct Closed {
 }
 
 impl Link {
-    /// Sends a request. Over HTTP that takes work, up to the end of the answer.
-    pub(crate) fn send(&self, packet: Packet) -> Work {
+    pub(crate) fn send(&self, packet: Packet) {
         match self {
-            Self::Pipe(pipe) => {
-                pipe.send(packet.request.into());
-                Work::None
-            }
+            Self::Pipe(pipe) => pipe.send(packet.request.into()),
             Self::Http(http) => http.request(packet),
         }
     }

@@ -24,7 +24,9 @@ pub enum LogFormat {
 
 /// Always to stderr: stdout carries results, and with `serve --stdio` the protocol.
 pub fn start(logging: Logging) {
-    let targets = logging.targets.unwrap_or_else(|| Targets::new().with_default(logging.default));
+    // The database's library warns of every short wait, which says nothing to a person.
+    let quiet = || Targets::new().with_default(logging.default).with_target("sqlx", Level::ERROR);
+    let targets = logging.targets.unwrap_or_else(quiet);
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let lines = match logging.format {
         LogFormat::Text => lines.with_ansi(colored()).boxed(),

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::Options;
 use kitbag_store::Store;
-use kitbag_upstream::{CallError, Listing, Logs, Outside, Upstreams};
+use kitbag_upstream::{CallError, Listing, Logs, Outside, Server, Upstreams};
 use kitbag_wire::{Era, RawObject};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -259,9 +259,7 @@ impl App {
     /// answer.
     pub async fn build_index(&self, progress: impl FnMut(usize, usize)) -> anyhow::Result<Vec<CallError>> {
         self.rooms.index.ready().await?;
-        let servers = self.rooms.upstreams.iter();
-        let asked = servers.map(|server| background::refresh(&self.rooms, server, Changes::default()));
-        let failed = join_all(asked).await.into_iter().filter_map(Result::err).collect();
+        let failed = self.list_anew(|_| true).await;
         self.index_all(progress).await?;
         background::mention_unknown_tools(&self.rooms);
         Ok(failed)
@@ -290,8 +288,13 @@ impl App {
 
     /// Lists every server nobody has listed yet, and tells which gave no answer.
     pub async fn know_all(&self) -> Vec<CallError> {
-        let unknown = self.rooms.upstreams.iter().filter(|server| server.listing().is_none());
-        let asked = unknown.map(|server| background::refresh(&self.rooms, server, Changes::default()));
+        self.list_anew(|server| server.listing().is_none()).await
+    }
+
+    /// Asks those servers what they offer, and tells which gave no answer.
+    async fn list_anew(&self, which: impl Fn(&Server) -> bool) -> Vec<CallError> {
+        let servers = self.rooms.upstreams.iter().filter(|server| which(server));
+        let asked = servers.map(|server| background::refresh(&self.rooms, server, Changes::default()));
         join_all(asked).await.into_iter().filter_map(Result::err).collect()
     }
 

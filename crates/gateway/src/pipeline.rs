@@ -9,7 +9,7 @@ use kitbag_domain::{Capability, Decision, Kind, Observation, Outcome, ServerName
 use kitbag_upstream::provider::{Provider, ProviderAnswer, ProviderCall};
 use kitbag_upstream::{Outbound, Server};
 use kitbag_wire::meta::{method, result_type};
-use kitbag_wire::{Era, Raw, RawObject, raw};
+use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::json;
 
 use crate::bridge;
@@ -82,7 +82,7 @@ pub(crate) async fn request(
     let capability = Capability::tool(provider.spec().name.clone(), call.subject());
     let answer = match permit(rooms, turn, &capability) {
         Ok(()) => tokio::select! {
-            answer = provider.call(call) => answer.map(|answer| provided(turn, &answer)).map_err(Failure::from),
+            answer = provider.call(call) => answer.map(|answer| provided(&answer)).map_err(Failure::from),
             () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
         },
         Err(failure) => Err(failure),
@@ -309,18 +309,14 @@ fn observe(
 }
 
 /// An API's answer as the result of a tool.
-fn provided(turn: &Turn, answer: &ProviderAnswer) -> Raw {
+fn provided(answer: &ProviderAnswer) -> Raw {
     let mut head = format!("HTTP {}", answer.status);
     for (name, value) in &answer.headers {
         head.push_str(&format!("\n{name}: {value}"));
     }
     let body = String::from_utf8_lossy(&answer.body);
     let text = |text: &str| json!({ "type": "text", "text": text });
-    let mut result = json!({ "content": [text(&head), text(&body)], "isError": answer.status >= 400 });
-    if turn.client.era == Era::Modern {
-        result["resultType"] = json!(result_type::COMPLETE);
-    }
-    raw(&result)
+    raw(&json!({ "content": [text(&head), text(&body)], "isError": answer.status >= 400 }))
 }
 
 fn outcome(result: &Raw) -> Outcome {

@@ -14,9 +14,7 @@ use std::{env, fs};
 
 use kitbag_relevance::embed::Encoder;
 use kitbag_relevance::text::ToolText;
-use kitbag_relevance::{
-    Document, Entry, Index, Intent, MAX_TOP_K, Options, Step, WriteClass, retrieve, steps,
-};
+use kitbag_relevance::{Document, Entry, Index, Intent, MAX_TOP_K, Options, Step, retrieve, steps};
 
 const MODEL: &[u8] = include_bytes!("../../../models/kitbag-embedder.bin");
 const TOOLS: &str = include_str!("../../../evals/small/tools.jsonl");
@@ -112,18 +110,10 @@ impl Tool {
         let text = ToolText { name: &self.name, description: &self.description, ..ToolText::default() };
         let entry = Entry {
             tool_name: exposed,
-            provider: String::new(),
             description: self.description.clone(),
             scopes: text.scopes(),
             tags: text.tags(),
-            estimated_cost_usd: None,
-            p95_latency_ms: None,
-            p99_latency_ms: None,
-            success_rate: None,
-            last_updated_at: 0,
-            write_class: WriteClass::Unknown,
-            group: None,
-            tenants: Vec::new(),
+            ..Entry::default()
         };
         Document {
             entry: Arc::new(entry),

@@ -4,7 +4,7 @@ use kitbag_domain::Tenant;
 use serde::{Deserialize, Serialize};
 
 /// One capability, as it is stored, filtered by and shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     pub tool_name: String,
     pub provider: String,
@@ -25,12 +25,13 @@ pub struct Entry {
 }
 
 /// What calling a tool does to the world, as far as it says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteClass {
     Read,
     Write,
     Destructive,
+    #[default]
     Unknown,
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use kitbag_relevance::embed::Encoder;
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{
-    Candidate, Document, Entry, Index, Intent, MAX_TOP_K, Options, Step, Weights, WriteClass, retrieve, steps,
+    Candidate, Document, Entry, Index, Intent, MAX_TOP_K, Options, Step, Weights, retrieve, steps,
 };
 
 static ENCODER: LazyLock<Encoder> =
@@ -46,18 +46,10 @@ fn document(name: &str, description: &str, vectors: Vectors) -> Document {
     };
     let entry = Entry {
         tool_name: name.to_owned(),
-        provider: String::new(),
         description: description.to_owned(),
         scopes: text.scopes(),
         tags: text.tags(),
-        estimated_cost_usd: None,
-        p95_latency_ms: None,
-        p99_latency_ms: None,
-        success_rate: None,
-        last_updated_at: 0,
-        write_class: WriteClass::Unknown,
-        group: None,
-        tenants: Vec::new(),
+        ..Entry::default()
     };
     Document {
         entry: Arc::new(entry),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use ::http::HeaderMap;
 use arc_swap::ArcSwap;
@@ -29,6 +28,7 @@ use crate::router::{Notice, Router};
 use crate::spec::{Endpoint, Lookup, ServerSpec, Template, Transport};
 use crate::sse;
 use crate::stdio::{self, Process};
+use crate::sync::lock;
 
 /// What a server stands on however often it is started.
 #[derive(Clone)]
@@ -155,7 +155,7 @@ impl Connection {
         match &self.dialog.link {
             Link::Http(http) => http.close().await,
             Link::Pipe(pipe) => {
-                let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let process = lock(&self.process).take();
                 match process {
                     Some(process) => process.stop().await,
                     None => pipe.closed.close("closed by us"),
@@ -174,7 +174,7 @@ impl Connection {
         if self.hello.era != Era::Legacy || !self.hello.capabilities.contains("logging") {
             return;
         }
-        let mut current = self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.log_level);
         if current.is_none_or(|level| wanted < level) {
             *current = Some(wanted);
             let params = RawObject::new().with("level", wanted.as_str());

@@ -4,7 +4,7 @@
 //! may be picked up again after they broke; modern servers have none of that.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -20,6 +20,7 @@ use crate::error::CallError;
 use crate::link::{Closed, Packet};
 use crate::remote::Remote;
 use crate::router::{Outlet, Router};
+use crate::sync::lock;
 
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -311,7 +312,7 @@ impl HttpLink {
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<i64, AbortHandle>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 }
 

@@ -38,6 +38,7 @@ mod server;
 mod spec;
 mod sse;
 mod stdio;
+mod sync;
 mod upstreams;
 mod watch;
 

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, code, method};
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::CallError;
 use crate::exchange::{Ask, Event, Identity, Progressing};
+use crate::sync::lock;
 
 /// Something a server announces that concerns no single request.
 #[derive(Debug, Clone)]
@@ -300,10 +301,6 @@ fn own_id(id: &RequestId) -> Option<i64> {
         // Some servers hand numbers back as text.
         RequestId::Text(text) => text.parse().ok(),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

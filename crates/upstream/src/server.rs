@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -20,6 +20,7 @@ use crate::log::ServerLog;
 use crate::oauth::Credentials;
 use crate::router::{Notice, NoticeKind};
 use crate::spec::ServerSpec;
+use crate::sync::lock;
 use crate::upstreams::Outside;
 use crate::watch::Watch;
 
@@ -321,7 +322,7 @@ impl Server {
     }
 
     fn watched(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.watched)
     }
 
     fn touch(&self) {
@@ -329,7 +330,7 @@ impl Server {
     }
 
     fn last_used(&self) -> MutexGuard<'_, Instant> {
-        self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.last_used)
     }
 }
 

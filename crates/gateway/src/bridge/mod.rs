@@ -88,7 +88,16 @@ fn decline(turn: &Turn, ask: Ask) {
     ask.answer(Err(error));
 }
 
-fn is_input_required(result: &Raw) -> Option<RawObject> {
+/// A result as clients of an era want it.
+pub(crate) fn in_era(era: Era, result: Raw) -> Raw {
+    match era {
+        Era::Modern => complete(result),
+        Era::Legacy => result,
+    }
+}
+
+/// The questions a result consists of, if it is none yet.
+pub(crate) fn is_input_required(result: &Raw) -> Option<RawObject> {
     if !result.get().contains(result_type::INPUT_REQUIRED) {
         return None;
     }

@@ -10,10 +10,15 @@ use http::header::AUTHORIZATION;
 use kitbag_domain::Caller;
 use kitbag_store::Store;
 
+use super::guard;
 use crate::config::Serve;
+use crate::rooms::Rooms;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
+    /// A web page from elsewhere, or a name that is not ours.
+    #[error("{reason}")]
+    Foreign { reason: String },
     #[error(
         "this gateway wants an API key: send `Authorization: Bearer kb_…` (make one with `kitbag key create`)"
     )]
@@ -26,7 +31,15 @@ pub(super) enum Refused {
     Store(#[from] kitbag_store::Error),
 }
 
-pub(super) async fn caller(
+/// Lets somebody in, or says why not.
+pub(super) async fn admit(rooms: &Rooms, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, Refused> {
+    match guard::refusal(&rooms.serve, headers) {
+        Some(reason) => Err(Refused::Foreign { reason }),
+        None => caller(&rooms.serve, &rooms.store, peer, headers).await,
+    }
+}
+
+async fn caller(
     serve: &Serve,
     store: &Store,
     peer: SocketAddr,

@@ -22,9 +22,9 @@ use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, Req
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::response::{self, accepts_events, json, not_allowed, refuse_at_door, unauthorized};
+use super::response::{self, accepts_events, json, not_admitted, not_allowed, refuse_at_door};
 use super::work::Work;
-use super::{auth, guard, headers, hello, mcp, metrics, modern, reply, retrieve, subscriptions};
+use super::{auth, headers, hello, mcp, metrics, modern, reply, retrieve, subscriptions};
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::session::Session;
@@ -92,12 +92,9 @@ async fn nowhere() -> HttpResponse {
 }
 
 async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, door: Door) -> HttpResponse {
-    if let Some(reason) = guard::refusal(&rooms.serve, request.headers()) {
-        return (StatusCode::FORBIDDEN, format!("{reason}\n")).into_response();
-    }
-    let caller = match auth::caller(&rooms.serve, &rooms.store, peer, request.headers()).await {
+    let caller = match auth::admit(&rooms, peer, request.headers()).await {
         Ok(caller) => caller,
-        Err(refused) => return unauthorized(&refused),
+        Err(refused) => return not_admitted(&refused),
     };
     if let Door::Server(server) = &door
         && (rooms.upstreams.get(server).is_none() || !rooms.policy.server_visible(&caller, server))

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, State};
 use axum::response::{IntoResponse, Response as HttpResponse};
+use http::header;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use http::{StatusCode, header};
 use kitbag_domain::Caller;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
@@ -15,8 +15,8 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 
-use super::response::unauthorized;
-use super::{auth, guard};
+use super::auth;
+use super::response::not_admitted;
 use crate::meter::{BUCKETS, Listed, Tables, Tool};
 use crate::rooms::Rooms;
 
@@ -27,9 +27,9 @@ pub(super) async fn metrics(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
 ) -> HttpResponse {
-    let caller = match admitted(&rooms, peer, &headers).await {
+    let caller = match auth::admit(&rooms, peer, &headers).await {
         Ok(caller) => caller,
-        Err(refused) => return *refused,
+        Err(refused) => return not_admitted(&refused),
     };
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Scrape::of(&rooms, &caller)));
@@ -43,22 +43,14 @@ pub(super) async fn tokens(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
 ) -> HttpResponse {
-    let caller = match admitted(&rooms, peer, &headers).await {
+    let caller = match auth::admit(&rooms, peer, &headers).await {
         Ok(caller) => caller,
-        Err(refused) => return *refused,
+        Err(refused) => return not_admitted(&refused),
     };
     let body = for_people(&rooms.meter.figures(&caller)).to_string();
     let kind = HeaderValue::from_static("application/json");
     ([(CONTENT_TYPE, kind), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], body)
         .into_response()
-}
-
-async fn admitted(rooms: &Rooms, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, Box<HttpResponse>> {
-    if let Some(reason) = guard::refusal(&rooms.serve, headers) {
-        return Err(Box::new((StatusCode::FORBIDDEN, format!("{reason}\n")).into_response()));
-    }
-    let caller = auth::caller(&rooms.serve, &rooms.store, peer, headers).await;
-    caller.map_err(|refused| Box::new(unauthorized(&refused)))
 }
 
 /// By surface, by tool and by client, those that cost most first.

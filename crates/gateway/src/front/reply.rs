@@ -9,6 +9,7 @@ use kitbag_wire::meta::{code, method};
 use kitbag_wire::{Era, ErrorObject, Malformed, ProtocolVersion, Raw, RequestId, Response, raw};
 use serde_json::json;
 
+use crate::bridge::in_era;
 use crate::failure::Failure;
 
 /// The answer to a request that failed.
@@ -116,11 +117,7 @@ pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
         }
         other => other.to_string(),
     };
-    let mut result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
-    if era == Era::Modern {
-        result["resultType"] = json!("complete");
-    }
-    raw(&result)
+    in_era(era, raw(&json!({ "content": [{ "type": "text", "text": text }], "isError": true })))
 }
 
 /// What happened, whose fault it is, and what to do next.

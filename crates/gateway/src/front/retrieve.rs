@@ -14,9 +14,9 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::auth::{self, Refused};
 use super::http::read_body;
-use super::response::unauthorized;
-use super::{auth, guard};
+use super::response::not_admitted;
 use crate::rooms::Rooms;
 use crate::signature::signature;
 
@@ -69,12 +69,10 @@ pub(super) async fn answer(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    if let Some(reason) = guard::refusal(&rooms.serve, request.headers()) {
-        return problem(StatusCode::FORBIDDEN, &reason);
-    }
-    let caller = match auth::caller(&rooms.serve, &rooms.store, peer, request.headers()).await {
+    let caller = match auth::admit(&rooms, peer, request.headers()).await {
         Ok(caller) => caller,
-        Err(refused) => return unauthorized(&refused),
+        Err(Refused::Foreign { reason }) => return problem(StatusCode::FORBIDDEN, &reason),
+        Err(refused) => return not_admitted(&refused),
     };
     let body = match read_body(request.into_body(), rooms.serve.max_body_bytes).await {
         Ok(body) => body,

@@ -20,7 +20,7 @@ mod tests;
 mod violation;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use kitbag_wire::RawObject;
 use serde_json::Value;
@@ -31,6 +31,8 @@ pub(crate) use explain::Misfit;
 pub(crate) use violation::{Violation, Wrong};
 
 use compile::{Compiled, compile};
+
+use crate::sync::lock;
 
 /// More schemas than anybody has tools in use; past that, a new one takes the place of another.
 const MAX_SCHEMAS: usize = 4096;
@@ -75,7 +77,7 @@ impl Checker {
 
     fn slot(&self, schema: &RawValue) -> Arc<Slot> {
         let hash = blake3::hash(schema.get().as_bytes());
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = lock(&self.compiled);
         if let Some(slot) = compiled.get(&hash) {
             return slot.clone();
         }

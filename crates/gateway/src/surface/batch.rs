@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use kitbag_upstream::CallError;
-use kitbag_wire::meta::{code, result_type};
+use kitbag_wire::meta::code;
 use kitbag_wire::{Era, Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::json;
@@ -48,11 +48,7 @@ pub(super) async fn run(
         content.push(raw(&json!({ "type": "text", "text": heading })));
         content.extend(object.read::<Vec<Raw>>("content").unwrap_or_default());
     }
-    let mut result = RawObject::new().with("content", &content);
-    if turn.client.era == Era::Modern {
-        result.put("resultType", result_type::COMPLETE);
-    }
-    Ok(result.to_raw())
+    Ok(RawObject::new().with("content", &content).to_raw())
 }
 
 /// One call's name and result. Only a cancellation of the whole batch is an error here.

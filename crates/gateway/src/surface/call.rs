@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use kitbag_budget::{Fitted, fit, notice};
 use kitbag_domain::ExposedName;
-use kitbag_wire::meta::result_type;
-use kitbag_wire::{Era, Raw, RawObject, raw};
+use kitbag_wire::{Raw, RawObject, raw};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::request::Request;
 use super::tools::AlwaysOn;
 use super::{Surface, batch, discover, groups, search, shown};
+use crate::bridge;
 use crate::failure::Failure;
 use crate::front::reply;
 use crate::pipeline::{self, Call, CallMethod, required};
@@ -43,7 +43,7 @@ pub(crate) async fn call(rooms: &Arc<Rooms>, turn: &Turn, params: RawObject) -> 
     match answer {
         Err(Failure::Cancelled) => Err(Failure::Cancelled),
         Err(failure) => Ok(reply::tool_result(&failure, turn.client.era)),
-        Ok(result) => Ok(result),
+        Ok(result) => Ok(bridge::in_era(turn.client.era, result)),
     }
 }
 
@@ -80,8 +80,7 @@ pub(super) async fn one(
 
 /// Cuts a result that is too long, and keeps the whole of it for this caller.
 pub(super) fn fitted(rooms: &Rooms, turn: &Turn, result: Raw, tokens: usize) -> Raw {
-    if RawObject::peek(&result, "resultType").is_some_and(|it| it.get().contains(result_type::INPUT_REQUIRED))
-    {
+    if bridge::is_input_required(&result).is_some() {
         return result;
     }
     match fit(result.get(), tokens) {
@@ -99,12 +98,8 @@ pub(super) fn read_on(result: &str, offset: usize) -> String {
 }
 
 /// A result that is only text, as the always-on tools give it.
-pub(super) fn text(turn: &Turn, text: &str) -> Raw {
-    let mut result = json!({ "content": [{ "type": "text", "text": text }] });
-    if turn.client.era == Era::Modern {
-        result["resultType"] = json!(result_type::COMPLETE);
-    }
-    raw(&result)
+pub(super) fn text(text: &str) -> Raw {
+    raw(&json!({ "content": [{ "type": "text", "text": text }] }))
 }
 
 /// What is wrong with a result that its tool's own output schema forbids.
@@ -135,10 +130,10 @@ async fn always_on(
 ) -> Result<Raw, Failure> {
     let budget = rooms.surfaces.result_tokens;
     match tool {
-        AlwaysOn::Search => Ok(text(turn, &search::search(rooms, turn, arguments(tool, &params)?).await)),
+        AlwaysOn::Search => Ok(text(&search::search(rooms, turn, arguments(tool, &params)?).await)),
         AlwaysOn::Discover => {
             let found = discover::discover(rooms, turn, arguments(tool, &params)?)?;
-            Ok(fitted(rooms, turn, text(turn, &found), budget))
+            Ok(fitted(rooms, turn, text(&found), budget))
         }
         AlwaysOn::Call => {
             let request = Request::read(arguments(tool, &params)?)?;
@@ -146,7 +141,7 @@ async fn always_on(
         }
         AlwaysOn::Batch => batch::run(rooms, turn, arguments(tool, &params)?, params).await,
         AlwaysOn::EnableGroup if surface == Surface::Adaptive => {
-            Ok(text(turn, &groups::enable(rooms, turn, &arguments(tool, &params)?)?))
+            Ok(text(&groups::enable(rooms, turn, &arguments(tool, &params)?)?))
         }
         AlwaysOn::EnableGroup => Err(Failure::params(
             "this endpoint lists no groups; call their tools with call_api, or connect to /mcp/adaptive",

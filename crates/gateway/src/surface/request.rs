@@ -105,7 +105,7 @@ impl Request {
                 let whole = whole.ok_or(Failure::UnknownResult { result: result.clone() })?;
                 let page = whole.page(offset, tokens);
                 let notice = notice::page(&page, |offset| read_on(&result, offset));
-                metered(rooms, turn, OWN, Ok(text(turn, &format!("{}\n{notice}", page.text))))
+                metered(rooms, turn, OWN, Ok(text(&format!("{}\n{notice}", page.text))))
             }
         }
     }

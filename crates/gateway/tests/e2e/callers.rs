@@ -348,30 +348,16 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     local.call("anything", &json!({})).await;
     let local = prepare("/servers/slow/mcp").connect().await;
     local.call("slow", &json!({ "ms": 10_000 })).await;
-    let expected = [
-        ("acme", "good", Kind::Tool, "echo", Outcome::Ok),
-        ("acme", "good", Kind::Tool, "test_error_handling", Outcome::ToolError),
-        ("acme", "good", Kind::Tool, "exotic", Outcome::Denied),
-        ("acme", "good", Kind::Tool, "exotic_error", Outcome::Refused),
-        ("acme", "good", Kind::Tool, "good__nothing_like_it", Outcome::Invalid),
-        ("acme", "unknown", Kind::Tool, "nonsense", Outcome::Invalid),
-        ("acme", "good", Kind::Tool, "echo", Outcome::Invalid),
-        ("acme", "good", Kind::Tool, "test_elicitation", Outcome::InputRequired),
-        ("acme", "good", Kind::Prompt, "test_prompt_with_image", Outcome::Ok),
-        ("acme", "good", Kind::Resource, "test://static-binary", Outcome::Ok),
-        ("local", "broken", Kind::Tool, "anything", Outcome::Unavailable),
-        ("local", "slow", Kind::Tool, "slow", Outcome::TimedOut),
-    ];
     let store = Store::open(&home.path("kitbag.db")).await.unwrap();
     let query = AuditQuery { limit: 100, tenant: None, server: None };
     let rows = until("the rows are written", async || {
         let rows = store.audit(&query).await.unwrap();
-        (rows.len() >= expected.len()).then_some(rows)
+        (rows.len() >= RECORDED.len()).then_some(rows)
     })
     .await;
     let mut seen: Vec<_> = rows.into_iter().map(|row| row.observation).collect();
     seen.sort_by_key(|it| it.at.0);
-    for (seen, (tenant, server, kind, name, outcome)) in seen.iter().zip(expected) {
+    for (seen, (tenant, server, kind, name, outcome)) in seen.iter().zip(RECORDED) {
         let capability = &seen.capability;
         assert_eq!(
             (capability.server.as_str(), capability.kind, capability.name.as_str()),
@@ -388,10 +374,26 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
             assert!(seen.latency.as_millis() >= 200, "{:?}", seen.latency);
         }
     }
-    assert_eq!(seen.len(), expected.len());
+    assert_eq!(seen.len(), RECORDED.len());
     let bytes = std::fs::read(home.path("kitbag.db")).unwrap();
     assert!(
         !String::from_utf8_lossy(&bytes).contains("not to be written down"),
         "arguments are nobody's business"
     );
 }
+
+/// Tenant, server, kind and name of what was called, and how it ended.
+const RECORDED: [(&str, &str, Kind, &str, Outcome); 12] = [
+    ("acme", "good", Kind::Tool, "echo", Outcome::Ok),
+    ("acme", "good", Kind::Tool, "test_error_handling", Outcome::ToolError),
+    ("acme", "good", Kind::Tool, "exotic", Outcome::Denied),
+    ("acme", "good", Kind::Tool, "exotic_error", Outcome::Refused),
+    ("acme", "good", Kind::Tool, "good__nothing_like_it", Outcome::Invalid),
+    ("acme", "unknown", Kind::Tool, "nonsense", Outcome::Invalid),
+    ("acme", "good", Kind::Tool, "echo", Outcome::Invalid),
+    ("acme", "good", Kind::Tool, "test_elicitation", Outcome::InputRequired),
+    ("acme", "good", Kind::Prompt, "test_prompt_with_image", Outcome::Ok),
+    ("acme", "good", Kind::Resource, "test://static-binary", Outcome::Ok),
+    ("local", "broken", Kind::Tool, "anything", Outcome::Unavailable),
+    ("local", "slow", Kind::Tool, "slow", Outcome::TimedOut),
+];

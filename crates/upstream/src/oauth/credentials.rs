@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwapOption;
 use http::StatusCode;
@@ -23,6 +23,7 @@ use super::settings::{Flow, Settings};
 use super::token::TokenEndpoint;
 use super::web::{AddressGuards, Web};
 use crate::spec::{Endpoint, Lookup, ServerSpec, Template, Transport};
+use crate::sync::lock;
 
 /// What this room needs from the rest of the house to log in at servers.
 #[derive(Clone)]
@@ -209,11 +210,11 @@ impl Credentials {
     }
 
     pub(super) fn last_challenge(&self) -> Option<Challenge> {
-        self.challenge.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.challenge).clone()
     }
 
     fn remember(&self, challenge: &Challenge) {
-        *self.challenge.lock().unwrap_or_else(PoisonError::into_inner) = Some(challenge.clone());
+        *lock(&self.challenge) = Some(challenge.clone());
     }
 
     /// Another call, or another process, may have done already what is to be done.

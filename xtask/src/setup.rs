@@ -32,6 +32,7 @@ pub(crate) fn run(repository: &Repository) -> anyhow::Result<()> {
     for environment in ENVIRONMENTS {
         install_python_packages(repository, environment)?;
     }
+    install_for_newcomers(repository)?;
     fs::write(&stamp, wanted.stamp()).with_context(|| format!("writing {}", stamp.display()))
 }
 
@@ -45,8 +46,9 @@ pub(crate) fn everyday_servers(repository: &Repository) -> anyhow::Result<PathBu
     Ok(folder)
 }
 
-/// Three Python environments, because the servers do not agree on one `mcp` library.
-const ENVIRONMENTS: [&str; 3] = ["client", "servers", "sqlite"];
+/// Three for the servers and clients, because they do not agree on one `mcp` library, and one for
+/// what people have on their machines.
+const ENVIRONMENTS: [&str; 4] = ["client", "servers", "sqlite", "desk"];
 
 /// The text of every file that names a version.
 struct Pins(Vec<String>);
@@ -105,6 +107,17 @@ pub(crate) fn install_python_packages(repository: &Repository, environment: &str
         "--requirement",
     ]);
     processes::run(pip.arg(repository.pins().join(requirements(environment))))
+}
+
+/// Lets `uvx mcp-server-time` work without a network, as it does for whoever has used it before.
+fn install_for_newcomers(repository: &Repository) -> anyhow::Result<()> {
+    let folder = repository.tools().join("uv");
+    println!("installing with uv into {}", folder.display());
+    let mut uv = Command::new(repository.tools().join("python/desk/bin/uv"));
+    uv.args(["tool", "install", "--quiet", "--force", "mcp-server-time", "--constraints"]);
+    uv.arg(repository.pins().join(requirements("servers")));
+    uv.env("UV_TOOL_DIR", folder.join("tools")).env("UV_TOOL_BIN_DIR", folder.join("bin"));
+    processes::run(uv.env("UV_PYTHON_DOWNLOADS", "never"))
 }
 
 fn machine_has(program: &str, packages: &[&str]) -> anyhow::Result<()> {

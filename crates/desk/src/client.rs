@@ -114,6 +114,11 @@ impl Client {
         }
     }
 
+    /// Whether it is opened from a window, and so launches programs without the PATH of a shell.
+    pub const fn has_windows(self) -> bool {
+        !matches!(self, Self::ClaudeCode | Self::Gemini | Self::Codex | Self::Opencode)
+    }
+
     /// Every file it might read, whether it is there or not. Of each scope the first is where
     /// something new goes.
     pub fn spots(self, places: &Places) -> Vec<Spot> {

@@ -20,6 +20,9 @@ pub struct Found {
     pub servers: Vec<FoundServer>,
     /// Whether Kitbag is among them; it is not listed.
     pub kitbag: bool,
+    /// How the client reaches it then.
+    #[serde(skip)]
+    pub door: Option<Launch>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
 }

@@ -50,7 +50,7 @@ pub fn merge(
         }
     }
     let named = |(server, from): (FoundServer, Vec<Origin>)| {
-        let wish = valid(&server.name);
+        let wish = ServerName::nearest(&server.name);
         let ours = known(&wish, &server);
         let known = ours.is_some();
         let name = ours.unwrap_or_else(|| free(&wish, from.first().map(|it| it.client), &taken));
@@ -80,21 +80,6 @@ fn same(one: &Launch, other: &Launch) -> bool {
     }
     let kind = |launch: &Launch| matches!(launch, Launch::Stdio { .. });
     kind(one) == kind(other) && essence(one) == essence(other)
-}
-
-/// The nearest name that a server may have.
-fn valid(name: &str) -> ServerName {
-    let mut valid = String::new();
-    for c in name.chars() {
-        match c {
-            c if c.is_ascii_alphanumeric() => valid.push(c),
-            '_' if !valid.ends_with('_') => valid.push('_'),
-            '_' => {}
-            _ if !valid.ends_with('-') => valid.push('-'),
-            _ => {}
-        }
-    }
-    cut(&valid, ServerName::MAX).parse().unwrap_or_else(|_| "server".parse().expect("a plain word is a name"))
 }
 
 /// The wish itself, or with the client behind it, or with a number. Names that differ only in
@@ -137,7 +122,15 @@ mod tests {
     }
 
     fn found(client: Client, servers: Vec<FoundServer>) -> Found {
-        Found { client, path: "f".into(), project: None, servers, kitbag: false, problems: vec![] }
+        Found {
+            client,
+            path: "f".into(),
+            project: None,
+            servers,
+            kitbag: false,
+            door: None,
+            problems: vec![],
+        }
     }
 
     fn names(found: Vec<Found>, taken: &[&str]) -> Vec<String> {
@@ -175,21 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn any_name_becomes_one_that_a_server_may_have() {
-        for (name, expected) in [
-            ("GitHub", "GitHub"),
-            ("my server (2)", "my-server-2"),
-            ("a__b", "a_b"),
-            ("_x_", "x"),
-            ("@scope/pkg", "scope-pkg"),
-            ("日本", "server"),
-            ("", "server"),
-            ("abcdefghijklmnopqrstuvwxyz0123_-456789", "abcdefghijklmnopqrstuvwxyz0123"),
-        ] {
-            assert_eq!(valid(name).as_str(), expected);
-        }
+    fn a_long_name_makes_room_for_what_tells_it_apart() {
         let long = "x".repeat(32);
         let taken = [long.parse().unwrap()].into();
-        assert_eq!(free(&valid(&long), Some(Client::ClaudeDesktop), &taken).as_str().len(), 32);
+        assert_eq!(free(&ServerName::nearest(&long), Some(Client::ClaudeDesktop), &taken).as_str().len(), 32);
     }
 }

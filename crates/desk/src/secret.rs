@@ -2,7 +2,22 @@
 //!
 //! A wrong guess costs little: what is taken for a secret ends up encrypted instead of in a file.
 
-use crate::value::Part;
+use crate::value::{Part, Value};
+
+/// An argument, with what looks like a secret kept apart; `before` is the word in front of it.
+pub fn secrets_in_argument(before: Option<&str>, word: &str) -> Value {
+    Value::of(split_argument(before, word))
+}
+
+/// An address, with what looks like a secret kept apart.
+pub fn secrets_in_address(text: &str) -> Value {
+    Value::of(address(text))
+}
+
+/// Whether a text that stands under this name holds a secret as it is, and not a variable for it.
+pub fn holds_secret(name: &str, text: &str) -> bool {
+    !text.contains("${") && split(name, text).iter().any(|part| matches!(part, Part::Secret(_)))
+}
 
 /// The parts of a literal text that stands under a name, such as a variable or a header.
 pub(crate) fn split(name: &str, text: &str) -> Vec<Part> {
@@ -205,7 +220,6 @@ fn is_setting(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
 
     fn masked(parts: Vec<Part>) -> String {
         Value::of(parts).masked()

@@ -34,6 +34,24 @@ impl ServerName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The nearest name to what somebody else calls it.
+    pub fn nearest(text: &str) -> Self {
+        let mut name = String::new();
+        for c in text.chars() {
+            match c {
+                c if c.is_ascii_alphanumeric() => name.push(c),
+                '_' if !name.ends_with('_') => name.push('_'),
+                '_' => {}
+                _ if !name.ends_with('-') => name.push('-'),
+                _ => {}
+            }
+        }
+        let edge = ['_', '-'];
+        let name = name.trim_matches(edge);
+        let name = name[..name.len().min(Self::MAX)].trim_end_matches(edge);
+        name.parse().unwrap_or_else(|_| "server".parse().expect("a plain word is a name"))
+    }
 }
 
 impl FromStr for ServerName {
@@ -87,6 +105,22 @@ mod tests {
         }
         for name in ["a", "GitHub", "my-server_2", &"x".repeat(32)] {
             assert!(name.parse::<ServerName>().is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn any_text_becomes_a_name_that_a_server_may_have() {
+        for (text, expected) in [
+            ("GitHub", "GitHub"),
+            ("my server (2)", "my-server-2"),
+            ("a__b", "a_b"),
+            ("_x_", "x"),
+            ("@scope/pkg", "scope-pkg"),
+            ("日本", "server"),
+            ("", "server"),
+            ("abcdefghijklmnopqrstuvwxyz0123_-456789", "abcdefghijklmnopqrstuvwxyz0123"),
+        ] {
+            assert_eq!(ServerName::nearest(text).as_str(), expected);
         }
     }
 }

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::Options;
 use kitbag_store::Store;
-use kitbag_upstream::{CallError, Listing, Logs, Outside, Server, Upstreams};
+use kitbag_upstream::{CallError, Logs, Server};
 use kitbag_wire::{Era, RawObject};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -19,9 +19,10 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::background::{self, Changes};
-use crate::config::Config;
+use crate::config::{Config, Serve};
 use crate::failure::Failure;
 use crate::front;
+use crate::house::House;
 use crate::index::NAMESPACE;
 use crate::index::embedder::EmbedderError;
 use crate::index::intent::degraded;
@@ -29,12 +30,10 @@ use crate::login;
 use crate::meter::Meter;
 use crate::meter::report::{Tokens, report};
 use crate::pipeline::{self, Call, CallMethod};
-use crate::providers::Providers;
-use crate::rooms::Rooms;
+use crate::reload::{Entrance, Follower};
 use crate::search::{self, Found, Verdict};
 use crate::surface::{Door, Surface};
 use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
-use crate::vault;
 
 /// What servers asked for the first time have at least, counted from the start, also when the
 /// only client has left by then.
@@ -43,7 +42,7 @@ const FIRST_LISTING: Duration = Duration::from_secs(5);
 const LAST_LISTING: Duration = Duration::from_secs(1);
 
 pub struct App {
-    rooms: Arc<Rooms>,
+    house: Arc<House>,
     background: Vec<AbortHandle>,
 }
 
@@ -99,41 +98,31 @@ pub struct ServerReport {
 
 impl App {
     pub async fn open(config: &Config) -> anyhow::Result<Self> {
-        let store = Store::open(&config.store_path).await?;
-        let mut servers = Vec::new();
-        for spec in config.servers.values() {
-            let listing = stored_listing(&store, spec).await?;
-            servers.push((spec.clone(), listing));
-        }
-        let lookup = vault::lookup(config, &store).await?;
-        let logs = config.data_dir.join("logs");
-        let logins = Some(login::logins(config, &store)?);
-        let outside = Outside { lookup: lookup.clone(), logins };
-        let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
-        let providers = Providers::new(&config.providers, &lookup);
-        let rooms = Rooms::new(config, store, upstreams, providers);
+        let (house, notices) = House::open(config).await?;
         let background = vec![
-            tokio::spawn(background::follow_notices(rooms.clone(), notices)).abort_handle(),
-            tokio::spawn(background::tidy(rooms.clone())).abort_handle(),
+            tokio::spawn(background::follow_notices(house.clone(), notices)).abort_handle(),
+            tokio::spawn(background::tidy(house.clone())).abort_handle(),
         ];
-        Ok(Self { rooms, background })
+        Ok(Self { house, background })
     }
 
     /// Serves HTTP until the process is asked to end.
-    pub async fn serve_http(mut self, ready: impl FnOnce(&Banner)) -> anyhow::Result<()> {
-        self.check_keys().await?;
-        let bind = self.rooms.serve.bind;
+    pub async fn serve_http(mut self, follower: Follower, ready: impl FnOnce(&Banner)) -> anyhow::Result<()> {
+        let rooms = self.house.rooms();
+        check_keys(&rooms.serve, &rooms.store).await?;
+        let bind = rooms.serve.bind;
         let listener =
             TcpListener::bind(bind).await.with_context(|| format!("the address {bind} cannot be used"))?;
-        self.rooms.index.ready().await?;
-        self.rooms.meter.export()?;
+        rooms.index.ready().await?;
+        rooms.meter.export()?;
+        drop(rooms);
         let address = listener.local_addr()?;
         ready(&self.banner(address));
-        let mut listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
-        self.work_beside_requests();
+        let mut listing = tokio::spawn(background::list_unknown(self.house.clone()));
+        self.work_beside_requests(follower, Entrance::Http);
         let ended = CancellationToken::new();
-        tokio::spawn(until_asked_to_end(ended.clone(), self.rooms.clone()));
-        front::listener::serve(listener, self.rooms.clone(), ended).await;
+        tokio::spawn(until_asked_to_end(ended.clone(), self.house.clone()));
+        front::listener::serve(listener, self.house.clone(), ended).await;
         // A listing that clients have seen part of should be kept for the next start.
         let _ = tokio::time::timeout(LAST_LISTING, &mut listing).await;
         listing.abort();
@@ -142,17 +131,17 @@ impl App {
     }
 
     /// Serves one client on stdin and stdout until it closes stdin.
-    pub async fn serve_stdio(mut self, surface: Option<Surface>) -> anyhow::Result<()> {
-        self.rooms.index.ready().await?;
-        self.rooms.meter.export()?;
-        self.work_beside_requests();
+    pub async fn serve_stdio(mut self, follower: Follower, surface: Option<Surface>) -> anyhow::Result<()> {
+        self.house.rooms().index.ready().await?;
+        self.house.rooms().meter.export()?;
+        self.work_beside_requests(follower, Entrance::Stdio);
         let door = surface.map_or(Door::Main, Door::Surface);
-        let mut listing = tokio::spawn(background::list_unknown(self.rooms.clone()));
+        let mut listing = tokio::spawn(background::list_unknown(self.house.clone()));
         let enough = tokio::time::Instant::now() + FIRST_LISTING;
         let ended = CancellationToken::new();
-        tokio::spawn(until_asked_to_end(ended.clone(), self.rooms.clone()));
+        tokio::spawn(until_asked_to_end(ended.clone(), self.house.clone()));
         let serving = async {
-            front::stdio::serve(self.rooms.clone(), door).await?;
+            front::stdio::serve(self.house.clone(), door).await?;
             // A client that asks one thing and leaves would otherwise never let the servers
             // finish their introduction, and the next such client would find nothing again.
             let _ = tokio::time::timeout_at(enough, &mut listing).await;
@@ -167,33 +156,36 @@ impl App {
         Ok(())
     }
 
-    fn work_beside_requests(&mut self) {
+    fn work_beside_requests(&mut self, follower: Follower, entrance: Entrance) {
         self.background.extend([
-            tokio::spawn(background::follow_catalog(self.rooms.clone())).abort_handle(),
-            tokio::spawn(background::forget_old_audit(self.rooms.clone())).abort_handle(),
-            tokio::spawn(login::follow(self.rooms.clone())).abort_handle(),
+            tokio::spawn(follower.follow(self.house.clone(), entrance)).abort_handle(),
+            tokio::spawn(background::follow_catalog(self.house.clone())).abort_handle(),
+            tokio::spawn(background::forget_old_audit(self.house.clone())).abort_handle(),
+            tokio::spawn(login::follow(self.house.clone())).abort_handle(),
         ]);
     }
 
     /// Stops every server and writes down what is still to be written.
     pub async fn close(self) {
-        self.rooms.sessions.close_all();
-        self.rooms.upstreams.shutdown().await;
+        let rooms = self.house.rooms();
+        rooms.sessions.close_all();
+        rooms.upstreams.shutdown().await;
         for task in &self.background {
             task.abort();
         }
-        Meter::close(self.rooms.clone()).await;
-        self.rooms.audit.shutdown().await;
-        self.rooms.store.close().await;
+        Meter::close(rooms.clone()).await;
+        rooms.audit.shutdown().await;
+        rooms.store.close().await;
     }
 
     /// What one server offers; asked anew if `refresh` says so or nothing is known.
     pub async fn listing(&self, name: &ServerName, refresh: bool) -> Result<ServerReport, CallError> {
-        let server = self.rooms.upstreams.get(name).expect("the configuration names it");
+        let rooms = self.house.rooms();
+        let server = rooms.upstreams.get(name).expect("the configuration names it");
         let started = Instant::now();
         let listing = match server.listing().filter(|_| !refresh) {
             Some(listing) => listing,
-            None => background::refresh(&self.rooms, server, Changes::default()).await?,
+            None => background::refresh(&self.house, server, Changes::default()).await?,
         };
         Ok(ServerReport {
             era: listing.era,
@@ -209,9 +201,9 @@ impl App {
     /// The tools a local client sees at the endpoint, as far as they are known.
     pub fn tools(&self) -> Vec<ToolRow> {
         let caller = Caller::local();
-        let catalog = self.rooms.catalog();
-        let visible =
-            catalog.tools.iter().filter(|entry| self.rooms.policy.visible(&caller, &entry.capability));
+        let rooms = self.house.rooms();
+        let catalog = rooms.catalog();
+        let visible = catalog.tools.iter().filter(|entry| rooms.policy.visible(&caller, &entry.capability));
         visible
             .map(|entry| ToolRow {
                 name: entry.exposed.clone(),
@@ -222,11 +214,17 @@ impl App {
             .collect()
     }
 
+    /// What clients are told of the tool of that name.
+    pub fn definition(&self, name: &str) -> Option<Value> {
+        let catalog = self.house.rooms().catalog();
+        catalog.tool(name).and_then(|entry| serde_json::from_str(entry.definition.get()).ok())
+    }
+
     /// Calls a tool by the name the endpoint shows, on the road every client takes.
     pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
         let turn = local_turn("kitbag call", Surface::All);
         let params = RawObject::new().with("name", name).with("arguments", &arguments);
-        match pipeline::run(&self.rooms, &turn, Call { method: CallMethod::CallTool, params }).await {
+        match pipeline::run(&self.house.rooms(), &turn, Call { method: CallMethod::CallTool, params }).await {
             Ok(result) => Ok(serde_json::from_str(result.get())?),
             Err(Failure::Upstream(error)) => Err(error.into()),
             Err(failure) => Err(failure.into()),
@@ -235,12 +233,12 @@ impl App {
 
     /// What the surface costs a local client's context at its start, as far as tools are known.
     pub async fn tokens(&self, surface: Surface) -> Tokens {
-        report(&self.rooms, &local_turn("kitbag tokens", surface), surface).await
+        report(&self.house.rooms(), &local_turn("kitbag tokens", surface), surface).await
     }
 
     /// Whether a tool of that name is known without asking any server.
     pub fn knows(&self, name: &str) -> bool {
-        self.rooms.catalog().tool(name).is_some()
+        self.house.rooms().catalog().tool(name).is_some()
     }
 
     /// The tools for an intent, best first, and a warning if vectors are wanting.
@@ -249,41 +247,42 @@ impl App {
         text: &str,
         options: &Options,
     ) -> anyhow::Result<(Vec<Found>, Option<String>)> {
-        self.rooms.index.ready().await?;
+        self.house.rooms().index.ready().await?;
         let indexed = self.index_all(|_, _| {}).await;
-        let (found, warning) = search::search(&self.rooms, text, options).await;
+        let (found, warning) = search::search(&self.house.rooms(), text, options).await;
         Ok((found, warning.or(indexed.err().map(|error| degraded(&error)))))
     }
 
     /// Lists every server anew and computes the vectors that are missing. Tells which gave no
     /// answer.
     pub async fn build_index(&self, progress: impl FnMut(usize, usize)) -> anyhow::Result<Vec<CallError>> {
-        self.rooms.index.ready().await?;
+        self.house.rooms().index.ready().await?;
         let failed = self.list_anew(|_| true).await;
         self.index_all(progress).await?;
-        background::mention_unknown_tools(&self.rooms);
+        background::mention_unknown_tools(&self.house.rooms());
         Ok(failed)
     }
 
     pub async fn verify_index(&self, progress: impl FnMut(usize, usize)) -> anyhow::Result<Verdict> {
         self.index_all(progress).await?;
-        Ok(search::verify(&self.rooms).await)
+        Ok(search::verify(&self.house.rooms()).await)
     }
 
     /// What the mirror of the index holds under a tool's name.
     pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
-        let stored = self.rooms.store.mirror(NAMESPACE, name).await?;
+        let stored = self.house.rooms().store.mirror(NAMESPACE, name).await?;
         let stored = stored.ok_or_else(|| NotIndexed { name: name.to_owned() })?;
         Ok(serde_json::from_str(&stored)?)
     }
 
     pub fn index_size(&self) -> usize {
-        self.rooms.index.snapshot().index.len()
+        self.house.rooms().index.snapshot().index.len()
     }
 
     async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {
-        let (catalog, unlisted) = (self.rooms.catalog(), self.rooms.unlisted());
-        self.rooms.index.rebuild(&catalog, &unlisted, || false, progress).await
+        let rooms = self.house.rooms();
+        let (catalog, unlisted) = (rooms.catalog(), rooms.unlisted());
+        rooms.index.rebuild(&catalog, &rooms.declared, &unlisted, || false, progress).await
     }
 
     /// Lists every server nobody has listed yet, and tells which gave no answer.
@@ -293,27 +292,21 @@ impl App {
 
     /// Asks those servers what they offer, and tells which gave no answer.
     async fn list_anew(&self, which: impl Fn(&Server) -> bool) -> Vec<CallError> {
-        let servers = self.rooms.upstreams.iter().filter(|server| which(server));
-        let asked = servers.map(|server| background::refresh(&self.rooms, server, Changes::default()));
+        let rooms = self.house.rooms();
+        let servers = rooms.upstreams.iter().filter(|server| which(server));
+        let asked = servers.map(|server| background::refresh(&self.house, server, Changes::default()));
         join_all(asked).await.into_iter().filter_map(Result::err).collect()
     }
 
     fn banner(&self, address: SocketAddr) -> Banner {
-        let known = self.rooms.upstreams.iter().filter(|server| server.listing().is_some()).count();
+        let rooms = self.house.rooms();
+        let known = rooms.upstreams.iter().filter(|server| server.listing().is_some()).count();
         Banner {
             endpoint: format!("http://{address}/mcp"),
             known,
-            asking: self.rooms.upstreams.iter().count() - known,
-            tools: self.rooms.catalog().tools.len(),
+            asking: rooms.upstreams.iter().count() - known,
+            tools: rooms.catalog().tools.len(),
         }
-    }
-
-    /// A door that wants a key nobody has would be a wall.
-    async fn check_keys(&self) -> anyhow::Result<()> {
-        if self.rooms.serve.keyless() || self.rooms.store.has_active_keys().await? {
-            return Ok(());
-        }
-        Err(NoKeys.into())
     }
 }
 
@@ -321,6 +314,14 @@ impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App").finish_non_exhaustive()
     }
+}
+
+/// A door that wants a key nobody has would be a wall.
+pub(crate) async fn check_keys(serve: &Serve, store: &Store) -> anyhow::Result<()> {
+    if serve.keyless() || store.has_active_keys().await? {
+        return Ok(());
+    }
+    Err(NoKeys.into())
 }
 
 /// A request by the person at this machine.
@@ -342,18 +343,7 @@ fn local_turn(name: &str, surface: Surface) -> Turn {
     }
 }
 
-/// What the server offered in an earlier run, unless its configuration has changed since.
-async fn stored_listing(
-    store: &Store,
-    spec: &kitbag_upstream::ServerSpec,
-) -> anyhow::Result<Option<Listing>> {
-    let stored = store.listing(&spec.name).await?;
-    Ok(stored
-        .filter(|stored| stored.fingerprint == spec.fingerprint())
-        .and_then(|stored| serde_json::from_str(&stored.body).ok()))
-}
-
-async fn until_asked_to_end(ended: CancellationToken, rooms: Arc<Rooms>) {
+async fn until_asked_to_end(ended: CancellationToken, house: Arc<House>) {
     let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]
     {
@@ -369,7 +359,7 @@ async fn until_asked_to_end(ended: CancellationToken, rooms: Arc<Rooms>) {
     #[cfg(not(unix))]
     let _ = interrupt.await;
     // Streams that would stay open for ever end here, so that the server can.
-    rooms.sessions.close_all();
+    house.rooms().sessions.close_all();
     ended.cancel();
 }
 

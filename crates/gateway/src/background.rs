@@ -14,6 +14,7 @@ use kitbag_wire::{Notification, Raw, RawObject};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::front::forget_subscriptions;
+use crate::house::House;
 use crate::rooms::{Rooms, now};
 use crate::session::announcements::Subscriber;
 use crate::turn::View;
@@ -36,22 +37,23 @@ const FORGOTTEN_AT_ONCE: u32 = 1_000;
 
 /// Asks every server that was never listed what it offers. Those known from an earlier run
 /// are left asleep.
-pub(crate) async fn list_unknown(rooms: Arc<Rooms>) {
+pub(crate) async fn list_unknown(house: Arc<House>) {
+    let rooms = house.rooms();
     let unknown: Vec<_> =
         rooms.upstreams.iter().filter(|server| server.listing().is_none()).cloned().collect();
     if unknown.is_empty() {
         return mention_unknown_tools(&rooms);
     }
     let places = Semaphore::new(LISTED_AT_ONCE);
-    join_all(unknown.iter().map(|server| list_in_turn(&rooms, server, &places))).await;
-    tracing::info!(tools = rooms.catalog().tools.len(), "every server has been asked what it offers");
-    mention_unknown_tools(&rooms);
+    join_all(unknown.iter().map(|server| list_in_turn(&house, server, &places))).await;
+    tracing::info!(tools = house.rooms().catalog().tools.len(), "every server has been asked what it offers");
+    mention_unknown_tools(&house.rooms());
 }
 
 /// A server that takes long, or hangs, goes on without its place: the others need not wait.
-async fn list_in_turn(rooms: &Rooms, server: &Arc<Server>, places: &Semaphore) {
+async fn list_in_turn(house: &House, server: &Arc<Server>, places: &Semaphore) {
     let place = places.acquire().await;
-    let mut listing = pin!(refresh(rooms, server, Changes::default()));
+    let mut listing = pin!(refresh(house, server, Changes::default()));
     let listed = match tokio::time::timeout(LONGEST_TURN, &mut listing).await {
         Ok(listed) => listed,
         Err(_) => {
@@ -63,7 +65,7 @@ async fn list_in_turn(rooms: &Rooms, server: &Arc<Server>, places: &Semaphore) {
 }
 
 /// Hears what servers announce, until the house closes.
-pub(crate) async fn follow_notices(rooms: Arc<Rooms>, mut notices: mpsc::UnboundedReceiver<Notice>) {
+pub(crate) async fn follow_notices(house: Arc<House>, mut notices: mpsc::UnboundedReceiver<Notice>) {
     let mut changed: HashMap<ServerName, Changes> = HashMap::new();
     loop {
         let notice = if changed.is_empty() {
@@ -77,35 +79,36 @@ pub(crate) async fn follow_notices(rooms: Arc<Rooms>, mut notices: mpsc::Unbound
                 Ok(None) => return,
                 Err(_quiet) => {
                     for (name, changes) in changed.drain() {
-                        relist(&rooms, &name, changes);
+                        relist(&house, &name, changes);
                     }
                     continue;
                 }
             }
         };
         match notice.kind {
-            NoticeKind::ResourceUpdated(params) => announce_update(&rooms, &notice.server, &params),
+            NoticeKind::ResourceUpdated(params) => announce_update(&house.rooms(), &notice.server, &params),
             kind => changed.entry(notice.server).or_default().add(&kind),
         }
     }
 }
 
 /// Keeps the index in step with the catalog and with how tools do, until the house closes.
-pub(crate) async fn follow_catalog(rooms: Arc<Rooms>) {
+pub(crate) async fn follow_catalog(house: Arc<House>) {
     let mut wait = LOOK_AGAIN;
     loop {
         tokio::select! {
-            () = rooms.catalog_changed.notified() => {}
-            () = tokio::time::sleep(wait) => if !rooms.index.is_outdated().await { continue },
+            () = house.catalog_changed.notified() => {}
+            () = tokio::time::sleep(wait) => if !house.rooms().index.is_outdated().await { continue },
         }
-        wait = if index(&rooms).await { LOOK_AGAIN } else { TRY_AGAIN };
+        wait = if index(&house).await { LOOK_AGAIN } else { TRY_AGAIN };
     }
 }
 
 /// Whether every tool has its vector, as far as it depends on us.
-async fn index(rooms: &Rooms) -> bool {
+async fn index(house: &House) -> bool {
+    let rooms = house.rooms();
     let catalog = rooms.catalog();
-    let overtaken = || !Arc::ptr_eq(&catalog, &rooms.catalog());
+    let overtaken = || !Arc::ptr_eq(&catalog, &house.rooms().catalog());
     let mut told = Instant::now();
     let progress = |done: usize, total: usize| {
         if done < total && told.elapsed() >= TELL_EVERY {
@@ -113,7 +116,8 @@ async fn index(rooms: &Rooms) -> bool {
             tracing::info!(done, total, "texts are being embedded");
         }
     };
-    if let Err(error) = rooms.index.rebuild(&catalog, &rooms.unlisted(), overtaken, progress).await {
+    let (declared, unlisted) = (&rooms.declared, &rooms.unlisted());
+    if let Err(error) = rooms.index.rebuild(&catalog, declared, unlisted, overtaken, progress).await {
         let remedy = error.remedy().unwrap_or_default();
         tracing::warn!(%error, remedy, "tools without vectors are found by their words");
         return false;
@@ -131,8 +135,9 @@ async fn index(rooms: &Rooms) -> bool {
 }
 
 /// Removes what happened longer ago than is kept, in portions small enough not to be noticed.
-pub(crate) async fn forget_old_audit(rooms: Arc<Rooms>) {
+pub(crate) async fn forget_old_audit(house: Arc<House>) {
     loop {
+        let rooms = house.rooms();
         let before = Timestamp(now().0.saturating_sub_unsigned(rooms.keep_audit.as_millis() as u64));
         let pause = match rooms.store.forget_audit(before, FORGOTTEN_AT_ONCE).await {
             Ok(removed) if removed == u64::from(FORGOTTEN_AT_ONCE) => BETWEEN_PORTIONS,
@@ -154,18 +159,21 @@ pub(crate) fn mention_unknown_tools(rooms: &Rooms) {
         let server = server.and_then(|server: ServerName| rooms.upstreams.get(&server).cloned());
         server.is_none_or(|server| server.listing().is_some())
     };
-    for tool in rooms.index.unknown_declared(&rooms.catalog()).iter().filter(|name| asked(name)) {
+    let catalog = rooms.catalog();
+    let unknown = rooms.declared.keys().filter(|name| catalog.tool(name).is_none());
+    for tool in unknown.filter(|name| asked(name)) {
         tracing::warn!(tool, "the configuration has a [tools] entry for a tool that no server offers");
     }
 }
 
 /// Now and then: takes out sessions nobody came back to, and asks servers that could not be
 /// listed so far whether they can be by now.
-pub(crate) async fn tidy(rooms: Arc<Rooms>) {
+pub(crate) async fn tidy(house: Arc<House>) {
     loop {
         tokio::time::sleep(TIDY_EVERY).await;
+        let rooms = house.rooms();
         for server in rooms.upstreams.iter().filter(|server| server.listing().is_none()) {
-            relist(&rooms, server.name(), Changes::default());
+            relist(&house, server.name(), Changes::default());
         }
         for session in rooms.sessions.forget_abandoned() {
             forget_subscriptions(&rooms, &session).await;
@@ -175,22 +183,23 @@ pub(crate) async fn tidy(rooms: Arc<Rooms>) {
 
 /// Lists a server, keeps the listing and tells whoever wants to know.
 pub(crate) async fn refresh(
-    rooms: &Rooms,
+    house: &House,
     server: &Arc<Server>,
     announced: Changes,
 ) -> Result<Arc<Listing>, CallError> {
     let before = server.listing();
     let early = |listing: &Listing| {
-        rooms.rebuild_catalog();
-        announce_changes(rooms, server.name(), Changes::between(before.as_deref(), listing));
+        house.rebuild_catalog();
+        announce_changes(&house.rooms(), server.name(), Changes::between(before.as_deref(), listing));
     };
     let listing = server.list(early).await?;
     for problem in &listing.problems {
         tracing::debug!(server = %server.name(), about = problem.about, "{}", problem.what);
     }
-    rooms.rebuild_catalog();
-    keep(rooms, server, &listing).await;
-    announce_changes(rooms, server.name(), announced.or(Changes::between(before.as_deref(), &listing)));
+    house.rebuild_catalog();
+    let rooms = house.rooms();
+    keep(&rooms, server, &listing).await;
+    announce_changes(&rooms, server.name(), announced.or(Changes::between(before.as_deref(), &listing)));
     Ok(listing)
 }
 
@@ -237,13 +246,13 @@ impl Changes {
     }
 }
 
-fn relist(rooms: &Arc<Rooms>, name: &ServerName, changes: Changes) {
-    let Some(server) = rooms.upstreams.get(name).cloned() else { return };
+fn relist(house: &Arc<House>, name: &ServerName, changes: Changes) {
+    let Some(server) = house.rooms().upstreams.get(name).cloned() else { return };
     if !changes.any() && !server.is_stale() {
         return;
     }
-    let rooms = rooms.clone();
-    tokio::spawn(async move { mention_failure(&server, refresh(&rooms, &server, changes).await) });
+    let house = house.clone();
+    tokio::spawn(async move { mention_failure(&server, refresh(&house, &server, changes).await) });
 }
 
 fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
@@ -269,12 +278,20 @@ async fn keep(rooms: &Rooms, server: &Server, listing: &Listing) {
 }
 
 fn announce_changes(rooms: &Rooms, server: &ServerName, changes: Changes) {
+    announce(rooms, changes, |subscriber| {
+        concerns(&subscriber.view, server) && rooms.policy.server_visible(&subscriber.caller, server)
+    });
+}
+
+/// After a change of which nobody knows whom it concerns.
+pub(crate) fn announce_everything(rooms: &Rooms) {
+    announce(rooms, Changes { tools: true, prompts: true, resources: true }, |_| true);
+}
+
+fn announce(rooms: &Rooms, changes: Changes, concerned: impl Fn(&Subscriber) -> bool) {
     let announce = |method: &str, wanted: fn(&Subscriber) -> bool| {
         for subscriber in rooms.sessions.subscribers() {
-            if concerns(&subscriber.view, server)
-                && wanted(&subscriber)
-                && rooms.policy.server_visible(&subscriber.caller, server)
-            {
+            if concerned(&subscriber) && wanted(&subscriber) {
                 subscriber.mailbox.put(Notification::new(method, None).into());
             }
         }

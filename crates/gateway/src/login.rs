@@ -16,7 +16,8 @@ use kitbag_upstream::{Server, StartError};
 
 use crate::background::{self, Changes};
 use crate::config::Config;
-use crate::rooms::{Rooms, now};
+use crate::house::House;
+use crate::rooms::now;
 use crate::vault;
 
 /// How soon a running gateway knows of a login from the command line.
@@ -24,20 +25,22 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What servers need for logging in, kept in this store.
 pub(crate) fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
-    let keeper = StoreKeeper { vault: vault::vault(store)?, locks: config.data_dir.join("logins") };
+    let keeper =
+        StoreKeeper { vault: vault::vault(config.secret_key, store)?, locks: config.data_dir.join("logins") };
     let guards = AddressGuards { public: guard(false), private: guard(true) };
     Ok(Logins { keeper: Arc::new(keeper), guards })
 }
 
 /// Lists servers as soon as somebody has logged in there, until the house closes.
-pub(crate) async fn follow(rooms: Arc<Rooms>) {
+pub(crate) async fn follow(house: Arc<House>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
+        let rooms = house.rooms();
         for server in rooms.upstreams.iter().filter(|server| waits_for_login(server)) {
             let Some(credentials) = server.credentials() else { continue };
             if credentials.has_news().await {
                 tracing::info!(server = %server.name(), "somebody has logged in");
-                if let Err(error) = background::refresh(&rooms, server, Changes::default()).await {
+                if let Err(error) = background::refresh(&house, server, Changes::default()).await {
                     tracing::warn!(server = %server.name(), %error, "it cannot be used yet");
                 }
             }

@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use kitbag_gateway::cli::Cli;
+use kitbag_gateway::cli::{Cli, completions};
 
 /// A call makes many small, short-lived allocations; the system's allocator is slow at those.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    completions::answer();
     Cli::parse().run()
 }

@@ -1,4 +1,7 @@
 //! The rooms of the house, together: what every request is carried through.
+//!
+//! Rooms are furnished by one reading of the configuration and never change. What outlives a
+//! reading is shared with the rooms that come after.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -9,13 +12,13 @@ use kitbag_domain::{ServerName, Timestamp};
 use kitbag_policy::Policy;
 use kitbag_store::{AuditSink, Store};
 use kitbag_upstream::Upstreams;
-use tokio::sync::Notify;
 
 use crate::bridge::Parking;
 use crate::catalog::Catalog;
 use crate::config::{Config, Serve};
 use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
+use crate::index::priors::Declared;
 use crate::meter::Meter;
 use crate::providers::Providers;
 use crate::schema::Checker;
@@ -27,22 +30,22 @@ pub(crate) struct Rooms {
     pub(crate) serve: Serve,
     pub(crate) surfaces: Surfaces,
     pub(crate) policy: Policy,
-    pub(crate) store: Store,
-    pub(crate) audit: AuditSink,
     pub(crate) keep_audit: Duration,
+    /// What is declared of single tools, by the name clients call them.
+    pub(crate) declared: Declared,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
     catalog: ArcSwap<Catalog>,
-    /// Says that there is a new catalog, to whoever builds upon it.
-    pub(crate) catalog_changed: Notify,
-    pub(crate) sessions: Registry,
-    pub(crate) parking: Parking,
-    pub(crate) tasks: Tasks,
-    pub(crate) index: CapabilityIndex,
-    pub(crate) checker: Checker,
-    pub(crate) kept: Kept,
-    pub(crate) contexts: Contexts,
-    pub(crate) meter: Meter,
+    pub(crate) store: Store,
+    pub(crate) audit: AuditSink,
+    pub(crate) sessions: Arc<Registry>,
+    pub(crate) parking: Arc<Parking>,
+    pub(crate) tasks: Arc<Tasks>,
+    pub(crate) index: Arc<CapabilityIndex>,
+    pub(crate) checker: Arc<Checker>,
+    pub(crate) kept: Arc<Kept>,
+    pub(crate) contexts: Arc<Contexts>,
+    pub(crate) meter: Arc<Meter>,
 }
 
 impl Rooms {
@@ -51,29 +54,57 @@ impl Rooms {
         store: Store,
         upstreams: Arc<Upstreams>,
         providers: Providers,
-    ) -> Arc<Self> {
-        let rooms = Arc::new(Self {
+    ) -> Self {
+        Self {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
             policy: config.policy.clone(),
-            audit: store.audit_sink(),
-            index: CapabilityIndex::new(Embedder::new(&config.embedder), config.tools.clone(), store.clone()),
             keep_audit: config.keep_audit,
-            store,
+            declared: config.tools.clone(),
             upstreams,
             providers,
             catalog: ArcSwap::default(),
-            catalog_changed: Notify::new(),
-            sessions: Registry::default(),
-            parking: Parking::default(),
-            tasks: Tasks::default(),
-            checker: Checker::default(),
-            kept: Kept::default(),
-            contexts: Contexts::default(),
-            meter: Meter::new(config.telemetry.clone()),
-        });
-        rooms.rebuild_catalog();
-        rooms
+            audit: store.audit_sink(),
+            index: Arc::new(CapabilityIndex::new(Embedder::new(&config.embedder), store.clone())),
+            store,
+            sessions: Arc::default(),
+            parking: Arc::default(),
+            tasks: Arc::default(),
+            checker: Arc::default(),
+            kept: Arc::default(),
+            contexts: Arc::default(),
+            meter: Arc::new(Meter::new(config.telemetry.clone())),
+        }
+    }
+
+    /// The rooms after another reading of the configuration.
+    pub(crate) fn succeeded_by(
+        &self,
+        config: &Config,
+        upstreams: Arc<Upstreams>,
+        providers: Providers,
+    ) -> Self {
+        Self {
+            // The listener stays where it is.
+            serve: Serve { bind: self.serve.bind, ..config.serve.clone() },
+            surfaces: config.surfaces.clone(),
+            policy: config.policy.clone(),
+            keep_audit: config.keep_audit,
+            declared: config.tools.clone(),
+            upstreams,
+            providers,
+            catalog: ArcSwap::default(),
+            store: self.store.clone(),
+            audit: self.audit.clone(),
+            sessions: self.sessions.clone(),
+            parking: self.parking.clone(),
+            tasks: self.tasks.clone(),
+            index: self.index.clone(),
+            checker: self.checker.clone(),
+            kept: self.kept.clone(),
+            contexts: self.contexts.clone(),
+            meter: self.meter.clone(),
+        }
     }
 
     /// The catalog as it is now; take it once per request.
@@ -95,7 +126,6 @@ impl Rooms {
             .filter_map(|server| Some((server.name().clone(), server.listing()?)))
             .collect();
         self.catalog.store(Arc::new(Catalog::build(listings)));
-        self.catalog_changed.notify_one();
     }
 }
 

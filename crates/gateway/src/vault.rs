@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
-use kitbag_store::{SecretName, Store, Vault, VaultKey};
+use kitbag_store::{KeyKeeper, SecretName, Store, Vault, VaultKey};
 use kitbag_upstream::{Lookup, Template, Transport};
 
-use crate::config::Config;
+use crate::config::{Config, KeyPlace};
+use crate::keyring::Keyring;
+use crate::secrecy;
 
 /// How soon a running gateway knows of a secret that was set from the command line.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -25,23 +27,64 @@ pub(crate) struct Secrets {
     known: ArcSwap<BTreeMap<String, String>>,
 }
 
-/// The secrets of a store, under the key in the environment if there is one.
-pub(crate) fn vault(store: &Store) -> anyhow::Result<Vault> {
-    let given = std::env::var(KEY_VARIABLE).ok().filter(|key| !key.trim().is_empty());
-    let given = given.map(|key| key.parse::<VaultKey>()).transpose();
-    let given = given.with_context(|| format!("the variable {KEY_VARIABLE} cannot be used"))?;
-    Ok(store.vault(given))
+/// The secrets of a store, under the key in the environment if there is one, or else under the
+/// one in the place that is configured.
+pub(crate) fn vault(place: KeyPlace, store: &Store) -> anyhow::Result<Vault> {
+    Ok(match given_key()? {
+        Some(given) => store.vault(Some(given)),
+        None => store.vault_kept_by(keeper(place, store)),
+    })
+}
+
+pub(crate) fn keeper(place: KeyPlace, store: &Store) -> Arc<dyn KeyKeeper> {
+    match place {
+        KeyPlace::File => Arc::new(store.key_file()),
+        KeyPlace::Keyring => Arc::new(Keyring::of(store.path())),
+        KeyPlace::Env => Arc::new(Unset),
+    }
+}
+
+/// The key in the environment.
+pub(crate) fn given_key() -> anyhow::Result<Option<VaultKey>> {
+    let given = environment(KEY_VARIABLE).filter(|key| !key.trim().is_empty());
+    let given = given.map(|key| key.parse()).transpose();
+    given.with_context(|| format!("the variable {KEY_VARIABLE} cannot be used"))
+}
+
+/// The environment, where it was to hold the key and does not.
+#[derive(Debug, thiserror::Error)]
+#[error("it is not set")]
+struct Unset;
+
+impl KeyKeeper for Unset {
+    fn read(&self) -> Result<Option<VaultKey>, kitbag_store::Error> {
+        Err(kitbag_store::Error::Keeper { place: self.place(), source: Box::new(Self) })
+    }
+
+    fn write(&self, _key: &VaultKey) -> Result<(), kitbag_store::Error> {
+        self.read().map(drop)
+    }
+
+    fn remove(&self) -> Result<(), kitbag_store::Error> {
+        self.read().map(drop)
+    }
+
+    fn place(&self) -> String {
+        format!("the variable {KEY_VARIABLE}")
+    }
 }
 
 /// Looks a variable up in the environment, and opens the secrets if the configuration needs any.
 pub(crate) async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
+    secrecy::hide_typed(config);
     if !wants_secrets(config) {
-        return Ok(Arc::new(environment));
+        return Ok(secrecy::hiding(environment));
     }
-    let secrets = Arc::new(Secrets { vault: vault(store)?, known: ArcSwap::default() });
+    let vault = vault(config.secret_key, store)?;
+    let secrets = Arc::new(Secrets { vault, known: ArcSwap::default() });
     secrets.look().await.context("the configuration needs secrets from the store")?;
     tokio::spawn(follow(Arc::downgrade(&secrets)));
-    Ok(Arc::new(move |variable: &str| match variable.strip_prefix(Template::SECRET) {
+    Ok(secrecy::hiding(move |variable: &str| match variable.strip_prefix(Template::SECRET) {
         Some(name) => secrets.known.load().get(name).cloned(),
         None => environment(variable),
     }))

@@ -10,6 +10,7 @@
 //! - [`mirror`]: what an index says of its entries, by exact name
 //! - [`keys`]: API keys, kept as keyed hashes
 //! - [`secrets`]: what configuration refers to by name, encrypted
+//! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
 //! - [`audit`]: the table of what happened
 //! - [`audit_tracks`]: how tools have done lately, out of that table
@@ -29,6 +30,7 @@ mod pepper;
 pub mod secrets;
 pub mod sink;
 mod sqlite;
+mod vault_key;
 pub mod vectors;
 
 use std::io;
@@ -39,8 +41,9 @@ pub use audit::{AuditQuery, AuditRow};
 pub use audit_tracks::Track;
 pub use keys::{KeyInfo, NewKey, Token};
 pub use listings::StoredListing;
-pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault, VaultKey, VaultKeyError};
+pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault};
 pub use sink::AuditSink;
+pub use vault_key::{KeyFile, KeyKeeper, VaultKey, VaultKeyError};
 pub use vectors::TextHash;
 
 /// A cheap handle; clones share the connections.
@@ -70,11 +73,17 @@ pub enum Error {
     #[error("`{}` should hold 32 bytes and holds {found}; restore it from a backup", path.display())]
     PepperDamaged { path: PathBuf, found: usize },
     #[error(
-        "`{}` is missing, and without it no secret in the database can be opened; restore it from a \
-         backup, set KITBAG_SECRET_KEY, or remove the secrets and set them anew",
-        path.display()
+        "{place} is missing, and without it no secret in the database can be opened; restore it from a \
+         backup, set KITBAG_SECRET_KEY, or remove the secrets and set them anew"
     )]
-    SecretKeyMissing { path: PathBuf },
+    SecretKeyMissing { place: String },
+    /// A place for the key that this crate knows nothing of could not be used.
+    #[error("{place} cannot be used")]
+    Keeper { place: String, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error("{place} is another key already, and may be what other secrets are encrypted under")]
+    AnotherKey { place: String },
+    #[error("{place} was written and could not be read again")]
+    KeyNotKept { place: String },
     #[error(
         "the secret `{name}` does not open with the key at hand: it was set under another one; set it anew, or \
          bring back the former key"
@@ -94,6 +103,11 @@ impl Store {
         let has_keys = keys::any_active(&sqlite.writer).await?;
         let pepper = pepper::load(&opening, &path.with_file_name("pepper"), has_keys)?;
         Ok(Self { path: path.into(), sqlite, door: Arc::new(keys::Door::new(pepper)) })
+    }
+
+    /// Where the database is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Waits for what is under way and closes the files. Clones stop working too.

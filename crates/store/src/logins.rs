@@ -3,7 +3,7 @@
 use kitbag_domain::{ServerName, Timestamp};
 
 use crate::secrets::{Secret, Vault};
-use crate::{Error, failed};
+use crate::{Error, failed, unreadable};
 
 impl Vault {
     /// Keeps a login, in place of the one there is for the server.
@@ -31,6 +31,19 @@ impl Vault {
         let Some(sealed) = sealed else { return Ok(None) };
         let opened = self.key_for_reading()?.open(&place(server), sealed);
         opened.map(Some).ok_or_else(|| Error::Sealed { name: place(server) })
+    }
+
+    /// Whether the key at hand is the one that logins were sealed under.
+    pub(crate) async fn check_logins(&self) -> Result<(), Error> {
+        let servers: Vec<String> = sqlx::query_scalar("SELECT server FROM logins")
+            .fetch_all(&self.sqlite.reader)
+            .await
+            .map_err(failed("read the logins"))?;
+        for server in servers {
+            let server = server.parse().map_err(|_| unreadable("name of a server", &server))?;
+            self.login(&server).await?;
+        }
+        Ok(())
     }
 
     /// Whether there was one.

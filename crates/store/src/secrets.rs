@@ -1,20 +1,19 @@
 //! Secrets that configuration refers to by name, encrypted under a key that is not in the
 //! database.
 //!
-//! The key comes from whoever opens the [`Vault`], or lies in a file beside the database that
-//! only its owner can read. A secret is bound to its name: moved to another row, it does not open.
+//! The key comes from whoever opens the [`Vault`], or from where a [`KeyKeeper`] keeps it. A secret
+//! is bound to its name: moved to another row, it does not open.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use kitbag_domain::Timestamp;
 
-use crate::pepper::{self, random};
 use crate::sqlite::{Opening, Sqlite};
+use crate::vault_key::{KeyKeeper, VaultKey};
 use crate::{Error, Store, failed, unreadable};
 
 /// Letters, digits, `-`, `_` and `.`, at most [`SecretName::MAX`] of them.
@@ -37,25 +36,35 @@ pub struct SecretInfo {
     pub updated_at: Timestamp,
 }
 
-/// What secrets are encrypted under: 32 bytes, written as 64 hexadecimal digits.
-#[derive(Clone)]
-pub struct VaultKey([u8; Self::LENGTH]);
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a key for secrets is 64 hexadecimal digits")]
-pub struct VaultKeyError;
-
 #[derive(Debug, Clone)]
 pub struct Vault {
     pub(crate) sqlite: Sqlite,
     database: PathBuf,
-    given: Option<VaultKey>,
+    key: KeySource,
+}
+
+#[derive(Debug, Clone)]
+enum KeySource {
+    Given(VaultKey),
+    Kept(Arc<dyn KeyKeeper>),
 }
 
 impl Store {
     /// The secrets, under the key given, or else under the one in the file beside the database.
     pub fn vault(&self, given: Option<VaultKey>) -> Vault {
-        Vault { sqlite: self.sqlite.clone(), database: self.path.to_path_buf(), given }
+        match given {
+            Some(key) => self.vault_under(KeySource::Given(key)),
+            None => self.vault_kept_by(Arc::new(self.key_file())),
+        }
+    }
+
+    /// The secrets, under a key that is kept elsewhere.
+    pub fn vault_kept_by(&self, keeper: Arc<dyn KeyKeeper>) -> Vault {
+        self.vault_under(KeySource::Kept(keeper))
+    }
+
+    fn vault_under(&self, key: KeySource) -> Vault {
+        Vault { sqlite: self.sqlite.clone(), database: self.path.to_path_buf(), key }
     }
 }
 
@@ -118,39 +127,67 @@ impl Vault {
             .collect()
     }
 
+    /// Copies the key to another place and makes sure that it has arrived. Tells whether there
+    /// was one; while there is none, whoever seals the first secret makes it.
+    pub async fn copy_key_to(&self, other: &dyn KeyKeeper) -> Result<bool, Error> {
+        let _alone = Opening::begin(&self.database).await?;
+        let Some(key) = self.key()? else {
+            return if self.holds_anything().await? { Err(self.missing()) } else { Ok(false) };
+        };
+        // A key that opens nothing would lock everything away.
+        self.open_all().await?;
+        self.check_logins().await?;
+        match other.read()? {
+            Some(there) if there != key => return Err(Error::AnotherKey { place: other.place() }),
+            Some(_) => return Ok(true),
+            None => other.write(&key)?,
+        }
+        match other.read()? {
+            Some(there) if there == key => Ok(true),
+            _ => Err(Error::KeyNotKept { place: other.place() }),
+        }
+    }
+
     pub(crate) fn key_for_reading(&self) -> Result<VaultKey, Error> {
-        self.key()?.ok_or_else(|| Error::SecretKeyMissing { path: self.key_file() })
+        self.key()?.ok_or_else(|| self.missing())
     }
 
     fn key(&self) -> Result<Option<VaultKey>, Error> {
-        if let Some(given) = &self.given {
-            return Ok(Some(given.clone()));
+        match &self.key {
+            KeySource::Given(key) => Ok(Some(key.clone())),
+            KeySource::Kept(keeper) => keeper.read(),
         }
-        read(&self.key_file())
     }
 
     /// A new key would lock away what was encrypted under a lost one, so it is made only while
     /// there is nothing.
     pub(crate) async fn key_for_writing(&self) -> Result<VaultKey, Error> {
-        if let Some(key) = self.key()? {
+        let keeper = match &self.key {
+            KeySource::Given(key) => return Ok(key.clone()),
+            KeySource::Kept(keeper) => keeper,
+        };
+        if let Some(key) = keeper.read()? {
             return Ok(key);
         }
         let opening = Opening::begin(&self.database).await?;
-        let path = self.key_file();
-        match read(&path)? {
+        match keeper.read()? {
             Some(made_meanwhile) => Ok(made_meanwhile),
-            None if self.holds_anything().await? => Err(Error::SecretKeyMissing { path }),
+            None if self.holds_anything().await? => Err(self.missing()),
             None => {
-                let bytes = random();
-                pepper::write(&path, &bytes).map_err(|source| Error::File {
-                    action: "create",
-                    path,
-                    source,
-                })?;
+                let key = VaultKey::random();
+                keeper.write(&key)?;
                 opening.sync()?;
-                Ok(VaultKey(bytes))
+                Ok(key)
             }
         }
+    }
+
+    fn missing(&self) -> Error {
+        let place = match &self.key {
+            KeySource::Given(_) => "the key".to_owned(),
+            KeySource::Kept(keeper) => keeper.place(),
+        };
+        Error::SecretKeyMissing { place }
     }
 
     async fn holds_anything(&self) -> Result<bool, Error> {
@@ -159,49 +196,10 @@ impl Vault {
             .await
             .map_err(failed("look for secrets"))
     }
-
-    fn key_file(&self) -> PathBuf {
-        self.database.with_file_name("secret.key")
-    }
-}
-
-fn read(path: &Path) -> Result<Option<VaultKey>, Error> {
-    match std::fs::read(path) {
-        Ok(bytes) => bytes
-            .try_into()
-            .map(|bytes| Some(VaultKey(bytes)))
-            .map_err(|bytes: Vec<u8>| Error::PepperDamaged { path: path.to_owned(), found: bytes.len() }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::File { action: "read", path: path.to_owned(), source }),
-    }
 }
 
 fn parse(name: String) -> Result<SecretName, Error> {
     name.parse().map_err(|_| unreadable("name of a secret", name))
-}
-
-impl VaultKey {
-    const LENGTH: usize = 32;
-
-    /// The nonce, then the text and its tag. It opens only for the place it was sealed for.
-    pub(crate) fn seal(&self, place: &str, value: &Secret) -> Vec<u8> {
-        let mut text = value.0.clone().into_bytes();
-        let nonce = self.cipher().seal_in_place_append_tag(Aad::from(place), &mut text);
-        let mut sealed = nonce.expect("a secret is no longer than the cipher takes").as_ref().to_vec();
-        sealed.extend(text);
-        sealed
-    }
-
-    pub(crate) fn open(&self, place: &str, mut sealed: Vec<u8>) -> Option<Secret> {
-        let (nonce, text) = sealed.split_at_mut_checked(NONCE_LEN)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let opened = self.cipher().open_in_place(nonce, Aad::from(place), text).ok()?;
-        String::from_utf8(opened.to_vec()).ok().map(Secret)
-    }
-
-    fn cipher(&self) -> RandomizedNonceKey {
-        RandomizedNonceKey::new(&AES_256_GCM, &self.0).expect("the key has the length of the cipher")
-    }
 }
 
 impl Secret {
@@ -234,18 +232,6 @@ impl FromStr for SecretName {
     }
 }
 
-impl FromStr for VaultKey {
-    type Err = VaultKeyError;
-
-    fn from_str(text: &str) -> Result<Self, VaultKeyError> {
-        let digits = text.trim().as_bytes();
-        let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let bytes: Option<Vec<u8>> =
-            digits.chunks(2).map(|pair| Some((digit(pair.first()?)? << 4) | digit(pair.get(1)?)?)).collect();
-        bytes.and_then(|bytes| bytes.try_into().ok()).map(Self).ok_or(VaultKeyError)
-    }
-}
-
 impl fmt::Display for SecretName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -255,12 +241,6 @@ impl fmt::Display for SecretName {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
-    }
-}
-
-impl fmt::Debug for VaultKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("VaultKey(…)")
     }
 }
 
@@ -339,9 +319,54 @@ mod tests {
         assert!(!path(&directory).with_file_name("secret.key").exists());
         let opened = store.vault(Some(key)).open_all().await.unwrap();
         assert_eq!(opened, BTreeMap::from([(name("a"), Secret::new("1"))]));
-        for text in ["", "ab", "zz".repeat(32).as_str(), "ab".repeat(33).as_str()] {
-            assert!(text.parse::<VaultKey>().is_err(), "{text}");
+    }
+
+    /// A place other than the file.
+    #[derive(Debug, Default)]
+    struct Pocket(std::sync::Mutex<Option<VaultKey>>);
+
+    impl KeyKeeper for Pocket {
+        fn read(&self) -> Result<Option<VaultKey>, Error> {
+            Ok(self.0.lock().unwrap().clone())
         }
+
+        fn write(&self, key: &VaultKey) -> Result<(), Error> {
+            *self.0.lock().unwrap() = Some(key.clone());
+            Ok(())
+        }
+
+        fn remove(&self) -> Result<(), Error> {
+            *self.0.lock().unwrap() = None;
+            Ok(())
+        }
+
+        fn place(&self) -> String {
+            "the pocket".to_owned()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_is_copied_to_another_place_and_never_over_another_one() {
+        let (directory, store) = store().await;
+        let (pocket, file) = (Arc::new(Pocket::default()), store.key_file());
+        let kept = store.vault_kept_by(pocket.clone());
+        assert!(!store.vault(None).copy_key_to(&*pocket).await.unwrap(), "there is no key yet");
+
+        put(&store.vault(None), "a", "1").await;
+        assert!(matches!(kept.open_all().await, Err(Error::SecretKeyMissing { .. })));
+        assert!(store.vault(None).copy_key_to(&*pocket).await.unwrap());
+        file.remove().unwrap();
+        assert!(!path(&directory).with_file_name("secret.key").exists());
+        assert_eq!(kept.open_all().await.unwrap().len(), 1);
+        put(&kept, "b", "2").await;
+        assert!(kept.copy_key_to(&file).await.unwrap());
+        assert_eq!(store.vault(None).open_all().await.unwrap().len(), 2);
+
+        pocket.write(&VaultKey::random()).unwrap();
+        let error = store.vault(None).copy_key_to(&*pocket).await.unwrap_err();
+        assert!(matches!(error, Error::AnotherKey { .. }), "{error}");
+        let error = kept.copy_key_to(&file).await.unwrap_err();
+        assert!(matches!(error, Error::Sealed { .. }), "a key that opens nothing is not spread: {error}");
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ use kitbag_wire::{Era, Raw, RawObject};
 use tokio::sync::mpsc;
 use url::Url;
 
+use crate::cause::{Cause, Diagnosis};
 use crate::dialog::{Asking, Dialog};
 use crate::error::{CallError, StartError};
 use crate::exchange::{ClientFace, InFlight, LogLevel, Logs, Outbound, Patience};
@@ -20,9 +21,9 @@ use crate::http::{self, HttpLink};
 use crate::link::{Link, header_map};
 use crate::listing::{Listing, Problem, list};
 use crate::log::ServerLog;
+use crate::mask;
 use crate::oauth::Credentials;
 use crate::process;
-use crate::remedy::remedy;
 use crate::remote::Remote;
 use crate::router::{Notice, Router};
 use crate::spec::{Endpoint, Lookup, ServerSpec, Template, Transport};
@@ -59,7 +60,7 @@ impl Connection {
         let patience = spec.limits.start_timeout;
         let opening = Opening {
             known: spec.era.or(known),
-            router: Arc::new(Router::new(spec.name.clone(), notices)),
+            router: Arc::new(Router::new(spec.name.clone(), notices, log.clone())),
             spec,
             log,
             ground,
@@ -69,6 +70,7 @@ impl Connection {
             Err(StartError::TimedOut {
                 server: opening.spec.name.clone(),
                 after: patience,
+                diagnosis: opening.silence(),
                 stderr: opening.log.tail(),
             })
         })
@@ -197,7 +199,7 @@ impl Opening {
     async fn run(&self) -> Result<Connection, StartError> {
         match &self.spec.transport {
             Transport::Stdio(launch) => {
-                let launched = process::launch(self.server(), launch, &self.ground.lookup)?;
+                let launched = process::launch(&self.spec, launch, &self.ground.lookup)?;
                 let max_line = self.spec.limits.max_message_bytes;
                 let (pipe, process) =
                     stdio::connect(self.server(), launched, max_line, &self.router, &self.log);
@@ -285,7 +287,7 @@ impl Opening {
         let mut headers = Vec::new();
         for (name, template) in &endpoint.headers {
             let value = self.filled_in(template)?;
-            self.log.hide([value.clone()]);
+            mask::hide(&value);
             headers.push((name.clone(), value));
         }
         header_map(headers)
@@ -296,11 +298,29 @@ impl Opening {
     fn with_last_words(&self, error: StartError) -> StartError {
         let stderr = self.log.tail();
         match error {
-            StartError::Unreachable { server, reason: status } => {
-                StartError::Exited { server, status, remedy: remedy(&stderr), stderr }
+            StartError::Unreachable { server, reason: status }
+            | StartError::Exited { server, status, .. } => {
+                let diagnosis = self.end(&status, &stderr);
+                StartError::Exited { server, status, diagnosis, stderr }
             }
-            StartError::TimedOut { server, after, .. } => StartError::TimedOut { server, after, stderr },
+            StartError::TimedOut { server, after, .. } => {
+                StartError::TimedOut { server, after, diagnosis: self.silence(), stderr }
+            }
             other => other,
         }
+    }
+
+    fn end(&self, status: &str, words: &str) -> Option<Box<Diagnosis>> {
+        let quiet = || (status == process::WELL).then_some(Cause::Retired);
+        let cause = Cause::recognise(words).or_else(quiet)?;
+        Some(Box::new(Diagnosis::of(cause, &self.spec)))
+    }
+
+    /// Why a server is not ready in time: what it says for itself, or how it keeps silent.
+    fn silence(&self) -> Option<Box<Diagnosis>> {
+        let words = self.log.tail();
+        let talks = words.lines().any(|line| line.starts_with("[stdout]"));
+        let cause = Cause::recognise(&words).unwrap_or(if talks { Cause::NotMcp } else { Cause::Silent });
+        Some(Box::new(Diagnosis::of(cause, &self.spec)))
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kitbag_domain::ServerName;
 use kitbag_wire::ErrorObject;
 
+use crate::cause::{Cause, Diagnosis};
 use crate::oauth::LoginNeeded;
 use crate::spec::Unresolved;
 
@@ -14,11 +15,11 @@ pub enum StartError {
     #[error("`{server}` needs a variable: {source}")]
     Variable { server: ServerName, source: Unresolved },
     #[error("`{server}` could not be launched: `{command}`: {reason}")]
-    Launch { server: ServerName, command: String, reason: String },
+    Launch { server: ServerName, command: String, reason: String, diagnosis: Option<Box<Diagnosis>> },
     #[error("`{server}` ended before it was ready ({status})")]
-    Exited { server: ServerName, status: String, stderr: String, remedy: Option<String> },
+    Exited { server: ServerName, status: String, stderr: String, diagnosis: Option<Box<Diagnosis>> },
     #[error("`{server}` was not ready within {after:?}")]
-    TimedOut { server: ServerName, after: Duration, stderr: String },
+    TimedOut { server: ServerName, after: Duration, stderr: String, diagnosis: Option<Box<Diagnosis>> },
     #[error("`{server}` could not be reached: {reason}")]
     Unreachable { server: ServerName, reason: String },
     #[error("`{server}` asks for a login (HTTP {status})")]
@@ -76,25 +77,40 @@ impl StartError {
         }
     }
 
+    /// Why, as far as it is something we have met before.
+    pub fn cause(&self) -> Option<Cause> {
+        Some(match self {
+            Self::Variable { source, .. } => Cause::MissingVariable { variable: source.variable.clone() },
+            Self::Launch { diagnosis, .. }
+            | Self::Exited { diagnosis, .. }
+            | Self::TimedOut { diagnosis, .. } => {
+                return diagnosis.as_ref().map(|diagnosis| diagnosis.cause.clone());
+            }
+            Self::Unreachable { reason, .. } => match Cause::recognise(reason) {
+                Some(cause @ (Cause::NoNetwork { .. } | Cause::Untrusted)) => cause,
+                _ => Cause::Unreachable,
+            },
+            Self::Unauthorized { .. } => Cause::BadCredentials,
+            Self::Login(_) => Cause::LoginNeeded,
+            Self::Protocol { .. } => Cause::NotMcp,
+            Self::BackingOff { last, .. } => return last.cause(),
+            Self::Stopping { .. } => return None,
+        })
+    }
+
     /// What a person can do about it.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Variable { source, .. } => Some(source.remedy()),
-            Self::Exited { remedy, .. } => remedy.clone(),
-            Self::Launch { command, .. } => {
-                Some(format!("check that `{command}` is installed and on the PATH of this process"))
+            Self::Launch { diagnosis, .. } | Self::Exited { diagnosis, .. } => {
+                diagnosis.as_ref().map(|diagnosis| diagnosis.remedy.clone())
             }
-            Self::TimedOut { server, .. } => {
-                Some(format!("if it is only slow, raise `start_timeout` of [servers.{server}]"))
-            }
-            Self::Unauthorized { server, .. } => {
-                Some(format!("check what `headers` of [servers.{server}] send"))
-            }
+            Self::TimedOut { diagnosis: Some(diagnosis), .. } => Some(diagnosis.remedy.clone()),
+            Self::TimedOut { server, .. } => Some(Cause::Silent.remedy_from_afar(server)),
+            Self::Unauthorized { server, .. } => Some(Cause::BadCredentials.remedy_from_afar(server)),
+            Self::Unreachable { server, .. } => self.cause().map(|cause| cause.remedy_from_afar(server)),
             Self::Login(needed) => Some(needed.remedy()),
             Self::BackingOff { last, .. } => last.remedy(),
-            Self::Unreachable { server, .. } => {
-                Some(format!("check that it is running, and the address in [servers.{server}]"))
-            }
             Self::Protocol { .. } | Self::Stopping { .. } => None,
         }
     }

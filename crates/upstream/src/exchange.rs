@@ -8,6 +8,7 @@ use std::time::Duration;
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::code;
 use kitbag_wire::{ErrorObject, Raw, RawObject};
+use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -50,7 +51,8 @@ pub enum Logs {
     From(LogLevel),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     Debug,
     Info,

@@ -87,9 +87,9 @@ async fn greet_http(
     let id = dialog.router.next_id();
     let request = Request::new(id, method::INITIALIZE, Some(initialize_params()));
     let packet = Packet { request, id, headers: Vec::new() };
-    let answer = tokio::time::timeout(patience, http.initialize(packet)).await.map_err(|_| {
-        StartError::TimedOut { server: dialog.server.clone(), after: patience, stderr: String::new() }
-    })?;
+    let answer = tokio::time::timeout(patience, http.initialize(packet))
+        .await
+        .map_err(|_| timed_out(dialog.server.clone(), patience))?;
     match answer {
         Ok((response, session)) => {
             let result = response.outcome.map_err(|error| refused(&dialog.server, &error))?;
@@ -234,9 +234,7 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
         CallError::Start(error) => error,
         CallError::Login(needed) => StartError::Login(needed),
         CallError::Refused { server, error } => refused(&server, &error),
-        CallError::TimedOut { server, after } => {
-            StartError::TimedOut { server, after, stderr: String::new() }
-        }
+        CallError::TimedOut { server, after } => timed_out(server, after),
         CallError::Http { server, status: status @ (401 | 403), .. } => {
             StartError::Unauthorized { server, status }
         }
@@ -250,11 +248,15 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
             StartError::Unreachable { server, reason }
         }
         CallError::Lost { server, reason, stderr } => {
-            let remedy = crate::remedy::remedy(&stderr);
-            StartError::Exited { server, status: reason, stderr, remedy }
+            StartError::Exited { server, status: reason, stderr, diagnosis: None }
         }
         CallError::Busy { server, .. } | CallError::SessionExpired { server } => {
             StartError::Unreachable { server, reason: "it ended the session at once".to_owned() }
         }
     }
+}
+
+/// What it said meanwhile, only its process knows.
+fn timed_out(server: ServerName, after: Duration) -> StartError {
+    StartError::TimedOut { server, after, stderr: String::new(), diagnosis: None }
 }

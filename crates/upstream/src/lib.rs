@@ -15,9 +15,11 @@
 //! - [`headers`]: what HTTP mirrors of a request
 //! - [`oauth`]: logging in at remote servers; [`remote`]: the token on each request
 //! - [`provider`]: HTTP APIs that are no MCP servers
-//! - [`log`], [`remedy`]: what it says on stderr, and what that means
+//! - [`log`], [`logfile`], [`remedy`]: what it says on stderr, where that is kept, and what it means
+//! - [`mask`]: keeps secrets out of what is written down
 
 mod body;
+mod cause;
 mod connection;
 mod dialog;
 mod error;
@@ -28,9 +30,13 @@ mod http;
 mod link;
 mod listing;
 mod log;
+mod logfile;
+pub mod mask;
 pub mod oauth;
 mod process;
+pub mod programs;
 pub mod provider;
+mod recognise;
 mod remedy;
 mod remote;
 mod router;
@@ -42,9 +48,12 @@ mod sync;
 mod upstreams;
 mod watch;
 
+pub use cause::{Cause, Diagnosis};
 pub use error::{CallError, StartError};
 pub use exchange::{Ask, ClientFace, Event, Identity, InFlight, LogLevel, Logs, Outbound};
 pub use listing::{Listing, Problem};
+pub use logfile::{LogFile, LogLine, LogStream};
+pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
 pub use server::Server;
 pub use spec::{Endpoint, Launch, Limits, Lookup, ServerSpec, Template, Transport, Unresolved};

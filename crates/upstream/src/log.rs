@@ -1,122 +1,112 @@
-//! What a server writes to stderr: the last lines in memory, all of it in a file.
+//! What a server says beside its answers: the last lines in memory, all of it in a file.
 //!
-//! The memory serves error messages, the file serves `kitbag servers logs`. Values that came
-//! from the environment or a header are masked in both, since servers like to print them.
+//! The memory serves error messages, the file serves `kitbag logs`.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::path::PathBuf;
+use std::sync::Mutex;
 
+use kitbag_wire::{Raw, RawObject};
+
+use crate::exchange::LogLevel;
+use crate::logfile::{LogFile, LogLine, LogStream};
 use crate::sync::lock;
 
 const TAIL_LINES: usize = 40;
-const MAX_LINE: usize = 2_000;
-/// Past this size the file becomes `NAME.log.1` and a new one is begun.
-const MAX_FILE: u64 = 1_000_000;
-/// Shorter values are words like `true`; masking those would garble the log.
-const MIN_SECRET: usize = 8;
 
+#[derive(Debug)]
 pub(crate) struct ServerLog {
-    path: Option<PathBuf>,
-    inner: Mutex<Inner>,
-}
-
-#[derive(Default)]
-struct Inner {
-    tail: VecDeque<String>,
-    secrets: Vec<String>,
-    file: Option<File>,
-    written: u64,
+    file: Option<LogFile>,
+    tail: Mutex<VecDeque<String>>,
 }
 
 impl ServerLog {
     /// Logs to `path`, or only to memory.
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
-        Self { path, inner: Mutex::default() }
+        Self { file: path.map(LogFile::new), tail: Mutex::default() }
     }
 
-    pub(crate) fn hide(&self, secrets: impl IntoIterator<Item = String>) {
-        let mut inner = self.lock();
-        inner.secrets.extend(secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET));
+    pub(crate) fn stderr(&self, text: &str) {
+        self.keep(LogLine::new(LogStream::Stderr, None, text), "");
     }
 
-    pub(crate) fn line(&self, line: &str) {
-        let mut inner = self.lock();
-        let mut line: String = line.chars().take(MAX_LINE).collect();
-        for secret in &inner.secrets {
-            if line.contains(secret.as_str()) {
-                line = line.replace(secret.as_str(), "•••");
-            }
-        }
-        if let Some(path) = &self.path {
-            inner.append(path, &line);
-        }
-        if inner.tail.len() == TAIL_LINES {
-            inner.tail.pop_front();
-        }
-        inner.tail.push_back(line);
+    pub(crate) fn stdout(&self, text: &str) {
+        self.keep(LogLine::new(LogStream::Stdout, None, text), "[stdout] ");
+    }
+
+    /// The params of `notifications/message`.
+    pub(crate) fn message(&self, params: &Raw) {
+        let Ok(params) = RawObject::open(params) else { return };
+        let Some(data) = params.get("data") else { return };
+        let text = serde_json::from_str::<String>(data.get()).unwrap_or_else(|_| data.get().to_owned());
+        let level = params.read::<String>("level").and_then(|level| LogLevel::parse(&level));
+        self.write(&LogLine::new(LogStream::Mcp, level, &text).by(params.read("logger")));
     }
 
     pub(crate) fn forget_tail(&self) {
-        self.lock().tail.clear();
+        lock(&self.tail).clear();
     }
 
     /// The last lines, as one text.
     pub(crate) fn tail(&self) -> String {
-        let inner = self.lock();
-        inner.tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+        let tail = lock(&self.tail);
+        tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        lock(&self.inner)
+    fn keep(&self, line: LogLine, mark: &str) {
+        self.write(&line);
+        let mut tail = lock(&self.tail);
+        if tail.len() == TAIL_LINES {
+            tail.pop_front();
+        }
+        tail.push_back(format!("{mark}{}", line.message));
     }
-}
 
-impl Inner {
-    /// A log that cannot be written must not stop a server, so failures are let go.
-    fn append(&mut self, path: &Path, line: &str) {
-        if self.written > MAX_FILE {
-            self.file = None;
-            let _ = std::fs::rename(path, path.with_extension("log.1"));
+    fn write(&self, line: &LogLine) {
+        if let Some(file) = &self.file {
+            file.append(line);
         }
-        if self.file.is_none() {
-            self.file = open(path);
-            self.written = self.file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |it| it.len());
-        }
-        if let Some(file) = &mut self.file
-            && writeln!(file, "{line}").is_ok()
-        {
-            self.written += line.len() as u64 + 1;
-        }
-    }
-}
-
-fn open(path: &Path) -> Option<File> {
-    std::fs::create_dir_all(path.parent()?).ok()?;
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).ok()
-}
-
-impl std::fmt::Debug for ServerLog {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServerLog").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use kitbag_wire::raw;
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::mask::hide;
 
     #[test]
-    fn a_secret_is_masked_wherever_the_server_prints_it() {
-        let log = ServerLog::new(None);
-        log.hide(["sk-123456789".to_owned(), "true".to_owned()]);
-        log.line("using key=sk-123456789, debug=true");
-        assert_eq!(log.tail(), "using key=•••, debug=true");
+    fn everything_is_kept_with_where_it_came_from_and_without_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("git.log");
+        let log = ServerLog::new(Some(path.clone()));
+        hide("sk-123456789");
+        log.stderr("using key=sk-123456789, debug=true");
+        log.stdout("a banner");
+        log.message(&raw(&json!({ "level": "warning", "logger": "net", "data": "sk-123456789 is old" })));
+        log.message(&raw(&json!({ "level": "loud", "data": { "code": 7, "key": "sk-123456789" } })));
+
+        assert_eq!(log.tail(), "using key=•••, debug=true\n[stdout] a banner");
+        let text = std::fs::read_to_string(path).unwrap();
+        let told = |line: &str| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            assert!(line["time"].take().is_string(), "{line}");
+            line
+        };
+        let told: Vec<_> = text.lines().map(told).collect();
+        let time = Value::Null;
+        assert_eq!(
+            told,
+            [
+                json!({ "time": time, "stream": "stderr", "message": "using key=•••, debug=true" }),
+                json!({ "time": time, "stream": "stdout", "message": "a banner" }),
+                json!({
+                    "time": time, "stream": "mcp", "level": "warning", "logger": "net", "message": "••• is old",
+                }),
+                json!({ "time": time, "stream": "mcp", "message": r#"{"code":7,"key":"•••"}"# }),
+            ]
+        );
     }
 }

@@ -5,6 +5,8 @@
 //! found by that mark, and so are the children of a gateway that was killed: the next one
 //! that starts ends them.
 
+use std::io;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,14 +14,17 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
+use crate::cause::{Cause, Diagnosis};
 use crate::error::StartError;
-use crate::spec::{Launch, Lookup, Template, Unresolved};
+use crate::mask;
+use crate::programs;
+use crate::spec::{Launch, Lookup, ServerSpec, Template, Unresolved};
 
 const MARK: &str = "KITBAG_CHILD";
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What a child may know of our environment; everything else must be configured.
-const INHERITED: [&str; 17] = [
+pub const INHERITED: [&str; 17] = [
     "PATH",
     "HOME",
     "USER",
@@ -55,19 +60,13 @@ pub(crate) struct Pipes {
 pub(crate) struct Launched {
     pub(crate) running: Running,
     pub(crate) pipes: Pipes,
-    /// The values it was given, which its log must not show.
-    pub(crate) secrets: Vec<String>,
 }
 
-pub(crate) fn launch(
-    server: &kitbag_domain::ServerName,
-    launch: &Launch,
-    lookup: &Lookup,
-) -> Result<Launched, StartError> {
-    let variable = |source: Unresolved| StartError::Variable { server: server.clone(), source };
+pub(crate) fn launch(spec: &ServerSpec, launch: &Launch, lookup: &Lookup) -> Result<Launched, StartError> {
+    let variable = |source: Unresolved| StartError::Variable { server: spec.name.clone(), source };
     let lookup = |name: &str| lookup(name);
     let program = Template::new(&launch.command).resolve(lookup).map_err(variable)?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(&program);
     for arg in &launch.args {
         command.arg(arg.resolve(lookup).map_err(variable)?);
     }
@@ -77,11 +76,10 @@ pub(crate) fn launch(
             command.env(name, value);
         }
     }
-    let mut secrets = Vec::new();
     for (name, template) in &launch.env {
         let value = template.resolve(lookup).map_err(variable)?;
-        command.env(name, &value);
-        secrets.push(value);
+        mask::hide(&value);
+        command.env(name, value);
     }
     let mark = new_mark();
     command.env(MARK, &mark);
@@ -91,14 +89,8 @@ pub(crate) fn launch(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     #[cfg(unix)]
     command.process_group(0);
-    let mut child = command.spawn().map_err(|error| StartError::Launch {
-        server: server.clone(),
-        command: launch.command.clone(),
-        reason: match error.kind() {
-            std::io::ErrorKind::NotFound => "no such program".to_owned(),
-            _ => error.to_string(),
-        },
-    })?;
+    let mut child =
+        command.spawn().map_err(|error| not_launched(spec, launch, Path::new(&program), &error))?;
     let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -106,7 +98,38 @@ pub(crate) fn launch(
     };
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     let running = Running { child, group, mark };
-    Ok(Launched { running, pipes: Pipes { stdin, stdout, stderr }, secrets })
+    Ok(Launched { running, pipes: Pipes { stdin, stdout, stderr } })
+}
+
+fn not_launched(spec: &ServerSpec, launch: &Launch, program: &Path, error: &io::Error) -> StartError {
+    let cause = obstacle(launch, program, error);
+    let reason = match (&cause, error.kind()) {
+        (Some(Cause::NoFolder { .. } | Cause::NoInterpreter { .. }), _) | (None, _) => error.to_string(),
+        (_, io::ErrorKind::NotFound) => "no such program".to_owned(),
+        _ => error.to_string(),
+    };
+    StartError::Launch {
+        server: spec.name.clone(),
+        command: launch.command.clone(),
+        reason,
+        diagnosis: cause.map(|cause| Box::new(Diagnosis::of(cause, spec))),
+    }
+}
+
+/// The system says as little of a missing folder or interpreter as of a missing program.
+fn obstacle(launch: &Launch, program: &Path, error: &io::Error) -> Option<Cause> {
+    match (error.kind(), &launch.cwd) {
+        (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, Some(folder)) if !folder.is_dir() => {
+            Some(Cause::NoFolder { path: folder.clone() })
+        }
+        (io::ErrorKind::NotFound, _) if program.is_file() => {
+            let interpreter = programs::interpreter(program)?;
+            Some(Cause::NoInterpreter { script: program.to_owned(), interpreter })
+        }
+        (io::ErrorKind::NotFound, _) => Some(Cause::NotFound { command: launch.command.clone() }),
+        (io::ErrorKind::PermissionDenied, _) => Some(Cause::NotExecutable { path: program.to_owned() }),
+        _ => None,
+    }
 }
 
 impl Running {
@@ -138,8 +161,12 @@ impl Running {
     }
 }
 
+/// How a child ends that has nothing to complain about.
+pub(crate) const WELL: &str = "exit code 0";
+
 fn describe(status: std::process::ExitStatus) -> String {
     match status.code() {
+        Some(0) => WELL.to_owned(),
         Some(code) => format!("exit code {code}"),
         None => status.to_string(),
     }

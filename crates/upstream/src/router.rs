@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::CallError;
 use crate::exchange::{Ask, Event, Identity, Progressing};
+use crate::log::ServerLog;
 use crate::sync::lock;
 
 /// Something a server announces that concerns no single request.
@@ -47,6 +48,7 @@ pub(crate) struct Router {
     /// Questions of the server that wait for an answer, by its own ids.
     asked: Mutex<HashMap<RequestId, CancellationToken>>,
     notices: mpsc::UnboundedSender<Notice>,
+    log: Arc<ServerLog>,
 }
 
 pub(crate) struct Pending {
@@ -59,13 +61,18 @@ pub(crate) struct Pending {
 }
 
 impl Router {
-    pub(crate) fn new(server: ServerName, notices: mpsc::UnboundedSender<Notice>) -> Self {
+    pub(crate) fn new(
+        server: ServerName,
+        notices: mpsc::UnboundedSender<Notice>,
+        log: Arc<ServerLog>,
+    ) -> Self {
         Self {
             server,
             next_id: AtomicI64::new(1),
             pending: Mutex::default(),
             asked: Mutex::default(),
             notices,
+            log,
         }
     }
 
@@ -167,7 +174,10 @@ impl Router {
     /// A log line, or a notification we do not know: it goes to the request it came with.
     fn mentioned(&self, notification: Notification, related: Option<i64>) {
         let event = match (notification.method.as_str(), notification.params) {
-            (method::LOG, Some(params)) => Event::Log(params),
+            (method::LOG, Some(params)) => {
+                self.log.message(&params);
+                Event::Log(params)
+            }
             (method::LOG, None) => return,
             (_, params) => Event::Other { method: notification.method, params },
         };

@@ -111,7 +111,7 @@ impl Server {
         match self.failed.load_full() {
             Some(failed) if !matches!(*failed, StartError::Variable { .. }) => Some(failed),
             _ if self.live().is_some() => None,
-            _ => self.spec.unresolved(&self.ground.lookup).map(|source| {
+            _ => self.spec.unresolved(&self.ground.lookup).into_iter().next().map(|source| {
                 let server = self.name().clone();
                 Arc::new(StartError::Variable { server, source })
             }),
@@ -193,6 +193,16 @@ impl Server {
             Some(live) if was_last => live.watch.remove(uri, self.watched_uris()).await,
             _ => Ok(()),
         }
+    }
+
+    /// Lets the calls that are under way come to their end, then stops for good.
+    pub async fn retire(&self) {
+        let all = u32::try_from(self.spec.limits.max_concurrent).unwrap_or(u32::MAX);
+        // Whoever waits for a place has asked before us and is served before us.
+        let last_calls = self.places.acquire_many(all);
+        let _ = tokio::time::timeout(self.spec.limits.call_deadline, last_calls).await;
+        self.places.close();
+        self.shut().await;
     }
 
     /// Stops for good: nothing starts it again.

@@ -128,18 +128,25 @@ impl ServerSpec {
         blake3::hash(format!("{text} {:?}", self.era).as_bytes()).to_hex()[..32].to_owned()
     }
 
-    /// A variable without which it cannot be reached.
-    pub(crate) fn unresolved(&self, lookup: &Lookup) -> Option<Unresolved> {
-        let missing = |template: &Template| template.resolve(|name| lookup(name)).err();
-        match &self.transport {
+    /// The variables without which it cannot be reached.
+    pub fn unresolved(&self, lookup: &Lookup) -> Vec<Unresolved> {
+        let (first, others): (_, Vec<_>) = match &self.transport {
             Transport::Stdio(launch) => {
-                let command = Template::new(&launch.command);
-                [&command].into_iter().chain(&launch.args).chain(launch.env.values()).find_map(missing)
+                (Template::new(&launch.command), launch.args.iter().chain(launch.env.values()).collect())
             }
             Transport::Http(endpoint) | Transport::Sse(endpoint) => {
-                [&endpoint.address()].into_iter().chain(endpoint.headers.values()).find_map(missing)
+                (endpoint.address(), endpoint.headers.values().collect())
+            }
+        };
+        let mut missing = Vec::new();
+        for template in [&first].into_iter().chain(others) {
+            if let Err(unresolved) = template.resolve(|name| lookup(name))
+                && !missing.contains(&unresolved)
+            {
+                missing.push(unresolved);
             }
         }
+        missing
     }
 }
 

@@ -29,8 +29,7 @@ pub(crate) fn connect(
     router: &Arc<Router>,
     log: &Arc<ServerLog>,
 ) -> (Pipe, Process) {
-    let Launched { running, pipes, secrets } = launched;
-    log.hide(secrets);
+    let Launched { running, pipes } = launched;
     log.forget_tail();
     let (outgoing, queue) = mpsc::unbounded_channel();
     let pipe = Pipe { outgoing, closed: Closed::default() };
@@ -140,7 +139,7 @@ async fn read(
             // Servers print banners and stray logs to stdout; that is theirs to explain.
             Err(error) => {
                 tracing::debug!(%server, %error, "skipped a line of output");
-                log.line(&format!("[stdout] {}", String::from_utf8_lossy(&line)));
+                log.stdout(String::from_utf8_lossy(&line).trim_end());
             }
         }
     }
@@ -150,6 +149,6 @@ async fn read_stderr(stderr: ChildStderr, log: Arc<ServerLog>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     while let Ok(Line::Whole | Line::Cut) = read_line(&mut stderr, &mut line, 64 * 1024).await {
-        log.line(String::from_utf8_lossy(&line).trim_end());
+        log.stderr(String::from_utf8_lossy(&line).trim_end());
     }
 }

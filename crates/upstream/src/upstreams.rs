@@ -1,7 +1,7 @@
 //! All configured servers together.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ pub struct Outside {
 #[derive(Debug)]
 pub struct Upstreams {
     servers: BTreeMap<ServerName, Arc<Server>>,
+    log_dir: Option<PathBuf>,
+    notices: mpsc::UnboundedSender<Notice>,
 }
 
 impl Upstreams {
@@ -42,17 +44,33 @@ impl Upstreams {
         outside: &Outside,
     ) -> (Arc<Self>, mpsc::UnboundedReceiver<Notice>) {
         let (notices, announced) = mpsc::unbounded_channel();
-        let servers = servers
-            .into_iter()
-            .map(|(spec, listing)| {
-                let log = ServerLog::new(log_dir.map(|dir| dir.join(format!("{}.log", spec.name))));
-                (spec.name.clone(), Server::new(spec, listing, log, outside, notices.clone()))
-            })
-            .collect();
-        let upstreams = Arc::new(Self { servers });
+        let empty = Self { servers: BTreeMap::new(), log_dir: log_dir.map(Path::to_owned), notices };
         tokio::spawn(sweep_orphans());
+        (empty.succeeded_by(servers, outside), announced)
+    }
+
+    /// The same house with other servers: one whose specification has not changed goes on as it
+    /// is. Those that are left out go on, too, until somebody [retires](Server::retire) them.
+    pub fn succeeded_by(
+        &self,
+        servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
+        outside: &Outside,
+    ) -> Arc<Self> {
+        let mut next = BTreeMap::new();
+        for (spec, listing) in servers {
+            let same = self.servers.get(&spec.name).filter(|server| *server.spec() == spec);
+            let server = same.cloned().unwrap_or_else(|| self.open(spec, listing, outside));
+            next.insert(server.name().clone(), server);
+        }
+        let (log_dir, notices) = (self.log_dir.clone(), self.notices.clone());
+        let upstreams = Arc::new(Self { servers: next, log_dir, notices });
         tokio::spawn(reap(Arc::downgrade(&upstreams)));
-        (upstreams, announced)
+        upstreams
+    }
+
+    fn open(&self, spec: ServerSpec, listing: Option<Listing>, outside: &Outside) -> Arc<Server> {
+        let log = ServerLog::new(self.log_dir.as_ref().map(|dir| dir.join(format!("{}.log", spec.name))));
+        Server::new(spec, listing, log, outside, self.notices.clone())
     }
 
     pub fn get(&self, name: &ServerName) -> Option<&Arc<Server>> {

@@ -139,7 +139,8 @@ impl Reader<'_> {
         let project = self.speech.project.map(Path::to_owned);
         let path = self.spot.path.clone();
         let (servers, problems) = (Vec::new(), Vec::new());
-        let mut found = Found { client: self.spot.client, path, project, servers, kitbag: false, problems };
+        let client = self.spot.client;
+        let mut found = Found { client, path, project, servers, kitbag: false, door: None, problems };
         if !section.node.holds_servers() {
             let (key, expected) = (section.keys.join("."), "a table of servers");
             let wrong = Wrong::Type { key, expected, found: section.node.kind() };
@@ -147,7 +148,10 @@ impl Reader<'_> {
         }
         for (name, _, node) in named(section) {
             match self.server(name, node) {
-                Ok(server) if server::is_kitbag(&server) => found.kitbag = true,
+                Ok(server) if server::is_kitbag(&server) => {
+                    found.kitbag = true;
+                    found.door = Some(server.launch);
+                }
                 Ok(server) => found.servers.push(server),
                 Err(wrong) => found.problems.push(self.problem(node, wrong)),
             }
@@ -204,6 +208,7 @@ fn hopeless(spot: &Spot, line: Option<usize>, what: Wrong) -> Found {
         project: None,
         servers: Vec::new(),
         kitbag: false,
+        door: None,
         problems: vec![Problem { path: spot.path.clone(), line, what }],
     }
 }

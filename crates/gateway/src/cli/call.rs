@@ -6,12 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use serde_json::{Map, Value};
 
 use super::Invocation;
 use super::arguments::{overlay, parse_object};
+use super::completions::tools;
 use super::output::printable;
-use super::tools::mention;
+use super::tools::know_all;
 use crate::app::App;
 
 /// Call a tool and show its result.
@@ -19,6 +21,7 @@ use crate::app::App;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The tool, as `kitbag tools` shows it.
+    #[arg(add = ArgValueCandidates::new(tools))]
     name: String,
     /// Its arguments: `key=value`, `key:=json`, `outer.inner=value`.
     #[arg(value_name = "KEY=VALUE")]
@@ -43,9 +46,10 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let given = overlay(base, &arguments.words)?;
     let app = App::open(&invocation.config()?).await?;
     if !app.knows(&arguments.name) {
-        mention(&app.know_all().await, invocation.output);
+        know_all(&app, invocation.output).await;
     }
-    let called = app.call(&arguments.name, given).await;
+    let calling = format!("Calling {}", arguments.name);
+    let called = invocation.output.during(&calling, app.call(&arguments.name, given)).await;
     app.close().await;
     let result = called?;
     invocation.output.show(&result, for_people)?;

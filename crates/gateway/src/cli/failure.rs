@@ -6,14 +6,16 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use kitbag_registry::{ChoiceError, RegistryError};
 use kitbag_upstream::{CallError, StartError};
 use serde::Serialize;
 
-use super::output::{is_closed_pipe, printable};
+use super::output::{is_closed_pipe, printable, stderr};
 use crate::app::{NoKeys, NotIndexed};
 use crate::config::{ConfigError, OpenDoor};
 use crate::failure::Failure as Refusal;
 use crate::index::embedder::EmbedderError;
+use crate::keyring::KeyringError;
 
 /// An error, taken apart into what a person wants to know. Shown, it is for people.
 #[derive(Debug, Serialize)]
@@ -52,7 +54,7 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     let failure = Failure::of(error);
     let text = if json { serde_json::json!(failure).to_string() } else { failure.to_string() };
     // Nothing is left to do when not even stderr listens.
-    let _unheard = writeln!(anstream::stderr(), "{text}");
+    let _unheard = writeln!(stderr(), "{text}");
     ExitCode::FAILURE
 }
 
@@ -89,8 +91,17 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(CallError::Login(needed)) = cause.downcast_ref() {
         return Some(needed.remedy());
     }
+    if let Some(keyring) = cause.downcast_ref::<KeyringError>() {
+        return Some(keyring.remedy().to_owned());
+    }
     if let Some(embedder) = cause.downcast_ref::<EmbedderError>() {
         return embedder.remedy();
+    }
+    if let Some(registry) = cause.downcast_ref::<RegistryError>() {
+        return Some(registry.remedy());
+    }
+    if let Some(choice) = cause.downcast_ref::<ChoiceError>() {
+        return choice.remedy();
     }
     let said = match cause.downcast_ref() {
         Some(Refusal::UnknownTool { near, .. }) if near.is_empty() => {
@@ -165,6 +176,7 @@ impl Error for Advised {
 #[cfg(test)]
 mod tests {
     use anyhow::{Context as _, anyhow};
+    use kitbag_upstream::{Cause, Diagnosis};
 
     use super::*;
 
@@ -184,11 +196,12 @@ mod tests {
 
     #[test]
     fn a_server_that_ended_is_quoted_and_its_remedy_shown() {
+        let cause = Cause::MissingVariable { variable: "TOKEN".to_owned() };
         let start = StartError::Exited {
             server: "git".parse().unwrap(),
             status: "exit status 1".to_owned(),
             stderr: "no TOKEN\nbye\n".to_owned(),
-            remedy: Some("set `TOKEN`".to_owned()),
+            diagnosis: Some(Box::new(Diagnosis { cause, remedy: "set `TOKEN`".to_owned() })),
         };
         let expected = "error: `git` ended before it was ready (exit status 1)\n  it said:\n    no TOKEN\n    \
                         bye\n  try: set `TOKEN`";

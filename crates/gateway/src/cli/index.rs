@@ -3,29 +3,44 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 
 use super::Invocation;
-use super::output::{Output, count, table};
-use super::tools::mention;
+use super::completions::tools;
+use super::output::{count, table};
+use super::tools::{know_all, mention};
 use crate::app::App;
 use crate::search::Verdict;
 
 /// Build, check and look into the capability index.
 #[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
     #[command(subcommand)]
     verb: Verb,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  kitbag index build
+  kitbag index verify
+  kitbag index show github__create_issue
+
+A running gateway keeps its index up to date by itself.";
+
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// List every server anew and compute what is missing.
+    #[command(after_help = "Examples:\n  kitbag index build\n  kitbag index build --json")]
     Build,
     /// Check that every tool is indexed, has a vector and is found by its own description.
+    #[command(after_help = "Examples:\n  kitbag index verify\n\nThe exit code is 1 when something is wrong.")]
     Verify,
     /// Show what the index keeps of one tool.
+    #[command(after_help = "Examples:\n  kitbag index show github__create_issue")]
     Show {
         /// The tool, as `kitbag tools` shows it.
+        #[arg(add = ArgValueCandidates::new(tools))]
         name: String,
     },
 }
@@ -43,23 +58,27 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 async fn build(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let output = invocation.output;
-    let silent = app.build_index(|done, total| embedded(output, done, total)).await?;
-    mention(&silent, output);
+    let going_on = output.progress("Asking servers what they offer");
+    let built = app.build_index(|done, total| going_on.update(&embedded(done, total))).await;
+    drop(going_on);
+    mention(&built?, output);
     let size = app.index_size();
     output.show(&serde_json::json!({ "tools": size }), |_| format!("{} indexed", count(size, "tool")))?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn verify(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    mention(&app.know_all().await, invocation.output);
-    let output = invocation.output;
-    let verdict = app.verify_index(|done, total| embedded(output, done, total)).await?;
+    know_all(app, invocation.output).await;
+    let going_on = invocation.output.progress("Indexing tools");
+    let verdict = app.verify_index(|done, total| going_on.update(&embedded(done, total))).await;
+    drop(going_on);
+    let verdict = verdict?;
     invocation.output.show(&verdict, told)?;
     Ok(if verdict.flaws.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn embedded(output: Output, done: usize, total: usize) {
-    output.note(&format!("{done} of {total} texts embedded"));
+pub(super) fn embedded(done: usize, total: usize) -> String {
+    format!("Indexing tools: {done} of {total} texts embedded")
 }
 
 fn told(verdict: &Verdict) -> String {

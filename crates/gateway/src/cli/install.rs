@@ -6,11 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use kitbag_desk::{Client, Door, Found, Scope, Spot, Undone, install_into, open, uninstall_from};
 use serde::Serialize;
 use serde_json::json;
 
 use super::Invocation;
+use super::completions::clients;
 use super::failure::Advise as _;
 use super::import::plan::{Action, Row};
 use super::import::{places, take_over};
@@ -51,7 +53,7 @@ pub struct UninstallArguments {
 #[derive(Debug, Args)]
 struct Target {
     /// Which one: cursor, vscode, claude-code, …
-    #[arg(long, value_name = "CLIENT")]
+    #[arg(long, value_name = "CLIENT", add = ArgValueCandidates::new(clients))]
     client: Client,
     /// In the project of the current directory only.
     #[arg(long)]

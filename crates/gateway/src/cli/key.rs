@@ -33,6 +33,9 @@ the tenant's rules in the configuration decide what the client may use.";
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Create a key and show it, this once.
+    #[command(
+        after_help = "Examples:\n  kitbag key create\n  kitbag key create --tenant acme --label 'build machine'"
+    )]
     Create {
         /// For whom; rules for a tenant stand under [tenants.NAME].
         #[arg(long, default_value_t = Tenant::local())]
@@ -42,9 +45,10 @@ enum Verb {
         label: Option<String>,
     },
     /// Show all keys, without the secret that nobody knows any more.
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Examples:\n  kitbag key list\n  kitbag key list --json")]
     List,
     /// Make a key useless, for good.
+    #[command(after_help = "Examples:\n  kitbag key revoke 3f9c1a20")]
     Revoke {
         /// As `kitbag key list` shows it.
         id: String,

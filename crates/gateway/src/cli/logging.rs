@@ -1,12 +1,17 @@
-//! Where log lines go, and how they look.
+//! Where log lines go, and how they look; secrets are masked wherever that is.
 
-use std::io;
+use std::io::{self, Write};
 
 use tracing::Level;
 use tracing_subscriber::Layer as _;
 pub use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use kitbag_upstream::mask::masked;
+
+use super::journal::Journal;
+use super::progress;
 
 #[derive(Debug)]
 pub struct Logging {
@@ -22,19 +27,35 @@ pub enum LogFormat {
     Json,
 }
 
-/// Always to stderr: stdout carries results, and with `serve --stdio` the protocol.
+/// Always to stderr: stdout carries results, and with `serve --stdio` the protocol. A gateway
+/// that serves keeps them in a file as well.
 pub fn start(logging: Logging) {
     // The database's library warns of every short wait, which says nothing to a person.
     let quiet = || Targets::new().with_default(logging.default).with_target("sqlx", Level::ERROR);
     let targets = logging.targets.unwrap_or_else(quiet);
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| Masked(progress::stderr()));
     let lines = match logging.format {
         LogFormat::Text => lines.with_ansi(colored()).boxed(),
         LogFormat::Json => lines.with_ansi(false).json().boxed(),
     };
-    tracing_subscriber::registry().with(lines.with_filter(targets)).init();
+    let lines = lines.with_filter(targets.clone());
+    tracing_subscriber::registry().with(lines).with(Journal.with_filter(targets)).init();
 }
 
 fn colored() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
+}
+
+/// A line comes in one piece.
+struct Masked<W>(W);
+
+impl<W: Write> Write for Masked<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.write_all(masked(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -4,22 +4,35 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`key`], [`secret`],
-//!   [`import`], [`install`]
+//!   [`import`], [`install`], [`doctor`]
 //! - [`output`]: tables for people, JSON for programs
+//! - [`progress`]: that something is going on, while it does
+//! - `overriding`: the flags and variables that beat the configuration file
 //! - [`failure`]: how an error is told: what, why, what now
-//! - [`logging`]: where log lines go, and how they look
+//! - [`logging`]: where log lines go, and how they look; `journal`: the file a gateway keeps them in
 //! - [`arguments`]: `key=value` words into the arguments of a call
 
 pub mod arguments;
+pub mod ask;
 pub mod call;
+pub mod completions;
+pub mod config;
+pub mod doctor;
 pub mod eval;
 pub mod failure;
+pub mod health;
 pub mod import;
 pub mod index;
 pub mod install;
+mod journal;
 pub mod key;
 pub mod logging;
+pub mod logs;
+pub mod man;
+mod next_steps;
 pub mod output;
+mod overriding;
+pub mod progress;
 pub mod search;
 pub mod secret;
 pub mod serve;
@@ -33,16 +46,17 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
-use crate::config::{Config, Overrides, Surroundings};
+use crate::config::{Config, Overrides, Surroundings, Whereabouts};
+use crate::reload::Follower;
 use logging::{LogFormat, Logging};
 use output::{Color, Output};
 
 /// One MCP endpoint in front of all your MCP servers.
 #[derive(Debug, Parser)]
-#[command(name = "kitbag", version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "kitbag", version, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
     #[command(flatten)]
     global: Global,
 }
@@ -68,6 +82,8 @@ enum Verb {
     Servers(servers::Arguments),
     Tools(tools::Arguments),
     Tokens(tokens::Arguments),
+    Logs(logs::Arguments),
+    Config(config::Arguments),
     Search(search::Arguments),
     Index(index::Arguments),
     Eval(eval::Arguments),
@@ -77,6 +93,10 @@ enum Verb {
     Import(import::Arguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
+    Doctor(doctor::Arguments),
+    Health(health::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 #[derive(Debug, Args)]
@@ -121,20 +141,33 @@ impl Invocation {
     pub(crate) fn config(&self) -> anyhow::Result<Config> {
         Config::load(&self.overrides, &self.around).context("the configuration cannot be used")
     }
+
+    /// The configuration, and whoever follows it from now on.
+    pub(crate) fn follow_config(&self) -> anyhow::Result<Follower> {
+        let whereabouts = Whereabouts { overrides: self.overrides.clone(), around: self.around.clone() };
+        Follower::begin(whereabouts).context("the configuration cannot be used")
+    }
 }
 
 impl Cli {
     pub fn run(self) -> ExitCode {
         let Global { config, data_dir, json, log, log_format, color } = self.global;
         color.apply();
-        logging::start(Logging { targets: log, format: log_format, default: self.verb.default_level() });
+        logging::start(Logging {
+            targets: log,
+            format: log_format,
+            default: default_level(self.verb.as_ref()),
+        });
         let invocation = Invocation {
             output: Output { json },
             overrides: Overrides { config, data_dir, ..Overrides::default() },
             around: Surroundings::of_this_process(),
         };
-        let ended = in_runtime(self.verb.run(invocation));
-        ended.unwrap_or_else(|error| failure::report(&error, json))
+        let ended = match self.verb {
+            Some(verb) => in_runtime(verb.run(invocation)),
+            None => next_steps::run(&invocation),
+        };
+        ended.inspect_err(journal::last_words).unwrap_or_else(|error| failure::report(&error, json))
     }
 }
 
@@ -143,6 +176,8 @@ impl Verb {
         match self {
             Self::Serve(arguments) => serve::run(arguments, invocation).await,
             Self::Servers(arguments) => servers::run(arguments, &invocation).await,
+            Self::Config(arguments) => config::run(arguments, invocation).await,
+            Self::Logs(arguments) => logs::run(&arguments, &invocation).await,
             Self::Search(arguments) => search::run(arguments, &invocation).await,
             Self::Index(arguments) => index::run(arguments, &invocation).await,
             Self::Eval(arguments) => eval::run(arguments, &invocation).await,
@@ -154,23 +189,27 @@ impl Verb {
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,
             Self::Uninstall(arguments) => install::uninstall(&arguments, &invocation),
-        }
-    }
-
-    fn default_level(&self) -> tracing::Level {
-        match self {
-            Self::Serve(_) => tracing::Level::INFO,
-            _ => tracing::Level::WARN,
+            Self::Doctor(arguments) => doctor::run(arguments, &invocation).await,
+            Self::Health(arguments) => health::run(arguments, invocation).await,
+            Self::Completions(arguments) => completions::run(&arguments, &invocation),
+            Self::Man(arguments) => man::run(&arguments, &invocation),
         }
     }
 }
 
-fn in_runtime(verb: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+fn default_level(verb: Option<&Verb>) -> tracing::Level {
+    match verb {
+        Some(Verb::Serve(_)) => tracing::Level::INFO,
+        _ => tracing::Level::WARN,
+    }
+}
+
+fn in_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("the operating system gives no threads to work with")?;
-    let ended = runtime.block_on(verb);
+    let ended = runtime.block_on(work);
     // A read from stdin cannot be interrupted; waiting for it would keep the process alive
     // until the person presses a key.
     runtime.shutdown_background();

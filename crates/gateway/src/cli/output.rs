@@ -1,11 +1,13 @@
 //! Tables for people, JSON for programs, colour only where it is wanted.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io::{self, StderrLock, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
+
+use super::progress;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
@@ -35,16 +37,21 @@ impl Output {
     /// Something that went wrong without spoiling the result.
     pub fn warn(self, text: &str) {
         const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
-        let _unheard = writeln!(anstream::stderr(), "{YELLOW}warning:{YELLOW:#} {}", printable(text));
+        let _unheard = writeln!(stderr(), "{YELLOW}warning:{YELLOW:#} {}", printable(text));
     }
 
     /// Something worth knowing beside the result; a program has no use for it.
     pub fn note(self, text: &str) {
         if !self.json {
             // Nothing is left to do when not even stderr listens.
-            let _unheard = writeln!(anstream::stderr(), "{text}");
+            let _unheard = writeln!(stderr(), "{text}");
         }
     }
+}
+
+/// Where everything goes that is no result, above the progress that may be shown there.
+pub fn stderr() -> anstream::AutoStream<StderrLock<'static>> {
+    anstream::AutoStream::auto(progress::stderr())
 }
 
 impl Color {
@@ -99,6 +106,11 @@ fn table_within<const N: usize>(
 pub fn printable(text: &str) -> String {
     let plain = anstream::adapter::strip_str(text).to_string();
     plain.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+}
+
+/// Without line breaks, by which a text could pass for several of ours.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// `1 tool`, `2 tools`.

@@ -7,7 +7,7 @@ use kitbag_relevance::{MAX_TOP_K, Options, WriteClass};
 
 use super::Invocation;
 use super::output::table;
-use super::tools::mention;
+use super::tools::know_all;
 use crate::app::App;
 use crate::search::Found;
 use crate::signature::summary;
@@ -59,8 +59,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         ..Options::default()
     };
     let app = App::open(&invocation.config()?).await?;
-    mention(&app.know_all().await, invocation.output);
-    let searched = app.search(&arguments.intent.join(" "), &options).await;
+    know_all(&app, invocation.output).await;
+    let intent = arguments.intent.join(" ");
+    let searched = invocation.output.during("Indexing tools", app.search(&intent, &options)).await;
     app.close().await;
     let (found, warning) = searched?;
     if let Some(warning) = warning {

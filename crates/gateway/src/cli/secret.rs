@@ -36,19 +36,23 @@ beside the database.";
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Read a value from stdin and keep it under a name.
+    #[command(after_help = "Examples:\n  kitbag secret set github_token < token.txt")]
     Set { name: SecretName },
     /// Show all names; values are never shown.
-    #[command(visible_alias = "ls")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  kitbag secret list\n  kitbag secret list --json"
+    )]
     List,
     /// Forget a secret.
-    #[command(visible_alias = "rm")]
+    #[command(visible_alias = "rm", after_help = "Examples:\n  kitbag secret remove github_token")]
     Remove { name: SecretName },
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let store = Store::open(&config.store_path).await.context("the secrets cannot be reached")?;
-    let vault = vault(&store)?;
+    let vault = vault(config.secret_key, &store)?;
     match arguments.verb {
         Verb::Set { name } => set(&vault, &name, invocation).await?,
         Verb::List => list(&vault, invocation).await?,

@@ -1,16 +1,16 @@
 //! `kitbag serve`: opens the doors.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
-use super::Invocation;
+use super::next_steps::{first_steps, is_bare};
 use super::output::count;
+use super::overriding::Overriding;
+use super::{Invocation, journal};
 use crate::app::{App, Banner};
-use crate::config::{Config, parse_bind};
-use crate::surface::Surface;
+use crate::config::Config;
 
 /// Serve every configured server at one MCP endpoint.
 #[derive(Debug, Args)]
@@ -19,24 +19,8 @@ pub struct Arguments {
     /// Speak MCP on stdin and stdout instead of HTTP.
     #[arg(long)]
     stdio: bool,
-    /// What clients are shown where the path does not say: search, adaptive, code or all.
-    #[arg(long, env = "KITBAG_SURFACE", hide_env_values = true, value_name = "SURFACE")]
-    surface: Option<Surface>,
-    /// The address to listen on; 127.0.0.1:7420 unless configured.
-    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = parse_bind)]
-    bind: Option<SocketAddr>,
-    /// Let nobody in without a key, not even from this machine.
-    #[arg(
-        long,
-        env = "KITBAG_REQUIRE_KEY",
-        hide_env_values = true,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        value_parser = clap::builder::BoolishValueParser::new()
-    )]
-    require_key: Option<bool>,
+    #[command(flatten)]
+    overriding: Overriding,
 }
 
 const EXAMPLES: &str = "\
@@ -46,18 +30,18 @@ Examples:
   kitbag serve --bind 0.0.0.0:7420 --require-key";
 
 pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
-    invocation.overrides.bind = arguments.bind;
-    invocation.overrides.require_key = arguments.require_key;
-    invocation.overrides.surface = arguments.surface;
-    let config = invocation.config()?;
+    arguments.overriding.apply(&mut invocation.overrides);
+    journal::keep_in(&invocation.around.data_dir(&invocation.overrides)?);
+    let follower = invocation.follow_config()?;
+    let config = follower.running().clone();
     prefer_small_pages();
     if arguments.stdio {
-        App::open(&config).await?.serve_stdio(arguments.surface).await?;
+        App::open(&config).await?.serve_stdio(follower, arguments.overriding.surface).await?;
         return Ok(ExitCode::SUCCESS);
     }
     config.serve.guarded()?;
     let app = App::open(&config).await?;
-    app.serve_http(|banner| welcome(banner, &config, &invocation)).await?;
+    app.serve_http(follower, |banner| welcome(banner, &config, &invocation)).await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,14 +63,17 @@ fn welcome(banner: &Banner, config: &Config, invocation: &Invocation) {
         "tools": banner.tools,
         "client": snippet,
     });
-    let shown = invocation.output.show(&result, |_| for_people(banner, config, &snippet));
+    let shown = invocation.output.show(&result, |_| {
+        let next = is_bare(config).then(|| first_steps(invocation));
+        for_people(banner, config, &snippet, next.as_deref())
+    });
     if let Err(error) = shown {
         // Whoever started us may have closed stdout; that is no reason not to serve.
         tracing::debug!(%error, "the welcome could not be shown");
     }
 }
 
-fn for_people(banner: &Banner, config: &Config, snippet: &serde_json::Value) -> String {
+fn for_people(banner: &Banner, config: &Config, snippet: &serde_json::Value, next: Option<&str>) -> String {
     let origin = config.origin.as_ref().map_or("the defaults".to_owned(), |path| path.display().to_string());
     let found = found(banner);
     let disabled = match config.disabled.len() {
@@ -94,9 +81,10 @@ fn for_people(banner: &Banner, config: &Config, snippet: &serde_json::Value) -> 
         number => format!("; {number} disabled"),
     };
     let door = if config.serve.keyless() { "from this machine, without a key" } else { "with a key" };
+    let next = next.map(|next| format!("{next}\n\n")).unwrap_or_default();
     format!(
         "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Open:    {door}\n  Config:  {origin}\n\n\
-         Paste into a client:\n\n{snippet:#}\n",
+         {next}Paste into a client:\n\n{snippet:#}\n",
         endpoint = banner.endpoint,
     )
 }
@@ -104,7 +92,7 @@ fn for_people(banner: &Banner, config: &Config, snippet: &serde_json::Value) -> 
 fn found(banner: &Banner) -> String {
     let tools = count(banner.tools, "tool");
     match (banner.known, banner.asking) {
-        (0, 0) => "none yet; add one: kitbag servers add time -- uvx mcp-server-time".to_owned(),
+        (0, 0) => "none yet".to_owned(),
         (known, 0) => format!("{known} with {tools}"),
         (0, asking) => format!("{asking}, being asked what they offer"),
         (known, asking) => {
@@ -131,7 +119,7 @@ mod tests {
         let check = |known, asking, tools, expected: &str| {
             assert_eq!(found(&Banner { endpoint: String::new(), known, asking, tools }), expected);
         };
-        check(0, 0, 0, "none yet; add one: kitbag servers add time -- uvx mcp-server-time");
+        check(0, 0, 0, "none yet");
         check(1, 0, 1, "1 with 1 tool");
         check(0, 2, 0, "2, being asked what they offer");
         check(5, 2, 61, "7 (5 known with 61 tools, 2 being asked)");

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Invocation;
 use super::output::{count, table};
-use super::tools::mention;
+use super::tools::know_all;
 use crate::app::App;
 use crate::meter::report::Tokens;
 use crate::surface::Surface;
@@ -30,10 +30,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let config = invocation.config()?;
     let surface = arguments.surface.unwrap_or(config.surfaces.default);
     let app = App::open(&config).await?;
-    let silent = app.know_all().await;
-    let tokens = app.tokens(surface).await;
+    know_all(&app, invocation.output).await;
+    let tokens = invocation.output.during("Counting tokens", app.tokens(surface)).await;
     app.close().await;
-    mention(&silent, invocation.output);
     invocation.output.show(&tokens, for_people)?;
     invocation.output.note("Counted with o200k. For models with another vocabulary these are estimates.");
     Ok(ExitCode::SUCCESS)

@@ -3,10 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use kitbag_domain::ServerName;
 use kitbag_upstream::CallError;
 
 use super::Invocation;
+use super::completions::servers;
+use super::next_steps::{first_steps, is_bare};
 use super::output::{Output, table};
 use crate::app::{App, ToolRow};
 
@@ -17,7 +20,7 @@ pub struct Arguments {
     /// Only tools with this word in their name or description; several must all occur.
     words: Vec<String>,
     /// Only the tools of this server.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
 }
 
@@ -28,18 +31,27 @@ Examples:
   kitbag tools --server github --json";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let app = App::open(&invocation.config()?).await?;
-    let silent = app.know_all().await;
+    let config = invocation.config()?;
+    let app = App::open(&config).await?;
+    know_all(&app, invocation.output).await;
     let mut rows = app.tools();
     app.close().await;
-    mention(&silent, invocation.output);
     rows.retain(|row| arguments.accept(row));
     if rows.is_empty() && !invocation.output.json {
-        invocation.output.note("No tools. See which servers answer: kitbag servers test");
+        let told = if is_bare(&config) { first_steps(invocation) } else { NO_TOOLS.to_owned() };
+        invocation.output.note(&told);
         return Ok(ExitCode::SUCCESS);
     }
     invocation.output.show(&rows, |rows| table(["NAME", "DESCRIPTION"], rows.iter().map(cells)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+const NO_TOOLS: &str = "No tools. See which servers answer: kitbag servers test";
+
+/// Asks the servers that nobody has asked yet, and tells of those that give no answer.
+pub(super) async fn know_all(app: &App, output: Output) {
+    let silent = output.during("Asking servers what they offer", app.know_all()).await;
+    mention(&silent, output);
 }
 
 /// Tells of servers whose tools are missing because they could not be asked.

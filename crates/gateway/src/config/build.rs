@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use kitbag_domain::{ServerName, Tenant};
 use kitbag_policy::{Policy, RuleText, Rules};
+use kitbag_registry::Registry;
 use toml::Spanned;
 use url::Url;
 
 use super::error::{Fault, Problem};
 use super::load::Ground;
-use super::raw::{RawAudit, RawConfig, RawRules, RawServe, RawTelemetry, Texts};
-use super::{Config, Serve, index, provider, server, surfaces};
+use super::raw::{RawAudit, RawConfig, RawRegistry, RawRules, RawSecrets, RawServe, RawTelemetry, Texts};
+use super::{Config, KeyPlace, Serve, index, provider, server, surfaces};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     let mut servers = BTreeMap::new();
@@ -43,11 +44,13 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
             .store
             .path
             .map_or_else(|| ground.data_dir.join("kitbag.db"), |path| ground.path(&path)),
+        secret_key: secret_key(raw.secrets)?,
         keep_audit: keep_audit(raw.audit)?,
         embedder: index::embedder(raw.index, ground)?,
         tools: index::tools(raw.tools)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
         telemetry: telemetry(raw.telemetry)?,
+        registry: registry(raw.registry)?,
         policy: policy(raw.policy, raw.tenants)?,
         servers,
         disabled,
@@ -120,10 +123,16 @@ fn serve(raw: RawServe) -> Result<Serve, Fault> {
     })
 }
 
+fn secret_key(raw: RawSecrets) -> Result<KeyPlace, Fault> {
+    let section = Section { key: "secrets".to_owned(), span: 0..0 };
+    Ok(server::choose(&section, "key", raw.key, &KeyPlace::ALL)?.unwrap_or_default())
+}
+
+pub(super) const KEEP_DAYS: usize = 90;
+
 fn keep_audit(raw: RawAudit) -> Result<Duration, Fault> {
-    const DEFAULT_DAYS: usize = 90;
     let section = Section { key: "audit".to_owned(), span: 0..0 };
-    let days = section.number("keep_days", raw.keep_days, 1, DEFAULT_DAYS)?;
+    let days = section.number("keep_days", raw.keep_days, 1, KEEP_DAYS)?;
     Ok(Duration::from_secs(86_400).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)))
 }
 
@@ -134,6 +143,23 @@ fn telemetry(raw: RawTelemetry) -> Result<Option<Url>, Fault> {
     let url = url.filter(|url| url.has_host() && url.query().is_none() && url.fragment().is_none());
     let wrong = || section.wrong_at("otlp_endpoint", &text, Problem::Collector);
     url.map(Some).ok_or_else(wrong)
+}
+
+fn registry(raw: RawRegistry) -> Result<Url, Fault> {
+    let section = Section { key: "registry".to_owned(), span: 0..0 };
+    let Some(text) = raw.url else { return Ok(default_registry()) };
+    parse_registry(text.get_ref()).map_err(|problem| section.wrong_at("url", &text, problem))
+}
+
+/// The address of a registry, up to and without `/v0.1`.
+pub fn parse_registry(text: &str) -> Result<Url, Problem> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = url.filter(|url| url.has_host() && url.query().is_none() && url.fragment().is_none());
+    url.ok_or(Problem::RegistryUrl)
+}
+
+fn default_registry() -> Url {
+    Url::parse(Registry::OFFICIAL).expect("a constant that is an address")
 }
 
 /// As a browser writes it into `Origin`, so that it can be compared letter by letter.

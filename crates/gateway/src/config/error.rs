@@ -99,6 +99,8 @@ pub enum Problem {
     Port { found: i64 },
     #[error("not the address of a collector")]
     Collector,
+    #[error("not the address of a registry")]
+    RegistryUrl,
     #[error("without a method it could never be called")]
     NoMethods,
     #[error(transparent)]
@@ -166,6 +168,7 @@ impl Problem {
             Self::Collector => {
                 "write the part before `/v1/traces`, like \"http://127.0.0.1:4318\"".to_owned()
             }
+            Self::RegistryUrl => "write the part before `/v0.1/servers`, like \"https://host\"".to_owned(),
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
             Self::BearerTwice => "keep one of the two".to_owned(),
             Self::SecretWithoutClient => "set `client_id` as well".to_owned(),
@@ -200,8 +203,7 @@ impl Fault {
     }
 
     pub(super) fn at(self, text: &str, file: Option<&Path>) -> ConfigError {
-        let before = text.as_bytes().get(..self.span.start).unwrap_or_default();
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = line_at(text, self.span.start);
         let place = Place { file: file.map(Path::to_owned), line, key: self.key };
         ConfigError::Invalid { place, problem: self.problem }
     }
@@ -215,6 +217,12 @@ impl fmt::Display for Place {
         write!(f, "line {}", self.line)?;
         if self.key.is_empty() { Ok(()) } else { write!(f, ", in `{}`", self.key) }
     }
+}
+
+/// The line a byte is on, counted from one.
+pub(super) fn line_at(text: &str, byte: usize) -> usize {
+    let before = text.as_bytes().get(..byte).unwrap_or_default();
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
 fn quoted(words: &[&str]) -> String {

@@ -62,8 +62,8 @@ pub struct DeclaredTool {
     pub group: Option<String>,
 }
 
-const BUILT_IN: &str = "built-in";
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const BUILT_IN: &str = "built-in";
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) fn embedder(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault> {
     let Some(raw) = raw.embedder else { return Ok(Embedder::BuiltIn) };

@@ -5,14 +5,15 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Fault, Problem};
 use super::raw::{
-    RawAudit, RawConfig, RawElsewhere, RawIndex, RawOauth, RawProvider, RawRules, RawServe, RawServer,
-    RawStore, RawSurfaces, RawTelemetry, RawTool,
+    RawAudit, RawConfig, RawElsewhere, RawIndex, RawOauth, RawProvider, RawRegistry, RawRules, RawSecrets,
+    RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
 };
 
 pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
     check_table::<RawConfig>(document, "")?;
     check_section::<RawServe>(document, "serve")?;
     check_section::<RawStore>(document, "store")?;
+    check_section::<RawSecrets>(document, "secrets")?;
     check_section::<RawAudit>(document, "audit")?;
     check_section::<RawIndex>(document, "index")?;
     if let Some(embedder) = inner_table(document, "index").and_then(|it| inner_table(it, "embedder")) {
@@ -21,6 +22,7 @@ pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
     check_each::<RawTool>(document, "tools")?;
     check_section::<RawSurfaces>(document, "surfaces")?;
     check_section::<RawTelemetry>(document, "telemetry")?;
+    check_section::<RawRegistry>(document, "registry")?;
     check_section::<RawRules>(document, "policy")?;
     check_each::<RawRules>(document, "tenants")?;
     check_each::<RawServer>(document, "servers")?;
@@ -37,7 +39,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     const CLOSE_ENOUGH: f64 = 0.75;
     candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&word.to_lowercase(), candidate), candidate))
+        .map(|candidate| (strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase()), candidate))
         .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, candidate)| candidate)

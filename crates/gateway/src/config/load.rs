@@ -30,6 +30,13 @@ pub struct Surroundings {
     pub data_home: Option<PathBuf>,
 }
 
+/// Everything that decides which configuration is in force.
+#[derive(Debug, Clone, Default)]
+pub struct Whereabouts {
+    pub overrides: Overrides,
+    pub around: Surroundings,
+}
+
 /// What paths in a configuration are relative to.
 pub(super) struct Ground {
     pub(super) data_dir: PathBuf,
@@ -51,6 +58,20 @@ impl Config {
     }
 }
 
+impl Whereabouts {
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        Config::load(&self.overrides, &self.around)
+    }
+
+    /// The files it may be read from, nearest first; the first that exists counts.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match &self.overrides.config {
+            Some(path) => vec![self.around.cwd.join(path)],
+            None => self.around.candidates(),
+        }
+    }
+}
+
 /// A configuration from its text, as if it stood in `file`.
 pub fn parse(
     text: &str,
@@ -59,10 +80,7 @@ pub fn parse(
     around: &Surroundings,
 ) -> Result<Config, ConfigError> {
     let ground = Ground {
-        data_dir: overrides
-            .data_dir
-            .as_ref()
-            .map_or_else(|| around.data_dir(), |dir| Ok(around.cwd.join(dir)))?,
+        data_dir: around.data_dir(overrides)?,
         base: file.and_then(Path::parent).unwrap_or(&around.cwd).to_owned(),
         home: around.home.clone(),
     };
@@ -109,7 +127,11 @@ impl Surroundings {
         [Some(self.cwd.join(FILE_NAME)), user].into_iter().flatten().collect()
     }
 
-    fn data_dir(&self) -> Result<PathBuf, ConfigError> {
+    /// Where everything lives that Kitbag writes for itself; the file has no say in it.
+    pub fn data_dir(&self, overrides: &Overrides) -> Result<PathBuf, ConfigError> {
+        if let Some(path) = &overrides.data_dir {
+            return Ok(self.cwd.join(path));
+        }
         let home =
             self.data_home.clone().or_else(|| self.home.as_ref().map(|home| home.join(".local/share")));
         home.map(|home| home.join("kitbag")).ok_or(ConfigError::NoHome)

@@ -5,6 +5,7 @@
 //! - `raw`: what people write into the file; `keys`: which keys there are
 //! - `build`, `server`, `oauth`, `provider`, `index`, `surfaces`: from what people write to what the program runs on
 //! - `error`: what can be wrong, and what to do about it
+//! - [`show`]: the configuration in force, with where each value comes from
 //! - [`edit`]: adding and removing servers, with comments and order kept
 
 mod build;
@@ -19,6 +20,7 @@ mod raw;
 #[cfg(test)]
 mod reference;
 mod server;
+pub(crate) mod show;
 mod surfaces;
 #[cfg(test)]
 mod tests;
@@ -33,11 +35,11 @@ use kitbag_policy::Policy;
 use kitbag_upstream::ServerSpec;
 use url::Url;
 
-pub use build::parse_bind;
+pub use build::{parse_bind, parse_registry};
 pub use error::{ConfigError, Place, Problem};
 pub use index::{DeclaredTool, Embedder};
 pub(crate) use keys::nearest;
-pub use load::{Overrides, Surroundings, parse};
+pub use load::{Overrides, Surroundings, Whereabouts, parse};
 pub use provider::ProviderConfig;
 
 use crate::surface::Surfaces;
@@ -48,6 +50,8 @@ pub struct Config {
     /// Where everything lives that Kitbag writes for itself.
     pub data_dir: PathBuf,
     pub store_path: PathBuf,
+    /// Where the key is that secrets are encrypted under, unless the environment holds it.
+    pub secret_key: KeyPlace,
     /// How long the record of what happened is kept.
     pub keep_audit: Duration,
     pub embedder: Embedder,
@@ -56,6 +60,8 @@ pub struct Config {
     pub surfaces: Surfaces,
     /// The collector of OpenTelemetry that figures and spans are sent to.
     pub telemetry: Option<Url>,
+    /// Where `kitbag servers find` looks.
+    pub registry: Url,
     pub policy: Policy,
     pub servers: BTreeMap<ServerName, ServerSpec>,
     /// Configured, but switched off with `enabled = false`.
@@ -63,6 +69,17 @@ pub struct Config {
     pub providers: BTreeMap<ServerName, ProviderConfig>,
     /// The file it was read from; absent when it is all defaults.
     pub origin: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum KeyPlace {
+    /// A file beside the database.
+    #[default]
+    File,
+    /// The keyring of the operating system.
+    Keyring,
+    /// Nowhere but in the environment.
+    Env,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +99,7 @@ pub struct OpenDoor {
 }
 
 impl Config {
-    /// Where what a server writes to stderr is kept.
+    /// Where what a server says beside its answers is kept.
     pub fn server_log(&self, server: &ServerName) -> PathBuf {
         self.data_dir.join("logs").join(format!("{server}.log"))
     }
@@ -90,6 +107,18 @@ impl Config {
     /// Enabled or not.
     pub fn server(&self, name: &ServerName) -> Option<&ServerSpec> {
         self.servers.get(name).or_else(|| self.disabled.get(name))
+    }
+}
+
+impl KeyPlace {
+    pub const ALL: [(&str, Self); 3] = [("file", Self::File), ("keyring", Self::Keyring), ("env", Self::Env)];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Keyring => "keyring",
+            Self::Env => "env",
+        }
     }
 }
 

@@ -45,6 +45,11 @@ fn port(section: &Section, number: &Spanned<i64>) -> Result<u16, Fault> {
     port.ok_or_else(|| section.wrong_at("redirect_port", number, Problem::Port { found }))
 }
 
+/// As it is written.
+pub(super) fn name_of(flow: Flow) -> &'static str {
+    FLOWS.iter().find(|(_, it)| *it == flow).map_or("", |(name, _)| name)
+}
+
 const FLOWS: &[(&str, Flow)] = &[("browser", Flow::Browser), ("client_credentials", Flow::ClientCredentials)];
 const AUTH_METHODS: &[(&str, AuthMethod)] = &[
     ("none", AuthMethod::None),

@@ -24,12 +24,14 @@ pub(super) type Texts = Vec<Spanned<String>>;
 pub(super) struct RawConfig {
     pub(super) serve: RawServe,
     pub(super) store: RawStore,
+    pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
     pub(super) index: RawIndex,
     pub(super) tools: Named<RawTool>,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
     pub(super) telemetry: RawTelemetry,
+    pub(super) registry: RawRegistry,
     pub(super) policy: RawRules,
     pub(super) tenants: Named<RawRules>,
     pub(super) servers: Named<RawServer>,
@@ -51,6 +53,12 @@ pub(super) struct RawServe {
 #[serde(default, expecting = "a table")]
 pub(super) struct RawStore {
     pub(super) path: Option<String>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawSecrets {
+    pub(super) key: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -111,6 +119,12 @@ pub(super) struct RawSurfaces {
 #[serde(default, expecting = "a table")]
 pub(super) struct RawTelemetry {
     pub(super) otlp_endpoint: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawRegistry {
+    pub(super) url: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

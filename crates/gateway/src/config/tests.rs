@@ -120,6 +120,11 @@ fn values_that_cannot_work_are_refused() {
         "line 2, in `telemetry.otlp_endpoint`: not the address of a collector => write the part before \
          `/v1/traces`, like \"http://127.0.0.1:4318\"",
     );
+    check(
+        "[registry]\nurl = 'ftp://user:s3cret@host'",
+        "line 2, in `registry.url`: not the address of a registry => write the part before `/v0.1/servers`, like \
+         \"https://host\"",
+    );
     check("[serve]\npage_size = 0", "line 2, in `serve.page_size`: expected a number of at least 1, found 0");
     check(
         "[servers.a]\ncommand = 'x'\nera = 'modren'",

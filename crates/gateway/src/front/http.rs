@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request as HttpRequest, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRef, Path, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response as HttpResponse};
 use axum::routing::{any, get, post};
 use futures::StreamExt;
@@ -26,6 +26,7 @@ use super::response::{self, accepts_events, json, not_admitted, not_allowed, ref
 use super::work::Work;
 use super::{auth, headers, hello, mcp, metrics, modern, reply, retrieve, subscriptions};
 use crate::failure::Failure;
+use crate::house::House;
 use crate::rooms::Rooms;
 use crate::session::Session;
 use crate::session::streams::EventId;
@@ -39,7 +40,7 @@ const BODY_PATIENCE: Duration = Duration::from_secs(30);
 /// How many times the allowed size a body may have before its connection is cut.
 const EXCESS_HEARD_OUT: usize = 8;
 
-pub(super) fn router(rooms: Arc<Rooms>) -> Router {
+pub(super) fn router(house: Arc<House>) -> Router {
     Router::new()
         .route("/mcp", any(main))
         .route("/mcp/{surface}", any(surface))
@@ -47,9 +48,20 @@ pub(super) fn router(rooms: Arc<Rooms>) -> Router {
         .route("/v1/retrieve", post(retrieve::answer))
         .route("/v1/tokens", get(metrics::tokens))
         .route("/metrics", get(metrics::metrics))
+        .route("/health", get(health))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
-        .with_state(rooms)
+        .with_state(Entry(house))
+}
+
+/// Every request is handed the rooms as they are when it comes in.
+#[derive(Clone)]
+struct Entry(Arc<House>);
+
+impl FromRef<Entry> for Arc<Rooms> {
+    fn from_ref(Entry(house): &Entry) -> Self {
+        house.rooms()
+    }
 }
 
 async fn main(
@@ -82,6 +94,11 @@ async fn one(
         Ok(server) => enter(rooms, peer, request, Door::Server(server)).await,
         Err(_) => refuse_at_door(None, Era::Legacy, &Failure::UnknownServer { server: name }),
     }
+}
+
+/// For whoever keeps this process alive. It tells nothing, so that nobody needs a key for it.
+async fn health() -> &'static str {
+    "ok\n"
 }
 
 async fn nowhere() -> HttpResponse {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use super::http::router;
-use crate::rooms::Rooms;
+use crate::house::House;
 
 /// How long a client may take over its headers. Connections that clients keep for later
 /// wait under the same clock, so it must not be short.
@@ -29,8 +29,8 @@ const LAST_CALLS: Duration = Duration::from_secs(3);
 const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// Serves until `ended`; requests under way are then given a moment to finish.
-pub(crate) async fn serve(listener: TcpListener, rooms: Arc<Rooms>, ended: CancellationToken) {
-    let router = router(rooms);
+pub(crate) async fn serve(listener: TcpListener, house: Arc<House>, ended: CancellationToken) {
+    let router = router(house);
     let connections = GracefulShutdown::new();
     loop {
         tokio::select! {

@@ -14,23 +14,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::{hello, mcp, modern, reply};
 use crate::failure::Failure;
-use crate::rooms::Rooms;
+use crate::house::House;
 use crate::session::Session;
 use crate::surface::Door as Entrance;
 use crate::sync::lock;
 use crate::turn::{BACKLOG, BackChannel, Turn};
 
 /// Serves until the client closes stdin. Requests under way then are cancelled.
-pub(crate) async fn serve(rooms: Arc<Rooms>, entrance: Entrance) -> std::io::Result<()> {
+pub(crate) async fn serve(house: Arc<House>, entrance: Entrance) -> std::io::Result<()> {
     let (outbox, messages) = mpsc::channel(BACKLOG);
     let writer = tokio::spawn(write(messages));
     let door =
-        Arc::new(Door { rooms, entrance, outbox, session: Mutex::default(), running: Mutex::default() });
+        Arc::new(Door { house, entrance, outbox, session: Mutex::default(), running: Mutex::default() });
     let mut requests = JoinSet::new();
     let mut stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
     let mut line = Vec::new();
-    let max = door.rooms.serve.max_body_bytes;
     loop {
+        let max = door.house.rooms().serve.max_body_bytes;
         match read_line(&mut stdin, &mut line, max).await? {
             Line::End => break,
             Line::Whole if line.iter().all(u8::is_ascii_whitespace) => continue,
@@ -60,7 +60,7 @@ pub(crate) async fn serve(rooms: Arc<Rooms>, entrance: Entrance) -> std::io::Res
 }
 
 struct Door {
-    rooms: Arc<Rooms>,
+    house: Arc<House>,
     entrance: Entrance,
     outbox: mpsc::Sender<Message>,
     /// The legacy session, once the client has sent `initialize`.
@@ -113,23 +113,24 @@ impl Door {
                 return refuse(Era::Legacy, Failure::NoSession { reason });
             }
         };
+        let rooms = self.house.rooms();
         let view = match &session {
             Some(session) => session.view.clone(),
-            None => self.rooms.surfaces.view(&self.entrance, &client.caller, client.name.as_deref()),
+            None => rooms.surfaces.view(&self.entrance, &client.caller, client.name.as_deref()),
         };
         let back = BackChannel::new(self.outbox.clone(), session.clone());
         let turn = Turn { client, view, back, cancelled };
-        mcp::serve(&self.rooms, &turn, session.as_deref(), request, params).await
+        mcp::serve(&rooms, &turn, session.as_deref(), request, params).await
     }
 
     async fn initialize(&self, request: Request) -> Response {
         let params = request.object().unwrap_or_default();
-        let sessions = &self.rooms.sessions;
-        let session = sessions.open(&self.rooms.surfaces, Caller::local(), self.entrance.clone(), &params);
-        match hello::initialize(&self.rooms, &session).await {
+        let rooms = self.house.rooms();
+        let session = rooms.sessions.open(&rooms.surfaces, Caller::local(), self.entrance.clone(), &params);
+        match hello::initialize(&rooms, &session).await {
             Ok(result) => {
                 if let Some(former) = lock(&self.session).replace(session.clone()) {
-                    self.rooms.sessions.close(&former);
+                    rooms.sessions.close(&former);
                 }
                 tokio::spawn(announce(session, self.outbox.clone()));
                 Response::result(request.id, result)
@@ -161,8 +162,9 @@ impl Door {
     async fn close(&self) {
         let session = lock(&self.session).take();
         if let Some(session) = session {
-            super::subscriptions::forget(&self.rooms, &session).await;
-            self.rooms.sessions.close(&session);
+            let rooms = self.house.rooms();
+            super::subscriptions::forget(&rooms, &session).await;
+            rooms.sessions.close(&session);
         }
     }
 }

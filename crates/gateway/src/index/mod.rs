@@ -38,7 +38,6 @@ pub(crate) use self::mirror::NAMESPACE;
 use self::priors::{Declared, Measured};
 use self::source::{Source, Tool};
 use crate::catalog::{self, Catalog};
-use crate::config::DeclaredTool;
 use crate::rooms::now;
 use crate::sync::lock;
 
@@ -53,7 +52,6 @@ pub(crate) struct CapabilityIndex {
     begun: watch::Sender<bool>,
     embedder: Embedder,
     store: Store,
-    declared: Declared,
     measured: ArcSwap<Measured>,
     vectors: Mutex<HashMap<TextHash, Arc<[f32]>>>,
     intents: Mutex<Intents<Arc<Vectors>>>,
@@ -67,13 +65,12 @@ pub(crate) struct Snapshot {
 }
 
 impl CapabilityIndex {
-    pub(crate) fn new(embedder: Embedder, declared: Declared, store: Store) -> Self {
+    pub(crate) fn new(embedder: Embedder, store: Store) -> Self {
         Self {
             snapshot: ArcSwap::default(),
             begun: watch::Sender::default(),
             embedder,
             store,
-            declared,
             measured: ArcSwap::default(),
             vectors: Mutex::default(),
             intents: Mutex::default(),
@@ -101,12 +98,13 @@ impl CapabilityIndex {
     pub(crate) async fn rebuild(
         &self,
         catalog: &Catalog,
+        declared: &Declared,
         unlisted: &HashSet<ServerName>,
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
         self.measure().await;
-        let sources = self.sources(catalog).await;
+        let sources = self.sources(catalog, declared).await;
         let capabilities: Arc<[_]> = catalog.tools.iter().map(|entry| entry.capability.clone()).collect();
         let recalled = self.recall(&sources).await;
         let words = self.publish(&sources, capabilities).await;
@@ -157,16 +155,6 @@ impl CapabilityIndex {
         }
     }
 
-    /// What the configuration says of a tool.
-    pub(crate) fn declared(&self, exposed: &str) -> Option<&DeclaredTool> {
-        self.declared.get(exposed)
-    }
-
-    /// Names in the configuration's `[tools]` that no tool of the catalog has.
-    pub(crate) fn unknown_declared(&self, catalog: &Catalog) -> Vec<String> {
-        self.declared.keys().filter(|name| catalog.tool(name).is_none()).cloned().collect()
-    }
-
     /// The best for an intent among what a caller may see.
     pub(crate) async fn search(
         &self,
@@ -193,10 +181,10 @@ impl CapabilityIndex {
         }
     }
 
-    async fn sources(&self, catalog: &Catalog) -> Vec<Source> {
+    async fn sources(&self, catalog: &Catalog, declared: &Declared) -> Vec<Source> {
         let (now, measured) = (now(), self.measured.load_full());
         let source = |entry: &catalog::Entry| {
-            let (tool, declared) = (Tool::of(entry), self.declared.get(&entry.exposed));
+            let (tool, declared) = (Tool::of(entry), declared.get(&entry.exposed));
             let priors = measured.with(declared, &entry.capability);
             let tool = match declared {
                 Some(declared) => tool.declared(declared),

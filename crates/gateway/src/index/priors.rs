@@ -22,7 +22,8 @@ pub(crate) struct Priors {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Measured(HashMap<Capability, Priors>);
 
-pub(super) type Declared = BTreeMap<String, DeclaredTool>;
+/// By the name clients call a tool.
+pub(crate) type Declared = BTreeMap<String, DeclaredTool>;
 
 const LOOKED_BACK: Duration = Duration::from_secs(30 * 86_400);
 /// Fewer calls say nothing.

@@ -82,7 +82,7 @@ fn belongs(rooms: &Rooms, entry: &Entry, group: &str) -> bool {
 fn of<'a>(rooms: &'a Rooms, entry: &'a Entry) -> impl Iterator<Item = &'a str> {
     let made = rooms.surfaces.groups.iter();
     let made = made.filter(|(_, patterns)| patterns.iter().any(|it| it.covers(&entry.capability)));
-    let declared = rooms.index.declared(&entry.exposed);
+    let declared = rooms.declared.get(&entry.exposed);
     let tags = declared.map(|it| &it.tags).filter(|tags| !tags.is_empty()).unwrap_or(&entry.tags);
     made.map(|(name, _)| name.as_str())
         .chain(tags.iter().map(String::as_str))

@@ -10,6 +10,8 @@
 //! - [`merged`]: everything behind one endpoint
 //! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
 //! - [`meter`]: what all that costs a model, and who is told
+//! - [`exam`]: models that choose tools, and how well they do
+//! - [`reload`]: a configuration that is edited while the gateway runs
 //! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
@@ -18,12 +20,14 @@
 mod bad_input;
 mod bridges;
 mod callers;
+mod exam;
 mod fidelity;
 mod harness;
 mod index;
 mod login;
 mod merged;
 mod meter;
+mod reload;
 mod retrieve;
 mod surfaces;
 mod upstreams;

@@ -8,9 +8,12 @@
 mod clients;
 mod driver;
 mod gateway;
+mod newcomer;
 mod processes;
 mod servers;
 mod surfaces;
+#[path = "../transcript/mod.rs"]
+mod transcript;
 
 use clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
 use driver::{Driver, Event, Sdk};

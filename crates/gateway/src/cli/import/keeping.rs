@@ -1,17 +1,19 @@
-//! Names for the secrets that somebody typed into a client's file, on their way into the store.
+//! Names for secrets that somebody typed, on their way into the store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use anyhow::Context as _;
 use kitbag_domain::ServerName;
-use kitbag_store::{SecretName, Store};
+use kitbag_store::{Secret, SecretName, Store};
 
-use crate::config::Config;
+use crate::config::{Config, KeyPlace};
+use crate::rooms::now;
 use crate::vault::vault;
 
 /// What is in the store, and what is to go there.
 #[derive(Default)]
-pub(super) struct Keeping {
+pub(in crate::cli) struct Keeping {
     /// Also those whose value cannot be read without the key.
     names: BTreeSet<String>,
     known: BTreeMap<String, String>,
@@ -20,12 +22,12 @@ pub(super) struct Keeping {
 
 impl Keeping {
     /// A store that does not exist yet is not made for this.
-    pub(super) async fn of(config: &Config) -> anyhow::Result<Self> {
+    pub(in crate::cli) async fn of(config: &Config) -> anyhow::Result<Self> {
         if !config.store_path.exists() {
             return Ok(Self::default());
         }
         let store = Store::open(&config.store_path).await.context("the secrets cannot be reached")?;
-        let vault = vault(&store)?;
+        let vault = vault(config.secret_key, &store)?;
         let names = vault.list().await?.iter().map(|it| it.name.as_str().to_owned()).collect();
         // With the key gone the names still say which are taken.
         let opened = vault.open_all().await.unwrap_or_default();
@@ -36,7 +38,7 @@ impl Keeping {
     }
 
     /// What stands for the secret in our configuration; it is kept once, whoever uses it.
-    pub(super) fn keep(&mut self, server: &ServerName, what: &str, secret: &str) -> String {
+    pub(in crate::cli) fn keep(&mut self, server: &ServerName, what: &str, secret: &str) -> String {
         let fresh = self.fresh.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let known = self.known.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let same = |(name, value): &(&str, &str)| {
@@ -52,28 +54,38 @@ impl Keeping {
         spelt
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(in crate::cli) fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
-    pub(super) fn known(&self) -> &BTreeMap<String, String> {
+    pub(in crate::cli) fn known(&self) -> &BTreeMap<String, String> {
         &self.known
     }
 
-    pub(super) fn fresh(&self) -> &[(SecretName, String)] {
-        &self.fresh
+    /// Encrypts what is fresh into the store; with nothing fresh, none is made.
+    pub(in crate::cli) async fn put_down(&self, store_path: &Path, key: KeyPlace) -> anyhow::Result<()> {
+        if self.fresh.is_empty() {
+            return Ok(());
+        }
+        let store = Store::open(store_path).await.context("the secrets cannot be kept")?;
+        let vault = vault(key, &store)?;
+        for (name, value) in &self.fresh {
+            vault.put(name, &Secret::new(value), now()).await?;
+        }
+        store.close().await;
+        Ok(())
     }
 
-    pub(super) fn mark(&self) -> usize {
+    pub(in crate::cli) fn mark(&self) -> usize {
         self.fresh.len()
     }
 
-    pub(super) fn since(&self, mark: usize) -> Vec<String> {
+    pub(in crate::cli) fn since(&self, mark: usize) -> Vec<String> {
         self.fresh[mark..].iter().map(|(name, _)| name.as_str().to_owned()).collect()
     }
 
     /// Forgets what was to be kept since.
-    pub(super) fn back_to(&mut self, mark: usize) {
+    pub(in crate::cli) fn back_to(&mut self, mark: usize) {
         for (name, _) in self.fresh.drain(mark..) {
             self.names.remove(name.as_str());
         }
@@ -122,7 +134,7 @@ mod tests {
         assert_eq!(keeping.keep(&git, "argument", "a"), "${secret:git.X-Token}");
         assert_eq!(keeping.keep(&lab, "X-Token", "a"), "${secret:git.X-Token}");
         assert_eq!(keeping.keep(&lab, "a/b", "c"), "${secret:lab.a_b}");
-        assert!(keeping.has("lab.a_b") && keeping.fresh().len() == 2);
+        assert!(keeping.has("lab.a_b") && keeping.fresh.len() == 2);
         assert!(keeping.keep(&lab, &"x".repeat(90), "d").len() < 80);
     }
 }

@@ -5,7 +5,7 @@
 //! - `same`: whether one of ours does the same already
 //! - `keeping`: names for the secrets that go into the store
 
-mod keeping;
+pub(super) mod keeping;
 pub(super) mod plan;
 mod same;
 
@@ -16,10 +16,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use kitbag_desk::{Client, Found, Places, Platform, Problem, Source, find};
 use serde::Serialize;
 
 use super::Invocation;
+use super::completions::clients;
 use super::output::{count, table};
 use crate::config::ConfigError;
 use plan::{Action, Plan, Row};
@@ -31,7 +33,7 @@ use plan::{Action, Plan, Row};
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Only from this client, such as cursor, vscode or claude-code.
-    #[arg(long, value_name = "CLIENT")]
+    #[arg(long, value_name = "CLIENT", add = ArgValueCandidates::new(clients))]
     from: Option<Client>,
     /// Show what would be done, and do nothing.
     #[arg(long)]
@@ -87,7 +89,7 @@ pub(super) fn places(invocation: &Invocation) -> anyhow::Result<Places> {
 }
 
 /// What counts here, and the projects that have servers of their own.
-fn of_this_project(found: Vec<Found>, places: &Places) -> (Vec<Found>, BTreeSet<PathBuf>) {
+pub(super) fn of_this_project(found: Vec<Found>, places: &Places) -> (Vec<Found>, BTreeSet<PathBuf>) {
     let counts = |found: &Found| found.project.as_ref().is_none_or(|it| places.cwd.starts_with(it));
     let (here, elsewhere): (Vec<_>, Vec<_>) = found.into_iter().partition(counts);
     (here, elsewhere.into_iter().filter_map(|found| found.project).collect())

@@ -11,16 +11,13 @@ use kitbag_desk::{
     Found, FoundServer, Launch, Merged, Note, Origin, Problem, Transport, Value, Variable, merge,
 };
 use kitbag_domain::ServerName;
-use kitbag_store::{Secret, Store};
 use serde::Serialize;
 
 use super::keeping::Keeping;
 use super::same::same;
 use crate::cli::Invocation;
 use crate::config::edit::{self, NewServer, Reach};
-use crate::config::{self, Config, ConfigError};
-use crate::rooms::now;
-use crate::vault::vault;
+use crate::config::{self, Config, ConfigError, KeyPlace};
 
 #[derive(Debug)]
 pub(in crate::cli) struct Plan {
@@ -32,6 +29,7 @@ pub(in crate::cli) struct Plan {
     text: String,
     keeping: Keeping,
     store_path: PathBuf,
+    secret_key: KeyPlace,
 }
 
 #[derive(Debug, Serialize)]
@@ -77,7 +75,9 @@ impl Plan {
         };
         let merged = merge(found, taken, known);
         let store_path = config.store_path.clone();
-        let mut plan = Self { config: path, rows: Vec::new(), problems, text, keeping, store_path };
+        let secret_key = config.secret_key;
+        let mut plan =
+            Self { config: path, rows: Vec::new(), problems, text, keeping, store_path, secret_key };
         for server in merged {
             plan.decide(server, invocation);
         }
@@ -90,15 +90,7 @@ impl Plan {
 
     /// A secret must be in the store before anything refers to it.
     pub(super) async fn carry_out(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
-        let fresh = self.keeping.fresh();
-        if !fresh.is_empty() {
-            let store = Store::open(&self.store_path).await.context("the secrets cannot be kept")?;
-            let vault = vault(&store)?;
-            for (name, value) in fresh {
-                vault.put(name, &Secret::new(value), now()).await?;
-            }
-            store.close().await;
-        }
+        self.keeping.put_down(&self.store_path, self.secret_key).await?;
         parse(&self.text, &self.config, invocation).context("the servers were not added")?;
         edit::write(&self.config, &self.text)
             .with_context(|| format!("{} could not be written", self.config.display()))

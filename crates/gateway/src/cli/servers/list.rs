@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::Invocation;
+use crate::cli::next_steps::first_steps;
 use crate::cli::output::{offers, table};
 use crate::config::Config;
 
@@ -17,7 +18,10 @@ use crate::config::Config;
 ///
 /// What they offer is what they said when they were last asked; nothing is started.
 #[derive(Debug, Args)]
-#[command(visible_alias = "ls")]
+#[command(
+    visible_alias = "ls",
+    after_help = "Examples:\n  kitbag servers list\n  kitbag servers list --json"
+)]
 pub(super) struct Arguments {}
 
 #[derive(Debug, Serialize)]
@@ -46,7 +50,7 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
     let mut rows: Vec<Row> = enabled.chain(disabled).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     if rows.is_empty() {
-        invocation.output.note(NOTHING_YET);
+        invocation.output.note(&first_steps(invocation));
     }
     if rows.is_empty() && !invocation.output.json {
         return Ok(());
@@ -55,11 +59,6 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
         .output
         .show(&rows, |rows| table(["NAME", "TRANSPORT", "TARGET", "OFFERS"], rows.iter().map(cells)))
 }
-
-const NOTHING_YET: &str = "\
-No servers yet. Add one:
-  kitbag servers add time -- uvx mcp-server-time
-  kitbag servers add docs https://docs.example/mcp";
 
 fn row(spec: &ServerSpec, enabled: bool, offers: &BTreeMap<String, Offer>) -> Row {
     let (transport, target) = match &spec.transport {

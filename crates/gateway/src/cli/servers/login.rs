@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use kitbag_domain::ServerName;
 use kitbag_store::Store;
 use kitbag_upstream::oauth::{Credentials, Flow, Grant, LoginError, Person, Scopes};
@@ -13,6 +14,7 @@ use serde_json::json;
 use super::find;
 use super::person::{AtBrowser, Elsewhere};
 use crate::cli::Invocation;
+use crate::cli::completions::servers;
 use crate::cli::failure::Advise as _;
 use crate::config::Config;
 use crate::{login, vault};
@@ -21,6 +23,7 @@ use crate::{login, vault};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LoginArguments {
+    #[arg(add = ArgValueCandidates::new(servers))]
     name: ServerName,
     /// Use a browser on another machine: type in a code there, or paste here where it ended up.
     #[arg(long)]
@@ -32,7 +35,9 @@ pub(super) struct LoginArguments {
 
 /// Forget the login at a server, and end it over there if that is possible.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  kitbag servers logout tracker")]
 pub(super) struct LogoutArguments {
+    #[arg(add = ArgValueCandidates::new(servers))]
     name: ServerName,
 }
 
@@ -52,9 +57,11 @@ pub(super) async fn login(arguments: LoginArguments, invocation: &Invocation) ->
     let store = open(&config).await?;
     let credentials = credentials(&config, &store, spec).await?;
     let scopes: Scopes = arguments.scopes.iter().collect();
+    let output = invocation.output;
     let mut person: Box<dyn Person> =
-        if arguments.headless { Box::new(Elsewhere) } else { Box::new(AtBrowser::default()) };
+        if arguments.headless { Box::new(Elsewhere::new(output)) } else { Box::new(AtBrowser::new(output)) };
     let grant = credentials.login(person.as_mut(), &scopes).await;
+    drop(person);
     let grant = advised(grant, name).with_context(|| format!("nobody is logged in at `{name}`"))?;
     let row = json!({
         "name": name,

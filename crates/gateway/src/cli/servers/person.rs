@@ -17,14 +17,33 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use crate::cli::output::{Output, stderr};
+use crate::cli::progress::Progress;
+
 /// Their browser comes back to us by itself.
-#[derive(Default)]
 pub(super) struct AtBrowser {
+    output: Output,
     listener: Option<TcpListener>,
+    waiting: Option<Progress>,
 }
 
 /// Their browser comes back to a machine where nobody listens, and they tell us to where.
-pub(super) struct Elsewhere;
+pub(super) struct Elsewhere {
+    output: Output,
+    waiting: Option<Progress>,
+}
+
+impl AtBrowser {
+    pub(super) fn new(output: Output) -> Self {
+        Self { output, listener: None, waiting: None }
+    }
+}
+
+impl Elsewhere {
+    pub(super) fn new(output: Output) -> Self {
+        Self { output, waiting: None }
+    }
+}
 
 #[async_trait]
 impl Person for AtBrowser {
@@ -44,7 +63,9 @@ impl Person for AtBrowser {
                 "Go to\n\n  {url}\n\nwith a browser on this machine; for one elsewhere, use --headless.\n"
             ));
         }
-        tokio::time::timeout(PATIENCE, answer(listener)).await.unwrap_or(Err(LoginError::TooLate))
+        let answered = tokio::time::timeout(PATIENCE, answer(listener));
+        let answered = self.output.during("Waiting for the browser to come back", answered).await;
+        answered.unwrap_or(Err(LoginError::TooLate))
     }
 
     fn is_elsewhere(&self) -> bool {
@@ -53,6 +74,7 @@ impl Person for AtBrowser {
 
     fn show(&mut self, code: &DeviceCode) {
         show(code);
+        self.waiting = Some(self.output.progress(WAITING_FOR_THE_CODE));
     }
 }
 
@@ -86,6 +108,7 @@ impl Person for Elsewhere {
 
     fn show(&mut self, code: &DeviceCode) {
         show(code);
+        self.waiting = Some(self.output.progress(WAITING_FOR_THE_CODE));
     }
 }
 
@@ -170,7 +193,8 @@ fn show(code: &DeviceCode) {
 
 /// Programs that ask for JSON need to know it too, so it goes where errors go.
 fn tell(text: &str) {
-    let _unheard = writeln!(anstream::stderr(), "{text}");
+    let _unheard = writeln!(stderr(), "{text}");
 }
 
+const WAITING_FOR_THE_CODE: &str = "Waiting until the code is typed in";
 const PATIENCE: Duration = Duration::from_secs(600);

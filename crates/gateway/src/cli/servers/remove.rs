@@ -4,17 +4,20 @@ use std::fs;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use kitbag_domain::ServerName;
 use serde_json::json;
 
 use super::find;
 use crate::cli::Invocation;
+use crate::cli::completions::servers;
 use crate::config::edit;
 
 /// Take a server out of the configuration.
 #[derive(Debug, Args)]
-#[command(visible_alias = "rm", after_help = "Example:\n  kitbag servers remove time")]
+#[command(visible_alias = "rm", after_help = "Examples:\n  kitbag servers remove time")]
 pub(super) struct Arguments {
+    #[arg(add = ArgValueCandidates::new(servers))]
     name: ServerName,
 }
 

@@ -1,8 +1,10 @@
 //! `kitbag servers test`: starts servers and says what came of it.
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use futures::future::join_all;
 use kitbag_domain::ServerName;
 use serde::Serialize;
@@ -10,14 +12,16 @@ use serde::Serialize;
 use super::find;
 use crate::app::{App, ServerReport};
 use crate::cli::Invocation;
+use crate::cli::completions::servers;
 use crate::cli::failure::Failure;
-use crate::cli::output::{offers, table};
+use crate::cli::output::{Output, count, offers, table};
 
 /// Start servers, ask what they offer, and stop them again.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
     /// Which ones; all that are enabled, if none is named.
+    #[arg(add = ArgValueCandidates::new(servers))]
     names: Vec<ServerName>,
 }
 
@@ -54,15 +58,23 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         names => names,
     };
     let app = App::open(&config).await?;
-    let rows = join_all(names.into_iter().map(|name| async {
-        let outcome = test(&app, &name).await;
-        Row { name, outcome }
-    }))
-    .await;
+    let rows = test_all(&app, names, invocation.output).await;
     app.close().await;
     invocation.output.show(&rows, |rows| for_people(rows))?;
     let failed = rows.iter().any(|row| matches!(row.outcome, Outcome::Fails(_)));
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<Row> {
+    let all = names.len();
+    let said = |done| format!("Starting {}: {done} of {all} done", count(all, "server"));
+    let (going_on, done) = (output.progress(&said(0)), AtomicUsize::new(0));
+    let tests = names.into_iter().map(|name| async {
+        let outcome = test(app, &name).await;
+        going_on.update(&said(done.fetch_add(1, Ordering::Relaxed) + 1));
+        Row { name, outcome }
+    });
+    join_all(tests).await
 }
 
 /// Starts one server and lists it; what it offers is remembered for the next client.

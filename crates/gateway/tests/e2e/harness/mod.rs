@@ -5,7 +5,7 @@
 //! - [`client`]: a raw MCP client in both manners; [`exchange`]: what comes back to it
 //! - [`pipe`]: the stdio door
 //! - [`testbed`]: the servers behind the gateway; [`guarded`]: one that wants a token
-//! - [`embeddings`]: a service that gives vectors; [`api`]: an HTTP API
+//! - [`embeddings`]: a service that gives vectors; [`api`]: an HTTP API; [`model`]: one that chooses tools
 //! - [`world`]: servers of both eras over both transports, and every way to them
 //! - [`process`]: signals, and who is still alive
 
@@ -15,6 +15,7 @@ pub(crate) mod embeddings;
 pub(crate) mod exchange;
 pub(crate) mod gateway;
 pub(crate) mod guarded;
+pub(crate) mod model;
 pub(crate) mod pipe;
 pub(crate) mod process;
 pub(crate) mod testbed;

@@ -1,4 +1,4 @@
-//! `kitbag eval`: how good the index is on requests whose answers are known.
+//! `kitbag eval retrieval`: how good the index is on requests whose answers are known.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,15 +7,16 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use kitbag_relevance::eval::{Judged, Metrics};
 use kitbag_relevance::{Options, Weights, retrieve};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::Invocation;
-use super::output::table;
+use crate::cli::Invocation;
+use crate::cli::index::embedded;
+use crate::cli::output::{count, table};
 use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
 use crate::index::intent::EmbeddedIntent;
@@ -23,22 +24,10 @@ use crate::index::priors::Priors;
 use crate::index::source::Tool;
 use crate::rooms::now;
 
-/// Measure how well tools are found.
-#[derive(Debug, Args)]
-pub struct Arguments {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, Subcommand)]
-enum Verb {
-    Retrieval(Retrieval),
-}
-
 /// Rank the tools of a set for each of its requests and compare with the right answers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-struct Retrieval {
+pub(super) struct Arguments {
     /// A folder with tools.jsonl and queries.jsonl.
     #[arg(long, value_name = "DIR")]
     dataset: PathBuf,
@@ -89,12 +78,11 @@ struct QueryLine {
     relevant: Vec<String>,
 }
 
-pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let Verb::Retrieval(arguments) = arguments.verb;
+pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let store = kitbag_store::Store::open(&config.store_path).await?;
-    let index = CapabilityIndex::new(Embedder::new(&config.embedder), config.tools, store);
-    let report = measure(&arguments, &index, invocation).await?;
+    let index = CapabilityIndex::new(Embedder::new(&config.embedder), store);
+    let report = measure(arguments, &index, invocation).await?;
     invocation.output.show(&report.json(), |_| report.for_people())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -108,7 +96,7 @@ struct Report {
 }
 
 async fn measure(
-    arguments: &Retrieval,
+    arguments: &Arguments,
     index: &CapabilityIndex,
     invocation: &Invocation,
 ) -> anyhow::Result<Report> {
@@ -116,19 +104,17 @@ async fn measure(
     let started = Instant::now();
     let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
     let sources: Vec<_> = tools.into_iter().map(|tool| tool.into_source(Priors::default(), now())).collect();
-    let output = &invocation.output;
+    let going_on = invocation.output.progress("Indexing tools");
     let with_vectors = arguments.ranker != Ranker::Bm25;
-    let index_of = index.index_of(&sources, with_vectors, |done, total| {
-        if !output.json && total > 1_000 {
-            output.note(&format!("{done} of {total} texts embedded"));
-        }
-    });
+    let index_of =
+        index.index_of(&sources, with_vectors, |done, total| going_on.update(&embedded(done, total)));
     let built = index_of.await?;
     let build = started.elapsed();
     let options = Options { weights: arguments.ranker.weights(), ..Options::default() };
     let mut latencies = Vec::with_capacity(queries.len());
     let mut rankings: Vec<Vec<String>> = Vec::with_capacity(queries.len());
-    for query in &queries {
+    for (number, query) in queries.iter().enumerate() {
+        going_on.update(&format!("Searching: {number} of {}", count(queries.len(), "request")));
         let asked = Instant::now();
         let intent = if with_vectors {
             index.intent(&query.query).await

@@ -1,0 +1,103 @@
+//! What can be wrong with the data, said so that the person who keeps it finds the place.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    #[error("{} cannot be read", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("there are no agents in {}", directory.display())]
+    Empty { directory: PathBuf },
+    #[error(transparent)]
+    Wrong(Box<Fault>),
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}, {place}: {problem}")]
+pub struct Fault {
+    pub file: String,
+    pub place: Place,
+    pub problem: Problem,
+}
+
+/// Where in a file: an entry by its name, and a field of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub entry: Option<String>,
+    pub field: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// What the reader of JSON says, which names what was found and what is allowed.
+    #[error("{0}")]
+    Shape(String),
+    #[error("there is nothing in it")]
+    Empty,
+    #[error("the file lies in the folder `{folder}`, which must have the same name")]
+    NotTheFolder { folder: String },
+    #[error("an id is made of small letters, digits and single dashes")]
+    Id,
+    #[error("not an address that begins with http:// or https://")]
+    Address,
+    #[error("written twice; one entry says it all")]
+    Twice,
+    #[error("`{elsewhere}` calls it `{name}`; one capability has one name")]
+    Spelling { elsewhere: String, name: String },
+    #[error("it is `{category}` in `{elsewhere}`; one capability has one category")]
+    OtherCategory { elsewhere: String, category: String },
+    #[error("what is not known to be there or not has the status `unknown`, and only that has it")]
+    StatusAndAvailability,
+    #[error("what is known needs a description")]
+    NoDescription,
+    #[error("what is known needs a source")]
+    NoSource,
+    #[error("a quotation of 50 to 300 letters belongs to the granularity `excerpt`, and only to that")]
+    Excerpt,
+    #[error("no agent has a capability called `{name}`")]
+    NoSuchCapability { name: String },
+    #[error("there is no agent `{id}`")]
+    NoSuchAgent { id: String },
+    #[error("this is the name of `{name}` itself")]
+    NameOfAnother { name: String },
+}
+
+impl DataError {
+    pub(crate) fn wrong(file: &str, place: Place, problem: Problem) -> Self {
+        Self::Wrong(Box::new(Fault { file: file.to_owned(), place, problem }))
+    }
+
+    /// What the person can do about it.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Unreadable { .. } => None,
+            Self::Empty { .. } => Some(
+                "it should hold `agents/<agent>/capabilities/current.json`, one for each agent".to_owned(),
+            ),
+            Self::Wrong(_) => {
+                Some("the shape is described in `agents/schema/capabilities.schema.json`".to_owned())
+            }
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn field(field: impl Into<String>) -> Self {
+        Self { entry: None, field: field.into() }
+    }
+
+    pub(crate) fn entry(entry: &str, field: impl Into<String>) -> Self {
+        Self { entry: Some(entry.to_owned()), field: field.into() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.entry {
+            Some(entry) => write!(f, "entry `{entry}`, field `{}`", self.field),
+            None => write!(f, "field `{}`", self.field),
+        }
+    }
+}

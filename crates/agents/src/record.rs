@@ -1,0 +1,225 @@
+//! What is written down about one agent, as it stands in the file people keep.
+
+use jiff::civil::Date;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use url::Url;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentFile {
+    #[serde(rename = "$schema", default, skip_serializing)]
+    pub schema: Option<String>,
+    pub agent: Agent,
+    #[serde(default)]
+    pub documentation: Documentation,
+    pub capabilities: Vec<Capability>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Agent {
+    pub id: String,
+    pub name: String,
+    pub vendor: String,
+    /// Which state of the product or of its documentation was read.
+    pub version: String,
+    #[serde(deserialize_with = "day")]
+    pub last_updated: Date,
+    #[serde(default)]
+    pub first_class: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Documentation {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub official_docs: Option<Url>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_notes: Option<Url>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub github: Option<Url>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Capability {
+    pub name: String,
+    pub category: Category,
+    #[serde(deserialize_with = "stated")]
+    pub available: Availability,
+    #[serde(default)]
+    pub tier: Tier,
+    #[serde(default)]
+    pub maturity_level: Maturity,
+    pub status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What the vendor calls it, where that is another word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor_term: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub implementation_notes: Option<Notes>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Source>,
+}
+
+/// In the file `true`, `false`, or `null` where no document that was read says either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Option<bool>", into = "Option<bool>")]
+pub enum Availability {
+    Yes,
+    No,
+    Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Notes {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_url: Option<Url>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gotchas: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Source {
+    pub url: Url,
+    pub description: String,
+    #[serde(deserialize_with = "day")]
+    pub verified_date: Date,
+    pub status: Status,
+    pub granularity: Granularity,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+}
+
+/// The state of a record or a source, which is not the state of the product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    Active,
+    Deprecated,
+    Unknown,
+}
+
+/// The cheapest plan that has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    Free,
+    Pro,
+    Business,
+    Enterprise,
+    #[default]
+    Unknown,
+}
+
+/// What the vendor calls it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Maturity {
+    Experimental,
+    Preview,
+    Beta,
+    Stable,
+    Deprecated,
+    #[default]
+    Unknown,
+}
+
+/// How near a source is to what it is cited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Granularity {
+    /// A page about this alone.
+    Dedicated,
+    /// A section with an address of its own.
+    Section,
+    /// A page about more than this.
+    Page,
+    /// A quotation, where nothing nearer can be linked to.
+    Excerpt,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Category {
+    Account,
+    AgentOrchestration,
+    ApiIntegration,
+    ChatAssistance,
+    CodeCompletion,
+    CodeExplanation,
+    CodeGeneration,
+    CodeRefactoring,
+    Collaboration,
+    CommandLine,
+    ContextAwareness,
+    Customization,
+    Debugging,
+    Documentation,
+    IdeIntegration,
+    LanguageSupport,
+    ModelSelection,
+    MultiFileEditing,
+    Observability,
+    Security,
+    SessionManagement,
+    Testing,
+}
+
+impl AgentFile {
+    pub fn capability(&self, name: &str) -> Option<&Capability> {
+        self.capabilities.iter().find(|it| it.name == name)
+    }
+}
+
+impl Category {
+    /// As it is written in the files.
+    pub fn name(self) -> String {
+        let written = serde_json::to_value(self).expect("a unit variant is written as a string");
+        written.as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl From<Option<bool>> for Availability {
+    fn from(written: Option<bool>) -> Self {
+        match written {
+            Some(true) => Self::Yes,
+            Some(false) => Self::No,
+            None => Self::Unknown,
+        }
+    }
+}
+
+impl From<Availability> for Option<bool> {
+    fn from(availability: Availability) -> Self {
+        match availability {
+            Availability::Yes => Some(true),
+            Availability::No => Some(false),
+            Availability::Unknown => None,
+        }
+    }
+}
+
+/// `null` says something, a field that is not there says nothing.
+fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Availability, D::Error> {
+    Availability::deserialize(deserializer)
+}
+
+/// A day and no more: the parser would also take a time and drop it.
+fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Date, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let date = text.parse().ok().filter(|date: &Date| date.to_string() == text);
+    date.ok_or_else(|| D::Error::custom(format!("`{text}` is not a day like 2026-08-22")))
+}

@@ -1,0 +1,166 @@
+//! The four tools as an MCP server over any pair of pipes, in both eras of the protocol.
+//!
+//! There is nothing to remember between requests, so a legacy client is served like a modern one
+//! after a greeting, and requests are answered one after the other.
+
+use std::sync::Arc;
+
+use kitbag_wire::lines::{Line, read_line};
+use kitbag_wire::meta::{self, code, method, result_type};
+use kitbag_wire::{
+    Era, ErrorObject, Malformed, Message, ProtocolVersion, Raw, RawObject, Request, Response, raw,
+};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
+
+use crate::answers::Answers;
+use crate::tools::Tool;
+
+/// More than any question about agents needs.
+const MAX_LINE: usize = 1024 * 1024;
+/// The data changes with the program, so a list may be kept for long.
+const CACHE_MS: u32 = 3_600_000;
+
+const INSTRUCTIONS: &str = "\
+What coding agents can do, with dated sources. lookup_capability for one agent, compare_capability across \
+agents; startUrl is the page to read for more.";
+
+/// Serves until the client closes its end.
+pub async fn serve(
+    answers: Arc<Answers>,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+) -> std::io::Result<()> {
+    let (mut input, mut output) = (BufReader::new(input), BufWriter::new(output));
+    let mut line = Vec::new();
+    loop {
+        let response = match read_line(&mut input, &mut line, MAX_LINE).await? {
+            Line::End => return Ok(()),
+            Line::Cut => {
+                let problem = format!("a message may have {MAX_LINE} bytes");
+                Some(Response::error(None, ErrorObject::new(code::INVALID_REQUEST, problem)))
+            }
+            Line::Whole if line.iter().all(u8::is_ascii_whitespace) => None,
+            Line::Whole => answer(&answers, &line).await,
+        };
+        if let Some(response) = response {
+            let mut line = Message::from(response).to_line();
+            line.push(b'\n');
+            output.write_all(&line).await?;
+            output.flush().await?;
+        }
+    }
+}
+
+async fn answer(answers: &Answers, line: &[u8]) -> Option<Response> {
+    match Message::parse(line) {
+        Ok(Message::Request(request)) => {
+            let id = request.id.clone();
+            Some(match respond(answers, &request).await {
+                Ok(result) => Response::result(id, result),
+                Err(error) => Response::error(Some(id), error),
+            })
+        }
+        // We ask nothing and nothing can be cancelled that is not already answered.
+        Ok(Message::Notification(_) | Message::Response(_)) => None,
+        Err(malformed) => Some(refusal(&malformed)),
+    }
+}
+
+async fn respond(answers: &Answers, request: &Request) -> Result<Raw, ErrorObject> {
+    let params = request.object().map_err(|error| {
+        ErrorObject::new(code::INVALID_PARAMS, format!("`params` cannot be read: {error}"))
+    })?;
+    let era = era(request, &params)?;
+    let result = match (request.method.as_str(), era) {
+        (method::DISCOVER, Era::Modern) => json!({
+            "supportedVersions": [ProtocolVersion::LATEST.as_str()],
+            "capabilities": { "tools": {} },
+            "instructions": INSTRUCTIONS,
+        }),
+        (method::INITIALIZE, Era::Legacy) => initialize(&params),
+        (method::PING, Era::Legacy) => json!({}),
+        (method::LIST_TOOLS, _) => {
+            json!({ "tools": Tool::ALL.map(|tool| tool.definition(&answers.library)) })
+        }
+        (method::CALL_TOOL, _) => call(answers, &params).await?,
+        (name, _) => {
+            return Err(ErrorObject::new(code::METHOD_NOT_FOUND, format!("unknown method `{name}`")));
+        }
+    };
+    Ok(raw(&match era {
+        Era::Legacy => result,
+        Era::Modern => dressed(result, request.method != method::CALL_TOOL),
+    }))
+}
+
+/// A request says by what it carries to which era it belongs.
+fn era(request: &Request, params: &RawObject) -> Result<Era, ErrorObject> {
+    let meta = params.object("_meta").unwrap_or_default();
+    let Some(version) = meta.read::<String>(meta::PROTOCOL_VERSION) else {
+        return match request.method.as_str() {
+            method::DISCOVER => Err(missing(meta::PROTOCOL_VERSION)),
+            _ => Ok(Era::Legacy),
+        };
+    };
+    if ProtocolVersion::parse(&version).is_none_or(|version| version.era() != Era::Modern) {
+        let supported = [ProtocolVersion::LATEST.as_str()];
+        let message = format!("unsupported protocol version; this server speaks {}", supported[0]);
+        return Err(ErrorObject::new(code::UNSUPPORTED_VERSION, message)
+            .with_data(&json!({ "supported": supported, "requested": version })));
+    }
+    meta.object(meta::CLIENT_CAPABILITIES)
+        .map(|_| Era::Modern)
+        .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))
+}
+
+fn missing(key: &str) -> ErrorObject {
+    ErrorObject::new(code::INVALID_PARAMS, format!("`_meta` lacks `{key}`, which every request must carry"))
+}
+
+fn initialize(params: &RawObject) -> Value {
+    let proposed: String = params.read("protocolVersion").unwrap_or_default();
+    json!({
+        "protocolVersion": ProtocolVersion::negotiate_legacy(&proposed).as_str(),
+        "capabilities": { "tools": {} },
+        "serverInfo": implementation(),
+        "instructions": INSTRUCTIONS,
+    })
+}
+
+async fn call(answers: &Answers, params: &RawObject) -> Result<Value, ErrorObject> {
+    let name: String = params.read("name").unwrap_or_default();
+    let tool: Tool = name.parse()?;
+    let arguments = params.object("arguments").unwrap_or_default();
+    Ok(match tool.call(answers, &arguments).await? {
+        Ok(answer) => json!({
+            "content": [{ "type": "text", "text": answer.to_string() }],
+            "structuredContent": answer,
+        }),
+        Err(miss) => json!({ "content": [{ "type": "text", "text": miss.to_string() }], "isError": true }),
+    })
+}
+
+/// What every modern result has besides.
+fn dressed(mut result: Value, cacheable: bool) -> Value {
+    result["resultType"] = json!(result_type::COMPLETE);
+    if cacheable {
+        result["ttlMs"] = json!(CACHE_MS);
+        result["cacheScope"] = json!("public");
+    }
+    result["_meta"] = json!({ meta::SERVER_INFO: implementation() });
+    result
+}
+
+fn implementation() -> Value {
+    json!({ "name": "agent-capabilities", "title": "Agent capabilities", "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn refusal(malformed: &Malformed) -> Response {
+    let (code, id) = match malformed {
+        Malformed::NotJson(_) => (code::PARSE_ERROR, None),
+        Malformed::Batch => (code::INVALID_REQUEST, None),
+        Malformed::NotJsonRpc { id, .. } => (code::INVALID_REQUEST, id.clone()),
+    };
+    Response::error(id, ErrorObject::new(code, malformed.to_string()))
+}

@@ -1,0 +1,168 @@
+//! The four tools: how they are offered, and how a call becomes a question.
+
+use kitbag_wire::{ErrorObject, RawObject, meta::code};
+use serde_json::{Value, json};
+
+use crate::answers::Answers;
+use crate::asked::Miss;
+use crate::library::Library;
+
+/// What a call came to: an answer, or words that help to ask again.
+pub type Told = Result<Value, Miss>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    Lookup,
+    Compare,
+    List,
+    Sources,
+}
+
+impl Tool {
+    pub const ALL: [Self; 4] = [Self::Lookup, Self::Compare, Self::List, Self::Sources];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lookup => "lookup_capability",
+            Self::Compare => "compare_capability",
+            Self::List => "list_capabilities",
+            Self::Sources => "get_sources",
+        }
+    }
+
+    /// As `tools/list` shows it.
+    pub fn definition(self, library: &Library) -> Value {
+        let agents: Vec<&str> = library.agents.iter().map(|it| it.agent.id.as_str()).collect();
+        let agents = agents.join(", ");
+        let agent = json!({ "type": "string", "description": format!("Id or name: {agents}") });
+        let capability =
+            json!({ "type": "string", "description": "In any words, e.g. mcp, hooks, plan mode" });
+        let (title, description, properties, required) = match self {
+            Self::Lookup => (
+                "Look up a capability",
+                "Does one coding agent (Copilot, Claude Code, Gemini CLI, Cursor…) support a feature such as MCP, \
+                 and how is it set up? Gives availability, tier, maturity, setup command, config file, pitfalls \
+                 and sources.",
+                json!({ "agent": agent, "capability": capability }),
+                json!(["agent", "capability"]),
+            ),
+            Self::Compare => (
+                "Compare a capability",
+                "How coding agents differ in one feature: availability, tier, maturity and setup for each. \
+                 `available: null` means undocumented.",
+                json!({
+                    "capability": capability,
+                    "agents": {
+                        "type": "array", "items": { "type": "string" }, "description": "Only these; default all",
+                    },
+                }),
+                json!(["capability"]),
+            ),
+            Self::List => (
+                "List capabilities",
+                "What one coding agent can do, or which agents have what in a category: names, tiers, \
+                 availability. Give agent, category or both.",
+                json!({
+                    "agent": agent,
+                    "category": { "type": "string", "description": format!("One of {}", categories(library)) },
+                }),
+                json!([]),
+            ),
+            Self::Sources => (
+                "Get sources",
+                "Where facts about coding agents are documented: URLs with the day they were verified, to cite. \
+                 For an agent, a capability or both.",
+                json!({ "agent": agent, "capability": capability }),
+                json!([]),
+            ),
+        };
+        let mut input = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        if required != json!([]) {
+            input["required"] = required;
+        }
+        json!({
+            "name": self.name(),
+            "title": title,
+            "description": description,
+            "inputSchema": input,
+            "outputSchema": self.output(),
+            "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false },
+        })
+    }
+
+    /// Asks the question a call stands for. What the arguments lack is said as the protocol wants it.
+    pub async fn call(self, answers: &Answers, arguments: &RawObject) -> Result<Told, ErrorObject> {
+        let text = |key: &str| text(arguments, key);
+        let (agent, capability) = (text("agent")?, text("capability")?);
+        let agent = agent.as_deref();
+        let capability = capability.as_deref();
+        Ok(match self {
+            Self::Lookup => answers.lookup(needed(agent, "agent")?, needed(capability, "capability")?).await,
+            Self::Compare => {
+                answers.compare(needed(capability, "capability")?, &texts(arguments, "agents")?).await
+            }
+            Self::List => answers.list(agent, text("category")?.as_deref()).await,
+            Self::Sources => answers.sources(agent, capability).await,
+        })
+    }
+
+    /// Few words: an answer explains itself, this is for programs.
+    fn output(self) -> Value {
+        let (object, array, text) = (json!({ "type": "object" }), rows(), json!({ "type": "string" }));
+        let properties = match self {
+            Self::Lookup => json!({ "agent": text, "capability": object, "matches": array }),
+            Self::Compare => json!({ "capability": text, "comparison": array, "matches": array }),
+            Self::List => json!({ "agent": text, "category": text, "capabilities": array }),
+            Self::Sources => json!({ "agent": text, "capability": text, "sources": array, "matches": array }),
+        };
+        json!({ "type": "object", "properties": properties })
+    }
+}
+
+impl std::str::FromStr for Tool {
+    type Err = ErrorObject;
+
+    fn from_str(name: &str) -> Result<Self, ErrorObject> {
+        let unknown = || invalid(format!("there is no tool `{name}`"));
+        Self::ALL.into_iter().find(|tool| tool.name() == name).ok_or_else(unknown)
+    }
+}
+
+fn rows() -> Value {
+    json!({ "type": "array", "items": { "type": "object" } })
+}
+
+fn categories(library: &Library) -> String {
+    let names = library.category_names.all().iter().map(|it| it.name.as_str());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Models write `null` and empty text where they mean nothing.
+fn text(arguments: &RawObject, key: &str) -> Result<Option<String>, ErrorObject> {
+    let Some(value) = arguments.get(key).filter(|it| it.get() != "null") else { return Ok(None) };
+    let text: String =
+        serde_json::from_str(value.get()).map_err(|_| invalid(format!("`{key}` must be a string")))?;
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
+/// One text is as good as a list of one.
+fn texts(arguments: &RawObject, key: &str) -> Result<Vec<String>, ErrorObject> {
+    let Some(value) = arguments.get(key).filter(|it| it.get() != "null") else { return Ok(Vec::new()) };
+    let many: Option<Vec<String>> = serde_json::from_str(value.get()).ok();
+    match many {
+        Some(many) => Ok(many),
+        None => {
+            let one =
+                text(arguments, key).map_err(|_| invalid(format!("`{key}` must be a list of strings")))?;
+            Ok(one.into_iter().collect())
+        }
+    }
+}
+
+fn needed<'a>(value: Option<&'a str>, key: &str) -> Result<&'a str, ErrorObject> {
+    value.ok_or_else(|| invalid(format!("`{key}` is missing")))
+}
+
+fn invalid(message: String) -> ErrorObject {
+    ErrorObject::new(code::INVALID_PARAMS, message)
+}

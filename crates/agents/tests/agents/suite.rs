@@ -1,0 +1,182 @@
+//! The benchmark, as far as it needs no model: what is asked for is found, however it is said.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use kitbag_agents::{Answers, Library, Tool};
+use kitbag_wire::RawObject;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::root;
+
+#[derive(Deserialize)]
+struct Suite {
+    prompts: Vec<Prompt>,
+    scenarios: Vec<Scenario>,
+}
+
+#[derive(Deserialize)]
+struct Prompt {
+    id: String,
+    expect: Call,
+    #[serde(default)]
+    accept: Vec<Call>,
+    paraphrases: Vec<Value>,
+    resolves: Value,
+}
+
+#[derive(Deserialize)]
+struct Scenario {
+    id: String,
+    max_calls: usize,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    #[serde(flatten)]
+    call: Call,
+    /// JSON pointers into the answer, and what is there.
+    expect: BTreeMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    tool: String,
+    arguments: Value,
+}
+
+/// Without vectors; those only make it better.
+#[tokio::test]
+async fn the_arguments_of_fifty_prompts_are_understood_in_three_paraphrases_each() {
+    let (suite, answers) = (suite(), answers());
+    assert_eq!(suite.prompts.len(), 50);
+    let (mut asked, mut missed) = (0, Vec::new());
+    for prompt in &suite.prompts {
+        assert_eq!(prompt.paraphrases.len(), 3, "{}", prompt.id);
+        let accepted = prompt.accept.iter().map(|it| (&it.tool, &it.arguments));
+        for (tool, arguments) in accepted {
+            assert!(run(&answers, tool, arguments).await.is_some(), "{}: {arguments}", prompt.id);
+        }
+        for arguments in prompt.paraphrases.iter().chain([&prompt.expect.arguments]) {
+            asked += 1;
+            let answer = run(&answers, &prompt.expect.tool, arguments).await.unwrap_or_default();
+            if !contains(&answer, &prompt.resolves) {
+                missed.push(format!("{} {arguments} gives {answer:.200}", prompt.id));
+            }
+        }
+    }
+    assert_eq!(asked, 200);
+    println!("{} of {asked} understood\n{}", asked - missed.len(), missed.join("\n"));
+    assert!(missed.len() * 50 <= asked, "{} of {asked}:\n{}", missed.len(), missed.join("\n"));
+}
+
+#[tokio::test]
+async fn each_scenario_is_done_within_its_calls_and_no_call_is_repeated() {
+    let (suite, answers) = (suite(), answers());
+    assert_eq!(suite.scenarios.len(), 5);
+    for scenario in &suite.scenarios {
+        assert!(scenario.steps.len() <= scenario.max_calls, "{}", scenario.id);
+        for step in &scenario.steps {
+            let answer = run(&answers, &step.call.tool, &step.call.arguments).await;
+            let answer = answer.unwrap_or_else(|| panic!("{} would have to ask again", scenario.id));
+            for (pointer, expected) in &step.expect {
+                assert_eq!(answer.pointer(pointer), Some(expected), "{} {pointer} in {answer}", scenario.id);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_does_not_have_it_is_one_short_line() {
+    let rows = run(&answers(), "compare_capability", &json!({ "capability": "hooks" })).await.unwrap();
+    let zed = rows["comparison"].as_array().unwrap().iter().find(|row| row["agent"] == "zed").unwrap();
+    assert_eq!(*zed, json!({ "agent": "zed", "available": null }));
+}
+
+#[tokio::test]
+async fn lists_have_no_notes_and_need_a_filter() {
+    let answers = answers();
+    let list = run(&answers, "list_capabilities", &json!({ "agent": "claude-code" })).await.unwrap();
+    let row =
+        json!({ "name": "Agent Mode", "category": "agent-orchestration", "tier": "pro", "available": true });
+    assert!(list["capabilities"].as_array().unwrap().contains(&row), "{list}");
+    assert!(!list.to_string().contains("implementationNotes"));
+    assert_eq!(
+        list["undocumented"],
+        json!(["Code Completion", "Next Edit Suggestions", "Agent Client Protocol"])
+    );
+    let told = miss(&answers, "list_capabilities", &json!({})).await;
+    assert_eq!(told, "Give `agent`, `category` or both.");
+}
+
+#[tokio::test]
+async fn what_is_meant_by_nobody_is_answered_with_what_there_is() {
+    let answers = answers();
+    let told = miss(&answers, "lookup_capability", &json!({ "agent": "clippy", "capability": "mcp" })).await;
+    assert!(told.starts_with("No agent `clippy`. Agents: claude-code, copilot-cli, "), "{told}");
+    let told = miss(&answers, "list_capabilities", &json!({ "category": "cooking" })).await;
+    assert!(told.contains("agent-orchestration, api-integration"), "{told}");
+    let told = miss(&answers, "compare_capability", &json!({ "capability": "zzz" })).await;
+    assert!(told.contains("No capability like `zzz`. Nearest: "), "{told}");
+}
+
+#[tokio::test]
+async fn several_that_may_be_meant_are_told_with_how_likely_they_are() {
+    let arguments = json!({ "agent": "claude-code", "capability": "agents that talk" });
+    let answer = run(&answers(), "lookup_capability", &arguments).await.unwrap();
+    let matches = answer["matches"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    assert_eq!(matches.len(), 3, "{answer}");
+    for row in matches {
+        assert!(row["matchConfidence"].as_f64().unwrap() < 1.0 && row["description"].is_string(), "{row}");
+    }
+}
+
+#[tokio::test]
+async fn a_word_for_two_agents_means_the_likelier_and_mentions_the_other() {
+    let answers = answers();
+    let arguments = json!({ "agent": "Copilot", "capability": "mcp" });
+    let answer = run(&answers, "lookup_capability", &arguments).await.unwrap();
+    assert_eq!((&answer["agent"], &answer["seeAlso"]), (&json!("vscode-copilot"), &json!(["copilot-cli"])));
+    let arguments = json!({ "capability": "mcp", "agents": ["copilot"] });
+    let answer = run(&answers, "compare_capability", &arguments).await.unwrap();
+    let agents: Vec<&Value> =
+        answer["comparison"].as_array().unwrap().iter().map(|it| &it["agent"]).collect();
+    assert_eq!(agents, ["vscode-copilot", "copilot-cli"]);
+}
+
+fn suite() -> Suite {
+    let text = fs::read_to_string(root().join("framework/tests/benchmark-prompts.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn answers() -> Answers {
+    Answers::new(Library::built_in(), None)
+}
+
+/// The answer, or nothing where the call would have to be repeated.
+async fn run(answers: &Answers, tool: &str, arguments: &Value) -> Option<Value> {
+    call(answers, tool, arguments).await.ok()
+}
+
+async fn miss(answers: &Answers, tool: &str, arguments: &Value) -> String {
+    call(answers, tool, arguments).await.unwrap_err()
+}
+
+async fn call(answers: &Answers, tool: &str, arguments: &Value) -> Result<Value, String> {
+    let tool: Tool = tool.parse().map_err(|_| format!("no tool {tool}"))?;
+    let arguments: RawObject = serde_json::from_value(arguments.clone()).unwrap();
+    let told = tool.call(answers, &arguments).await.map_err(|error| error.message)?;
+    told.map_err(|miss| miss.to_string())
+}
+
+/// Whether everything expected is in the answer, which may hold more.
+fn contains(answer: &Value, expected: &Value) -> bool {
+    match (answer, expected) {
+        (Value::Object(answer), Value::Object(expected)) => {
+            expected.iter().all(|(key, value)| answer.get(key).is_some_and(|it| contains(it, value)))
+        }
+        _ => answer == expected,
+    }
+}

@@ -1,0 +1,139 @@
+//! The two formats in which models are asked: what is sent, and how the answer is read.
+//!
+//! Nothing is sent that some model of the family refuses: no temperature, no forced choice, no
+//! wish for a single call. What a model said is repeated to it word for word, because some want
+//! their own thoughts back unchanged.
+
+mod anthropic;
+mod openai;
+
+use http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::suite::Arguments;
+use crate::tools::Tools;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Anthropic,
+    OpenAi,
+}
+
+/// A prompt and, after a call that failed, what was said then.
+#[derive(Debug, Clone)]
+pub(crate) struct Conversation {
+    pub(crate) prompt: String,
+    pub(crate) retry: Option<Retry>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Retry {
+    /// The model's own message, as it came.
+    pub(crate) said: Value,
+    /// What each of its calls came to: the call's id, and the text of the error.
+    pub(crate) errors: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) said: Value,
+    pub(crate) calls: Vec<ToolCall>,
+    pub(crate) usage: Option<Usage>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ToolCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: Given,
+}
+
+/// The arguments of a call as the model wrote them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Given {
+    Arguments(Arguments),
+    /// No JSON object.
+    Malformed(String),
+}
+
+/// Tokens as the endpoint counted them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+}
+
+impl Dialect {
+    /// Below the base address.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Anthropic => "messages",
+            Self::OpenAi => "chat/completions",
+        }
+    }
+
+    /// What says who asks; an error if the key cannot be a header.
+    pub(crate) fn headers(self, key: Option<&str>) -> Result<HeaderMap, http::header::InvalidHeaderValue> {
+        match self {
+            Self::Anthropic => anthropic::headers(key),
+            Self::OpenAi => openai::headers(key),
+        }
+    }
+
+    /// The definitions as they are sent.
+    pub(crate) fn tools(self, tools: &Tools) -> Vec<Value> {
+        let write = match self {
+            Self::Anthropic => anthropic::tool,
+            Self::OpenAi => openai::tool,
+        };
+        tools.iter().map(write).collect()
+    }
+
+    pub(crate) fn body(self, model: &str, tools: &[Value], conversation: &Conversation) -> Value {
+        match self {
+            Self::Anthropic => anthropic::body(model, tools, conversation),
+            Self::OpenAi => openai::body(model, tools, conversation),
+        }
+    }
+
+    /// The answer, or what is wrong with it.
+    pub(crate) fn read(self, body: &[u8]) -> Result<Answer, String> {
+        let body = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        match self {
+            Self::Anthropic => anthropic::read(&body),
+            Self::OpenAi => openai::read(&body),
+        }
+    }
+}
+
+impl Given {
+    fn read(value: Option<&Value>) -> Self {
+        match value {
+            None | Some(Value::Null) => Self::Arguments(Arguments::new()),
+            Some(Value::Object(arguments)) => Self::Arguments(arguments.clone()),
+            Some(Value::String(text)) => Self::parse(text),
+            Some(other) => Self::Malformed(other.to_string()),
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        match serde_json::from_str(text) {
+            // What models write that have nothing to say.
+            _ if text.trim().is_empty() => Self::Arguments(Arguments::new()),
+            Ok(arguments) => Self::Arguments(arguments),
+            Err(_) => Self::Malformed(text.to_owned()),
+        }
+    }
+}
+
+impl Usage {
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { input: self.input + other.input, output: self.output + other.output }
+    }
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,164 @@
+//! Where a model is asked, as a person writes it down.
+//!
+//! `anthropic:MODEL` and `openai:MODEL` are the vendors' own addresses. `URL#MODEL` is any
+//! service that speaks Chat Completions, `anthropic:URL#MODEL` any that speaks Messages.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::Value;
+use url::Url;
+
+use crate::dialect::Dialect;
+use crate::tools::Tools;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    pub(crate) dialect: Dialect,
+    pub(crate) base: Url,
+    pub(crate) model: String,
+    /// At the vendor's own address, whose key goes nowhere else.
+    own: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadEndpoint {
+    #[error("`{text}` names no model; write anthropic:MODEL, openai:MODEL or URL#MODEL")]
+    NoModel { text: String },
+    #[error("`{text}` is no http or https address")]
+    NoAddress { text: String },
+    #[error("an address with a password in it would be shown in reports; give the key with --key-env")]
+    Password,
+}
+
+impl Endpoint {
+    /// The variable that holds the key for a vendor's own address.
+    pub fn key_variable(&self) -> Option<&'static str> {
+        self.own.then_some(match self.dialect {
+            Dialect::Anthropic => "ANTHROPIC_API_KEY",
+            Dialect::OpenAi => "OPENAI_API_KEY",
+        })
+    }
+
+    /// Whether anybody on the way could read a key.
+    pub fn is_readable_on_the_way(&self) -> bool {
+        let here = match self.base.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        self.base.scheme() == "http" && !here
+    }
+
+    /// The definitions as a model there is sent them.
+    pub fn definitions(&self, tools: &Tools) -> Vec<Value> {
+        self.dialect.tools(tools)
+    }
+
+    pub(crate) fn url(&self) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}/{}", url.path().trim_end_matches('/'), self.dialect.path()));
+        url
+    }
+
+    /// Where it is, without anything that could be a secret.
+    pub(crate) fn place(&self) -> String {
+        format!("{}{}", self.base.origin().ascii_serialization(), self.base.path().trim_end_matches('/'))
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = BadEndpoint;
+
+    fn from_str(text: &str) -> Result<Self, BadEndpoint> {
+        let (dialect, vendor, rest) = match text.split_once(':') {
+            Some(("anthropic", rest)) => (Dialect::Anthropic, Some("https://api.anthropic.com/v1"), rest),
+            Some(("openai", rest)) => (Dialect::OpenAi, Some("https://api.openai.com/v1"), rest),
+            _ => (Dialect::OpenAi, None, text),
+        };
+        let no_model = || BadEndpoint::NoModel { text: text.to_owned() };
+        let (address, model, own) = match (rest.contains("://"), vendor) {
+            (true, _) => rest.split_once('#').map(|(url, model)| (url, model, false)).ok_or_else(no_model)?,
+            (false, Some(vendor)) => (vendor, rest, true),
+            (false, None) => return Err(no_model()),
+        };
+        if model.trim().is_empty() {
+            return Err(no_model());
+        }
+        Ok(Self { dialect, base: parse(address)?, model: model.to_owned(), own })
+    }
+}
+
+fn parse(address: &str) -> Result<Url, BadEndpoint> {
+    let no_address = || BadEndpoint::NoAddress { text: address.to_owned() };
+    let url = Url::parse(address).map_err(|_| no_address())?;
+    match url.scheme() {
+        _ if !url.username().is_empty() || url.password().is_some() => Err(BadEndpoint::Password),
+        "http" | "https" if url.has_host() => Ok(url),
+        _ => Err(no_address()),
+    }
+}
+
+/// As it was written, less a query, which may hold a key.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { dialect, model, own, .. } = self;
+        match (dialect, own) {
+            (Dialect::Anthropic, true) => write!(f, "anthropic:{model}"),
+            (Dialect::OpenAi, true) => write!(f, "openai:{model}"),
+            (Dialect::Anthropic, false) => write!(f, "anthropic:{}#{model}", self.place()),
+            (Dialect::OpenAi, false) => write!(f, "{}#{model}", self.place()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, url: &str, model: &str, shown: &str) {
+        let endpoint: Endpoint = text.parse().unwrap();
+        assert_eq!((endpoint.url().as_str(), endpoint.model.as_str()), (url, model));
+        assert_eq!(endpoint.to_string(), shown);
+    }
+
+    #[test]
+    fn vendors_and_any_address_are_written_naturally() {
+        let vendor = |text, url, model| check(text, url, model, text);
+        vendor("anthropic:claude-x", "https://api.anthropic.com/v1/messages", "claude-x");
+        vendor("openai:ft:gpt-x:me", "https://api.openai.com/v1/chat/completions", "ft:gpt-x:me");
+        check(
+            "http://localhost:11434/v1/#llama:8b",
+            "http://localhost:11434/v1/chat/completions",
+            "llama:8b",
+            "http://localhost:11434/v1#llama:8b",
+        );
+        check(
+            "anthropic:https://proxy.example/v1?key=s3cret#a/b",
+            "https://proxy.example/v1/messages?key=s3cret",
+            "a/b",
+            "anthropic:https://proxy.example/v1#a/b",
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused() {
+        let told = |text: &str| text.parse::<Endpoint>().unwrap_err();
+        assert!(matches!(told("gpt-x"), BadEndpoint::NoModel { .. }));
+        assert!(matches!(told("anthropic:"), BadEndpoint::NoModel { .. }));
+        assert!(matches!(told("http://localhost/v1"), BadEndpoint::NoModel { .. }));
+        assert!(matches!(told("ftp://host/#m"), BadEndpoint::NoAddress { .. }));
+        assert!(matches!(told("https://me:s3cret@host/v1#m"), BadEndpoint::Password));
+    }
+
+    #[test]
+    fn a_vendors_key_goes_to_the_vendor_alone() {
+        let variable = |text: &str| text.parse::<Endpoint>().unwrap().key_variable();
+        assert_eq!(variable("anthropic:x"), Some("ANTHROPIC_API_KEY"));
+        assert_eq!(variable("openai:x"), Some("OPENAI_API_KEY"));
+        assert_eq!(variable("openai:https://api.example/v1#x"), None);
+        assert_eq!(variable("http://localhost:1/v1#x"), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! What is answered already, a line each in a file, so that a run that ended early goes on where
+//! it was and nothing is paid for twice.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::dialect::{Given, Usage};
+use crate::judge::Outcome;
+
+/// What a model made of a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub model: String,
+    pub prompt: String,
+    pub run: u32,
+    /// Changes with the prompt, with what is expected of it and with the tools, so that a line
+    /// never counts for a question that was another one.
+    pub of: String,
+    /// None, if it made none; two, if the first one failed and it tried again.
+    pub calls: Vec<Made>,
+    /// Absent where the endpoint did not say.
+    pub usage: Option<Usage>,
+    pub ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    pub tool: String,
+    #[serde(flatten)]
+    pub given: Given,
+    pub outcome: Outcome,
+    /// Of the call and its result.
+    pub tokens: usize,
+}
+
+#[derive(Debug)]
+pub struct Journal {
+    file: Option<(PathBuf, File)>,
+    records: Vec<Record>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("{path} cannot be read and written")]
+    Unusable { path: PathBuf, source: io::Error },
+    #[error("another run writes to {path} right now")]
+    Taken { path: PathBuf },
+    #[error("line {line} of {path} is not what an earlier run wrote")]
+    Foreign { path: PathBuf, line: usize, source: serde_json::Error },
+}
+
+impl Record {
+    /// What counts is the first call.
+    pub fn outcome(&self) -> Outcome {
+        self.calls.first().map_or(Outcome::NoCall, |it| it.outcome)
+    }
+
+    pub fn retried(&self) -> bool {
+        self.calls.len() > 1
+    }
+
+    /// Whether the second call made good what the first one had failed.
+    pub fn recovered(&self) -> bool {
+        self.calls.get(1).is_some_and(|it| it.outcome == Outcome::Right)
+    }
+}
+
+impl Journal {
+    /// Remembers nothing.
+    pub fn none() -> Self {
+        Self { file: None, records: Vec::new() }
+    }
+
+    /// What the file has, if there is one; new lines go there.
+    pub fn open(path: &Path) -> Result<Self, JournalError> {
+        let unusable = |source| JournalError::Unusable { path: path.to_owned(), source };
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.read(true).write(true).create(true).truncate(false).open(path).map_err(unusable)?;
+        file.try_lock().map_err(|_| JournalError::Taken { path: path.to_owned() })?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(unusable)?;
+        let whole = text.len() - torn(&text).len();
+        let records = lines(&text[..whole], path)?;
+        file.set_len(whole as u64).map_err(unusable)?;
+        file.seek(SeekFrom::End(0)).map_err(unusable)?;
+        Ok(Self { file: Some((path.to_owned(), file)), records })
+    }
+
+    pub(crate) fn find(&self, model: &str, prompt: &str, run: u32, of: &str) -> Option<&Record> {
+        let found = |it: &&Record| it.model == model && it.prompt == prompt && it.run == run && it.of == of;
+        self.records.iter().find(found)
+    }
+
+    pub(crate) fn add(&mut self, record: &Record) -> Result<(), JournalError> {
+        let Some((path, file)) = &mut self.file else { return Ok(()) };
+        let mut line = serde_json::to_string(record).expect("a record is plain JSON");
+        line.push('\n');
+        let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+        written.map_err(|source| JournalError::Unusable { path: path.clone(), source })
+    }
+}
+
+/// The beginning of a line that a killed run did not finish.
+fn torn(text: &str) -> &str {
+    let tail = text.rsplit('\n').next().unwrap_or_default();
+    // Anything else is not ours to cut off.
+    if tail.starts_with(BEGIN) || BEGIN.starts_with(tail) { tail } else { "" }
+}
+
+const BEGIN: &str = "{\"model\":";
+
+fn lines(text: &str, path: &Path) -> Result<Vec<Record>, JournalError> {
+    let numbered = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    numbered
+        .map(|(number, line)| {
+            let foreign = |source| JournalError::Foreign { path: path.to_owned(), line: number + 1, source };
+            serde_json::from_str(line).map_err(foreign)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(run: u32, given: Given) -> Record {
+        let made = Made { tool: "echo".into(), given, outcome: Outcome::Right, tokens: 7 };
+        let usage = Some(Usage { input: 5, output: 6 });
+        let (model, prompt, of) = ("m".into(), "p".into(), "f".into());
+        Record { model, prompt, run, of, calls: vec![made], usage, ms: 12 }
+    }
+
+    #[test]
+    fn what_was_written_is_found_again_also_after_a_torn_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("progress.jsonl");
+        let first = record(1, Given::Arguments(serde_json::Map::new()));
+        let second = record(2, Given::Malformed("{".into()));
+        Journal::open(&path).unwrap().add(&first).unwrap();
+        let line = serde_json::to_string(&second).unwrap();
+        let mut torn = std::fs::read(&path).unwrap();
+        torn.extend(&line.as_bytes()[..line.len() / 2]);
+        std::fs::write(&path, torn).unwrap();
+
+        Journal::open(&path).unwrap().add(&second).unwrap();
+        let journal = Journal::open(&path).unwrap();
+        assert_eq!(journal.records, [first, second.clone()]);
+        assert_eq!(journal.find("m", "p", 2, "f"), Some(&second));
+        assert_eq!(journal.find("m", "p", 2, "another question"), None);
+    }
+
+    #[test]
+    fn a_file_that_is_something_else_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("suite.json");
+        for text in ["{\"version\":1}", "{\n  \"version\": 1\n}\n"] {
+            std::fs::write(&path, text).unwrap();
+            let told = Journal::open(&path).unwrap_err().to_string();
+            assert!(
+                told.starts_with("line 1 of ") && told.ends_with("is not what an earlier run wrote"),
+                "{told}"
+            );
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn two_runs_do_not_share_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("progress.jsonl");
+        let _held = Journal::open(&path).unwrap();
+        assert!(matches!(Journal::open(&path), Err(JournalError::Taken { .. })));
+    }
+}

@@ -1,0 +1,117 @@
+//! The suite against the server, without a model: do the expected calls, in all their words, come
+//! to what they should, and do the scenarios lead where they say?
+
+use serde::Serialize;
+
+use crate::dialect::Given;
+use crate::judge::{Outcome, contains, judge};
+use crate::suite::{Arguments, Prompt, Scenario, Step, Suite};
+use crate::tools::Called;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Rehearsal {
+    /// The expected calls as the suite has them.
+    pub expected: Share,
+    /// The same in other words.
+    pub paraphrases: Share,
+    /// What did not come out right, in words.
+    pub misses: Vec<String>,
+    pub scenarios: Vec<Played>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Share {
+    pub right: usize,
+    pub total: usize,
+}
+
+/// What came of a scenario.
+#[derive(Debug, Clone, Serialize)]
+pub struct Played {
+    pub id: String,
+    pub title: String,
+    pub calls: usize,
+    pub max_calls: usize,
+    /// The first thing that was not as it should be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+pub async fn rehearse(suite: &Suite, server: &impl AsyncFn(String, Arguments) -> Called) -> Rehearsal {
+    let (mut expected, mut paraphrases) = (Share::default(), Share::default());
+    let mut misses = Vec::new();
+    for prompt in &suite.prompts {
+        expected.note(try_out(prompt, &prompt.expect.arguments, server).await, &mut misses);
+        for words in &prompt.paraphrases {
+            paraphrases.note(try_out(prompt, words, server).await, &mut misses);
+        }
+    }
+    Rehearsal { expected, paraphrases, misses, scenarios: play_all(suite, server).await }
+}
+
+pub async fn play_all(suite: &Suite, server: &impl AsyncFn(String, Arguments) -> Called) -> Vec<Played> {
+    let mut played = Vec::with_capacity(suite.scenarios.len());
+    for scenario in &suite.scenarios {
+        played.push(play(scenario, server).await);
+    }
+    played
+}
+
+/// What is wrong with the call, if anything is.
+async fn try_out(
+    prompt: &Prompt,
+    arguments: &Arguments,
+    server: &impl AsyncFn(String, Arguments) -> Called,
+) -> Option<String> {
+    let tool = &prompt.expect.tool;
+    let called = server(tool.clone(), arguments.clone()).await;
+    let shown = serde_json::to_string(arguments).expect("arguments are JSON");
+    match judge(prompt, tool, &Given::Arguments(arguments.clone()), &called) {
+        Outcome::Right => None,
+        Outcome::Failed => Some(format!("{}: {tool} {shown} failed: {}", prompt.id, brief(&called.text))),
+        _ => Some(format!("{}: {tool} {shown} came to something else", prompt.id)),
+    }
+}
+
+async fn play(scenario: &Scenario, server: &impl AsyncFn(String, Arguments) -> Called) -> Played {
+    let mut problem = None;
+    let mut calls = 0;
+    for step in &scenario.steps {
+        calls += 1;
+        let called = server(step.call.tool.clone(), step.call.arguments.clone()).await;
+        problem = wrong(step, &called).map(|what| format!("call {calls}, {}: {what}", step.call.tool));
+        if problem.is_some() {
+            break;
+        }
+    }
+    let too_many = || format!("{calls} calls, where {} are allowed", scenario.max_calls);
+    let problem = problem.or_else(|| (calls > scenario.max_calls).then(too_many));
+    let (id, title) = (scenario.id.clone(), scenario.title.clone());
+    Played { id, title, calls, max_calls: scenario.max_calls, problem }
+}
+
+fn wrong(step: &Step, called: &Called) -> Option<String> {
+    if called.failed {
+        return Some(format!("failed: {}", brief(&called.text)));
+    }
+    let missed = |(pointer, value): &&(String, _)| !contains(called.structured.pointer(pointer), value);
+    let (pointer, expected) = step.expect.iter().find(missed)?;
+    let found = called.structured.pointer(pointer).map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    Some(format!("at {pointer} there is {}, not {expected}", brief(&found)))
+}
+
+fn brief(text: &str) -> String {
+    const ENOUGH: usize = 160;
+    match text.char_indices().nth(ENOUGH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+impl Share {
+    fn note(&mut self, miss: Option<String>, misses: &mut Vec<String>) {
+        self.total += 1;
+        self.right += usize::from(miss.is_none());
+        misses.extend(miss);
+    }
+}

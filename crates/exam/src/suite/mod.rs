@@ -1,0 +1,119 @@
+//! The prompts of an exam and what is expected of them, read from a file.
+//!
+//! # Layout
+//! - this file: what a suite is; `read`: from the file, with every fault named by entry and field
+
+mod read;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+pub type Arguments = Map<String, Value>;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suite {
+    pub name: String,
+    pub prompts: Vec<Prompt>,
+    pub scenarios: Vec<Scenario>,
+}
+
+/// One thing a person may ask, and the call it should lead to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prompt {
+    pub id: String,
+    pub prompt: String,
+    pub expect: Expected,
+    /// Other calls that are as good.
+    pub accept: Vec<Expected>,
+    /// The expected arguments in other words.
+    pub paraphrases: Vec<Arguments>,
+    /// What the structured result of the expected call must contain.
+    pub resolves: Option<Arguments>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Expected {
+    pub tool: String,
+    pub arguments: Arguments,
+}
+
+/// Several calls that together do a job, in at most `max_calls`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    pub id: String,
+    pub title: String,
+    pub max_calls: usize,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    pub call: Expected,
+    /// Where in the structured result which value must stand, by JSON pointer.
+    pub expect: Vec<(String, Value)>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    #[error("the suite {path} cannot be read")]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("the suite {path} is not JSON")]
+    NotJson { path: PathBuf, source: serde_json::Error },
+    #[error("the suite {path} is wrong in {fault}")]
+    Wrong { path: PathBuf, fault: Fault },
+}
+
+/// What is wrong with one field of one entry.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{entry}, field `{field}`: {problem}")]
+pub struct Fault {
+    pub entry: String,
+    pub field: String,
+    pub problem: Problem,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error("it is missing")]
+    Missing,
+    #[error("there is no such field; there are {known}")]
+    Unknown { known: String },
+    #[error("{reason}")]
+    WrongType { reason: String },
+    #[error("it must not be empty")]
+    Empty,
+    #[error("`{value}` is the id of an earlier entry, too")]
+    Twice { value: String },
+    #[error("this program knows version 1 only, not {found}")]
+    Version { found: u64 },
+    #[error("`{text}` is no JSON pointer; one begins with `/`")]
+    Pointer { text: String },
+    #[error("the server offers no tool `{tool}`; it offers {offered}")]
+    NoSuchTool { tool: String, offered: String },
+}
+
+impl Suite {
+    pub fn load(path: &Path) -> Result<Self, SuiteError> {
+        let path_buf = || path.to_owned();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| SuiteError::Unreadable { path: path_buf(), source })?;
+        let value =
+            serde_json::from_str(&text).map_err(|source| SuiteError::NotJson { path: path_buf(), source })?;
+        read::suite(value).map_err(|fault| SuiteError::Wrong { path: path_buf(), fault })
+    }
+
+    /// Every call the suite names, with the place where it does, to be spelt as the tools are.
+    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = (String, &mut Expected)> {
+        let prompts = self.prompts.iter_mut().flat_map(|prompt| {
+            let place = format!("the prompt `{}`", prompt.id);
+            std::iter::once(&mut prompt.expect).chain(&mut prompt.accept).map(move |it| (place.clone(), it))
+        });
+        let scenarios = self.scenarios.iter_mut().flat_map(|scenario| {
+            let place = format!("the scenario `{}`", scenario.id);
+            scenario.steps.iter_mut().map(move |step| (place.clone(), &mut step.call))
+        });
+        prompts.chain(scenarios)
+    }
+}

@@ -1,0 +1,243 @@
+//! A suite from its JSON, field by field, so that a fault can be named where it is.
+
+use std::collections::HashSet;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::{Expected, Fault, Problem, Prompt, Scenario, Step, Suite};
+
+pub(super) fn suite(value: Value) -> Result<Suite, Fault> {
+    let mut suite = Entry::open("the suite".to_owned(), value)?;
+    let version = suite.need("version")?;
+    if version != 1 {
+        return Err(suite.fault("version", Problem::Version { found: version }));
+    }
+    let name = suite.need_text("name")?;
+    let prompts: Vec<Value> = suite.need("prompts")?;
+    if prompts.is_empty() {
+        return Err(suite.fault("prompts", Problem::Empty));
+    }
+    let scenarios: Vec<Value> = suite.may("scenarios")?;
+    suite.end(&["version", "name", "prompts", "scenarios"])?;
+    let prompts = each(prompts, "prompts", prompt)?;
+    let scenarios = each(scenarios, "scenarios", scenario)?;
+    unique("prompts", prompts.iter().map(|it| it.id.as_str()))?;
+    unique("scenarios", scenarios.iter().map(|it| it.id.as_str()))?;
+    Ok(Suite { name, prompts, scenarios })
+}
+
+fn prompt(mut entry: Entry) -> Result<Prompt, Fault> {
+    let prompt = Prompt {
+        id: entry.need_text("id")?,
+        prompt: entry.need_text("prompt")?,
+        expect: expected(entry.inner("expect")?)?,
+        accept: entry.list("accept", expected)?,
+        paraphrases: entry.may("paraphrases")?,
+        resolves: entry.may("resolves")?,
+    };
+    entry.end(&["id", "prompt", "expect", "accept", "paraphrases", "resolves"])?;
+    Ok(prompt)
+}
+
+fn expected(mut entry: Entry) -> Result<Expected, Fault> {
+    let expected = Expected { tool: entry.need_text("tool")?, arguments: entry.need("arguments")? };
+    entry.end(&["tool", "arguments"])?;
+    Ok(expected)
+}
+
+fn scenario(mut entry: Entry) -> Result<Scenario, Fault> {
+    let scenario = Scenario {
+        id: entry.need_text("id")?,
+        title: entry.need_text("title")?,
+        max_calls: entry.need("max_calls")?,
+        steps: entry.list("steps", step)?,
+    };
+    if scenario.steps.is_empty() {
+        return Err(entry.fault("steps", Problem::Empty));
+    }
+    entry.end(&["id", "title", "max_calls", "steps"])?;
+    Ok(scenario)
+}
+
+fn step(mut entry: Entry) -> Result<Step, Fault> {
+    let call = Expected { tool: entry.need_text("tool")?, arguments: entry.need("arguments")? };
+    let expect: Map<String, Value> = entry.may("expect")?;
+    if let Some(text) = expect.keys().find(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
+        return Err(entry.fault("expect", Problem::Pointer { text: text.clone() }));
+    }
+    entry.end(&["tool", "arguments", "expect"])?;
+    Ok(Step { call, expect: expect.into_iter().collect() })
+}
+
+fn each<T>(
+    values: Vec<Value>,
+    list: &str,
+    read: impl Fn(Entry) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let numbered = values.into_iter().enumerate();
+    numbered.map(|(number, value)| read(Entry::open(place(list, number, &value), value)?)).collect()
+}
+
+/// By number and, where there is one, by id: `prompts[3] (p04)`.
+fn place(list: &str, number: usize, value: &Value) -> String {
+    match value.get("id").and_then(Value::as_str) {
+        Some(id) => format!("{list}[{number}] ({id})"),
+        None => format!("{list}[{number}]"),
+    }
+}
+
+fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
+    let mut seen = HashSet::new();
+    let twice = ids.enumerate().find(|(_, id)| !seen.insert(*id));
+    twice.map_or(Ok(()), |(number, id)| {
+        let problem = Problem::Twice { value: id.to_owned() };
+        Err(Fault { entry: format!("{list}[{number}]"), field: "id".to_owned(), problem })
+    })
+}
+
+/// An object whose fields are taken out one by one; what is left at the end is unknown.
+struct Entry {
+    place: String,
+    fields: Map<String, Value>,
+}
+
+impl Entry {
+    fn open(place: String, value: Value) -> Result<Self, Fault> {
+        match value {
+            Value::Object(fields) => Ok(Self { place, fields }),
+            other => {
+                let problem = Problem::WrongType { reason: format!("expected an object, not {other}") };
+                Err(Fault { entry: place, field: String::new(), problem })
+            }
+        }
+    }
+
+    fn need<T: DeserializeOwned>(&mut self, field: &str) -> Result<T, Fault> {
+        let value = self.fields.remove(field).ok_or_else(|| self.fault(field, Problem::Missing))?;
+        self.typed(field, value)
+    }
+
+    fn need_text(&mut self, field: &str) -> Result<String, Fault> {
+        let text: String = self.need(field)?;
+        if text.trim().is_empty() { Err(self.fault(field, Problem::Empty)) } else { Ok(text) }
+    }
+
+    fn may<T: DeserializeOwned + Default>(&mut self, field: &str) -> Result<T, Fault> {
+        let value = self.fields.remove(field);
+        value.map_or_else(|| Ok(T::default()), |value| self.typed(field, value))
+    }
+
+    fn inner(&mut self, field: &str) -> Result<Self, Fault> {
+        let place = format!("{}, `{field}`", self.place);
+        Self::open(place, self.need(field)?)
+    }
+
+    fn list<T>(&mut self, field: &str, read: impl Fn(Self) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
+        let values: Vec<Value> = self.may(field)?;
+        each(values, &format!("{}, {field}", self.place), read)
+    }
+
+    fn end(self, known: &[&str]) -> Result<(), Fault> {
+        let problem = || Problem::Unknown { known: known.join(", ") };
+        self.fields.keys().next().map_or(Ok(()), |field| Err(self.fault(field, problem())))
+    }
+
+    fn typed<T: DeserializeOwned>(&self, field: &str, value: Value) -> Result<T, Fault> {
+        let wrong = |error: serde_json::Error| Problem::WrongType { reason: error.to_string() };
+        serde_json::from_value(value).map_err(|error| self.fault(field, wrong(error)))
+    }
+
+    fn fault(&self, field: &str, problem: Problem) -> Fault {
+        Fault { entry: self.place.clone(), field: field.to_owned(), problem }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn good() -> Value {
+        json!({
+            "version": 1,
+            "name": "little",
+            "prompts": [{
+                "id": "p1",
+                "prompt": "Say hi",
+                "expect": { "tool": "echo", "arguments": { "word": "hi" } },
+                "accept": [{ "tool": "shout", "arguments": {} }],
+                "paraphrases": [{ "word": "hello" }],
+                "resolves": { "word": "hi" },
+            }],
+            "scenarios": [{
+                "id": "s1",
+                "title": "Twice",
+                "max_calls": 2,
+                "steps": [{ "tool": "echo", "arguments": {}, "expect": { "/word": "hi" } }],
+            }],
+        })
+    }
+
+    /// Puts a value into a good suite, and reads what is then wrong with it.
+    #[track_caller]
+    fn check(pointer: &str, value: Value, told: &str) {
+        let mut broken = good();
+        let (parent, field) = pointer.rsplit_once('/').unwrap();
+        let parent = broken.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        if value == json!("gone") {
+            parent.remove(field);
+        } else {
+            parent.insert(field.to_owned(), value);
+        }
+        assert_eq!(suite(broken).unwrap_err().to_string(), told);
+    }
+
+    #[test]
+    fn a_good_suite_is_read_whole() {
+        let suite = suite(good()).unwrap();
+        let prompt = &suite.prompts[0];
+        assert_eq!((prompt.accept.len(), prompt.paraphrases.len()), (1, 1));
+        assert_eq!(prompt.resolves.as_ref().unwrap()["word"], "hi");
+        assert_eq!(suite.scenarios[0].steps[0].expect, [("/word".to_owned(), json!("hi"))]);
+    }
+
+    #[test]
+    fn a_fault_is_named_by_entry_and_field() {
+        check("/version", json!(2), "the suite, field `version`: this program knows version 1 only, not 2");
+        check("/prompts", json!([]), "the suite, field `prompts`: it must not be empty");
+        check("/prompts/0/prompt", json!("gone"), "prompts[0] (p1), field `prompt`: it is missing");
+        check("/prompts/0/id", json!(" "), "prompts[0] ( ), field `id`: it must not be empty");
+        check(
+            "/prompts/0/expect/tool",
+            json!(7),
+            "prompts[0] (p1), `expect`, field `tool`: invalid type: integer `7`, expected a string",
+        );
+        check(
+            "/prompts/0/resolvs",
+            json!({}),
+            "prompts[0] (p1), field `resolvs`: there is no such field; there are id, prompt, expect, accept, \
+             paraphrases, resolves",
+        );
+        check(
+            "/prompts/0/accept",
+            json!([{ "tool": "x" }]),
+            "prompts[0] (p1), accept[0], field `arguments`: it is missing",
+        );
+        check(
+            "/scenarios/0/steps",
+            json!([{ "tool": "x", "arguments": {}, "expect": { "word": 1 } }]),
+            "scenarios[0] (s1), steps[0], field `expect`: `word` is no JSON pointer; one begins with `/`",
+        );
+    }
+
+    #[test]
+    fn two_prompts_of_one_id_could_not_be_told_apart() {
+        let mut twice = good();
+        let prompt = twice["prompts"][0].clone();
+        twice["prompts"].as_array_mut().unwrap().push(prompt);
+        let told = suite(twice).unwrap_err().to_string();
+        assert_eq!(told, "prompts[1], field `id`: `p1` is the id of an earlier entry, too");
+    }
+}

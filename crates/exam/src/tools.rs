@@ -1,0 +1,138 @@
+//! The tools as the model is shown them, and what a server answers when one is called.
+
+use serde_json::{Value, json};
+
+use crate::suite::{Fault, Problem, Suite};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// What the model calls it.
+    pub name: String,
+    /// What else a suite may call it.
+    pub aliases: Vec<String>,
+    pub description: String,
+    pub schema: Value,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tools(Vec<Tool>);
+
+/// A tool's result, as far as an exam looks at it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Called {
+    pub failed: bool,
+    /// What a model would read.
+    pub text: String,
+    pub structured: Value,
+}
+
+impl Tools {
+    pub fn new(tools: Vec<Tool>) -> Self {
+        Self(tools)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Tool> {
+        self.0.iter()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|tool| tool.name == name)
+    }
+
+    /// The suite with every tool called as the model is shown it.
+    pub fn spell(&self, mut suite: Suite) -> Result<Suite, Fault> {
+        for (entry, call) in suite.calls_mut() {
+            let tool = self.find(&call.tool).ok_or_else(|| Fault {
+                entry,
+                field: "tool".to_owned(),
+                problem: Problem::NoSuchTool { tool: call.tool.clone(), offered: self.names() },
+            })?;
+            call.tool.clone_from(&tool.name);
+        }
+        Ok(suite)
+    }
+
+    /// By the name it is shown under, or by one that means only this tool.
+    fn find(&self, name: &str) -> Option<&Tool> {
+        let mut meant = self.0.iter().filter(|tool| tool.aliases.iter().any(|alias| alias == name));
+        self.0.iter().find(|tool| tool.name == name).or_else(|| match (meant.next(), meant.next()) {
+            (Some(tool), None) => Some(tool),
+            _ => None,
+        })
+    }
+
+    fn names(&self) -> String {
+        const ENOUGH: usize = 12;
+        let mut names: Vec<_> = self.0.iter().map(|tool| tool.name.as_str()).take(ENOUGH).collect();
+        if self.0.len() > ENOUGH {
+            names.push("…");
+        }
+        names.join(", ")
+    }
+}
+
+impl Tool {
+    /// From an MCP definition.
+    pub fn new(name: String, aliases: Vec<String>, definition: &Value) -> Self {
+        let description = definition.get("description").and_then(Value::as_str).unwrap_or_default();
+        let schema = definition.get("inputSchema").cloned().unwrap_or_else(|| json!({ "type": "object" }));
+        Self { name, aliases, description: description.to_owned(), schema }
+    }
+}
+
+impl Called {
+    /// From the result of `tools/call`.
+    pub fn new(result: &Value) -> Self {
+        let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let texts: Vec<_> = blocks.iter().filter_map(|it| it.get("text")).filter_map(Value::as_str).collect();
+        let structured = result.get("structuredContent").cloned();
+        let text = match (texts.is_empty(), &structured) {
+            (true, Some(structured)) => structured.to_string(),
+            _ => texts.join("\n"),
+        };
+        let failed = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
+        // Servers of older protocol versions have nowhere else to put structure than into the text.
+        let structured = structured.or_else(|| serde_json::from_str(&text).ok()).unwrap_or_default();
+        Self { failed, text, structured }
+    }
+
+    /// For a call that never became one.
+    pub fn failure(text: String) -> Self {
+        Self { failed: true, text, structured: Value::Null }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_what_a_model_reads_of_it() {
+        let check = |result: Value, text: &str, structured: Value, failed: bool| {
+            assert_eq!(Called::new(&result), Called { failed, text: text.to_owned(), structured });
+        };
+        let text = |text: &str| json!([{ "type": "text", "text": text }]);
+        check(
+            json!({ "content": text("hi"), "structuredContent": { "n": 1 } }),
+            "hi",
+            json!({ "n": 1 }),
+            false,
+        );
+        check(json!({ "content": text("{\"n\":2}") }), "{\"n\":2}", json!({ "n": 2 }), false);
+        check(
+            json!({ "content": [], "structuredContent": { "n": 3 } }),
+            "{\"n\":3}",
+            json!({ "n": 3 }),
+            false,
+        );
+        check(json!({ "content": text("no"), "isError": true }), "no", Value::Null, true);
+    }
+}

@@ -1,0 +1,219 @@
+//! `kitbag config`: which configuration is in force, and whether it is right.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
+use kitbag_store::Store;
+use kitbag_upstream::{Template, Unresolved};
+use serde_json::{Value, json};
+
+use super::Invocation;
+use super::failure::Advise as _;
+use super::output::{count, printable};
+use super::overriding::{Overriding, data_dir_origin, given};
+use crate::config::show::{Entry, Origin, Sources, entries, text};
+use crate::config::{Config, ConfigError, Whereabouts, nearest};
+
+/// See the configuration in force, where it comes from, and whether it is right.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag config show
+  kitbag config show servers.git
+  kitbag config check
+  $EDITOR \"$(kitbag config path)\"";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Show(ShowArguments),
+    /// Print which file is in use, or would be if there were one.
+    #[command(after_help = "Examples:\n  kitbag config path\n  kitbag config path --json")]
+    Path,
+    /// Say whether the configuration can be used; 1 when it cannot.
+    #[command(after_help = "Examples:\n  kitbag config check\n  kitbag config check --config new.toml")]
+    Check,
+}
+
+/// Print the configuration in force, each value with where it comes from.
+///
+/// What is printed is TOML that means the same. Secrets are masked; variables are shown, with
+/// whether they are set.
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+struct ShowArguments {
+    /// Everything of one section, such as `serve`, `servers` or `servers.git`.
+    section: Option<String>,
+    /// Defaults too.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    overriding: Overriding,
+}
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  kitbag config show
+  kitbag config show serve
+  kitbag config show --all --json
+  KITBAG_BIND=127.0.0.1:9000 kitbag config show serve";
+
+pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
+    match arguments.verb {
+        Verb::Show(arguments) => {
+            arguments.overriding.apply(&mut invocation.overrides);
+            show(&arguments, &invocation).await?;
+        }
+        Verb::Path => path(&invocation)?,
+        Verb::Check => check(&invocation).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn show(arguments: &ShowArguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let config = invocation.config()?;
+    let all = all_entries(&config, invocation).await?;
+    let shown: Vec<_> = match &arguments.section {
+        Some(section) => section_of(section, &all)?,
+        None => all.iter().filter(|entry| arguments.all || is_interesting(entry)).cloned().collect(),
+    };
+    let data = data_dir_origin(&invocation.overrides);
+    if invocation.output.json {
+        let data = json!({ "key": "data_dir", "value": config.data_dir, "origin": origin(&data, &config) });
+        let head = arguments.section.is_none().then_some(data);
+        let rows: Vec<_> = head.into_iter().chain(shown.iter().map(|entry| row(entry, &config))).collect();
+        return invocation.output.show(&rows, |_| String::new());
+    }
+    let head = if arguments.section.is_none() { heading(&config, &data) } else { String::new() };
+    let text = text::toml(&shown, config.origin.as_deref());
+    invocation.output.print(&printable(&format!("{head}{text}")))?;
+    if shown.len() < all.len() && arguments.section.is_none() {
+        invocation.output.note("\nEverything else has its default: kitbag config show --all");
+    }
+    Ok(())
+}
+
+async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<Entry>> {
+    let text = match &config.origin {
+        Some(path) => fs::read_to_string(path).with_context(|| format!("{} is gone", path.display()))?,
+        None => String::new(),
+    };
+    let secrets = names_of_secrets(config, &text).await?;
+    let is_set = |name: &str| match name.strip_prefix(Template::SECRET) {
+        Some(secret) => secrets.contains(secret),
+        None => env::var_os(name).is_some(),
+    };
+    let given = given(&invocation.overrides);
+    Ok(entries(&Sources { text: &text, config, given: &given, is_set: &is_set }))
+}
+
+/// A store that nobody needs is neither opened nor made.
+async fn names_of_secrets(config: &Config, text: &str) -> anyhow::Result<BTreeSet<String>> {
+    if !text.contains(&format!("${{{}", Template::SECRET)) || !config.store_path.exists() {
+        return Ok(BTreeSet::new());
+    }
+    let store = Store::open(&config.store_path).await.context("the secrets cannot be reached")?;
+    let secrets = store.vault(None).list().await?;
+    store.close().await;
+    Ok(secrets.iter().map(|secret| secret.name.as_str().to_owned()).collect())
+}
+
+/// What somebody has set, and where things are.
+fn is_interesting(entry: &Entry) -> bool {
+    let is_where = matches!(entry.table[0].as_str(), "serve" | "store");
+    !entry.is_default() || (is_where && entry.value.is_some())
+}
+
+fn section_of(section: &str, all: &[Entry]) -> anyhow::Result<Vec<Entry>> {
+    let inside = format!("{section}.");
+    let within = |entry: &&Entry| entry.path() == section || entry.path().starts_with(&inside);
+    let found: Vec<_> = all.iter().filter(within).cloned().collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let known: BTreeSet<_> =
+        all.iter().flat_map(|entry| [entry.table[0].clone(), entry.table.join(".")]).collect();
+    let advice = || match nearest(section, known.iter().map(String::as_str)) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => "see everything with `kitbag config show --all`".to_owned(),
+    };
+    Err(anyhow!("the configuration has no `{section}`")).advise(advice)
+}
+
+fn heading(config: &Config, data: &Origin) -> String {
+    let file = config
+        .origin
+        .as_ref()
+        .map_or("none, the defaults apply".to_owned(), |path| path.display().to_string());
+    let (dir, origin) = (config.data_dir.display(), data.told(None));
+    format!("# Configuration: {file}\n# Data: {dir} ({origin})\n\n")
+}
+
+fn row(entry: &Entry, config: &Config) -> Value {
+    let mut row = json!({
+        "key": entry.path(),
+        "value": entry.value,
+        "origin": origin(&entry.origin, config),
+    });
+    if !entry.variables.is_empty() {
+        row["variables"] = json!(entry.variables);
+    }
+    row
+}
+
+fn origin(origin: &Origin, config: &Config) -> Value {
+    let mut told = json!(origin);
+    if let Origin::File { .. } = origin {
+        told["path"] = json!(config.origin);
+    }
+    told
+}
+
+/// Nothing but the path goes to stdout, so that it can be handed to an editor.
+fn path(invocation: &Invocation) -> anyhow::Result<()> {
+    let (overrides, around) = (invocation.overrides.clone(), invocation.around.clone());
+    let path = around.editable(&overrides).ok_or(ConfigError::NoHome)?;
+    let files = Whereabouts { overrides, around }.files();
+    let exists = path.is_file();
+    let result = json!({ "path": path, "exists": exists, "candidates": files });
+    invocation.output.show(&result, |_| path.display().to_string())?;
+    if !exists {
+        let looked = files.iter().map(|file| format!("\n  {}", file.display())).collect::<String>();
+        invocation.output.note(&format!("There is no file yet, so the defaults apply. Looked for:{looked}"));
+    }
+    Ok(())
+}
+
+async fn check(invocation: &Invocation) -> anyhow::Result<()> {
+    let config = invocation.config()?;
+    let entries = all_entries(&config, invocation).await?;
+    let mut unset = Vec::new();
+    for entry in &entries {
+        for variable in entry.variables.iter().filter(|it| !it.set && !it.has_default) {
+            let missing = Unresolved { variable: variable.name.clone() };
+            invocation.output.warn(&format!("`{}`: {missing}", entry.path()));
+            unset.push(json!({ "key": entry.path(), "variable": variable.name }));
+        }
+    }
+    let result = json!({
+        "path": config.origin,
+        "servers": config.servers.len(),
+        "providers": config.providers.len(),
+        "unset": unset,
+    });
+    invocation.output.show(&result, |_| {
+        let file = config.origin.as_ref().map(|path| path.display().to_string());
+        let file = file.unwrap_or("There is no file; the defaults".to_owned());
+        let servers = count(config.servers.len(), "server");
+        format!("{file} can be used: {servers}, {}", count(config.providers.len(), "provider"))
+    })
+}

@@ -1,0 +1,133 @@
+//! Which clients on this machine go through Kitbag, which past it, and whether they find it.
+
+use std::net::ToSocketAddrs as _;
+use std::path::Path;
+use std::time::Duration;
+
+use kitbag_desk::{Client, Found, Launch, Places, find};
+use kitbag_upstream::{ServerSpec, Transport, programs};
+use tokio::net::TcpStream;
+use url::Url;
+
+use super::finding::{Area, Finding};
+use crate::cli::Invocation;
+use crate::cli::import::places;
+use crate::cli::output::count;
+use crate::config::Config;
+
+const AREA: Area = Area::Clients;
+
+pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> Vec<Finding> {
+    let Ok(places) = places(invocation) else { return Vec::new() };
+    let mut found = find(&places, None);
+    found.retain(|found| found.project.as_ref().is_none_or(|project| places.cwd.starts_with(project)));
+    let mut findings = Vec::new();
+    for found in &found {
+        findings.extend(unreadable(found));
+        findings.extend(passing(found, &places));
+        findings.extend(door(found).await);
+    }
+    if findings.is_empty() {
+        findings.push(AREA.note("none", "no client on this machine has servers written down"));
+    }
+    let from_windows =
+        |found: &Found| found.client.has_windows() && matches!(found.door, Some(Launch::Stdio { .. }));
+    if let (Some(config), Some(found)) = (config, found.iter().find(|found| from_windows(found))) {
+        findings.extend(config.servers.values().filter_map(|spec| only_in_a_shell(spec, found.client)));
+    }
+    findings
+}
+
+fn unreadable(found: &Found) -> impl Iterator<Item = Finding> {
+    let wrong = found.problems.iter().filter(|problem| !problem.is_harmless());
+    wrong.map(|problem| {
+        let advice = format!("mend {} by hand", found.path.display());
+        AREA.warning(found.client.title(), problem.to_string()).mend(advice)
+    })
+}
+
+/// Servers that the client reaches by itself.
+fn passing(found: &Found, places: &Places) -> Option<Finding> {
+    let on = found.servers.iter().filter(|server| !server.disabled);
+    let names: Vec<&str> = on.map(|server| server.name.as_str()).collect();
+    let title = found.client.title();
+    if names.is_empty() {
+        return found.kitbag.then(|| AREA.ok(title, "goes through Kitbag"));
+    }
+    let (number, names) = (count(names.len(), "server"), names.join(", "));
+    let advice = format!("run `{} --move-servers`", install(found, places));
+    Some(if found.kitbag {
+        AREA.warning(title, format!("has Kitbag, and {number} that bypass it: {names}")).mend(advice)
+    } else {
+        AREA.note(title, format!("has {number} that bypass Kitbag: {names}")).mend(advice)
+    })
+}
+
+/// Whether the client gets to Kitbag the way that is written down.
+async fn door(found: &Found) -> Option<Finding> {
+    let title = found.client.title();
+    let again = format!("run `kitbag install --client {}`", found.client.name());
+    match found.door.as_ref()? {
+        Launch::Stdio { command, .. } => {
+            let command = command.masked();
+            let path = Path::new(&command);
+            if path.is_absolute() {
+                let gone = !path.is_file();
+                return gone.then(|| {
+                    AREA.problem(title, format!("launches {command}, which is not there")).mend(again)
+                });
+            }
+            if programs::on_path(&command).is_none() {
+                let what = format!("launches `{command}`, which is not on the PATH");
+                return Some(AREA.problem(title, what).mend(again));
+            }
+            let thin = found.project.is_none() && found.client.has_windows();
+            let what =
+                format!("launches `{command}` without its full path, which it may not find from a window");
+            thin.then(|| AREA.warning(title, what).mend(again))
+        }
+        Launch::Http { url, .. } => {
+            let url = url.masked();
+            let what = format!("connects to {url}, where nobody answers");
+            (!answers(&url).await).then(|| AREA.warning(title, what).mend("run `kitbag serve`"))
+        }
+    }
+}
+
+async fn answers(url: &str) -> bool {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let Some(address) = Url::parse(url).ok().and_then(|url| {
+        let (host, port) = (url.host_str()?.to_owned(), url.port_or_known_default()?);
+        (host.trim_matches(['[', ']']), port).to_socket_addrs().ok()?.next()
+    }) else {
+        return false;
+    };
+    matches!(tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await, Ok(Ok(_)))
+}
+
+/// A program that is only found because a shell has said where.
+fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
+    let Transport::Stdio(launch) = &spec.transport else { return None };
+    if launch.command.contains(['/', '$']) || launch.env.contains_key("PATH") {
+        return None;
+    }
+    let path = programs::on_path(&launch.command).filter(|path| !programs::is_known_everywhere(path))?;
+    let (name, command) = (&spec.name, &launch.command);
+    let what = format!(
+        "from a window it may not find `{command}` of the server {name}: only a shell's PATH has {}",
+        path.display()
+    );
+    let folder = path.parent()?.display();
+    let advice = if programs::looks_on_path(&path) {
+        format!("write `env = {{ PATH = \"{folder}:${{PATH}}\" }}` in [servers.{name}]")
+    } else {
+        format!("write `command = \"{}\"` in [servers.{name}]", path.display())
+    };
+    Some(AREA.warning(client.title(), what).mend(advice))
+}
+
+fn install(found: &Found, places: &Places) -> String {
+    let of_project = found.project.is_some() && found.path.starts_with(&places.cwd);
+    let flag = if of_project { " --project" } else { "" };
+    format!("kitbag install --client {}{flag}", found.client.name())
+}

@@ -1,0 +1,81 @@
+//! Whether the configuration can be used, and who may read the secrets in it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use kitbag_desk::holds_secret;
+use kitbag_upstream::{ServerSpec, Template, Transport};
+
+use super::finding::{Area, Finding};
+use crate::cli::Invocation;
+use crate::cli::output::count;
+use crate::config::Config;
+
+const AREA: Area = Area::Configuration;
+
+/// The configuration, if there is one to go on with.
+pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Option<Config> {
+    let loaded = Config::load(&invocation.overrides, &invocation.around);
+    let config = match loaded.context("the configuration cannot be used") {
+        Ok(config) => config,
+        Err(error) => {
+            let finding = AREA.error("kitbag.toml", error);
+            let advice =
+                finding.advice.clone().unwrap_or_else(|| "mend the file, and run this again".to_owned());
+            findings.push(finding.mend(advice));
+            return None;
+        }
+    };
+    findings.push(loaded_from(&config));
+    findings.extend(config.origin.as_deref().and_then(|path| readable_secrets(path, &config)));
+    Some(config)
+}
+
+fn loaded_from(config: &Config) -> Finding {
+    let servers = count(config.servers.len(), "server");
+    let disabled = match config.disabled.len() {
+        0 => String::new(),
+        number => format!(", {number} switched off"),
+    };
+    match &config.origin {
+        Some(path) => AREA.ok(path.display().to_string(), format!("loads, with {servers}{disabled}")),
+        None => AREA
+            .note("kitbag.toml", "there is none, so the defaults apply")
+            .mend("take over what your clients have with `kitbag import`, or run `kitbag servers add`"),
+    }
+}
+
+/// A secret that stands in a file others can read.
+fn readable_secrets(path: &Path, config: &Config) -> Option<Finding> {
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    let all = config.servers.values().chain(config.disabled.values());
+    let servers: Vec<&str> =
+        all.filter(|spec| has_literal_secret(spec)).map(|spec| spec.name.as_str()).collect();
+    if mode & 0o077 == 0 || servers.is_empty() {
+        return None;
+    }
+    let subject = path.display().to_string();
+    let what = format!(
+        "holds secrets in plain text ({}), and others on this machine can read it",
+        servers.join(", ")
+    );
+    let advice =
+        format!("run `chmod 600 {subject}`, and move them into the store with `kitbag secret set NAME`");
+    Some(AREA.problem(&subject, what).mend(advice))
+}
+
+fn has_literal_secret(spec: &ServerSpec) -> bool {
+    let named = |(name, template): (&String, &Template)| holds_secret(name, template.source());
+    match &spec.transport {
+        Transport::Stdio(launch) => {
+            let words = launch.args.iter().map(Template::source);
+            let before = [""].into_iter().chain(words.clone());
+            launch.env.iter().any(named) || before.zip(words).any(|(name, word)| holds_secret(name, word))
+        }
+        Transport::Http(endpoint) | Transport::Sse(endpoint) => {
+            endpoint.headers.iter().any(named) || holds_secret("url", endpoint.address().source())
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! One thing that was looked at, and what was found.
+
+use kitbag_upstream::Cause;
+use serde::Serialize;
+
+use crate::cli::failure::Failure;
+
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Finding {
+    pub(super) area: Area,
+    /// What it is about: a server, a file, an address.
+    pub(super) subject: String,
+    pub(super) severity: Severity,
+    pub(super) what: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cause: Option<Cause>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) why: Option<String>,
+    /// The command or edit that mends it.
+    #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
+    pub(super) advice: Option<String>,
+    /// What a server wrote to stderr before it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last_words: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Area {
+    Configuration,
+    Store,
+    Servers,
+    Clients,
+    Address,
+    Versions,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Severity {
+    Ok,
+    /// Worth knowing, and perhaps meant.
+    Note,
+    /// It works now, and may not later or for others.
+    Warning,
+    /// It does not work, or lets somebody in who should not be.
+    Problem,
+}
+
+impl Area {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Configuration, Self::Store, Self::Servers, Self::Clients, Self::Address, Self::Versions];
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Configuration => "Configuration",
+            Self::Store => "Store",
+            Self::Servers => "Servers",
+            Self::Clients => "Clients",
+            Self::Address => "Address",
+            Self::Versions => "Versions",
+        }
+    }
+
+    pub(super) fn ok(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
+        self.found(Severity::Ok, subject, what)
+    }
+
+    pub(super) fn note(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
+        self.found(Severity::Note, subject, what)
+    }
+
+    pub(super) fn warning(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
+        self.found(Severity::Warning, subject, what)
+    }
+
+    pub(super) fn problem(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
+        self.found(Severity::Problem, subject, what)
+    }
+
+    /// An error as every verb would tell it.
+    pub(super) fn error(self, subject: impl Into<String>, error: impl Into<anyhow::Error>) -> Finding {
+        let Failure { error, why, advice, last_words } = Failure::of(&error.into());
+        Finding {
+            why: (!why.is_empty()).then(|| why.join(": ")),
+            advice: (!advice.is_empty()).then(|| advice.join("; ")),
+            last_words,
+            ..self.problem(subject, error)
+        }
+    }
+
+    fn found(self, severity: Severity, subject: impl Into<String>, what: impl Into<String>) -> Finding {
+        Finding {
+            area: self,
+            subject: subject.into(),
+            severity,
+            what: what.into(),
+            cause: None,
+            why: None,
+            advice: None,
+            last_words: None,
+        }
+    }
+}
+
+impl Finding {
+    pub(super) fn because(self, why: impl Into<String>) -> Self {
+        Self { why: Some(why.into()), ..self }
+    }
+
+    pub(super) fn mend(self, advice: impl Into<String>) -> Self {
+        Self { advice: Some(advice.into()), ..self }
+    }
+}

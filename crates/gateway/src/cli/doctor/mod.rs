@@ -1,0 +1,86 @@
+//! `kitbag doctor`: what is wrong, why, and what mends it.
+//!
+//! # Layout
+//! - `finding`: one thing that was found; `report`: all of them, for people and programs
+//! - `configuration`, `store`, `servers`, `clients`, `address`, `versions`: what is looked at
+
+mod address;
+mod clients;
+mod configuration;
+mod finding;
+mod report;
+mod servers;
+mod store;
+mod versions;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use kitbag_domain::ServerName;
+
+use super::Invocation;
+use super::servers::find;
+use crate::config::Config;
+use finding::Finding;
+use report::Report;
+
+/// Look for what is wrong, and say what mends it.
+///
+/// Servers are started for real, asked what they offer, and stopped again.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Look only at these servers, and at what they need.
+    #[arg(value_name = "SERVER")]
+    servers: Vec<ServerName>,
+    /// Start no server and reach none; look only at what is on this machine.
+    #[arg(long)]
+    offline: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag doctor
+  kitbag doctor github
+  kitbag doctor --offline
+  kitbag doctor --json
+
+Looked at are the configuration, the store, every server that is enabled, the
+MCP clients on this machine, the address to serve on, and the versions of what
+servers run with. The exit code is 1 when there is a problem; warnings are none.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let mut findings = Vec::new();
+    let config = configuration::check(invocation, &mut findings);
+    if let Some(config) = config {
+        look(config, arguments, invocation, &mut findings).await?;
+    } else {
+        // Whoever cannot be asked without a configuration waits until it is mended.
+        findings.extend(clients::check(None, invocation).await);
+    }
+    let report = Report::of(findings);
+    invocation.output.show(&report, Report::for_people)?;
+    Ok(if report.is_healthy() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn look(
+    mut config: Config,
+    arguments: Arguments,
+    invocation: &Invocation,
+    findings: &mut Vec<Finding>,
+) -> anyhow::Result<()> {
+    let whole = arguments.servers.is_empty();
+    if !whole {
+        // Asked for by name, a server is looked at even while it is switched off.
+        let named = arguments.servers.iter().map(|name| Ok((name.clone(), find(&config, name)?.clone())));
+        config.servers = named.collect::<anyhow::Result<_>>()?;
+    }
+    let state = store::check(&config, findings).await;
+    findings.extend(servers::check(&config, &state, arguments.offline, whole, invocation.output).await);
+    if whole {
+        findings.extend(clients::check(Some(&config), invocation).await);
+        findings.extend(address::check(&config, state.has_keys).await);
+    }
+    findings.extend(versions::check(&config).await);
+    Ok(())
+}

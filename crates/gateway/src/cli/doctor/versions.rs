@@ -1,0 +1,74 @@
+//! The versions of what servers run with, as far as a configured server needs it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use futures::future::join_all;
+use kitbag_upstream::{Transport, programs};
+use tokio::process::Command;
+
+use super::finding::{Area, Finding};
+use crate::config::Config;
+
+const AREA: Area = Area::Versions;
+/// What current servers ask for at most.
+const NODE: u32 = 22;
+
+pub(super) async fn check(config: &Config) -> Vec<Finding> {
+    let kitbag = AREA.ok("kitbag", env!("CARGO_PKG_VERSION"));
+    let mut needed: BTreeMap<PathBuf, &'static str> = BTreeMap::new();
+    for spec in config.servers.values() {
+        if let Transport::Stdio(launch) = &spec.transport
+            && let Some((runtime, program)) = runtime(&launch.command)
+        {
+            needed.insert(program, runtime);
+        }
+    }
+    let asked = needed.into_iter().map(|(program, runtime)| async move { judge(runtime, &program).await });
+    [kitbag].into_iter().chain(join_all(asked).await).collect()
+}
+
+/// What a command runs with, and where that is.
+fn runtime(command: &str) -> Option<(&'static str, PathBuf)> {
+    let name = command.rsplit('/').next().unwrap_or_default();
+    let runtime = match name {
+        "node" | "npx" | "npm" | "pnpx" | "pnpm" => "node",
+        "uv" | "uvx" => "uv",
+        "bun" | "bunx" => "bun",
+        name if name.starts_with("python") => "python",
+        _ => return None,
+    };
+    let program = if runtime == "python" { name } else { runtime };
+    let beside = Path::new(command).with_file_name(program);
+    let found =
+        if beside.is_absolute() { beside.is_file().then_some(beside) } else { programs::on_path(program) };
+    Some((runtime, found?))
+}
+
+async fn judge(runtime: &'static str, program: &Path) -> Finding {
+    let Some(version) = version(program).await else {
+        return AREA.warning(runtime, format!("{} does not say its version", program.display()));
+    };
+    let told = format!("{version} ({})", program.display());
+    let major =
+        version.trim_start_matches('v').split('.').next().and_then(|number| number.parse::<u32>().ok());
+    if runtime == "node" && major.is_some_and(|major| major < NODE) {
+        return AREA
+            .warning(runtime, format!("{told} is older than many servers need"))
+            .mend(format!("install Node.js {NODE} or later from https://nodejs.org"));
+    }
+    AREA.ok(runtime, told)
+}
+
+async fn version(program: &Path) -> Option<String> {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(PATIENCE, command.output()).await.ok()?.ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // `uv 0.9.2 (…)` and `Python 3.12.1` say their name first.
+    let starts = |word: &&str| word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
+    text.split_whitespace().find(starts).map(str::to_owned)
+}

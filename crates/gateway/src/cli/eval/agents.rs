@@ -1,0 +1,229 @@
+//! `kitbag eval agents`: prompts and tools before models, and how well they choose.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use kitbag_budget::count;
+use kitbag_exam::page::page;
+use kitbag_exam::rehearsal::{Rehearsal, play_all, rehearse};
+use kitbag_exam::{Exam, Journal, Report, Standing, Stopped, Suite};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::candidates::Models;
+use super::figures;
+use super::server::{Examined, Which};
+use crate::cli::Invocation;
+use crate::cli::failure::Advise as _;
+
+/// Put the prompts of a suite before models and see which tools they call.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// The prompts, and the calls they should lead to.
+    #[arg(long, value_name = "FILE")]
+    suite: PathBuf,
+    /// How often each prompt is put to each model.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Only the first prompts.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// How many prompts are under way at once.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    concurrency: usize,
+    /// Keep answers in this file, and go on where an earlier run left it.
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
+    /// Also write a page with charts.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// JSON that a model would read instead of using tools: files or folders.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    baseline: Vec<PathBuf>,
+    /// Ask no model: show what would be sent, and try the suite on the server.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    models: Models,
+    #[command(flatten)]
+    which: Which,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag eval agents --suite suite.json --dry-run
+  kitbag eval agents --suite suite.json --model anthropic:claude-sonnet-4-5
+  kitbag eval agents --suite suite.json --resume done.jsonl --html exam.html \\
+    --model openai:gpt-5 --model 'http://localhost:11434/v1#qwen3'
+  kitbag eval agents --suite suite.json --model openai:gpt-5 -- my-server --io
+
+Keys are read from ANTHROPIC_API_KEY and OPENAI_API_KEY; for a model at a URL,
+from the variable that --key-env names. anthropic:URL#MODEL is a service that
+speaks Anthropic's format. The exit code is 1 when a prompt stayed unanswered.";
+
+pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let mut suite = Suite::load(&arguments.suite)?;
+    suite.prompts.truncate(arguments.limit.unwrap_or(usize::MAX));
+    let baseline = baseline(&arguments.baseline)?;
+    if !arguments.dry_run {
+        // What is missing should be told before a server is started.
+        arguments.models.candidates(invocation.output)?;
+    }
+    let examined = arguments.which.open(invocation).await?;
+    let ended = match examined.tools.spell(suite) {
+        Err(fault) => Err(fault).with_context(|| format!("{} does not fit", arguments.suite.display())),
+        Ok(suite) if arguments.dry_run => dry_run(arguments, &suite, &examined, invocation).await,
+        Ok(suite) => examine(arguments, &suite, &examined, baseline, invocation).await,
+    };
+    examined.close().await;
+    ended
+}
+
+async fn examine(
+    arguments: &Arguments,
+    suite: &Suite,
+    examined: &Examined,
+    baseline: Option<usize>,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let output = invocation.output;
+    let candidates = arguments.models.candidates(output)?;
+    let mut journal = arguments.resume.as_deref().map_or_else(|| Ok(Journal::none()), Journal::open)?;
+    let exam = Exam {
+        suite,
+        tools: &examined.tools,
+        candidates: &candidates,
+        runs: arguments.runs,
+        concurrency: arguments.concurrency,
+        count,
+    };
+    let server = async |tool: String, given: Map<String, Value>| examined.call(&tool, given).await;
+    let scenarios = play_all(suite, &server).await;
+    let line = output.progress("Asking models");
+    let sat = exam.sit(&server, &mut journal, |standing| line.update(&told(standing))).await;
+    drop(line);
+    let sat = sat.map_err(|stopped| explained(stopped, arguments.resume.as_deref()))?;
+    let report = Report::new(&exam, &sat, scenarios, TOKENIZER, baseline);
+    if let Some(path) = &arguments.html {
+        fs::write(path, page(&report)).with_context(|| format!("{} cannot be written", path.display()))?;
+        output.note(&format!("The page is in {}", path.display()));
+    }
+    output.show(&report, figures::for_people)?;
+    for missing in &sat.unanswered {
+        output.warn(&format!("{}, {}: no answer: {}", missing.model, missing.prompt, missing.why));
+    }
+    Ok(if sat.unanswered.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+const TOKENIZER: &str = "o200k";
+
+/// What would be sent, and what the server makes of the suite.
+#[derive(Debug, Serialize)]
+pub(super) struct Plan {
+    pub(super) suite: String,
+    pub(super) prompts: usize,
+    pub(super) runs: u32,
+    pub(super) tools: usize,
+    pub(super) counted_with: &'static str,
+    pub(super) models: Vec<Planned>,
+    pub(super) rehearsal: Rehearsal,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Planned {
+    pub(super) model: String,
+    /// If no call fails.
+    pub(super) requests: usize,
+    pub(super) definition_tokens: usize,
+    /// Definitions and prompts of all requests.
+    pub(super) input_tokens: usize,
+}
+
+async fn dry_run(
+    arguments: &Arguments,
+    suite: &Suite,
+    examined: &Examined,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let runs = arguments.runs as usize;
+    let prompts: usize = suite.prompts.iter().map(|it| count(&it.prompt)).sum();
+    let planned = |endpoint: &kitbag_exam::Endpoint| {
+        let definition_tokens = count(&Value::from(endpoint.definitions(&examined.tools)).to_string());
+        let requests = suite.prompts.len() * runs;
+        Planned {
+            model: endpoint.to_string(),
+            requests,
+            definition_tokens,
+            input_tokens: requests * definition_tokens + runs * prompts,
+        }
+    };
+    let server = async |tool: String, given: Map<String, Value>| examined.call(&tool, given).await;
+    let rehearsing = rehearse(suite, &server);
+    let plan = Plan {
+        suite: suite.name.clone(),
+        prompts: suite.prompts.len(),
+        runs: arguments.runs,
+        tools: examined.tools.len(),
+        counted_with: TOKENIZER,
+        models: arguments.models.endpoints.iter().map(planned).collect(),
+        rehearsal: invocation.output.during("Trying the suite on the server", rehearsing).await,
+    };
+    invocation.output.show(&plan, figures::of_plan)?;
+    let flawless =
+        plan.rehearsal.misses.is_empty() && plan.rehearsal.scenarios.iter().all(|it| it.problem.is_none());
+    Ok(if flawless { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn told(standing: Standing) -> String {
+    let Standing { total, done, unanswered, cost_usd } = standing;
+    let mut told = format!("Asking models: {done} of {total} answered");
+    if unanswered > 0 {
+        told += &format!(", {unanswered} failed");
+    }
+    // Without prices even nought would be a guess.
+    if let Some(cost) = cost_usd.filter(|cost| *cost > 0.0) {
+        told += &format!(", {cost:.4} USD so far");
+    }
+    told
+}
+
+fn explained(stopped: Stopped, resume: Option<&Path>) -> anyhow::Error {
+    let remedy = match &stopped {
+        Stopped::Endpoint { source, .. } => source.remedy(),
+        Stopped::Journal(_) => "choose another file with --resume",
+    };
+    let after = match resume {
+        Some(path) => format!("; then the same command goes on from {}", path.display()),
+        None => "; with --resume FILE answers are kept for the next run".to_owned(),
+    };
+    let told: anyhow::Result<()> = Err(stopped).advise(|| format!("{remedy}{after}"));
+    told.expect_err("it was an error before")
+}
+
+/// The tokens of the JSON files there, as they are.
+fn baseline(paths: &[PathBuf]) -> anyhow::Result<Option<usize>> {
+    let mut tokens = None;
+    for path in paths {
+        *tokens.get_or_insert(0) += tokens_below(path)?;
+    }
+    Ok(tokens)
+}
+
+fn tokens_below(path: &Path) -> anyhow::Result<usize> {
+    let unreadable = || format!("{} cannot be read", path.display());
+    if !path.is_dir() {
+        return Ok(count(&fs::read_to_string(path).with_context(unreadable)?));
+    }
+    let mut tokens = 0;
+    for entry in fs::read_dir(path).with_context(unreadable)? {
+        let path = entry.with_context(unreadable)?.path();
+        if path.is_dir() || path.extension().is_some_and(|it| it == "json") {
+            tokens += tokens_below(&path)?;
+        }
+    }
+    Ok(tokens)
+}

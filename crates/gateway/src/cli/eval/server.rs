@@ -1,0 +1,131 @@
+//! The server an exam is about: which of its tools models are shown, and how they are called.
+
+use std::collections::HashMap;
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use kitbag_domain::ServerName;
+use kitbag_exam::{Called, Tool, Tools};
+use kitbag_upstream::{Launch, Limits, ServerSpec, Template, Transport};
+use serde_json::{Map, Value};
+
+use crate::app::{App, ToolRow};
+use crate::cli::Invocation;
+use crate::cli::completions::servers;
+use crate::cli::failure::Advise as _;
+use crate::cli::servers::find;
+use crate::cli::tools::know_all;
+use crate::config::Config;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tools")]
+pub(super) struct Which {
+    /// The server whose tools models are shown; `agents` unless given.
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
+    server: Option<ServerName>,
+    /// Show models the tools of all servers.
+    #[arg(long, conflicts_with = "server")]
+    all: bool,
+    /// A program to launch as the server, after `--`.
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["server", "all"])]
+    command: Vec<String>,
+}
+
+/// A house with what is examined in it.
+pub(super) struct Examined {
+    pub(super) tools: Tools,
+    app: App,
+    /// What the endpoint calls each tool that models are shown.
+    exposed: HashMap<String, String>,
+}
+
+impl Which {
+    pub(super) async fn open(&self, invocation: &Invocation) -> anyhow::Result<Examined> {
+        let config = invocation.config()?;
+        let (narrowed, wanted) = self.narrow(config.clone())?;
+        let app = App::open(&narrowed).await?;
+        know_all(&app, invocation.output).await;
+        let mut rows = app.tools();
+        rows.retain(|row| wanted.as_ref().is_none_or(|server| *server == row.server));
+        if rows.is_empty() {
+            app.close().await;
+            return Err(no_tools(wanted.as_ref(), &config));
+        }
+        Ok(Examined::new(app, rows, wanted.is_some()))
+    }
+
+    /// What is examined, with its name if it is one server. The others need not even be started.
+    fn narrow(&self, mut config: Config) -> anyhow::Result<(Config, Option<ServerName>)> {
+        if self.all {
+            return Ok((config, None));
+        }
+        let name = match (&self.server, self.command.is_empty()) {
+            (Some(name), _) => name.clone(),
+            (None, true) => DEFAULT.parse()?,
+            (None, false) => LAUNCHED.parse()?,
+        };
+        if let Some((command, args)) = self.command.split_first() {
+            config.servers.insert(name.clone(), launched(name.clone(), command, args));
+        } else if !config.servers.contains_key(&name) && config.disabled.contains_key(&name) {
+            bail!("the server `{name}` is switched off");
+        }
+        config.servers.retain(|other, _| *other == name);
+        Ok((config, Some(name)))
+    }
+}
+
+const DEFAULT: &str = "agents";
+const LAUNCHED: &str = "exam";
+
+impl Examined {
+    /// Models see the tools of a single server under the server's own names, where their formats
+    /// permit those.
+    fn new(app: App, rows: Vec<ToolRow>, single: bool) -> Self {
+        let mut exposed = HashMap::new();
+        let mut tools = Vec::with_capacity(rows.len());
+        for row in rows {
+            let own = single && is_callable(&row.tool) && !exposed.contains_key(&row.tool);
+            let shown = if own { row.tool.clone() } else { row.name.clone() };
+            let definition = app.definition(&row.name).unwrap_or_default();
+            exposed.insert(shown.clone(), row.name.clone());
+            tools.push(Tool::new(shown, vec![row.name, row.tool], &definition));
+        }
+        Self { tools: Tools::new(tools), app, exposed }
+    }
+
+    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Called {
+        let name = self.exposed.get(tool).map_or(tool, String::as_str);
+        match self.app.call(name, arguments).await {
+            Ok(result) => Called::new(&result),
+            Err(error) => Called::failure(format!("{error:#}")),
+        }
+    }
+
+    pub(super) async fn close(self) {
+        self.app.close().await;
+    }
+}
+
+fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {
+    let launch = Launch {
+        command: command.to_owned(),
+        args: args.iter().map(Template::new).collect(),
+        env: Default::default(),
+        cwd: None,
+    };
+    ServerSpec { name, transport: Transport::Stdio(launch), era: None, limits: Limits::default() }
+}
+
+/// What the vendors permit as the name of a function.
+fn is_callable(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c))
+}
+
+fn no_tools(wanted: Option<&ServerName>, config: &Config) -> anyhow::Error {
+    let Some(name) = wanted else { return anyhow!("no server offers a tool") };
+    let unknown = find(config, name).err();
+    let silent = || Err::<(), _>(anyhow!("the server `{name}` offers no tools"));
+    let advised = || silent().advise(|| format!("see whether it works: kitbag servers test {name}"));
+    unknown.unwrap_or_else(|| advised().expect_err("it was one"))
+}

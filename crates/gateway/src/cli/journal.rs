@@ -1,0 +1,74 @@
+//! What the gateway says of itself, kept in a file beside its database: a client that launches it
+//! swallows its stderr.
+
+use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use kitbag_upstream::{LogFile, LogLevel, LogLine, LogStream};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+
+/// Takes in what is logged, as soon as there is a file.
+#[derive(Debug)]
+pub(super) struct Journal;
+
+/// The same for the process as the subscriber it serves.
+static FILE: OnceLock<LogFile> = OnceLock::new();
+
+pub(super) fn path(data_dir: &Path) -> PathBuf {
+    // Not among the logs of servers: one of them may be called `kitbag`.
+    data_dir.join("kitbag.log")
+}
+
+pub(super) fn keep_in(data_dir: &Path) {
+    FILE.get_or_init(|| LogFile::new(path(data_dir)));
+}
+
+/// Why the gateway ended, where that is told to stderr alone.
+pub(super) fn last_words(error: &anyhow::Error) {
+    if let Some(file) = FILE.get() {
+        file.append(&LogLine::new(LogStream::Gateway, Some(LogLevel::Error), &format!("{error:#}")));
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Journal {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        let Some(file) = FILE.get() else { return };
+        let mut text = Text::default();
+        event.record(&mut text);
+        let target = event.metadata().target();
+        let ours = target.starts_with("kitbag");
+        let line = LogLine::new(LogStream::Gateway, Some(level(event.metadata().level())), &text.0);
+        file.append(&line.by((!ours).then(|| target.to_owned())));
+    }
+}
+
+fn level(level: &Level) -> LogLevel {
+    match *level {
+        Level::ERROR => LogLevel::Error,
+        Level::WARN => LogLevel::Warning,
+        Level::INFO => LogLevel::Info,
+        Level::DEBUG | Level::TRACE => LogLevel::Debug,
+    }
+}
+
+/// The message, and behind it the fields as `name=value`.
+#[derive(Default)]
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0.insert_str(0, &format!("{value:?}"));
+        } else {
+            write!(self.0, " {}={value:?}", field.name()).expect("writing into a string cannot fail");
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+}

@@ -1,0 +1,171 @@
+//! `kitbag logs`: what servers and the gateway wrote, in the order it happened.
+
+mod tail;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Context as _;
+use clap::Args;
+use jiff::tz::TimeZone;
+use kitbag_domain::ServerName;
+use kitbag_upstream::{LogLevel, LogLine, LogStream};
+use serde::Serialize;
+
+use super::output::{Output, printable};
+use super::{Invocation, journal, servers};
+use crate::config::Config;
+use tail::Tail;
+
+/// Show what servers and the gateway wrote, in the order it happened.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Only what these wrote; without any, what all and the gateway itself did.
+    servers: Vec<ServerName>,
+    /// What the gateway itself wrote, beside the servers named.
+    #[arg(long)]
+    gateway: bool,
+    /// How many lines, counted from the end.
+    #[arg(long, short = 'n', default_value_t = 100)]
+    lines: usize,
+    /// Go on showing new lines until interrupted.
+    #[arg(long, short)]
+    follow: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag logs
+  kitbag logs time -n 20 -f
+  kitbag logs --gateway --json
+
+A server's log holds what it wrote to stderr, what it printed between its messages,
+and what it sent as MCP log messages. Secrets are masked.";
+
+/// One log, and whose it is; the gateway has no name.
+#[derive(Debug)]
+struct Source {
+    server: Option<ServerName>,
+    tail: Tail,
+}
+
+#[derive(Debug, Serialize)]
+struct Told {
+    server: Option<ServerName>,
+    #[serde(flatten)]
+    line: LogLine,
+}
+
+pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let mut sources = sources(arguments, &invocation.config()?)?;
+    let view = View::of(&sources, invocation.output);
+    let mut told = gather(&mut sources, Tail::all)?;
+    told.drain(..told.len().saturating_sub(arguments.lines));
+    if told.is_empty() && !arguments.follow {
+        invocation.output.note("Nothing has been written so far.");
+    }
+    view.show(&told)?;
+    if arguments.follow {
+        tokio::select! {
+            ended = follow(&mut sources, &view) => ended?,
+            interrupted = tokio::signal::ctrl_c() => interrupted?,
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<Source>> {
+    let all = arguments.servers.is_empty() && !arguments.gateway;
+    let names: Vec<_> = if all {
+        config.servers.keys().chain(config.disabled.keys()).cloned().collect()
+    } else {
+        let known = |name: &ServerName| servers::find(config, name).map(|spec| spec.name.clone());
+        arguments.servers.iter().map(known).collect::<anyhow::Result<_>>()?
+    };
+    let own = Source { server: None, tail: Tail::new(journal::path(&config.data_dir)) };
+    let of_server =
+        |name: ServerName| Source { tail: Tail::new(config.server_log(&name)), server: Some(name) };
+    Ok(names.into_iter().map(of_server).chain((all || arguments.gateway).then_some(own)).collect())
+}
+
+/// Looks again and again, since a file tells nobody that it has grown.
+async fn follow(sources: &mut [Source], view: &View) -> anyhow::Result<()> {
+    const EVERY: Duration = Duration::from_millis(200);
+    loop {
+        view.show(&gather(sources, Tail::news)?)?;
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+fn gather(
+    sources: &mut [Source],
+    read: fn(&mut Tail) -> std::io::Result<Vec<LogLine>>,
+) -> anyhow::Result<Vec<Told>> {
+    let mut told = Vec::new();
+    for source in sources {
+        let lines = read(&mut source.tail).context("a log cannot be read")?;
+        told.extend(lines.into_iter().map(|line| Told { server: source.server.clone(), line }));
+    }
+    told.sort_by_key(|it| it.line.time);
+    Ok(told)
+}
+
+struct View {
+    output: Output,
+    zone: TimeZone,
+    /// How wide the column of names is; one server alone needs none.
+    names: Option<usize>,
+}
+
+impl View {
+    fn of(sources: &[Source], output: Output) -> Self {
+        let widest = sources.iter().map(|source| name(source.server.as_ref()).len()).max();
+        Self { output, zone: TimeZone::system(), names: widest.filter(|_| sources.len() > 1) }
+    }
+
+    fn show(&self, told: &[Told]) -> anyhow::Result<()> {
+        if told.is_empty() {
+            return Ok(());
+        }
+        let json = |it: &Told| Ok(serde_json::to_string(it)?);
+        let lines: anyhow::Result<Vec<_>> = if self.output.json {
+            told.iter().map(json).collect()
+        } else {
+            told.iter().map(|it| Ok(self.text(it))).collect()
+        };
+        self.output.print(&lines?.join("\n"))
+    }
+
+    fn text(&self, Told { server, line }: &Told) -> String {
+        const DIM: Style = Style::new().dimmed();
+        let time = line.time.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M:%S");
+        let name = match self.names {
+            Some(width) => format!(" {:width$}", name(server.as_ref())),
+            None => String::new(),
+        };
+        let logger = line.logger.iter().map(|logger| format!("{}: ", printable(logger))).collect::<String>();
+        let mark = mark(line);
+        format!("{DIM}{time}{name}{DIM:#} {mark}{logger}{}", printable(&line.message))
+    }
+}
+
+fn name(server: Option<&ServerName>) -> &str {
+    server.map_or("kitbag", ServerName::as_str)
+}
+
+/// How serious it is, or that it was not meant for a log.
+fn mark(line: &LogLine) -> String {
+    const RED: Style = AnsiColor::Red.on_default().bold();
+    const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+    let style = match line.level {
+        Some(LogLevel::Debug | LogLevel::Info | LogLevel::Notice) => Style::new(),
+        Some(LogLevel::Warning) => YELLOW,
+        Some(_) => RED,
+        None if line.stream == LogStream::Stdout => return "[stdout] ".to_owned(),
+        None => return String::new(),
+    };
+    let level = line.level.map_or("", LogLevel::as_str);
+    format!("{style}{level}:{style:#} ")
+}

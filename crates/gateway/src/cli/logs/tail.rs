@@ -1,0 +1,122 @@
+//! Reads a log to its end, and later what was added, also over the moment when it is moved aside.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use kitbag_upstream::{LogFile, LogLine};
+
+#[derive(Debug)]
+pub(super) struct Tail {
+    path: PathBuf,
+    file: Option<File>,
+    /// The beginning of a line that is still being written.
+    begun: Vec<u8>,
+}
+
+impl Tail {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, file: None, begun: Vec::new() }
+    }
+
+    /// Everything there is.
+    pub(super) fn all(&mut self) -> io::Result<Vec<LogLine>> {
+        let older = fs::read(LogFile::older(&self.path)).or_else(absent(Vec::new))?;
+        let mut lines = lines(&older);
+        lines.extend(self.news()?);
+        Ok(lines)
+    }
+
+    /// What was added since the last look.
+    pub(super) fn news(&mut self) -> io::Result<Vec<LogLine>> {
+        let mut lines = Vec::new();
+        loop {
+            if self.file.is_none() {
+                self.file = File::open(&self.path).map(Some).or_else(absent(|| None))?;
+            }
+            let Some(file) = &mut self.file else { return Ok(lines) };
+            let replaced = is_replaced(file, &self.path)?;
+            // After that question: whoever moved the file aside had finished with it by then.
+            lines.extend(read_on(file, &mut self.begun)?);
+            if !replaced {
+                return Ok(lines);
+            }
+            (self.file, self.begun) = (None, Vec::new());
+        }
+    }
+}
+
+fn read_on(file: &mut File, begun: &mut Vec<u8>) -> io::Result<Vec<LogLine>> {
+    if file.metadata()?.len() < file.stream_position()? {
+        // Somebody has emptied it.
+        file.rewind()?;
+        begun.clear();
+    }
+    file.read_to_end(begun)?;
+    let whole = begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let rest = begun.split_off(whole);
+    Ok(lines(&std::mem::replace(begun, rest)))
+}
+
+/// Whether another file lies where this one was opened.
+fn is_replaced(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    let there = fs::metadata(path).map(Some).or_else(absent(|| None))?;
+    Ok(there.is_some_and(|there| (there.dev(), there.ino()) != (ours.dev(), ours.ino())))
+}
+
+/// A line that does not read was torn by a crash, and tells nothing.
+fn lines(text: &[u8]) -> Vec<LogLine> {
+    text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// A log nobody has written to yet is no error.
+fn absent<T>(nothing: impl FnOnce() -> T) -> impl FnOnce(io::Error) -> io::Result<T> {
+    |error| if error.kind() == io::ErrorKind::NotFound { Ok(nothing()) } else { Err(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use kitbag_upstream::LogStream;
+
+    use super::*;
+
+    fn line(message: &str) -> String {
+        let line = LogLine::new(LogStream::Stderr, None, message);
+        serde_json::to_string(&line).unwrap() + "\n"
+    }
+
+    #[test]
+    fn nothing_is_lost_or_told_twice_when_a_log_is_moved_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("git.log");
+        let append = |path: &Path, text: &str| {
+            let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        };
+        let mut tail = Tail::new(path.clone());
+        let told = |lines: Vec<LogLine>| lines.into_iter().map(|it| it.message).collect::<Vec<_>>().join(" ");
+        assert_eq!(told(tail.all().unwrap()), "");
+
+        append(&LogFile::older(&path), &line("a"));
+        append(&path, &(line("b") + "torn\n" + &line("c")));
+        assert_eq!(told(tail.all().unwrap()), "a b c");
+        let next = line("d");
+        append(&path, &next[..9]);
+        assert_eq!(told(tail.news().unwrap()), "");
+        append(&path, &next[9..]);
+        append(&path, &line("e"));
+        fs::rename(&path, LogFile::older(&path)).unwrap();
+        assert_eq!(told(tail.news().unwrap()), "d e");
+        append(&LogFile::older(&path), &line("f"));
+        append(&path, &line("g"));
+        assert_eq!(told(tail.news().unwrap()), "f g");
+        fs::write(&path, "").unwrap();
+        assert_eq!(told(tail.news().unwrap()), "");
+        append(&path, &line("h"));
+        assert_eq!(told(tail.news().unwrap()), "h");
+    }
+}

@@ -1,0 +1,97 @@
+//! `kitbag man`: the manual, one page per verb, made from the same words as `--help`.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, Command, CommandFactory as _};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+use serde_json::json;
+
+use super::output::count;
+use super::{Cli, Invocation};
+
+/// Write the manual pages.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Where to; without it, the page of kitbag itself is printed.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag man --dir ~/.local/share/man/man1
+  kitbag man | man -l -";
+
+pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let pages = pages()?;
+    let Some(dir) = &arguments.dir else {
+        let main = pages.iter().find(|page| page.name == "kitbag.1").context("there is no main page")?;
+        invocation.output.print(&main.text)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    fs::create_dir_all(dir).with_context(|| format!("{} cannot be created", dir.display()))?;
+    for page in &pages {
+        let path = dir.join(&page.name);
+        fs::write(&path, &page.text).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
+    invocation.output.show(&json!({ "dir": dir, "pages": names }), |_| {
+        format!("{} in {}", count(pages.len(), "page"), dir.display())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Debug)]
+struct Page {
+    name: String,
+    text: String,
+}
+
+/// Of every verb and of what it consists of.
+fn pages() -> io::Result<Vec<Page>> {
+    fn collect(command: &Command, pages: &mut Vec<Page>) -> io::Result<()> {
+        pages.push(page(command)?);
+        command.get_subcommands().filter(|it| !it.is_hide_set()).try_for_each(|it| collect(it, pages))
+    }
+    let mut whole = Cli::command().disable_help_subcommand(true);
+    whole.build();
+    let mut pages = Vec::new();
+    collect(&whole, &mut pages)?;
+    Ok(pages)
+}
+
+fn page(command: &Command) -> io::Result<Page> {
+    let version = env!("CARGO_PKG_VERSION");
+    let man = Man::new(command.clone()).source(format!("Kitbag {version}")).manual("Kitbag");
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut text)?;
+    }
+    if let Some(after) = command.get_after_help() {
+        examples(&after.to_string()).to_writer(&mut text)?;
+    }
+    Ok(Page { name: man.get_filename(), text: String::from_utf8_lossy(&text).into_owned() })
+}
+
+/// Line by line as they stand: a command broken differently is another command.
+fn examples(after: &str) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["EXAMPLES"]);
+    roff.control("nf", []);
+    for line in after.lines().filter(|line| *line != "Examples:") {
+        roff.text([roman(line)]);
+    }
+    roff.control("fi", []);
+    roff
+}

@@ -1,0 +1,182 @@
+//! What to do next, in three lines, for whoever has just begun.
+//!
+//! Files of clients are read for it; no server is started and nothing is written.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use kitbag_desk::{Client, Found, find, merge};
+use serde::Serialize;
+
+use super::Invocation;
+use super::import::{of_this_project, places};
+use super::output::count;
+use crate::config::Config;
+
+#[derive(Debug, Serialize)]
+pub(super) struct NextSteps {
+    /// How many are configured.
+    servers: usize,
+    #[serde(skip)]
+    heading: String,
+    next: [Step; 3],
+}
+
+#[derive(Debug, Serialize)]
+struct Step {
+    command: String,
+    why: String,
+}
+
+/// `kitbag` without a verb.
+pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let desk = Desk::look(invocation);
+    let next = if is_bare(&config) { desk.begin() } else { desk.go_on(&config) };
+    invocation
+        .output
+        .show(&next, |next| format!("{ABOUT}\n\n{}\n\nEverything else: kitbag --help", next.for_people()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+const ABOUT: &str = "Kitbag: one MCP endpoint in front of all your MCP servers.";
+
+/// Whether nobody has configured a server yet.
+pub(super) fn is_bare(config: &Config) -> bool {
+    config.servers.is_empty() && config.disabled.is_empty()
+}
+
+/// For the verbs that have nothing to show because nothing is configured.
+pub(super) fn first_steps(invocation: &Invocation) -> String {
+    Desk::look(invocation).begin().for_people()
+}
+
+/// What the clients on this machine know.
+#[derive(Debug, Default)]
+struct Desk {
+    servers: usize,
+    /// Those that have servers.
+    clients: BTreeSet<Client>,
+    has_kitbag: bool,
+}
+
+impl Desk {
+    fn look(invocation: &Invocation) -> Self {
+        let Ok(places) = places(invocation) else { return Self::default() };
+        let (found, _) = of_this_project(find(&places, None), &places);
+        Self {
+            has_kitbag: found.iter().any(|found| found.kitbag),
+            clients: found.iter().filter(|it| !it.servers.is_empty()).map(|it| it.client).collect(),
+            servers: distinct(found),
+        }
+    }
+
+    fn begin(&self) -> NextSteps {
+        let find = "kitbag servers find TEXT";
+        let next = if self.servers == 0 {
+            [
+                Step::new(find, "find a server for a purpose"),
+                Step::new("kitbag servers add time -- uvx mcp-server-time", "or add one you know"),
+                self.install("then connect your client"),
+            ]
+        } else {
+            let theirs = format!("take over the {} of {}", count(self.servers, "server"), self.owners());
+            [
+                Step::new("kitbag import", &theirs),
+                Step::new(find, "find another for a purpose"),
+                self.install("then connect your client"),
+            ]
+        };
+        NextSteps { servers: 0, heading: "No servers yet. What to do next:".to_owned(), next }
+    }
+
+    fn go_on(&self, config: &Config) -> NextSteps {
+        let servers = config.servers.len() + config.disabled.len();
+        let connect = if self.has_kitbag {
+            Step::new("kitbag search TEXT", "find a tool for a purpose")
+        } else {
+            self.install("connect your client")
+        };
+        let next = [
+            Step::new("kitbag tools", "see what they offer"),
+            connect,
+            Step::new("kitbag servers test", "see whether they work"),
+        ];
+        NextSteps {
+            servers,
+            heading: format!("{} configured. What to do next:", count(servers, "server")),
+            next,
+        }
+    }
+
+    fn install(&self, why: &str) -> Step {
+        let client = self.clients.first().map_or("NAME", |client| client.name());
+        Step::new(&format!("kitbag install --client {client}"), why)
+    }
+
+    /// As many by name as one reads at a glance.
+    fn owners(&self) -> String {
+        let names: Vec<_> = self.clients.iter().map(|client| client.title()).collect();
+        match names.as_slice() {
+            [one] => (*one).to_owned(),
+            [one, other] => format!("{one} and {other}"),
+            many => count(many.len(), "client"),
+        }
+    }
+}
+
+/// The same server in several clients is one.
+fn distinct(found: Vec<Found>) -> usize {
+    merge(found, BTreeSet::new(), |_, _| None).len()
+}
+
+impl NextSteps {
+    fn for_people(&self) -> String {
+        let width = self.next.iter().map(|step| step.command.len()).max().unwrap_or_default();
+        let lines = self.next.iter().map(|step| format!("\n  {:width$}  {}", step.command, step.why));
+        lines.fold(self.heading.clone(), |text, line| text + &line)
+    }
+}
+
+impl Step {
+    fn new(command: &str, why: &str) -> Self {
+        Self { command: command.to_owned(), why: why.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn desk(servers: usize, clients: &[Client]) -> Desk {
+        Desk { servers, clients: clients.iter().copied().collect(), has_kitbag: false }
+    }
+
+    #[test]
+    fn whoever_has_servers_elsewhere_takes_them_over_first() {
+        let told = desk(12, &[Client::VsCode, Client::Cursor]).begin().for_people();
+        assert_eq!(
+            told,
+            "No servers yet. What to do next:\n  \
+             kitbag import                   take over the 12 servers of Cursor and VS Code\n  \
+             kitbag servers find TEXT        find another for a purpose\n  \
+             kitbag install --client cursor  then connect your client"
+        );
+    }
+
+    #[test]
+    fn every_step_is_a_command_there_is_and_fits_a_line() {
+        for desk in [desk(0, &[]), desk(1, &[Client::ClaudeDesktop]), desk(120, &Client::ALL)] {
+            let steps = desk.begin();
+            assert!(steps.for_people().lines().all(|line| line.chars().count() <= 80), "{steps:?}");
+            for Step { command, .. } in &steps.next {
+                let words = command.replace("NAME", "cursor");
+                let parsed = Cli::try_parse_from(words.split(' '));
+                assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Tells a person who waits that something is going on.
+//!
+//! At a terminal that is one line that is written over and over and in the end wiped away; in a
+//! file or a pipe it is a line now and then. Short waits and programs that want JSON see nothing.
+
+use std::io::{self, IsTerminal as _, StderrLock, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::output::{Output, printable};
+
+/// Something that takes a while; it is over when this is dropped.
+#[derive(Debug)]
+pub struct Progress(Option<Line>);
+
+#[derive(Debug)]
+struct Line {
+    texts: Sender<String>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Output {
+    /// Shows `text` from now on until the answer is dropped.
+    pub fn progress(self, text: &str) -> Progress {
+        if self.json {
+            return Progress(None);
+        }
+        let (texts, coming) = channel();
+        let first = printable(text);
+        // Work on the runtime may keep its threads busy for seconds, so this is one of its own.
+        let writer = std::thread::spawn(move || write(first, &coming));
+        Progress(Some(Line { texts, writer: Some(writer) }))
+    }
+
+    /// Shows `text` while the work goes on.
+    pub async fn during<T>(self, text: &str, work: impl Future<Output = T>) -> T {
+        let _shown = self.progress(text);
+        work.await
+    }
+}
+
+impl Progress {
+    pub fn update(&self, text: &str) {
+        if let Some(line) = &self.0 {
+            // Only a writer that cannot write has gone, and then nobody misses the text.
+            let _gone = line.texts.send(printable(text));
+        }
+    }
+}
+
+impl Drop for Progress {
+    /// Waits for the line to be wiped away, so that what comes next begins on a clean one.
+    fn drop(&mut self) {
+        let Some(Line { texts, writer }) = self.0.take() else { return };
+        drop(texts);
+        let _panicked = writer.map(JoinHandle::join);
+    }
+}
+
+/// stderr, without the line that may be shown there; it comes back when this is dropped.
+pub fn stderr() -> StderrLock<'static> {
+    let mut stderr = io::stderr().lock();
+    // Nothing is left to do when not even stderr listens.
+    let _unheard = wipe(&mut stderr);
+    stderr
+}
+
+/// How many columns of the line at the cursor are ours.
+static SHOWN: AtomicUsize = AtomicUsize::new(0);
+
+fn write(text: String, coming: &Receiver<String>) {
+    // Nothing is left to do when not even stderr listens.
+    let _unheard = if io::stderr().is_terminal() { draw(text, coming) } else { report(text, coming) };
+}
+
+/// One line, drawn again and again.
+fn draw(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
+    let begun = Instant::now();
+    let mut wait = BEFORE_THE_LINE;
+    loop {
+        match news(coming, wait) {
+            News::Over => return wipe(&mut io::stderr().lock()),
+            News::Text(newer) => text = newer,
+            News::None => {}
+        }
+        if begun.elapsed() >= BEFORE_THE_LINE {
+            let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
+            let line = frame(&text, begun.elapsed(), usize::from(width));
+            let mut stderr = io::stderr().lock();
+            wipe(&mut stderr)?;
+            SHOWN.store(line.chars().count(), Ordering::Relaxed);
+            write!(stderr, "{line}")?;
+            stderr.flush()?;
+        }
+        wait = FRAME;
+    }
+}
+
+/// A line after a second, and then the news of every ten.
+fn report(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
+    let mut due = Some(Instant::now() + BEFORE_LINES);
+    loop {
+        let wait = due.map_or(BETWEEN_LINES, |due| due.saturating_duration_since(Instant::now()));
+        match news(coming, wait) {
+            News::Over => return Ok(()),
+            News::Text(newer) if newer != text => {
+                text = newer;
+                due = due.or(Some(Instant::now() + BETWEEN_LINES));
+            }
+            News::Text(_) | News::None => {}
+        }
+        if due.is_some_and(|due| due <= Instant::now()) {
+            writeln!(io::stderr(), "{text} …")?;
+            due = None;
+        }
+    }
+}
+
+enum News {
+    Text(String),
+    None,
+    Over,
+}
+
+/// The newest text that comes while we wait.
+fn news(coming: &Receiver<String>, wait: Duration) -> News {
+    match coming.recv_timeout(wait) {
+        Ok(text) => News::Text(coming.try_iter().last().unwrap_or(text)),
+        Err(RecvTimeoutError::Timeout) => News::None,
+        Err(RecvTimeoutError::Disconnected) => News::Over,
+    }
+}
+
+fn frame(text: &str, since: Duration, width: usize) -> String {
+    const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+    let turn = (since.as_millis() / FRAME.as_millis()) as usize % WHEEL.len();
+    let line = format!("{} {text} ({} s)", WHEEL[turn], since.as_secs());
+    // In the last column some terminals begin a new line, which could not be wiped away.
+    line.replace('\n', " ").chars().take(width.saturating_sub(1)).collect()
+}
+
+/// With spaces, which every terminal understands.
+fn wipe(out: &mut impl Write) -> io::Result<()> {
+    match SHOWN.swap(0, Ordering::Relaxed) {
+        0 => Ok(()),
+        columns => write!(out, "\r{:columns$}\r", "").and_then(|()| out.flush()),
+    }
+}
+
+const BEFORE_THE_LINE: Duration = Duration::from_millis(400);
+const FRAME: Duration = Duration::from_millis(100);
+const BEFORE_LINES: Duration = Duration::from_secs(1);
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_goes_on_for_how_long_and_fits_the_terminal() {
+        let check = |text: &str, seconds: f64, width, expected: &str| {
+            assert_eq!(frame(text, Duration::from_secs_f64(seconds), width), expected);
+        };
+        check("Asking", 0.5, 80, "⠴ Asking (0 s)");
+        check("Asking", 12.1, 80, "⠙ Asking (12 s)");
+        check("Asking a server", 1.0, 10, "⠋ Asking ");
+        check("two\nlines", 2.0, 80, "⠋ two lines (2 s)");
+    }
+}

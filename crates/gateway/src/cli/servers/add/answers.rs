@@ -1,0 +1,167 @@
+//! What an entry of the registry asks for: from flags, or from the person at the terminal.
+
+use std::env;
+use std::io::Write as _;
+
+use anyhow::{Context as _, anyhow};
+use kitbag_domain::ServerName;
+use kitbag_registry::{Answers, EntryName, Format, Input, Plan};
+
+use crate::cli::ask;
+use crate::cli::failure::Advise as _;
+use crate::cli::import::keeping::Keeping;
+use crate::cli::output::{Output, count, one_line, printable, stderr};
+use crate::config::{Surroundings, nearest};
+
+/// For whom the answers are, and where secrets among them go.
+pub(super) struct Answering<'a> {
+    pub(super) server: &'a ServerName,
+    pub(super) keeping: &'a mut Keeping,
+    pub(super) around: &'a Surroundings,
+}
+
+/// What was given, and what the person says if there is one.
+pub(super) fn gather(
+    plan: &Plan,
+    given: &[(String, String)],
+    answering: &mut Answering<'_>,
+    output: Output,
+) -> anyhow::Result<Answers> {
+    let mut answers = Answers::default();
+    for (key, value) in given {
+        let input = called(plan, key)?;
+        answers.give(input, answering.spell(input, value)?)?;
+    }
+    if !output.json && ask::is_somebody_there() {
+        let asked: Vec<_> = plan.inputs.iter().filter(|it| it.required && !answers.has(it)).collect();
+        for input in asked {
+            put(input, answering, &mut answers)
+                .with_context(|| format!("there is no answer for `{}`", input.name))?;
+        }
+    }
+    Ok(answers)
+}
+
+/// Everything that is missing, and a command that has a place for it.
+pub(super) fn missing(missing: &[&Input], name: &EntryName, given: &[(String, String)]) -> anyhow::Error {
+    let width = missing.iter().map(|input| input.name.chars().count()).max().unwrap_or_default();
+    let line = |input: &&Input| format!("{:width$}  {}", input.name, explanation(input));
+    let lines: Vec<_> = missing.iter().map(|input| line(input).trim_end().to_owned()).collect();
+    let mut command = format!("kitbag servers add {name}");
+    for (key, _) in given {
+        command.push_str(&format!(" --set {key}=…"));
+    }
+    for input in missing {
+        command.push_str(&match offer(input) {
+            Some(reference) => format!(" --set '{}={reference}'", input.name),
+            None => format!(" --set {}=…", input.name),
+        });
+    }
+    let told = anyhow!(lines.join("\n"));
+    let told = told.context(format!("`{name}` needs {} from you", count(missing.len(), "value")));
+    Err::<(), _>(told).advise(|| command).expect_err("it is an error")
+}
+
+/// What is known of an input, in a line.
+pub(super) fn explanation(input: &Input) -> String {
+    let what = match input.format {
+        Format::Text => None,
+        Format::Number => Some("a number".to_owned()),
+        Format::Boolean => Some("true or false".to_owned()),
+        Format::Path => Some("a path".to_owned()),
+    };
+    let facts = [
+        input.secret.then(|| "a secret".to_owned()),
+        what,
+        (!input.choices.is_empty()).then(|| format!("one of {}", input.choices.join(", "))),
+        input.placeholder.as_ref().map(|text| format!("like {text}")),
+    ];
+    let facts: Vec<_> = facts.into_iter().flatten().collect();
+    let facts = if facts.is_empty() { String::new() } else { format!("({})", facts.join(", ")) };
+    one_line(&format!("{} {facts}", input.description.as_deref().unwrap_or_default()))
+}
+
+/// The input that is meant; a flag of the program may be written with its dashes.
+fn called<'a>(plan: &'a Plan, key: &str) -> anyhow::Result<&'a Input> {
+    let plain = key.trim_start_matches('-');
+    let find = |same: fn(&str, &str) -> bool| plan.inputs.iter().find(|input| same(&input.name, plain));
+    let found = find(|name, key| name == key).or_else(|| find(str::eq_ignore_ascii_case));
+    let names = || plan.inputs.iter().map(|input| input.name.as_str());
+    found.ok_or_else(|| anyhow!("the server does not ask for `{key}`")).advise(|| {
+        match nearest(plain, names()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None if plan.inputs.is_empty() => "leave it out: it asks for nothing".to_owned(),
+            None => format!("it asks for {}", names().collect::<Vec<_>>().join(", ")),
+        }
+    })
+}
+
+/// Puts the question until the answer can be meant.
+fn put(input: &Input, answering: &mut Answering<'_>, answers: &mut Answers) -> anyhow::Result<()> {
+    let (name, explanation) = (&input.name, explanation(input));
+    tell(&if explanation.is_empty() { name.clone() } else { format!("{name}: {explanation}") });
+    let offered = offer(input).or_else(|| input.default.clone());
+    let mut question =
+        offered.as_deref().map_or("> ".to_owned(), |offered| format!("[{}] > ", printable(offered)));
+    loop {
+        let typed = if input.secret { ask::secret(&question)? } else { ask::line(&question)? };
+        let value = match (typed.trim(), &offered) {
+            ("", _) if answers.has(input) => return Ok(()),
+            // A default is the author's word, and goes where it goes without being asked.
+            ("", Some(_)) if offer(input).is_none() => return Ok(()),
+            ("", Some(offered)) => offered.clone(),
+            ("", None) => {
+                tell("It cannot be left out.");
+                continue;
+            }
+            (typed, _) => typed.to_owned(),
+        };
+        match answering.spell(input, &value) {
+            Ok(answer) => answers.give(input, answer)?,
+            Err(error) => {
+                tell(&format!("{error:#}"));
+                continue;
+            }
+        }
+        if !input.repeated {
+            return Ok(());
+        }
+        question = "another, or Enter > ".to_owned();
+    }
+}
+
+/// A variable of the same name that the person has set. It is never taken unasked: the name was
+/// chosen by whoever wrote the entry.
+fn offer(input: &Input) -> Option<String> {
+    let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_set = input.name.chars().all(letters) && env::var_os(&input.name).is_some_and(|it| !it.is_empty());
+    is_set.then(|| format!("${{{}}}", input.name))
+}
+
+fn tell(text: &str) {
+    // Nothing is left to do when not even stderr listens.
+    let _unheard = writeln!(stderr(), "{}", printable(text));
+}
+
+impl Answering<'_> {
+    /// As it stands in the configuration: a variable stays one, a secret goes into the store.
+    fn spell(&mut self, input: &Input, value: &str) -> anyhow::Result<String> {
+        if value.contains("${") {
+            return Ok(value.to_owned());
+        }
+        input.check(value)?;
+        if input.secret {
+            return Ok(self.keeping.keep(self.server, &input.name, value));
+        }
+        Ok(if input.format == Format::Path { self.path(value) } else { value.to_owned() })
+    }
+
+    /// The gateway may be started somewhere else than this command.
+    fn path(&self, text: &str) -> String {
+        let path = match (text.strip_prefix("~/"), &self.around.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => self.around.cwd.join(text),
+        };
+        path.to_string_lossy().into_owned()
+    }
+}

@@ -1,0 +1,192 @@
+//! An entry of the registry, as a server of ours.
+//!
+//! What an entry says was written by a stranger. It is shown before it is used, and nothing in it
+//! is ever taken for a variable or a secret of ours.
+
+use std::env;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use kitbag_domain::ServerName;
+use kitbag_registry::{Entry, EntryName, Filled, Kind, Plan, Registry, RemoteKind, Status, choose};
+use serde::Serialize;
+
+use super::answers::{self, Answering};
+use super::{New, Wanted, pair, vacant};
+use crate::cli::Invocation;
+use crate::cli::failure::Advise as _;
+use crate::cli::import::keeping::Keeping;
+use crate::cli::output::{one_line, printable};
+use crate::cli::servers::find::Place;
+use crate::config::edit::Reach;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "From the registry")]
+pub(super) struct FromRegistry {
+    /// NAME is one of the registry, though it has no owner.
+    #[arg(long)]
+    pub(super) registry: bool,
+    /// What to call it here; the last part of its name, if not given.
+    #[arg(long = "as", value_name = "NAME")]
+    local: Option<ServerName>,
+    /// Which version of the entry; the latest, if not given.
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+    /// In which form: npm, pypi, nuget, oci or remote; what runs here, if not given.
+    #[arg(long, value_name = "KIND")]
+    package: Option<Kind>,
+    /// The value of something the server asks for; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, allow_hyphen_values = true)]
+    set: Vec<(String, String)>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Where a server comes from.
+#[derive(Debug, Serialize)]
+pub(super) struct Origin {
+    name: EntryName,
+    version: String,
+    kind: Kind,
+    package: String,
+}
+
+/// Fetches the entry, shows it, and gathers what it asks for.
+pub(super) async fn fetch(
+    wanted: &Wanted,
+    arguments: &FromRegistry,
+    force: bool,
+    invocation: &Invocation,
+) -> anyhow::Result<New> {
+    let config = invocation.config()?;
+    let registry = arguments.place.open(&config);
+    let entry = find(wanted, arguments, &registry, invocation).await?;
+    let server = &entry.server;
+    let name = arguments.local.clone().unwrap_or_else(|| server.name.local());
+    vacant(&config, &name, force)?;
+    let plan = choose(server, arguments.package, is_on_path)
+        .with_context(|| format!("`{}` cannot be run from here", server.name))?;
+    invocation.output.note(&printable(&about(&entry, &plan, &registry)));
+    let mut keeping = Keeping::of(&config).await?;
+    let mut answering = Answering { server: &name, keeping: &mut keeping, around: &invocation.around };
+    let answers = answers::gather(&plan, &arguments.set, &mut answering, invocation.output)?;
+    let filled = plan
+        .fill(&answers, literally)
+        .map_err(|missing| answers::missing(&missing, &server.name, &arguments.set))?;
+    let origin = Origin {
+        name: server.name.clone(),
+        version: server.version.clone(),
+        kind: plan.kind,
+        package: plan.source.clone(),
+    };
+    Ok(New { name, reach: reach(filled), keeping, origin: Some(origin) })
+}
+
+impl FromRegistry {
+    /// A flag that has no meaning for a server that is described.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let flags = [
+            (self.local.is_some(), "--as"),
+            (self.version.is_some(), "--version"),
+            (self.package.is_some(), "--package"),
+            (!self.set.is_empty(), "--set"),
+        ];
+        flags.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
+    }
+}
+
+async fn find(
+    wanted: &Wanted,
+    arguments: &FromRegistry,
+    registry: &Registry,
+    invocation: &Invocation,
+) -> anyhow::Result<Entry> {
+    let version = arguments.version.as_deref();
+    let asking = async {
+        match wanted {
+            Wanted::Registered(name) => registry.entry(name, version).await,
+            Wanted::Ours(short) => {
+                let latest = registry.named(short.as_str()).await?;
+                if version.is_none() {
+                    Ok(latest)
+                } else {
+                    registry.entry(&latest.server.name, version).await
+                }
+            }
+        }
+    };
+    let entry = invocation.output.during(&format!("Asking {}", registry.place()), asking).await?;
+    let reason = entry.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
+    let name = &entry.server.name;
+    match entry.status {
+        Status::Active => {}
+        Status::Deprecated => {
+            invocation.output.warn(&format!("the author of `{name}` has given it up{reason}"));
+        }
+        Status::Deleted => {
+            return Err(anyhow!("`{name}` was taken back by its author or the registry{reason}"))
+                .advise(|| format!("look for another: kitbag servers find {}", name.short()));
+        }
+    }
+    Ok(entry)
+}
+
+/// Where it comes from and what it will run, for somebody who decides whether to trust it.
+fn about(entry: &Entry, plan: &Plan, registry: &Registry) -> String {
+    let server = &entry.server;
+    let mut lines = vec![format!("{} {}, from {}", server.name, server.version, registry.place())];
+    let mut line = |label: &str, text: Option<&str>| {
+        let text = text.map(one_line).filter(|text| !text.is_empty());
+        lines.extend(text.map(|text| format!("  {label:<12} {text}")));
+    };
+    line("Description:", Some(&server.description));
+    line("Repository:", server.repository.as_ref().map(|it| it.url.as_str()));
+    line("Website:", server.website_url.as_deref());
+    match plan.kind {
+        Kind::Remote => line("Runs at:", Some(&plan.preview())),
+        kind => {
+            line("Package:", Some(&format!("{} ({kind})", plan.source)));
+            line("Runs:", Some(&plan.preview()));
+        }
+    }
+    let optional = plan.inputs.iter().filter(|input| !input.required && input.default.is_none());
+    for input in optional {
+        line("Optional:", Some(&format!("--set {}=…  {}", input.name, answers::explanation(input))));
+    }
+    lines.join("\n")
+}
+
+fn reach(filled: Filled) -> Reach {
+    match filled {
+        Filled::Launch { command, args, env } => Reach::Launch { command, args, env, cwd: None },
+        Filled::Remote { url, transport, headers } => {
+            let transport = (transport == RemoteKind::Sse).then(|| "sse".to_owned());
+            Reach::Remote { url, transport, headers }
+        }
+    }
+}
+
+/// Spelt so that no `$` begins a variable: what is nowhere set has `$` as its default.
+fn literally(text: &str) -> String {
+    text.replace('$', "${:-$}")
+}
+
+fn is_on_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_upstream::Template;
+
+    use super::*;
+
+    #[test]
+    fn what_is_spelt_literally_means_its_own_letters() {
+        for text in ["plain", "${HOME}", "${secret:x}", "$$ {a} ${", "a$", "${a:-${b}}"] {
+            let nothing_is_set = |name: &str| (!name.is_empty()).then(|| "leaked".to_owned());
+            assert_eq!(Template::new(literally(text)).resolve(nothing_is_set).unwrap(), text);
+        }
+    }
+}

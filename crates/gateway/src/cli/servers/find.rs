@@ -1,0 +1,115 @@
+//! `kitbag servers find`: which servers the registry knows.
+
+use clap::Args;
+use kitbag_registry::{Entry, EntryName, Kind, Registry, Status, kinds};
+use serde::Serialize;
+use url::Url;
+
+use crate::cli::Invocation;
+use crate::cli::output::{one_line, table};
+use crate::config::{Config, parse_registry};
+
+/// Look for servers in the MCP registry.
+///
+/// The registry compares names only; what it finds is put in order here, best first.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// What to look for.
+    #[arg(required = true)]
+    text: Vec<String>,
+    /// How many to show at most.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    limit: usize,
+    #[command(flatten)]
+    place: Place,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag servers find weather
+  kitbag servers find brave search --limit 5
+  kitbag servers find github --json
+
+Entries are written by whoever publishes a server; the registry vouches only
+for the owner in front of the name.";
+
+/// Which registry is asked.
+#[derive(Debug, Args)]
+pub(super) struct Place {
+    /// Another registry than the configured one.
+    #[arg(long, env = "KITBAG_REGISTRY_URL", hide_env_values = true, value_name = "URL", value_parser = parse_registry)]
+    registry_url: Option<Url>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    name: EntryName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    version: String,
+    description: String,
+    kinds: Vec<Kind>,
+    deprecated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repository: Option<String>,
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let registry = arguments.place.open(&invocation.config()?);
+    let text = arguments.text.join(" ");
+    let asking = registry.find(&text);
+    let found = invocation.output.during(&format!("Asking {}", registry.place()), asking).await?;
+    let all = found.len();
+    let rows: Vec<Row> = found.into_iter().take(arguments.limit).map(row).collect();
+    if rows.is_empty() && !invocation.output.json {
+        invocation.output.note(&nothing(&text, &registry));
+        return Ok(());
+    }
+    invocation.output.show(&rows, |rows| for_people(rows, all))
+}
+
+impl Place {
+    pub(super) fn open(&self, config: &Config) -> Registry {
+        Registry::at(self.registry_url.as_ref().unwrap_or(&config.registry).clone())
+    }
+}
+
+fn nothing(text: &str, registry: &Registry) -> String {
+    format!(
+        "No server in {} has `{text}` in its name. Try another word; or, if you know how it is run:\n  \
+         kitbag servers add NAME -- COMMAND",
+        registry.place()
+    )
+}
+
+fn row(entry: Entry) -> Row {
+    let kinds = kinds(&entry.server);
+    let deprecated = entry.status == Status::Deprecated;
+    let server = entry.server;
+    Row {
+        name: server.name,
+        title: server.title,
+        version: server.version,
+        description: server.description,
+        kinds,
+        deprecated,
+        repository: server.repository.map(|it| it.url),
+    }
+}
+
+fn for_people(rows: &[Row], all: usize) -> String {
+    let mut text = table(["NAME", "HOW", "DESCRIPTION"], rows.iter().map(cells));
+    if rows.len() < all {
+        text.push_str(&format!("\n{} of {all}; the others: --limit {all}", rows.len()));
+    }
+    text.push_str("\nAdd one: kitbag servers add NAME");
+    text
+}
+
+fn cells(row: &Row) -> [String; 3] {
+    let kinds: Vec<_> = row.kinds.iter().map(|kind| kind.name()).collect();
+    let description = one_line(&row.description);
+    let description = if row.deprecated { format!("(given up) {description}") } else { description };
+    [row.name.to_string(), kinds.join(", "), description]
+}

@@ -1,0 +1,279 @@
+//! Which tables a configuration has, which keys each of them knows, what those are when nobody
+//! sets them, and which may hold a secret.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use kitbag_registry::Registry;
+use kitbag_upstream::Limits;
+use kitbag_upstream::oauth::Flow;
+use kitbag_upstream::provider::ProviderSpec;
+use toml::Value;
+use toml::de::DeTable;
+
+use crate::config::keys::keys_of;
+use crate::config::raw::{
+    RawAudit, RawElsewhere, RawIndex, RawOauth, RawProvider, RawRegistry, RawRules, RawSecrets, RawServe,
+    RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
+};
+use crate::config::{Config, KeyPlace, Serve, build, index, oauth};
+use crate::surface::Surfaces;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Serve,
+    Store,
+    Secrets,
+    Audit,
+    Index,
+    Elsewhere,
+    Tool,
+    Surfaces,
+    Telemetry,
+    Registry,
+    Rules,
+    Server,
+    Oauth,
+    Provider,
+}
+
+/// How the tables of a section are laid out.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shape {
+    One(Kind),
+    /// One table for each name.
+    Each(Kind),
+    /// Every key was chosen by a person.
+    Named,
+}
+
+/// What a key is when it is not written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Fallback {
+    Value(Value),
+    Nothing,
+}
+
+/// What of a value may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Secrecy {
+    Open,
+    /// Nothing but the variables in it.
+    Whole,
+    /// Words of a command line, of which some may be secrets.
+    Words,
+    /// An address, which may have a password or a key in it.
+    Address,
+}
+
+/// How a value is treated when it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Nature {
+    pub(super) secrecy: Secrecy,
+    /// Whether variables in it are filled in.
+    pub(super) is_template: bool,
+}
+
+impl Nature {
+    pub(super) const PLAIN: Self = Self { secrecy: Secrecy::Open, is_template: false };
+}
+
+pub(super) fn shape(section: &str) -> Option<Shape> {
+    Some(match section {
+        "serve" => Shape::One(Kind::Serve),
+        "store" => Shape::One(Kind::Store),
+        "secrets" => Shape::One(Kind::Secrets),
+        "audit" => Shape::One(Kind::Audit),
+        "index" => Shape::One(Kind::Index),
+        "surfaces" => Shape::One(Kind::Surfaces),
+        "telemetry" => Shape::One(Kind::Telemetry),
+        "registry" => Shape::One(Kind::Registry),
+        "policy" => Shape::One(Kind::Rules),
+        "tools" => Shape::Each(Kind::Tool),
+        "tenants" => Shape::Each(Kind::Rules),
+        "servers" => Shape::Each(Kind::Server),
+        "providers" => Shape::Each(Kind::Provider),
+        "groups" => Shape::Named,
+        _ => return None,
+    })
+}
+
+impl Kind {
+    #[cfg(test)]
+    pub(super) const ALL: [Self; 14] = [
+        Self::Serve,
+        Self::Store,
+        Self::Secrets,
+        Self::Audit,
+        Self::Index,
+        Self::Elsewhere,
+        Self::Tool,
+        Self::Surfaces,
+        Self::Telemetry,
+        Self::Registry,
+        Self::Rules,
+        Self::Server,
+        Self::Oauth,
+        Self::Provider,
+    ];
+
+    pub(super) fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Serve => keys_of::<RawServe>(),
+            Self::Store => keys_of::<RawStore>(),
+            Self::Secrets => keys_of::<RawSecrets>(),
+            Self::Audit => keys_of::<RawAudit>(),
+            Self::Index => keys_of::<RawIndex>(),
+            Self::Elsewhere => keys_of::<RawElsewhere>(),
+            Self::Tool => keys_of::<RawTool>(),
+            Self::Surfaces => keys_of::<RawSurfaces>(),
+            Self::Telemetry => keys_of::<RawTelemetry>(),
+            Self::Registry => keys_of::<RawRegistry>(),
+            Self::Rules => keys_of::<RawRules>(),
+            Self::Server => keys_of::<RawServer>(),
+            Self::Oauth => keys_of::<RawOauth>(),
+            Self::Provider => keys_of::<RawProvider>(),
+        }
+    }
+
+    /// The table that stands under a key, if its keys are ours and not a person's.
+    pub(super) fn inner(self, key: &str) -> Option<Self> {
+        match (self, key) {
+            (Self::Index, "embedder") => Some(Self::Elsewhere),
+            (Self::Server, "oauth") => Some(Self::Oauth),
+            _ => None,
+        }
+    }
+
+    /// Whether a key has no meaning beside what else is in the table.
+    pub(super) fn is_foreign(self, key: &str, table: Option<&DeTable<'_>>) -> bool {
+        let has = |key: &str| table.is_some_and(|table| table.contains_key(key));
+        match self {
+            Self::Server if has("command") => matches!(key, "url" | "headers" | "transport" | "oauth"),
+            Self::Server => matches!(key, "command" | "args" | "env" | "cwd"),
+            Self::Elsewhere if has("directory") => {
+                matches!(key, "endpoint" | "model" | "api_key" | "dimensions" | "timeout")
+            }
+            Self::Elsewhere => key == "directory",
+            _ => false,
+        }
+    }
+
+    fn secrecy(self, key: &str) -> Secrecy {
+        match (self, key) {
+            (Self::Server | Self::Provider, "env" | "headers" | "bearer")
+            | (Self::Oauth, "client_secret")
+            | (Self::Elsewhere, "api_key") => Secrecy::Whole,
+            (Self::Server, "args") => Secrecy::Words,
+            (Self::Server | Self::Provider | Self::Registry, "url")
+            | (Self::Elsewhere, "endpoint")
+            | (Self::Telemetry, "otlp_endpoint")
+            | (Self::Oauth, "issuer" | "client_metadata_url") => Secrecy::Address,
+            _ => Secrecy::Open,
+        }
+    }
+
+    pub(super) fn nature(self, key: &str) -> Nature {
+        let secrecy = self.secrecy(key);
+        let by_name = self == Self::Server && matches!(key, "command" | "url");
+        Nature { secrecy, is_template: by_name || matches!(secrecy, Secrecy::Whole | Secrecy::Words) }
+    }
+
+    /// Absent when the key is new and nobody has said it here.
+    pub(super) fn fallback(self, key: &str, config: &Config) -> Option<Fallback> {
+        let value = match self {
+            Self::Serve => serve(key)?,
+            Self::Store if key == "path" => text(&config.data_dir.join("kitbag.db").display().to_string()),
+            Self::Secrets if key == "key" => text(KeyPlace::default().as_str()),
+            Self::Audit if key == "keep_days" => number(build::KEEP_DAYS),
+            Self::Index if key == "embedder" => text(index::BUILT_IN),
+            Self::Elsewhere if key == "timeout" => duration(index::DEFAULT_TIMEOUT),
+            Self::Surfaces => surfaces(key)?,
+            Self::Registry if key == "url" => text(Registry::OFFICIAL),
+            Self::Oauth if key == "flow" => text(oauth::name_of(Flow::default())),
+            Self::Server => return server(key),
+            Self::Provider => return provider(key),
+            Self::Elsewhere | Self::Tool | Self::Telemetry | Self::Rules | Self::Oauth
+                if self.keys().contains(&key) =>
+            {
+                return Some(Fallback::Nothing);
+            }
+            _ => return None,
+        };
+        Some(Fallback::Value(value))
+    }
+}
+
+fn serve(key: &str) -> Option<Value> {
+    let default = Serve::default();
+    Some(match key {
+        "bind" => text(&default.bind.to_string()),
+        "require_key" => Value::Boolean(default.require_key),
+        "allowed_hosts" => texts(&default.allowed_hosts),
+        "allowed_origins" => texts(&default.allowed_origins),
+        "max_body_bytes" => number(default.max_body_bytes),
+        "page_size" => number(default.page_size),
+        _ => return None,
+    })
+}
+
+fn surfaces(key: &str) -> Option<Value> {
+    let default = Surfaces::default();
+    Some(match key {
+        "default" => text(default.default.as_str()),
+        "keys" | "clients" => Value::Table(toml::Table::new()),
+        "pinned" => texts(&[]),
+        "result_tokens" => number(default.result_tokens),
+        _ => return None,
+    })
+}
+
+fn server(key: &str) -> Option<Fallback> {
+    let limits = Limits::default();
+    Some(Fallback::Value(match key {
+        "command" | "url" | "cwd" | "oauth" => return Some(Fallback::Nothing),
+        "args" => texts(&[]),
+        "env" | "headers" => Value::Table(toml::Table::new()),
+        "transport" => text("http"),
+        "enabled" => Value::Boolean(true),
+        "era" => text("auto"),
+        "start_timeout" => duration(limits.start_timeout),
+        "call_timeout" => duration(limits.call_timeout),
+        "call_deadline" => duration(limits.call_deadline),
+        "idle_timeout" => duration(limits.idle_timeout),
+        "max_concurrent" => number(limits.max_concurrent),
+        "max_queued" => number(limits.max_queued),
+        "max_message_bytes" => number(limits.max_message_bytes),
+        _ => return None,
+    }))
+}
+
+fn provider(key: &str) -> Option<Fallback> {
+    Some(Fallback::Value(match key {
+        "url" | "description" | "bearer" => return Some(Fallback::Nothing),
+        "headers" => Value::Table(toml::Table::new()),
+        "methods" => texts(&ProviderSpec::DEFAULT_METHODS.map(|method| method.to_string())),
+        "allow_private" => Value::Boolean(false),
+        "allow_addresses" => texts(&[]),
+        "timeout" => duration(ProviderSpec::DEFAULT_TIMEOUT),
+        "max_response_bytes" => number(ProviderSpec::DEFAULT_MAX_RESPONSE_BYTES),
+        _ => return None,
+    }))
+}
+
+fn text(text: &str) -> Value {
+    Value::String(text.to_owned())
+}
+
+fn texts(texts: &[String]) -> Value {
+    Value::Array(texts.iter().map(|it| text(it)).collect())
+}
+
+fn number(number: usize) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn duration(duration: Duration) -> Value {
+    let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+    Value::String(format!("{duration:#}"))
+}

@@ -1,0 +1,213 @@
+//! The configuration in force, key by key, each with where its value comes from.
+//!
+//! # Layout
+//! - `kinds`: which keys there are, and what they are when nobody sets them
+//! - `veil`: what of a value may be seen
+//! - [`text`]: as TOML that a person can read and copy
+
+mod kinds;
+pub(crate) mod text;
+mod veil;
+
+use std::path::Path;
+
+use serde::Serialize;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Value};
+
+use super::Config;
+use super::error::line_at;
+use super::keys::keys_of;
+use super::raw::RawConfig;
+use veil::Reference;
+use kinds::{Fallback, Kind, Nature, Shape, shape};
+
+/// One key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    /// The table it stands in, such as `servers` and `git`.
+    pub(crate) table: Vec<String>,
+    /// Its name there; more than one word for a key of a table inside.
+    pub(crate) key: Vec<String>,
+    /// As far as it may be seen; absent when there is neither a value nor a default.
+    pub(crate) value: Option<Value>,
+    pub(crate) origin: Origin,
+    pub(crate) variables: Vec<Variable>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "from", rename_all = "lowercase")]
+pub(crate) enum Origin {
+    Default,
+    File { line: usize },
+    Variable { name: &'static str },
+    Flag { name: &'static str },
+}
+
+/// A variable in a value, and whether it has one of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) set: bool,
+    pub(crate) has_default: bool,
+}
+
+/// What beats the file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Given {
+    /// The section and the key in it.
+    pub(crate) key: (&'static str, &'static str),
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+}
+
+/// What a configuration consists of.
+pub(crate) struct Sources<'a> {
+    /// The text of the file it was read from.
+    pub(crate) text: &'a str,
+    pub(crate) config: &'a Config,
+    pub(crate) given: &'a [Given],
+    /// Whether a variable has a value.
+    pub(crate) is_set: &'a dyn Fn(&str) -> bool,
+}
+
+/// Every key there is, defaults included, in the order of the reference.
+pub(crate) fn entries(sources: &Sources<'_>) -> Vec<Entry> {
+    // A text that is no TOML was refused before it became a configuration.
+    let document = DeTable::parse(sources.text).map(Spanned::into_inner).unwrap_or_default();
+    let mut walk = Walk { sources, entries: Vec::new() };
+    for section in keys_of::<RawConfig>() {
+        walk.section(section, document.get(*section).and_then(|it| it.get_ref().as_table()));
+    }
+    walk.entries
+}
+
+impl Entry {
+    /// Its whole path, spelt as TOML would.
+    pub(crate) fn path(&self) -> String {
+        text::dotted(self.table.iter().chain(&self.key))
+    }
+
+    pub(crate) fn is_default(&self) -> bool {
+        self.origin == Origin::Default
+    }
+}
+
+impl Origin {
+    /// In a few words; `file` is where the configuration was read from.
+    pub(crate) fn told(&self, file: Option<&Path>) -> String {
+        match self {
+            Self::Default => "default".to_owned(),
+            Self::File { line } => {
+                let name = file.and_then(Path::file_name).map(|name| name.display().to_string());
+                format!("{}:{line}", name.unwrap_or_default())
+            }
+            Self::Variable { name } | Self::Flag { name } => (*name).to_owned(),
+        }
+    }
+}
+
+struct Walk<'a> {
+    sources: &'a Sources<'a>,
+    entries: Vec<Entry>,
+}
+
+/// Where a table stands: in which section, and how deep inside.
+#[derive(Clone)]
+struct Place {
+    table: Vec<String>,
+    inside: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn section(&mut self, section: &str, table: Option<&DeTable<'_>>) {
+        let place = Place { table: vec![section.to_owned()], inside: Vec::new() };
+        match shape(section) {
+            Some(Shape::One(kind)) => self.table(kind, &place, table),
+            Some(Shape::Each(kind)) => {
+                for (name, written) in table.into_iter().flatten() {
+                    let table = vec![section.to_owned(), name.get_ref().to_string()];
+                    self.table(kind, &Place { table, inside: Vec::new() }, written.get_ref().as_table());
+                }
+            }
+            Some(Shape::Named) | None => {
+                table.into_iter().for_each(|table| self.pairs(&place, table, Nature::PLAIN));
+            }
+        }
+    }
+
+    fn table(&mut self, kind: Kind, place: &Place, table: Option<&DeTable<'_>>) {
+        for key in kind.keys().iter().filter(|key| !kind.is_foreign(key, table)) {
+            if self.given(place, key) {
+                continue;
+            }
+            let Some(written) = table.and_then(|table| table.get(*key)) else {
+                self.fallback(kind, place, key);
+                continue;
+            };
+            match written.get_ref() {
+                DeValue::Table(inner) if !inner.is_empty() => match kind.inner(key) {
+                    Some(kind) => self.table(kind, &place.inside(key), Some(inner)),
+                    None => self.pairs(&place.inside(key), inner, kind.nature(key)),
+                },
+                _ => self.written(place, key, written, kind.nature(key)),
+            }
+        }
+    }
+
+    fn pairs(&mut self, place: &Place, table: &DeTable<'_>, nature: Nature) {
+        for (key, written) in table {
+            self.written(place, key.get_ref(), written, nature);
+        }
+    }
+
+    fn written(&mut self, place: &Place, key: &str, written: &Spanned<DeValue<'_>>, nature: Nature) {
+        let text = self.sources.text;
+        let value = text.get(written.span()).and_then(|text| text.parse::<Value>().ok());
+        let value = value.unwrap_or_else(|| Value::String(veil::VEIL.to_owned()));
+        let found = if nature.is_template { veil::references(&value) } else { Vec::new() };
+        let is_set = self.sources.is_set;
+        let variable = |Reference { name, has_default }| Variable { set: is_set(&name), has_default, name };
+        let variables = found.into_iter().map(variable).collect();
+        let origin = Origin::File { line: line_at(text, written.span().start) };
+        let value = Some(veil::veiled(value, nature.secrecy));
+        self.push(place, key, Entry { value, variables, ..Entry::from(origin) });
+    }
+
+    fn fallback(&mut self, kind: Kind, place: &Place, key: &str) {
+        let value = match kind.fallback(key, self.sources.config) {
+            Some(Fallback::Value(value)) => Some(value),
+            Some(Fallback::Nothing) | None => None,
+        };
+        self.push(place, key, Entry { value, ..Entry::from(Origin::Default) });
+    }
+
+    fn given(&mut self, place: &Place, key: &str) -> bool {
+        let found = self.sources.given.iter().find(|it| place.table == [it.key.0] && it.key.1 == key);
+        if let Some(Given { value, origin, .. }) = found {
+            self.push(place, key, Entry { value: Some(value.clone()), ..Entry::from(origin.clone()) });
+        }
+        found.is_some()
+    }
+
+    fn push(&mut self, place: &Place, key: &str, entry: Entry) {
+        let Place { table, inside: key } = place.inside(key);
+        self.entries.push(Entry { table, key, ..entry });
+    }
+}
+
+impl Place {
+    fn inside(&self, key: &str) -> Self {
+        let inside = self.inside.iter().cloned().chain([key.to_owned()]).collect();
+        Self { table: self.table.clone(), inside }
+    }
+}
+
+impl From<Origin> for Entry {
+    fn from(origin: Origin) -> Self {
+        Self { table: Vec::new(), key: Vec::new(), value: None, origin, variables: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

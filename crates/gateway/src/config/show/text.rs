@@ -1,0 +1,61 @@
+//! Entries as TOML: copied into a file, it means the same. Where a value comes from stands behind
+//! it as a comment.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use toml_edit::Key;
+
+use super::{Entry, Variable};
+
+/// Where terminals and mails end.
+const WIDTH: usize = 80;
+/// Values longer than this do not push the comments of the others to the right.
+const COLUMN: usize = 46;
+
+/// `file` is where the configuration was read from.
+pub(crate) fn toml(entries: &[Entry], file: Option<&Path>) -> String {
+    let mut text = String::new();
+    for table in entries.chunk_by(|a, b| a.table == b.table) {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let name = dotted(&table[0].table);
+        writeln!(text, "{gap}[{name}]").expect("writing into a string cannot fail");
+        let lines: Vec<_> = table.iter().map(|entry| (assignment(entry), comment(entry, file))).collect();
+        let widths = lines.iter().map(|(assignment, _)| assignment.chars().count());
+        let column = widths.filter(|width| *width <= COLUMN).max().unwrap_or_default();
+        for (assignment, comment) in lines {
+            text.push_str(&line(&assignment, &comment, column));
+        }
+    }
+    text
+}
+
+/// A path of keys, quoted where TOML wants it.
+pub(super) fn dotted<'a>(keys: impl IntoIterator<Item = &'a String>) -> String {
+    let keys: Vec<_> = keys.into_iter().map(|key| Key::new(key).to_string()).collect();
+    keys.join(".")
+}
+
+fn assignment(entry: &Entry) -> String {
+    let key = dotted(&entry.key);
+    match &entry.value {
+        Some(value) => format!("{key} = {value}"),
+        None => format!("# {key}"),
+    }
+}
+
+fn comment(entry: &Entry, file: Option<&Path>) -> String {
+    let variable = |Variable { name, set, has_default }: &Variable| match (set, has_default) {
+        (true, _) => format!(", {name} set"),
+        (false, false) => format!(", {name} not set"),
+        (false, true) => format!(", {name} not set, has a default"),
+    };
+    let origin = if entry.value.is_some() { entry.origin.told(file) } else { "not set".to_owned() };
+    origin + &entry.variables.iter().map(variable).collect::<String>()
+}
+
+/// A comment that would not fit behind its value stands over it.
+fn line(assignment: &str, comment: &str, column: usize) -> String {
+    let behind = format!("{assignment:column$}  # {comment}\n");
+    if behind.trim_end().chars().count() <= WIDTH { behind } else { format!("# {comment}\n{assignment}\n") }
+}

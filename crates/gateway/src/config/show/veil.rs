@@ -1,0 +1,131 @@
+//! Shows of a value what may be seen: variables always, secrets never.
+
+use kitbag_desk::{secrets_in_address, secrets_in_argument};
+use toml::Value;
+
+use super::kinds::Secrecy;
+
+pub(super) const VEIL: &str = "••••";
+
+pub(super) fn veiled(value: Value, secrecy: Secrecy) -> Value {
+    match (secrecy, value) {
+        (Secrecy::Whole, Value::String(text)) => Value::String(veil(&text)),
+        (Secrecy::Address, Value::String(text)) => Value::String(secrets_in_address(&text).template(veil)),
+        (Secrecy::Words, Value::Array(words)) => Value::Array(veiled_words(&words)),
+        (_, value) => value,
+    }
+}
+
+/// A variable in a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reference {
+    /// What it is looked up under.
+    pub(super) name: String,
+    pub(super) has_default: bool,
+}
+
+pub(super) fn references(value: &Value) -> Vec<Reference> {
+    match value {
+        Value::String(text) => pieces(text).into_iter().filter_map(|(_, inside)| inside.map(reference)).collect(),
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn reference(inside: &str) -> Reference {
+    let (name, default) = inside.split_once(":-").map_or((inside, None), |(name, it)| (name, Some(it)));
+    Reference { name: name.to_owned(), has_default: default.is_some() }
+}
+
+/// Each stretch of plain text, with the inside of the variable that follows it.
+fn pieces(text: &str) -> Vec<(&str, Option<&str>)> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, (inside, after))) =
+        rest.split_once("${").and_then(|(before, after)| Some((before, after.split_once('}')?)))
+    {
+        pieces.push((before, Some(inside)));
+        rest = after;
+    }
+    pieces.push((rest, None));
+    pieces
+}
+
+fn veiled_words(words: &[Value]) -> Vec<Value> {
+    let mut before: Option<&str> = None;
+    let mut veiled = Vec::with_capacity(words.len());
+    for word in words {
+        let Some(text) = word.as_str() else { continue };
+        veiled.push(Value::String(secrets_in_argument(before, text).template(veil)));
+        before = Some(text);
+    }
+    veiled
+}
+
+/// Variables, and what says how a secret is sent, stay; everything else goes.
+fn veil(text: &str) -> String {
+    let variable = |inside: &str| match inside.split_once(":-") {
+        Some((name, default)) if !default.is_empty() => format!("${{{name}:-{VEIL}}}"),
+        _ => format!("${{{inside}}}"),
+    };
+    let shown = |(plain, inside): (&str, Option<&str>)| veil_literal(plain) + &inside.map(variable).unwrap_or_default();
+    pieces(text).into_iter().map(shown).collect()
+}
+
+fn veil_literal(text: &str) -> String {
+    const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "apikey"];
+    let (first, rest) = text.split_once(' ').map_or(("", text), |(first, rest)| (first, rest));
+    if SCHEMES.iter().any(|scheme| first.eq_ignore_ascii_case(scheme)) {
+        return format!("{first} {}", veil_literal(rest));
+    }
+    if text.trim().is_empty() { text.to_owned() } else { VEIL.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(secrecy: Secrecy, value: &str, expected: &str) {
+        let value: Value = value.parse().unwrap();
+        assert_eq!(veiled(value, secrecy).to_string(), expected);
+    }
+
+    #[test]
+    fn of_a_secret_only_its_variables_are_seen() {
+        check(Secrecy::Whole, "'s3cret'", "\"••••\"");
+        check(Secrecy::Whole, "'${TOKEN}'", "\"${TOKEN}\"");
+        check(Secrecy::Whole, "'Bearer ${secret:a}'", "\"Bearer ${secret:a}\"");
+        check(Secrecy::Whole, "'Bearer s3cret'", "\"Bearer ••••\"");
+        check(Secrecy::Whole, "'a${B}c ${D:-s3cret} ${E:-}'", "\"••••${B}••••${D:-••••} ${E:-}\"");
+        check(Secrecy::Whole, "''", "\"\"");
+    }
+
+    #[test]
+    fn of_words_and_addresses_everything_but_their_secrets_is_seen() {
+        check(
+            Secrecy::Words,
+            "['-y', 'pkg', '--api-key', 's3cret', '--token=${T}', '--dir=/a']",
+            r#"["-y", "pkg", "--api-key", "••••", "--token=${T}", "--dir=/a"]"#,
+        );
+        check(
+            Secrecy::Words,
+            "['--header', 'Authorization: Bearer ${T}']",
+            r#"["--header", "Authorization: Bearer ${T}"]"#,
+        );
+        check(
+            Secrecy::Address,
+            "'https://ann:pw@h/mcp?key=s3cret&p=1'",
+            r#""https://ann:••••@h/mcp?key=••••&p=1""#,
+        );
+        check(Secrecy::Address, "'https://h/${T}/mcp?key=${K}'", r#""https://h/${T}/mcp?key=${K}""#);
+    }
+
+    #[test]
+    fn variables_are_found_in_texts_and_lists() {
+        let value: Value = "['${A}-${B:-x}', 'c', '${secret:d} ${unclosed']".parse().unwrap();
+        let found = references(&value).into_iter().map(|it| (it.name, it.has_default)).collect::<Vec<_>>();
+        let expected = [("A", false), ("B", true), ("secret:d", false)];
+        assert_eq!(found, expected.map(|(name, has_default)| (name.to_owned(), has_default)));
+    }
+}

@@ -1,0 +1,116 @@
+//! The house as it stands now. A new reading of the configuration furnishes new rooms; whoever
+//! is in the old ones finishes there.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kitbag_domain::ServerName;
+use kitbag_store::Store;
+use kitbag_upstream::{Listing, Notice, Outside, Server, ServerSpec, Upstreams};
+use tokio::sync::{Notify, mpsc};
+
+use crate::config::Config;
+use crate::login;
+use crate::providers::Providers;
+use crate::rooms::Rooms;
+use crate::vault;
+
+pub(crate) struct House {
+    rooms: ArcSwap<Rooms>,
+    /// Says that there is a new catalog, to whoever builds upon it.
+    pub(crate) catalog_changed: Notify,
+}
+
+/// What is different after another reading of the configuration.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refurnished {
+    pub(crate) added: BTreeSet<ServerName>,
+    pub(crate) changed: BTreeSet<ServerName>,
+    pub(crate) removed: BTreeSet<ServerName>,
+}
+
+impl House {
+    pub(crate) async fn open(
+        config: &Config,
+    ) -> anyhow::Result<(Arc<Self>, mpsc::UnboundedReceiver<Notice>)> {
+        let store = Store::open(&config.store_path).await?;
+        let outside = outside(config, &store).await?;
+        let logs = config.data_dir.join("logs");
+        let servers = with_listings(config.servers.values(), &store).await?;
+        let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
+        let providers = Providers::new(&config.providers, &outside.lookup);
+        let rooms = ArcSwap::from_pointee(Rooms::new(config, store, upstreams, providers));
+        let house = Self { rooms, catalog_changed: Notify::new() };
+        house.rebuild_catalog();
+        Ok((Arc::new(house), notices))
+    }
+
+    /// The rooms as they are now; take them once per request.
+    pub(crate) fn rooms(&self) -> Arc<Rooms> {
+        self.rooms.load_full()
+    }
+
+    /// Builds the catalog anew from what the servers listed last.
+    pub(crate) fn rebuild_catalog(&self) {
+        self.rooms.load().rebuild_catalog();
+        self.catalog_changed.notify_one();
+    }
+
+    /// Puts another configuration in place of the one before. If it cannot be used, everything
+    /// stays as it is.
+    pub(crate) async fn refurnish(&self, config: &Config) -> anyhow::Result<Refurnished> {
+        let before = self.rooms();
+        let outside = outside(config, &before.store).await?;
+        let servers = with_listings(config.servers.values(), &before.store).await?;
+        let upstreams = before.upstreams.succeeded_by(servers, &outside);
+        let providers = Providers::new(&config.providers, &outside.lookup);
+        let after = Arc::new(before.succeeded_by(config, upstreams, providers));
+        self.rooms.store(after.clone());
+        // Only now: a listing that came meanwhile went into the rooms before.
+        self.rebuild_catalog();
+        let retired = before.upstreams.iter().filter(|server| is_gone(server, &after.upstreams));
+        for server in retired.cloned() {
+            tokio::spawn(async move { server.retire().await });
+        }
+        Ok(Refurnished::between(&before.upstreams, &after.upstreams))
+    }
+}
+
+impl Refurnished {
+    fn between(before: &Upstreams, after: &Upstreams) -> Self {
+        let mut found = Self::default();
+        for server in before.iter().filter(|server| is_gone(server, after)) {
+            let name = server.name().clone();
+            if after.get(&name).is_some() { &mut found.changed } else { &mut found.removed }.insert(name);
+        }
+        let new = after.iter().map(|server| server.name()).filter(|name| before.get(name).is_none());
+        found.added = new.cloned().collect();
+        found
+    }
+}
+
+fn is_gone(server: &Arc<Server>, after: &Upstreams) -> bool {
+    after.get(server.name()).is_none_or(|it| !Arc::ptr_eq(it, server))
+}
+
+async fn outside(config: &Config, store: &Store) -> anyhow::Result<Outside> {
+    let lookup = vault::lookup(config, store).await?;
+    let logins = Some(login::logins(config, store)?);
+    Ok(Outside { lookup, logins })
+}
+
+/// Each server with what it offered in an earlier run, unless its configuration has changed since.
+async fn with_listings(
+    specs: impl Iterator<Item = &ServerSpec>,
+    store: &Store,
+) -> Result<Vec<(ServerSpec, Option<Listing>)>, kitbag_store::Error> {
+    let mut servers = Vec::new();
+    for spec in specs {
+        let stored = store.listing(&spec.name).await?;
+        let stored = stored.filter(|stored| stored.fingerprint == spec.fingerprint());
+        let listing = stored.and_then(|stored| serde_json::from_str(&stored.body).ok());
+        servers.push((spec.clone(), listing));
+    }
+    Ok(servers)
+}

@@ -1,0 +1,307 @@
+//! Servers that are broken in every way that was met, each with the words the real ones print.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::thread;
+
+use serde_json::Value;
+
+use crate::home::Home;
+use crate::{Visit, program, testbed, write};
+
+/// A server, and what the doctor should say of it.
+#[derive(Clone)]
+struct Broken {
+    name: &'static str,
+    /// Its table in the configuration.
+    table: String,
+    /// What `npx` or `uvx` does when it is asked for this package.
+    script: &'static str,
+    cause: &'static str,
+    /// What the remedy must say.
+    remedy: &'static str,
+}
+
+fn npx(name: &'static str, script: &'static str, cause: &'static str, remedy: &'static str) -> Broken {
+    let table = format!("command = 'npx'\nargs = ['-y', '@acme/{name}']");
+    Broken { name, table, script, cause, remedy }
+}
+
+fn uvx(name: &'static str, script: &'static str, cause: &'static str, remedy: &'static str) -> Broken {
+    let table = format!("command = 'uvx'\nargs = ['mcp-{name}']");
+    Broken { name, table, script, cause, remedy }
+}
+
+fn launched(
+    name: &'static str,
+    table: impl Into<String>,
+    cause: &'static str,
+    remedy: &'static str,
+) -> Broken {
+    Broken { name, table: table.into(), script: "", cause, remedy }
+}
+
+fn from_npm() -> Vec<Broken> {
+    vec![
+        npx(
+            "variable",
+            "echo 'Error: GITHUB_TOKEN environment variable is required' >&2; exit 1",
+            "missing_variable",
+            "`env = { GITHUB_TOKEN = \"${secret:GITHUB_TOKEN}\" }`",
+        ),
+        npx(
+            "glob",
+            "echo \"SyntaxError: The requested module 'node:fs' does not provide an export named 'globSync'\" >&2
+             echo '    at ModuleJob._instantiate (node:internal/modules/esm/module_job:180:21)' >&2
+             echo >&2; echo 'Node.js v20.11.1' >&2; exit 1",
+            "old_node",
+            "install Node.js 22 or later",
+        ),
+        npx(
+            "nowhere",
+            "echo 'npm error code E404' >&2
+             echo 'npm error 404 Not Found - GET https://registry.npmjs.org/@acme%2fnowhere - Not found' >&2
+             echo \"npm error 404  '@acme/nowhere@*' is not in this registry.\" >&2; exit 1",
+            "no_such_package",
+            "`npm view @acme/nowhere`",
+        ),
+        npx(
+            "offline",
+            "echo 'TypeError: fetch failed' >&2
+             echo '  [cause]: Error: getaddrinfo ENOTFOUND mcp.acme.example' >&2; exit 1",
+            "no_network",
+            "check the connection",
+        ),
+        npx(
+            "port",
+            "echo 'Error: listen EADDRINUSE: address already in use :::3000' >&2; exit 1",
+            "port_taken",
+            "`lsof -i :3000`",
+        ),
+        npx("stub", "echo 'This package is deprecated, use @acme/new-stub instead.' >&2", "retired", "successor"),
+        npx("quiet", "exit 0", "retired", "enabled = false"),
+        npx(
+            "web",
+            "echo 'MCP server listening on http://127.0.0.1:8000'; exec cat",
+            "serves_http",
+            "kitbag servers add web --force http://127.0.0.1:8000/mcp",
+        ),
+        npx("shell", "exec acme-runtime --stdio", "not_found", "check that `acme-runtime` is installed"),
+    ]
+}
+
+fn from_pypi() -> Vec<Broken> {
+    let arguments = launched(
+        "sqlite",
+        "command = 'uvx'\nargs = ['mcp-sqlite', '--db-path', 's3cret.db']",
+        "new_mcp_library",
+        "put `\"--with\", \"mcp<2\"` first into `args` of [servers.sqlite]",
+    );
+    vec![
+        uvx(
+            "weather",
+            "echo 'Traceback (most recent call last):' >&2
+             echo \"ModuleNotFoundError: No module named 'mcp.server.fastmcp'. This is mcp 2.x, where FastMCP was renamed\" >&2
+             exit 1",
+            "new_mcp_library",
+            "`kitbag servers add weather --force -- uvx --with 'mcp<2' mcp-weather`",
+        ),
+        Broken {
+            script: "echo \"AttributeError: 'Server' object has no attribute 'list_resources'\" >&2; exit 1",
+            ..arguments
+        },
+        uvx(
+            "chroma",
+            "echo '  File \"/x/site-packages/pydantic/_internal/_typing_extra.py\", line 1' >&2
+             echo \"TypeError: _eval_type() got an unexpected keyword argument 'type_params'\" >&2; exit 1",
+            "new_pydantic",
+            "uvx --with 'pydantic<2.12' mcp-chroma",
+        ),
+        uvx(
+            "postgres",
+            "echo 'psycopg.OperationalError: connection to server at \"127.0.0.1\", port 5432 failed: Connection refused' >&2
+             echo '        Is the server running on that host and accepting TCP/IP connections?' >&2; exit 1",
+            "service_down",
+            "start the service it needs",
+        ),
+        uvx(
+            "needs-folder",
+            "echo 'usage: mcp-needs-folder [-h] --folder FOLDER' >&2
+             echo 'mcp-needs-folder: error: the following arguments are required: --folder' >&2; exit 2",
+            "wrong_arguments",
+            "`uvx mcp-needs-folder --help`",
+        ),
+        uvx(
+            "key",
+            "echo 'httpx.HTTPStatusError: Client error: 401 Unauthorized for url https://api.acme.example/me' >&2; exit 1",
+            "bad_credentials",
+            "check the keys in `env` of [servers.key]",
+        ),
+    ]
+}
+
+/// Those that need no words: the system itself says what is wrong, or nobody does.
+fn by_nature(home: &Home) -> Vec<Broken> {
+    let text = |path: &str| home.path(path).to_str().unwrap().to_owned();
+    write(&home.path("plain"), "#!/bin/sh\n");
+    program(&home.path("old-script"), "#!/opt/acme/python3.7\n");
+    program(&home.path("env-script"), "#!/usr/bin/env acme-node\n");
+    program(&home.path(".local/bin/acme-tool"), "#!/bin/sh\n");
+    let soon = "start_timeout = '1s'";
+    vec![
+        launched("missing", "command = 'acme-missing'", "not_found", "is installed and on the PATH"),
+        launched(
+            "elsewhere",
+            "command = 'acme-tool'",
+            "not_found",
+            ".local/bin/acme-tool\"` in [servers.elsewhere]",
+        ),
+        launched("plain", format!("command = '{}'", text("plain")), "not_executable", "chmod +x"),
+        launched(
+            "script",
+            format!("command = '{}'", text("old-script")),
+            "no_interpreter",
+            "/opt/acme/python3.7",
+        ),
+        launched(
+            "env",
+            format!("command = '{}'", text("env-script")),
+            "not_found",
+            "`acme-node` is installed",
+        ),
+        launched("folder", "command = 'cat'\ncwd = 'no/such'", "no_folder", "no/such`, or correct `cwd`"),
+        launched(
+            "silent",
+            format!("command = 'sh'\nargs = ['-c', 'cat > /dev/null']\n{soon}"),
+            "silent",
+            "start_timeout",
+        ),
+        launched(
+            "chatter",
+            format!("command = 'sh'\nargs = ['-c', 'echo hello; cat > /dev/null']\n{soon}"),
+            "not_mcp",
+            "`args`",
+        ),
+        launched(
+            "unset",
+            "command = 'cat'\nenv = { TOKEN = '${ACME_NOT_SET}' }",
+            "missing_variable",
+            "export ACME_NOT_SET",
+        ),
+        launched(
+            "unkept",
+            "command = 'cat'\nenv = { TOKEN = '${secret:acme}' }",
+            "missing_variable",
+            "kitbag secret set acme",
+        ),
+    ]
+}
+
+fn from_afar() -> Vec<Broken> {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let at = |status: &'static str| format!("url = 'http://{}/mcp'", always(status));
+    let unauthorized = "401 Unauthorized\r\nWWW-Authenticate: Bearer";
+    vec![
+        launched("gone", format!("url = 'http://{closed}/mcp'"), "unreachable", "check that it is running"),
+        launched("guarded", at(unauthorized), "login_needed", "kitbag servers login guarded"),
+        launched(
+            "elsewhere-web",
+            at("404 Not Found"),
+            "not_mcp",
+            "check the `url` of [servers.elsewhere-web]",
+        ),
+    ]
+}
+
+/// A web server that has one answer to everything.
+fn always(status: &'static str) -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let _request = connection.read(&mut [0; 4096]);
+            let _gone =
+                write!(connection, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    address
+}
+
+/// `npx` and `uvx` that know only these packages.
+fn runners(home: &Home, servers: &[Broken]) {
+    for runner in ["npx", "uvx"] {
+        let mut script = "#!/bin/sh\ncase \"$*\" in\n".to_owned();
+        for server in servers.iter().filter(|server| !server.script.is_empty()) {
+            writeln!(script, "*/{0} | mcp-{0} | mcp-{0}' '*) {1} ;;", server.name, server.script).unwrap();
+        }
+        program(&home.path("bin").join(runner), &(script + "esac\n"));
+    }
+}
+
+#[test]
+fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
+    let home = Home::new();
+    let servers = [from_npm(), from_pypi(), by_nature(&home), from_afar()].concat();
+    runners(&home, &servers);
+    let tables = servers.iter().map(|server| format!("[servers.{}]\n{}\n", server.name, server.table));
+    write(&home.path("kitbag.toml"), &tables.collect::<String>());
+    fs::set_permissions(home.path("kitbag.toml"), fs::Permissions::from_mode(0o600)).unwrap();
+
+    let visit = Visit::to(&home, &[]);
+    assert_eq!(visit.code, Some(1));
+    let mut wrong = Vec::new();
+    for Broken { name, cause, remedy, .. } in &servers {
+        let found = visit.one("servers", name, "problem");
+        let told = found["try"].as_str().unwrap_or_default();
+        if found["cause"]["kind"] != *cause || !told.contains(remedy) {
+            wrong.push(format!("{name}: not {cause} => {remedy}, but {found:#}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(servers.len() >= 12 && !visit.report.to_string().contains("s3cret"), "{:#}", visit.report);
+    let summary = &visit.report["summary"];
+    assert!(summary["problems"].as_u64() >= Some(servers.len() as u64), "{summary}");
+}
+
+#[test]
+fn a_list_that_is_advertised_and_not_given_is_a_warning_and_an_odd_one_out_is_named() {
+    let home = Home::new();
+    let table = format!("command = '{}'\nargs = ['--manner', 'lie', 'stdio']\n", testbed());
+    let tools = "[tools.bed__ech]\ncost_usd = 1\n[tools.bed__echo]\ncost_usd = 1\n";
+    write(&home.path("kitbag.toml"), &format!("[servers.bed]\n{table}{tools}"));
+    let visit = Visit::to(&home, &[]);
+    assert_eq!(visit.code, Some(0), "{:#}", visit.report);
+    let found: Vec<&Value> = visit.findings("servers", "bed");
+    assert!(found.iter().any(|it| it["severity"] == "ok"), "{found:?}");
+    let lied = |it: &&&Value| it["severity"] == "warning" && it["what"].as_str().unwrap().contains("/list");
+    assert!(found.iter().filter(lied).count() >= 1, "{found:?}");
+    let odd = visit.one("configuration", "[tools.\"bed__ech\"]", "warning");
+    assert_eq!(odd["try"], "did you mean `bed__echo`?");
+}
+
+#[test]
+fn one_server_is_looked_at_alone_and_nothing_is_started_offline() {
+    let home = Home::new();
+    let mark = home.path("started");
+    let script = format!("touch {}", mark.display());
+    write(
+        &home.path("kitbag.toml"),
+        &format!(
+            "[servers.a]\ncommand = 'sh'\nargs = ['-c', '{script}']\n[servers.b]\ncommand = 'acme-missing'\n"
+        ),
+    );
+    let visit = Visit::to(&home, &["--offline"]);
+    assert!(visit.code == Some(1) && !mark.exists(), "{:#}", visit.report);
+    visit.one("servers", "a", "note");
+    assert_eq!(visit.one("servers", "b", "problem")["cause"]["kind"], "not_found");
+
+    let visit = Visit::to(&home, &["b"]);
+    assert!(!mark.exists() && visit.findings("servers", "a").is_empty(), "{:#}", visit.report);
+    assert!(visit.findings("clients", "").is_empty() && visit.findings("address", "").is_empty());
+    let told = home.fails(&["doctor", "c"]);
+    assert!(told.contains("there is no server `c`"), "{told}");
+}

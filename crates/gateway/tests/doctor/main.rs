@@ -1,0 +1,64 @@
+//! `kitbag doctor`, through the real binary: the right cause and remedy for what is really broken.
+
+#![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
+mod broken;
+#[path = "../home/mod.rs"]
+mod home;
+mod surroundings;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use home::Home;
+use serde_json::Value;
+
+/// What the doctor says, as a program reads it, with `bin` in front of the PATH.
+pub(crate) struct Visit {
+    pub(crate) code: Option<i32>,
+    pub(crate) report: Value,
+}
+
+impl Visit {
+    #[track_caller]
+    pub(crate) fn to(home: &Home, words: &[&str]) -> Self {
+        let path = format!("{}:/usr/bin:/bin", home.path("bin").display());
+        let words = [&["doctor", "--json"], words].concat();
+        let output = home.command(&words).env("PATH", path).output().unwrap();
+        let report = serde_json::from_slice(&output.stdout);
+        let report = report.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        Self { code: output.status.code(), report }
+    }
+
+    pub(crate) fn findings(&self, area: &str, subject: &str) -> Vec<&Value> {
+        let all = self.report["findings"].as_array().unwrap();
+        let wanted = |it: &&Value| it["area"] == area && it["subject"].as_str().unwrap().ends_with(subject);
+        all.iter().filter(wanted).collect()
+    }
+
+    /// The one finding about it, and that it is of this severity.
+    #[track_caller]
+    pub(crate) fn one(&self, area: &str, subject: &str, severity: &str) -> &Value {
+        let found = self.findings(area, subject);
+        assert_eq!(found.len(), 1, "{area} {subject}: {:#}", self.report);
+        assert_eq!(found[0]["severity"], severity, "{:#}", found[0]);
+        found[0]
+    }
+}
+
+pub(crate) fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+pub(crate) fn program(path: &Path, text: &str) {
+    write(path, text);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+pub(crate) fn testbed() -> String {
+    let path = Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
+    assert!(path.exists(), "run `cargo build --workspace` first");
+    path.to_str().unwrap().to_owned()
+}

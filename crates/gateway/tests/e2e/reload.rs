@@ -1,0 +1,111 @@
+//! A configuration that is edited while the gateway runs.
+
+use serde_json::json;
+
+use crate::harness::{Client, Gateway, Home, Manner, Testbed, process, until};
+
+/// A gateway that knows what `one` offers.
+async fn with_one(more: &str) -> Gateway {
+    let gateway = Gateway::with(&format!("{}{more}", one())).await;
+    gateway.client(Manner::Modern).await.knows("one__echo").await;
+    gateway
+}
+
+fn one() -> String {
+    Testbed::named("one").table()
+}
+
+async fn says(gateway: &Gateway, what: &str) {
+    until(what, async || gateway.log().contains(what).then_some(())).await;
+}
+
+async fn lacks(client: &Client, tool: &str) {
+    let what = format!("{tool} is gone");
+    until(&what, async || (!client.tool_names().await.iter().any(|it| it == tool)).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_added_is_there_without_a_restart_and_clients_hear_of_it() {
+    for manner in Manner::BOTH {
+        let gateway = with_one("").await;
+        let client = gateway.client(manner).await;
+        let mut changes = client.listen().await;
+        gateway.home.configure(&format!("{}{}", one(), Testbed::named("two").table()));
+        changes.wait_for("notifications/tools/list_changed").await;
+        client.knows("two__echo").await;
+        for tool in ["one__echo", "two__echo"] {
+            assert_eq!(client.call(tool, &json!({ "a": 1 })).await.text(), r#"{"a":1}"#);
+        }
+        assert_eq!(gateway.log().matches("server=one era=").count(), 1, "what has not changed goes on");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_added_is_there_over_stdio_too() {
+    let home = Home::new(&one());
+    let client = Client::stdio(&home, Manner::Modern).connect().await;
+    client.knows("one__echo").await;
+    home.configure(&Testbed::named("two").table());
+    client.knows("two__echo").await;
+    lacks(&client, "one__echo").await;
+}
+
+#[tokio::test]
+async fn a_removed_server_finishes_its_calls_and_then_ends() {
+    let home = Home::new("");
+    let trace = home.path("trace");
+    home.configure(&Testbed::named("slow").data_dir(&trace).table());
+    let gateway = home.serve().await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("slow__slow").await;
+    let call = json!({
+        "name": "slow__slow",
+        "arguments": { "ms": 4000, "steps": 40 },
+        "_meta": { "progressToken": 1 },
+    });
+    let mut under_way = client.start("tools/call", &call).await;
+    under_way.wait_for("notifications/progress").await;
+    home.configure("");
+    lacks(&client, "slow__slow").await;
+    let told = client.call("slow__slow", &json!({ "ms": 1 })).await.error();
+    assert_eq!(told["message"], "there is no tool called `slow__slow`");
+    assert_eq!(under_way.finish().await.text(), "slept 4000 ms in 40 steps");
+    let words = trace.to_str().unwrap();
+    until("its process ends", async || process::running(words).is_empty().then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
+    let gateway = with_one("").await;
+    let client = gateway.client(Manner::Modern).await;
+    for (edit, told) in [
+        ("[servers.two]\ncommand = 'a'\nurl = 'b'", "the one before stays in force"),
+        ("[serves]", "serves"),
+        ("[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true", "there is no key yet"),
+        ("[servers.two]\ncommand = '${secret:none", "this is not TOML"),
+    ] {
+        gateway.home.configure(edit);
+        says(&gateway, told).await;
+        assert_eq!(client.call("one__echo", &json!({})).await.text(), "{}", "after {edit}");
+    }
+    gateway.home.configure(&Testbed::named("two").table());
+    client.knows("two__echo").await;
+}
+
+#[tokio::test]
+async fn a_rule_that_is_added_holds_from_then_on() {
+    let gateway = with_one("").await;
+    let client = gateway.client(Manner::Legacy).await;
+    gateway.home.configure(&format!("{}[policy]\ndeny_tools = [\"one/ech*\"]", one()));
+    lacks(&client, "one__echo").await;
+    let told = client.call("one__echo", &json!({})).await.tool_error();
+    assert!(told.contains("one/ech*"), "{told}");
+}
+
+#[tokio::test]
+async fn what_needs_a_restart_is_named() {
+    let gateway = with_one("").await;
+    gateway.home.configure(&format!("[serve]\nbind = \"127.0.0.1:1\"\n{}", one()));
+    says(&gateway, "key=\"serve.bind\"").await;
+    assert_eq!(gateway.client(Manner::Modern).await.call("one__echo", &json!({})).await.text(), "{}");
+}

@@ -1,0 +1,77 @@
+//! Whoever has configured nothing is told what to do next, wherever they look first.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use crate::home::Home;
+
+const CURSOR: &str = r#"{ "mcpServers": {
+  "time": { "command": "uvx", "args": ["mcp-server-time"] },
+  "docs": { "url": "https://docs.example/mcp" }
+} }"#;
+
+const NOTHING_ANYWHERE: &str = "\
+No servers yet. What to do next:
+  kitbag servers find TEXT                        find a server for a purpose
+  kitbag servers add time -- uvx mcp-server-time  or add one you know
+  kitbag install --client NAME                    then connect your client
+";
+
+const TWO_IN_CURSOR: &str = "\
+No servers yet. What to do next:
+  kitbag import                   take over the 2 servers of Cursor
+  kitbag servers find TEXT        find another for a purpose
+  kitbag install --client cursor  then connect your client
+";
+
+fn home_with_cursor() -> Home {
+    let home = Home::new();
+    fs::create_dir(home.path(".cursor")).unwrap();
+    fs::write(home.path(".cursor/mcp.json"), CURSOR).unwrap();
+    home
+}
+
+#[test]
+fn kitbag_alone_says_what_to_do_next_and_writes_nothing() {
+    for (home, next) in [(Home::new(), NOTHING_ANYWHERE), (home_with_cursor(), TWO_IN_CURSOR)] {
+        let told = home.ok(&[]);
+        assert!(told.contains(next) && told.ends_with("kitbag --help\n"), "{told}");
+        assert!(!home.config().exists() && !home.path(".local").exists());
+    }
+    let told = home_with_cursor().json(&[]);
+    assert_eq!((&told["servers"], &told["next"][0]["command"]), (&0.into(), &"kitbag import".into()));
+}
+
+#[test]
+fn verbs_with_nothing_to_show_say_what_to_do_next() {
+    let home = home_with_cursor();
+    for words in [["servers", "list"].as_slice(), &["tools"]] {
+        let told = home.run(words);
+        assert_eq!((told.code, told.stdout.as_str(), told.stderr.as_str()), (Some(0), "", TWO_IN_CURSOR));
+    }
+}
+
+#[test]
+fn a_gateway_without_servers_says_what_to_do_next() {
+    let home = Home::new();
+    let mut command = home.command(&["serve", "--bind", "127.0.0.1:0"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told: Vec<String> = lines.take_while(|line| !line.starts_with("Paste")).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(told.join("\n").contains(NOTHING_ANYWHERE), "{told:#?}");
+}
+
+#[test]
+fn with_servers_configured_the_next_step_is_another() {
+    let home = home_with_cursor();
+    home.ok(&["import"]);
+    let told = home.ok(&[]);
+    assert!(told.contains("2 servers configured. What to do next:\n  kitbag tools "), "{told}");
+    assert!(told.contains("kitbag install --client cursor"), "{told}");
+    home.ok(&["install", "--client", "cursor"]);
+    let told = home.ok(&[]);
+    assert!(told.contains("kitbag search TEXT") && !told.contains("kitbag install"), "{told}");
+}

@@ -1,0 +1,19 @@
+//! How Kitbag feels in a terminal: the first run, waiting, help, completion, tables, and what it
+//! takes to let it run as a service.
+
+#![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
+mod first_run;
+mod help;
+#[path = "../home/mod.rs"]
+mod home;
+mod packaging;
+mod progress;
+mod shell;
+mod tables;
+
+fn testbed() -> String {
+    let path = std::path::Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
+    assert!(path.exists(), "run `cargo build --workspace` first");
+    path.to_str().expect("build paths are text").to_owned()
+}

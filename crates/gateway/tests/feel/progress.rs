@@ -1,0 +1,71 @@
+//! Whoever waits for longer than a second is told for what.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::process::Stdio;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::home::Home;
+use crate::testbed;
+
+/// A home with a server that takes three seconds to start.
+fn home() -> Home {
+    let home = Home::new();
+    home.ok(&["servers", "add", "slow", "--no-test", "--", &testbed(), "--manner", "slow-start", "stdio"]);
+    home
+}
+
+#[test]
+fn without_a_terminal_a_long_wait_is_one_plain_line() {
+    let told = home().run(&["servers", "test"]);
+    assert_eq!(told.stderr, "Starting 1 server: 0 of 1 done …\n");
+    assert!(told.stdout.contains("works"), "{}", told.stdout);
+}
+
+#[test]
+fn programs_that_want_json_are_not_told() {
+    let told = home().run(&["servers", "test", "--json"]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn at_a_terminal_a_line_moves_and_is_gone_in_the_end() {
+    let shown = at_a_terminal(&home(), &["tools"]);
+    let line = "Asking servers what they offer (";
+    for moment in [format!("\r⠋ {line}1 s)"), format!("\r⠙ {line}1 s)"), format!("{line}2 s)")] {
+        let moment = moment.trim_start_matches('\r');
+        assert!(shown.contains(moment), "{moment}: {shown:?}");
+    }
+    let left = shown.rsplit(line).next().unwrap_or_default();
+    let wiped = left.split_once('\r').map(|(_, rest)| rest).unwrap_or_default();
+    let result = wiped.trim_start_matches([' ', '\r']);
+    assert!(result.starts_with("NAME"), "{left:?}");
+}
+
+#[test]
+fn an_answer_that_comes_at_once_is_not_announced() {
+    let home = Home::new();
+    home.ok(&["servers", "add", "bed", "--", &testbed(), "--era", "legacy", "stdio"]);
+    let shown = at_a_terminal(&home, &["servers", "list"]);
+    assert!(!shown.contains('⠋') && shown.contains("bed"), "{shown:?}");
+}
+
+/// What the verb writes when stdout and stderr are a terminal, without colours.
+fn at_a_terminal(home: &Home, words: &[&str]) -> String {
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap();
+    let terminal = || Stdio::from(File::options().write(true).open(name.to_str().unwrap()).unwrap());
+    let mut command = home.command(words);
+    command.args(["--color", "never"]).stdin(Stdio::null()).stdout(terminal()).stderr(terminal());
+    let mut child = command.spawn().unwrap();
+    // Our own copies of the terminal would keep it open.
+    drop(command);
+    let mut shown = Vec::new();
+    // Reading ends with an error once nobody has the terminal open.
+    let _closed = File::from(controller).read_to_end(&mut shown);
+    assert!(child.wait().unwrap().success());
+    String::from_utf8(shown).unwrap()
+}

@@ -1,0 +1,77 @@
+//! Tables stay within 80 columns where there is no terminal, whatever names people choose.
+
+use std::fs;
+
+use crate::home::Home;
+use crate::testbed;
+
+const SERVER: &str = "quarterly-reports-of-the-branche";
+
+/// A home in which everything has a long name.
+fn home() -> Home {
+    let home = Home::new();
+    home.ok(&["servers", "add", SERVER, "--", &testbed(), "--era", "legacy", "stdio"]);
+    let url = "https://a-rather-long-name.for-a-host.in-a-company.example/with/a/path/as/well/mcp";
+    home.ok(&["servers", "add", "a-remote-server-with-a-long-name", url, "--disabled"]);
+    let label = "the build machine in the cellar, third rack from the left, behind the boxes";
+    home.ok(&["key", "create", "--tenant", "northern-branch-office-and-its-friends", "--label", label]);
+    let file = home.path(".config/goose/config.yaml");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(
+        &file,
+        "extensions:\n  a-server-with-quite-a-long-name-that-nobody-types:\n    type: stdio\n    \
+        cmd: /opt/somewhere/far/down/in/the/tree/of/folders/a-program\n    args: [--with, --many, --words]\n",
+    )
+    .unwrap();
+    home
+}
+
+#[test]
+fn every_table_fits_eighty_columns() {
+    let home = home();
+    set_secret(&home, "a.secret.whose-name-says.for-which-server.and-which-purpose.KEY");
+    let dataset = dataset(&home);
+    for words in [
+        ["servers", "list"].as_slice(),
+        &["servers", "test", SERVER],
+        &["tools"],
+        &["search", "echo", "a", "message"],
+        &["search", "echo", "a", "message", "--explain"],
+        &["tokens"],
+        &["key", "list"],
+        &["secret", "list"],
+        &["import", "--dry-run"],
+        &["eval", "retrieval", "--ranker", "bm25", "--dataset", &dataset],
+        &["index", "verify"],
+    ] {
+        check(&home, words);
+    }
+}
+
+#[track_caller]
+fn check(home: &Home, words: &[&str]) {
+    let told = home.run(words).stdout;
+    assert!(!told.is_empty(), "{words:?} shows nothing");
+    // A path is copied, so it stays in one piece.
+    let folder = home.path("").display().to_string();
+    let wide = |line: &&str| line.chars().count() > 80 && !line.contains(&folder);
+    assert_eq!(told.lines().find(wide), None, "{words:?}:\n{told}");
+}
+
+fn set_secret(home: &Home, name: &str) {
+    let value = home.path("value");
+    fs::write(&value, "s3cret").unwrap();
+    let stdin = fs::File::open(value).unwrap();
+    let output = home.command(&["secret", "set", name]).stdin(stdin).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn dataset(home: &Home) -> String {
+    let folder = home.path("set");
+    fs::create_dir(&folder).unwrap();
+    let tool = r#"{"id": "mail__send_a_letter", "name": "send_a_letter", "description": "Send a letter"}"#;
+    let query = r#"{"id": "1", "query": "send a letter", "relevant": ["mail__send_a_letter"]}"#;
+    fs::write(folder.join("tools.jsonl"), tool).unwrap();
+    fs::write(folder.join("queries.jsonl"), query).unwrap();
+    folder.to_str().unwrap().to_owned()
+}

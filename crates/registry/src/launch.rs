@@ -1,0 +1,277 @@
+//! A package as a command line: which program runs it, and in which order the words go.
+
+use std::fmt;
+
+use crate::choose::Kind;
+use crate::input::Inputs;
+use crate::plan::PlanError;
+use crate::server::{Argument, Facts, Package};
+use crate::text::{Filling, Text, Unknown};
+
+/// A command line with gaps.
+#[derive(Debug)]
+pub(crate) struct CommandLine {
+    pub(crate) command: &'static str,
+    words: Vec<Word>,
+    env: Vec<(String, Text)>,
+}
+
+#[derive(Debug)]
+enum Word {
+    Fixed(String),
+    /// `--flag value`, or only the value.
+    Argument {
+        flag: Option<String>,
+        text: Text,
+    },
+    /// A flag that is there or not.
+    Switch {
+        flag: String,
+        text: Text,
+        on_by_default: bool,
+    },
+    /// Hands a variable on into a container, if it has a value.
+    HandOn {
+        variable: String,
+    },
+}
+
+/// The programs that run packages. Any other that an author hints at is not taken: it would be
+/// any program at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Runner {
+    Npx,
+    Bunx,
+    Uvx,
+    Pipx,
+    Dnx,
+    Docker,
+    Podman,
+}
+
+impl CommandLine {
+    pub(crate) fn of(package: &Package, kind: Kind, inputs: &mut Inputs) -> Result<Self, PlanError> {
+        let runner = Runner::of(package, kind)?;
+        let name = address(package, kind)?;
+        let runtime = arguments(&package.runtime_arguments, inputs);
+        let own = arguments(&package.package_arguments, inputs);
+        let env: Vec<_> = package
+            .environment_variables
+            .iter()
+            .map(|it| (it.name.clone(), Text::of(inputs, &it.name, &it.value, false, Unknown::Itself)))
+            .collect();
+        let variables = env.iter().map(|(variable, _)| variable.clone());
+        let words = runner.words(name, runtime, own, variables);
+        Ok(Self { command: runner.program(), words, env })
+    }
+
+    pub(crate) fn fill(&self, filling: Filling<'_>) -> (Vec<String>, Vec<(String, String)>) {
+        let env: Vec<(String, String)> = self
+            .env
+            .iter()
+            .filter_map(|(name, text)| Some((name.clone(), text.fill(filling).into_iter().next()?)))
+            .collect();
+        let args = self.words.iter().flat_map(|word| word.fill(filling, &env)).collect();
+        (args, env)
+    }
+}
+
+impl Word {
+    fn fill(&self, filling: Filling<'_>, env: &[(String, String)]) -> Vec<String> {
+        match self {
+            Self::Fixed(text) => vec![(filling.literally)(text)],
+            Self::Argument { flag, text } => {
+                let flag = flag.as_deref().map(filling.literally);
+                let values = text.fill(filling).into_iter();
+                values.flat_map(|value| flag.clone().into_iter().chain([value])).collect()
+            }
+            Self::Switch { flag, text, on_by_default } => {
+                let flag = (filling.literally)(flag);
+                match text.fill(filling).first().map(String::as_str) {
+                    Some("true") => vec![flag],
+                    Some("false") if !on_by_default => Vec::new(),
+                    Some(other) => vec![format!("{flag}={other}")],
+                    None => Vec::new(),
+                }
+            }
+            Self::HandOn { variable } if env.iter().any(|(name, _)| name == variable) => {
+                vec!["-e".to_owned(), (filling.literally)(variable)]
+            }
+            Self::HandOn { .. } => Vec::new(),
+        }
+    }
+}
+
+impl Runner {
+    fn of(package: &Package, kind: Kind) -> Result<Self, PlanError> {
+        let hint = package.runtime_hint.as_deref();
+        Ok(match (kind, hint) {
+            (Kind::Npm, Some("bunx")) => Self::Bunx,
+            (Kind::Npm, _) => Self::Npx,
+            (Kind::Pypi, Some("pipx")) => Self::Pipx,
+            (Kind::Pypi, _) => Self::Uvx,
+            (Kind::Nuget, _) => Self::Dnx,
+            (Kind::Oci, Some("podman")) => Self::Podman,
+            (Kind::Oci, _) => Self::Docker,
+            (Kind::Mcpb, _) => return Err(PlanError::Bundle),
+            (Kind::Remote | Kind::Other, _) => {
+                return Err(PlanError::UnknownType { found: package.registry_type.clone() });
+            }
+        })
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::Npx => "npx",
+            Self::Bunx => "bunx",
+            Self::Uvx => "uvx",
+            Self::Pipx => "pipx",
+            Self::Dnx => "dnx",
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+        }
+    }
+
+    /// The words after the program: its own, the package, and the package's.
+    fn words(
+        self,
+        name: String,
+        runtime: Vec<Word>,
+        own: Vec<Word>,
+        variables: impl Iterator<Item = String>,
+    ) -> Vec<Word> {
+        let given: Vec<_> = runtime.iter().filter_map(Word::spelt).map(str::to_owned).collect();
+        let unless = |word: &str, same: &[&str]| {
+            let there = given.iter().any(|it| it == word || same.contains(&it.as_str()));
+            (!there).then(|| Word::Fixed(word.to_owned()))
+        };
+        let mut words = Vec::new();
+        match self {
+            Self::Npx => words.extend(unless("-y", &["--yes"])),
+            Self::Pipx => words.extend(unless("run", &[])),
+            Self::Docker | Self::Podman => {
+                // A subcommand comes first, wherever its author put it.
+                words.push(Word::Fixed("run".to_owned()));
+                words.extend(unless("-i", &["--interactive", "-it"]));
+                words.extend(unless("--rm", &[]));
+            }
+            Self::Bunx | Self::Uvx | Self::Dnx => {}
+        }
+        let in_container = matches!(self, Self::Docker | Self::Podman);
+        words.extend(runtime.into_iter().filter(|word| !(in_container && word.spelt() == Some("run"))));
+        if in_container {
+            words.extend(variables.map(|variable| Word::HandOn { variable }));
+        }
+        words.push(Word::Fixed(name));
+        if self == Self::Dnx {
+            words.extend(unless("--yes", &["-y"]));
+            // What follows is not for `dnx` itself.
+            words.extend((!own.is_empty()).then(|| Word::Fixed("--".to_owned())));
+        }
+        words.extend(own);
+        words
+    }
+}
+
+fn arguments(arguments: &[Argument], inputs: &mut Inputs) -> Vec<Word> {
+    arguments.iter().enumerate().map(|(index, argument)| word(argument, index, inputs)).collect()
+}
+
+fn word(argument: &Argument, index: usize, inputs: &mut Inputs) -> Word {
+    match argument {
+        Argument::Positional { value_hint, is_repeated, value } => {
+            let name = value_hint.clone().unwrap_or_else(|| format!("argument-{}", index + 1));
+            let text = Text::of(inputs, &name, value, *is_repeated, Unknown::Itself);
+            Word::Argument { flag: None, text }
+        }
+        // A flag of which nothing else is said, or whose value is empty, is all there is.
+        Argument::Named { name, value, value_hint, .. }
+            if value_hint.is_none()
+                && (value.facts == Facts::default() || value.facts.value.as_deref() == Some("")) =>
+        {
+            Word::Fixed(name.clone())
+        }
+        Argument::Named { name, is_repeated, value, .. } => {
+            let plain = name.trim_start_matches('-');
+            let text = Text::of(inputs, plain, value, *is_repeated, Unknown::Itself);
+            if value.facts.format.as_deref() == Some("boolean") {
+                let on_by_default = value.facts.default.as_deref() == Some("true");
+                return Word::Switch { flag: name.clone(), text, on_by_default };
+            }
+            Word::Argument { flag: Some(name.clone()), text }
+        }
+    }
+}
+
+/// What the runner calls the package, version included.
+fn address(package: &Package, kind: Kind) -> Result<String, PlanError> {
+    let Package { identifier, registry_base_url, .. } = package;
+    let version = package.version.as_deref().filter(|version| !version.is_empty());
+    for word in [Some(identifier.as_str()), version].into_iter().flatten() {
+        // A word that begins with a dash would be an option of the runner.
+        if word.is_empty()
+            || word.starts_with('-')
+            || word.contains(|c: char| c.is_whitespace() || c.is_control())
+        {
+            return Err(PlanError::OddName { found: word.to_owned() });
+        }
+    }
+    let host = registry_base_url.as_deref().and_then(|url| url::Url::parse(url).ok());
+    let host = host.as_ref().and_then(|url| url.host_str()).map(str::to_owned);
+    let with = |separator: &str| match version {
+        Some(version) => format!("{identifier}{separator}{version}"),
+        None => identifier.clone(),
+    };
+    match kind {
+        Kind::Oci => Ok(image(identifier, version, host.as_deref())),
+        _ if host.as_deref().is_some_and(|host| !is_usual(host, kind)) => {
+            Err(PlanError::Elsewhere { host: host.unwrap_or_default() })
+        }
+        Kind::Pypi => Ok(with("==")),
+        _ => Ok(with("@")),
+    }
+}
+
+/// Whether the runner looks there without being told.
+fn is_usual(host: &str, kind: Kind) -> bool {
+    host.rsplit('.').nth(1) == Some(if kind == Kind::Npm { "npmjs" } else { kind.name() })
+}
+
+/// With host and tag, wherever the author wrote them.
+fn image(identifier: &str, version: Option<&str>, host: Option<&str>) -> String {
+    let (first, last) = (identifier.split('/').next(), identifier.rsplit('/').next());
+    let has_host =
+        identifier.contains('/') && first.is_some_and(|it| it.contains(['.', ':']) || it == "localhost");
+    let host =
+        host.filter(|host| !has_host && !matches!(*host, "docker.io" | "hub.docker.com" | "index.docker.io"));
+    let host = host.map(|host| format!("{host}/")).unwrap_or_default();
+    let has_tag = last.is_some_and(|it| it.contains([':', '@']));
+    let tag = version.filter(|_| !has_tag).map(|version| format!(":{version}")).unwrap_or_default();
+    format!("{host}{identifier}{tag}")
+}
+
+impl Word {
+    /// The letters it begins with, if they are known.
+    fn spelt(&self) -> Option<&str> {
+        match self {
+            Self::Fixed(text) | Self::Argument { flag: Some(text), .. } | Self::Switch { flag: text, .. } => {
+                Some(text)
+            }
+            Self::Argument { flag: None, text } => text.as_fixed(),
+            Self::HandOn { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.command)?;
+        self.words.iter().try_for_each(|word| match word {
+            Word::Fixed(text) => write!(f, " {text}"),
+            Word::Argument { flag: Some(flag), text } => write!(f, " {flag} {text}"),
+            Word::Argument { flag: None, text } => write!(f, " {text}"),
+            Word::Switch { flag, .. } => write!(f, " [{flag}]"),
+            Word::HandOn { variable } => write!(f, " -e {variable}"),
+        })
+    }
+}

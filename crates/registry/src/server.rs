@@ -1,0 +1,183 @@
+//! `server.json`, as far as it says how to run a server. Unknown fields are no trouble; a package
+//! or an address that cannot be read is left out, because half of one would run something else.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::name::EntryName;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Server {
+    pub name: EntryName,
+    #[serde(default)]
+    pub title: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub version: String,
+    #[serde(default, deserialize_with = "lenient")]
+    pub repository: Option<Repository>,
+    #[serde(default)]
+    pub website_url: Option<String>,
+    #[serde(default, deserialize_with = "lenient_list")]
+    pub packages: Vec<Package>,
+    #[serde(default, deserialize_with = "lenient_list")]
+    pub remotes: Vec<Remote>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Repository {
+    pub url: String,
+}
+
+/// Something to download and run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Package {
+    pub registry_type: String,
+    #[serde(default)]
+    pub registry_base_url: Option<String>,
+    pub identifier: String,
+    #[serde(default)]
+    pub version: Option<String>,
+    #[serde(default)]
+    pub runtime_hint: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) transport: PackageTransport,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) runtime_arguments: Vec<Argument>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) package_arguments: Vec<Argument>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) environment_variables: Vec<NamedValue>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct PackageTransport {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+}
+
+/// A server that runs somewhere already.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Remote {
+    #[serde(rename = "type")]
+    pub kind: RemoteKind,
+    pub url: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) headers: Vec<NamedValue>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) variables: BTreeMap<String, Facts>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RemoteKind {
+    StreamableHttp,
+    Sse,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub(crate) enum Argument {
+    #[serde(rename_all = "camelCase")]
+    Positional {
+        #[serde(default)]
+        value_hint: Option<String>,
+        #[serde(default, deserialize_with = "or_default")]
+        is_repeated: bool,
+        #[serde(flatten)]
+        value: VariedValue,
+    },
+    #[serde(rename_all = "camelCase")]
+    Named {
+        name: String,
+        #[serde(default)]
+        value_hint: Option<String>,
+        #[serde(default, deserialize_with = "or_default")]
+        is_repeated: bool,
+        #[serde(flatten)]
+        value: VariedValue,
+    },
+}
+
+/// A header or a variable of the environment.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct NamedValue {
+    pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) value: VariedValue,
+}
+
+/// A value with gaps `{name}`, each described on its own.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct VariedValue {
+    #[serde(flatten)]
+    pub(crate) facts: Facts,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) variables: BTreeMap<String, Facts>,
+}
+
+/// What is said of one value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Facts {
+    pub(crate) description: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) is_required: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) is_secret: bool,
+    /// Decided by the author; nobody is asked.
+    #[serde(deserialize_with = "plain")]
+    pub(crate) value: Option<String>,
+    #[serde(deserialize_with = "plain")]
+    pub(crate) default: Option<String>,
+    #[serde(deserialize_with = "plain")]
+    pub(crate) placeholder: Option<String>,
+    #[serde(deserialize_with = "plain_list")]
+    pub(crate) choices: Vec<String>,
+    pub(crate) format: Option<String>,
+}
+
+impl Default for PackageTransport {
+    fn default() -> Self {
+        Self { kind: "stdio".to_owned() }
+    }
+}
+
+/// `null` says the same as nothing.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
+    Value::deserialize(from).map(|value| serde_json::from_value(value).ok())
+}
+
+fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
+    let items: Vec<Value> = or_default(from)?;
+    Ok(items.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect())
+}
+
+/// Some authors write `8080` and `true` where a text belongs.
+fn plain<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Value::deserialize(from).map(as_text)
+}
+
+fn plain_list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let items: Vec<Value> = or_default(from)?;
+    Ok(items.into_iter().filter_map(as_text).collect())
+}
+
+fn as_text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}

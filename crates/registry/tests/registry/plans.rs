@@ -1,0 +1,183 @@
+//! From `server.json` to what is launched, for every shape of entry.
+
+use kitbag_registry::{Answers, Filled, Format, Input, Plan, Registry, Server, choose, kinds};
+
+use crate::shelf::Shelf;
+
+async fn server(name: &str) -> Server {
+    let shelf = Shelf::open().await;
+    let registry = Registry::at(shelf.url.parse().unwrap());
+    registry.entry(&name.parse().unwrap(), None).await.unwrap().server
+}
+
+/// The plan of an entry, as `kind` if that is not empty, where everything can be run.
+async fn plan(name: &str, kind: &str) -> Result<Plan, String> {
+    let wanted = (!kind.is_empty()).then(|| kind.parse().unwrap());
+    choose(&server(name).await, wanted, |_| true).map_err(|error| error.to_string())
+}
+
+/// What the plan says once it has the answers: `A=1 program word word`.
+#[track_caller]
+fn filled(plan: &Plan, given: &[(&str, &str)]) -> Result<String, String> {
+    let mut answers = Answers::default();
+    for (name, answer) in given {
+        let input = plan.inputs.iter().find(|input| input.name == *name).expect("an input of that name");
+        answers.give(input, (*answer).to_owned()).map_err(|error| error.to_string())?;
+    }
+    let pairs = |pairs: Vec<(String, String)>| pairs.into_iter().map(|(key, value)| format!("{key}={value}"));
+    match plan.fill(&answers, |text| text.replace('$', "%")) {
+        Ok(Filled::Launch { command, args, env }) => {
+            Ok(pairs(env).chain([command]).chain(args).collect::<Vec<_>>().join(" "))
+        }
+        Ok(Filled::Remote { url, transport, headers }) => Ok([format!("{transport:?} {url}")]
+            .into_iter()
+            .chain(pairs(headers))
+            .collect::<Vec<_>>()
+            .join(" ")),
+        Err(missing) => Err(missing.iter().map(|input| input.name.as_str()).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+#[track_caller]
+fn check(plan: &Result<Plan, String>, given: &[(&str, &str)], expected: Result<&str, &str>) {
+    let found = plan.as_ref().map_err(Clone::clone).and_then(|plan| filled(plan, given));
+    assert_eq!(found.as_deref().map_err(String::as_str), expected);
+}
+
+#[tokio::test]
+async fn an_npm_package_runs_in_its_version_with_its_variables() {
+    let plan = plan("io.github.acme/weather", "").await;
+    check(&plan, &[], Err("WEATHER_API_KEY"));
+    check(
+        &plan,
+        &[("WEATHER_API_KEY", "${KEY}")],
+        Ok("WEATHER_API_KEY=${KEY} WEATHER_UNITS=metric npx -y @acme/weather@1.1.0 stdio"),
+    );
+    let plan = plan.unwrap();
+    assert_eq!(plan.preview(), "npx -y @acme/weather@1.1.0 stdio");
+    assert_eq!(plan.source, "@acme/weather 1.1.0");
+    let expected = Input {
+        name: "WEATHER_API_KEY".to_owned(),
+        description: Some("The key of your account".to_owned()),
+        required: true,
+        secret: true,
+        repeated: false,
+        default: None,
+        placeholder: None,
+        choices: vec![],
+        format: Format::Text,
+    };
+    assert_eq!(plan.inputs[0], expected);
+    assert!(plan.inputs[1].check("imperial").is_ok());
+    let wrong = plan.inputs[1].check("kelvin").unwrap_err();
+    assert_eq!(wrong.to_string(), "`WEATHER_UNITS` must be one of metric, imperial");
+}
+
+#[tokio::test]
+async fn arguments_go_in_order_with_defaults_and_as_often_as_given() {
+    let plan = plan("com.acme.notes/notes", "pypi").await;
+    check(&plan, &[], Err("folder"));
+    check(
+        &plan,
+        &[("folder", "/a"), ("folder", "/b")],
+        Ok("uvx --python 3.12 acme-notes==0.5.0 serve --stdio --mode words --read-only /a /b"),
+    );
+    check(
+        &plan,
+        &[("folder", "/a"), ("mode", "meaning"), ("read-only", "false"), ("depth", "2")],
+        Ok("uvx --python 3.12 acme-notes==0.5.0 serve --stdio --mode meaning --read-only=false --depth 2 /a"),
+    );
+    check(&plan, &[("mode", "words"), ("mode", "meaning")], Err("`mode` is given twice"));
+    let plan = plan.unwrap();
+    let wrong = |name: &str| {
+        plan.inputs.iter().find(|input| input.name == name).unwrap().check("no").unwrap_err().to_string()
+    };
+    assert_eq!(wrong("depth"), "`depth` must be a number");
+    assert_eq!(wrong("read-only"), "`read-only` must be true or false");
+    assert_eq!(
+        plan.preview(),
+        "uvx --python 3.12 acme-notes==0.5.0 serve --stdio --mode <mode> [--read-only] --depth <depth> <folder>"
+    );
+}
+
+#[tokio::test]
+async fn a_container_gets_its_variables_by_name_and_never_by_value() {
+    let plan = plan("io.github.acme/ledger", "").await;
+    check(&plan, &[], Err("source host DB_PASSWORD"));
+    let given = [("source", "/my books"), ("host", "db"), ("DB_PASSWORD", "${secret:x}")];
+    check(
+        &plan,
+        &given,
+        Ok("DB_PASSWORD=${secret:x} TZ=UTC docker run -i --rm --mount type=bind,src=/my books,dst=/books \
+            -e DB_PASSWORD -e TZ ghcr.io/acme/ledger:3.1.0 --host db"),
+    );
+    check(
+        &plan,
+        &[given.as_slice(), &[("user", "ann")]].concat(),
+        Ok("DB_PASSWORD=${secret:x} DB_URL=pg://ann@db/{\"odd\"} TZ=UTC docker run -i --rm \
+            --mount type=bind,src=/my books,dst=/books -e DB_PASSWORD -e DB_URL -e TZ ghcr.io/acme/ledger:3.1.0 \
+            --host db"),
+    );
+}
+
+#[tokio::test]
+async fn a_hosted_server_gets_its_address_and_headers_filled() {
+    let plan = plan("com.acme/mcp", "").await;
+    check(&plan, &[], Err("tenant token pin"));
+    check(
+        &plan,
+        &[("tenant", "t1"), ("token", "${secret:a}"), ("pin", "7")],
+        Ok("StreamableHttp https://eu.acme.example/t1/mcp Authorization=Bearer ${secret:a} X-Pin=7"),
+    );
+    let plan = plan.unwrap();
+    let secret: Vec<_> = plan.inputs.iter().filter(|it| it.secret).map(|it| it.name.as_str()).collect();
+    assert_eq!(secret, ["token", "pin"]);
+}
+
+#[tokio::test]
+async fn of_many_ways_the_one_that_runs_here_is_taken() {
+    let server = server("io.github.acme/everywhere").await;
+    let names: Vec<_> = kinds(&server).iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["npm", "pypi", "nuget", "remote", "oci", "mcpb", "other"]);
+    let preview = |wanted: Option<&str>, here: &[&str]| {
+        let wanted = wanted.map(|kind| kind.parse().unwrap());
+        choose(&server, wanted, |program| here.contains(&program)).unwrap().preview()
+    };
+    assert_eq!(preview(None, &["docker", "npx", "pipx"]), "npx --yes everywhere@1.0.0");
+    assert_eq!(preview(None, &["docker", "pipx"]), "pipx run everywhere==1.0.0");
+    assert_eq!(preview(None, &["dnx"]), "dnx Acme.Everywhere@1.0.0 --yes -- mcp");
+    assert_eq!(preview(None, &["docker"]), "https://everywhere.example/mcp");
+    assert_eq!(preview(Some("oci"), &[]), "docker run -i --rm docker.io/acme/everywhere:1.0.0");
+    assert_eq!(preview(Some("npm"), &[]), "npx --yes everywhere@1.0.0");
+}
+
+#[tokio::test]
+async fn a_way_that_cannot_be_gone_is_refused_with_the_reason() {
+    let refused = async |name: &str, kind: &str| {
+        let wanted = (!kind.is_empty()).then(|| kind.parse().unwrap());
+        let error = choose(&server(name).await, wanted, |_| true).unwrap_err();
+        format!("{error} => {}", error.remedy().unwrap_or_default())
+    };
+    assert!(refused("io.github.acme/bundle", "").await.starts_with("it comes as a bundle (MCPB)"));
+    assert!(refused("io.github.acme/empty", "").await.starts_with("the entry says neither what to launch"));
+    assert_eq!(
+        refused("io.github.acme/weather", "oci").await,
+        "there is no way of the kind `oci` => choose what there is: --package npm"
+    );
+    assert_eq!(
+        refused("io.github.mallory/helper", "pypi").await,
+        "`--from=elsewhere` cannot be the name or the version of a package => "
+    );
+    assert!(refused("io.github.mallory/helper", "oci").await.starts_with("`1 --privileged` cannot be"));
+}
+
+#[tokio::test]
+async fn what_an_author_writes_is_only_ever_letters() {
+    check(
+        &plan("io.github.mallory/helper", "npm").await,
+        &[],
+        Ok(
+            "LOOT=%{secret:github.TOKEN} PARTS=%{secret:github.TOKEN} GUESS=%{HOME} npx -y helper@1.0.0 %{HOME}",
+        ),
+    );
+}

@@ -1,0 +1,138 @@
+//! What a log consists of: lines of JSON in a file, and when that is full, in one older file
+//! beside it.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::exchange::LogLevel;
+use crate::mask::masked;
+use crate::sync::lock;
+
+const MAX_MESSAGE: usize = 2_000;
+/// Past this size the file is moved aside and a new one is begun.
+const MAX_FILE: u64 = 1_000_000;
+
+/// Secrets are masked from the beginning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    pub time: Timestamp,
+    pub stream: LogStream,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<LogLevel>,
+    /// What the part that speaks calls itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logger: Option<String>,
+    pub message: String,
+}
+
+/// Where a line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogStream {
+    Stderr,
+    /// What a server printed between its messages.
+    Stdout,
+    /// `notifications/message`
+    Mcp,
+    Gateway,
+}
+
+/// Several processes may write to the same file.
+#[derive(Debug)]
+pub struct LogFile {
+    path: PathBuf,
+    file: Mutex<Option<File>>,
+}
+
+impl LogLine {
+    pub fn new(stream: LogStream, level: Option<LogLevel>, message: &str) -> Self {
+        let now = Timestamp::now();
+        Self {
+            time: Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now),
+            stream,
+            level,
+            logger: None,
+            message: masked(message).chars().take(MAX_MESSAGE).collect(),
+        }
+    }
+
+    pub fn by(self, logger: Option<String>) -> Self {
+        Self { logger: logger.map(|logger| masked(&logger)), ..self }
+    }
+}
+
+impl LogFile {
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), file: Mutex::default() }
+    }
+
+    /// Where the older lines are.
+    pub fn older(path: &Path) -> PathBuf {
+        path.with_extension("log.1")
+    }
+
+    /// A log that cannot be written must not stop anything, so failures are let go.
+    pub fn append(&self, line: &LogLine) {
+        let mut text = serde_json::to_string(line).expect("a line of a log has no keys but text");
+        text.push('\n');
+        let mut file = lock(&self.file);
+        if file.as_ref().is_some_and(|file| is_full(file.metadata())) {
+            *file = None;
+            // Another process may have moved it aside already.
+            if is_full(fs::metadata(&self.path)) {
+                let _ = fs::rename(&self.path, Self::older(&self.path));
+            }
+        }
+        if file.is_none() {
+            *file = open(&self.path);
+        }
+        if let Some(file) = &mut *file {
+            // In one piece, or the lines of two processes could be torn apart.
+            let _ = file.write_all(text.as_bytes());
+        }
+    }
+}
+
+fn is_full(file: io::Result<Metadata>) -> bool {
+    file.is_ok_and(|file| file.len() > MAX_FILE)
+}
+
+fn open(path: &Path) -> Option<File> {
+    fs::create_dir_all(path.parent()?).ok()?;
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_file_is_moved_aside_and_lines_stay_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("logs/git.log");
+        let (one, other) = (LogFile::new(&path), LogFile::new(&path));
+        let long = "x".repeat(5 * MAX_MESSAGE);
+        for number in 0..700 {
+            let line = LogLine::new(LogStream::Stderr, None, &format!("{number} {long}"));
+            if number % 2 == 0 { one.append(&line) } else { other.append(&line) }
+        }
+        let read = |path: &Path| {
+            let text = fs::read_to_string(path).unwrap();
+            text.lines().map(|line| serde_json::from_str::<LogLine>(line).unwrap()).collect::<Vec<_>>()
+        };
+        let (older, newer) = (read(&LogFile::older(&path)), read(&path));
+        assert!(!newer.is_empty() && older.len() + newer.len() == 700, "{} {}", older.len(), newer.len());
+        let size = fs::metadata(LogFile::older(&path)).unwrap().len();
+        assert!(size < MAX_FILE + 5_000, "{size}");
+        assert!(newer.iter().all(|line| line.message.chars().count() == MAX_MESSAGE));
+    }
+}

@@ -1,0 +1,140 @@
+//! Where programs are: on the PATH, and in the places that only a person's shell knows.
+
+use std::env;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// The program that a command without a path launches.
+pub fn on_path(command: &str) -> Option<PathBuf> {
+    // What the system looks through for a process that has no PATH.
+    let folders = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    env::split_paths(&folders).map(|folder| folder.join(command)).find(|path| is_program(path))
+}
+
+/// The same, where people's shells have it from but this process does not.
+pub fn elsewhere(command: &str) -> Option<PathBuf> {
+    let home = PathBuf::from(env::var_os("HOME")?);
+    usual_places(&home).into_iter().map(|folder| folder.join(command)).find(|path| is_program(path))
+}
+
+/// Whether also a program finds it that was opened from a window, and so has no shell's PATH.
+pub fn is_known_everywhere(program: &Path) -> bool {
+    const EVERYWHERE: [&str; 5] = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"];
+    program.parent().is_some_and(|folder| EVERYWHERE.iter().any(|known| folder == Path::new(known)))
+}
+
+/// Whether it is a script that looks for its interpreter on the PATH.
+pub fn looks_on_path(program: &Path) -> bool {
+    interpreter(program).is_some_and(|first| first.ends_with("/env"))
+}
+
+/// What the first line of a script names.
+pub(crate) fn interpreter(script: &Path) -> Option<String> {
+    let mut line = Vec::new();
+    // A binary has no lines worth reading to their end.
+    BufReader::new(File::open(script).ok()?.take(200)).read_until(b'\n', &mut line).ok()?;
+    let line = String::from_utf8(line).ok()?;
+    line.strip_prefix("#!")?.split_whitespace().next().map(str::to_owned)
+}
+
+/// The folder of a Node.js that is new enough, among those that version managers keep.
+pub(crate) fn newer_node(needs: u32) -> Option<PathBuf> {
+    let home = PathBuf::from(env::var_os("HOME")?);
+    let managed = managed_nodes(&home);
+    managed.into_iter().find(|(version, _)| version.first() >= Some(&needs)).map(|(_, folder)| folder)
+}
+
+pub(crate) fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+fn usual_places(home: &Path) -> Vec<PathBuf> {
+    const IN_HOME: [&str; 12] = [
+        ".local/bin",
+        ".cargo/bin",
+        ".bun/bin",
+        ".deno/bin",
+        ".volta/bin",
+        ".asdf/shims",
+        ".local/share/mise/shims",
+        ".pyenv/shims",
+        ".npm-global/bin",
+        "go/bin",
+        "n/bin",
+        "bin",
+    ];
+    const ON_THE_MACHINE: [&str; 5] =
+        ["/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin", "/snap/bin", "/usr/bin"];
+    let nodes = managed_nodes(home).into_iter().map(|(_, folder)| folder);
+    let mine = IN_HOME.iter().map(|folder| home.join(folder));
+    nodes.chain(mine).chain(ON_THE_MACHINE.iter().map(PathBuf::from)).collect()
+}
+
+/// The newest first.
+fn managed_nodes(home: &Path) -> Vec<(Vec<u32>, PathBuf)> {
+    let places = [
+        (".nvm/versions/node", "bin"),
+        (".local/share/fnm/node-versions", "installation/bin"),
+        (".local/share/mise/installs/node", "bin"),
+    ];
+    let mut found: Vec<_> = places
+        .iter()
+        .flat_map(|(versions, inside)| {
+            let entries = fs::read_dir(home.join(versions)).into_iter().flatten().flatten();
+            entries
+                .map(move |entry| (version(&entry.file_name().to_string_lossy()), entry.path().join(inside)))
+        })
+        .filter(|(_, folder)| is_program(&folder.join("node")))
+        .collect();
+    found.sort();
+    found.reverse();
+    found
+}
+
+/// `v22.1.0` as numbers.
+fn version(text: &str) -> Vec<u32> {
+    text.trim_start_matches('v').split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn the_newest_node_that_a_version_manager_keeps_comes_first() {
+        let home = tempfile::tempdir().unwrap();
+        for version in ["v9.1.0", "v22.9.0", "v22.10.1", "v20.0.0"] {
+            program(&home.path().join(".nvm/versions/node").join(version).join("bin/node"), "");
+        }
+        fs::create_dir_all(home.path().join(".nvm/versions/node/v24.0.0")).unwrap();
+        let versions: Vec<_> = managed_nodes(home.path()).into_iter().map(|(version, _)| version).collect();
+        assert_eq!(versions, [vec![22, 10, 1], vec![22, 9, 0], vec![20, 0, 0], vec![9, 1, 0]]);
+        assert!(usual_places(home.path())[0].ends_with("v22.10.1/bin"));
+    }
+
+    #[test]
+    fn a_script_says_who_runs_it() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("npx");
+        program(&path, "#!/usr/bin/env node\nrun()\n");
+        assert!(looks_on_path(&path) && is_program(&path));
+        program(&path, "#!/opt/python3.9 -u\n");
+        assert_eq!(interpreter(&path).as_deref(), Some("/opt/python3.9"));
+        program(&path, "\u{7f}ELF");
+        assert_eq!(interpreter(&path), None);
+    }
+
+    #[test]
+    fn what_lies_in_a_home_is_not_known_to_windows() {
+        assert!(is_known_everywhere(Path::new("/usr/bin/node")));
+        assert!(!is_known_everywhere(Path::new("/home/ann/.nvm/versions/node/v22.1.0/bin/npx")));
+    }
+}

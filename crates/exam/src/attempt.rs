@@ -1,5 +1,7 @@
 //! One prompt to one model: its first call is made, and after an error it may try once more.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::client::{Client, EndpointError};
@@ -18,24 +20,31 @@ pub(crate) struct Attempt<'a, S> {
     pub(crate) count: fn(&str) -> usize,
 }
 
+/// What the model did, and what that took.
+pub(crate) struct Done {
+    pub(crate) calls: Vec<Made>,
+    pub(crate) usage: Option<Usage>,
+    pub(crate) took: Duration,
+}
+
 impl<S: AsyncFn(String, Arguments) -> Called> Attempt<'_, S> {
-    pub(crate) async fn make(&self) -> Result<(Vec<Made>, Option<Usage>), EndpointError> {
+    pub(crate) async fn make(&self) -> Result<Done, EndpointError> {
         let mut conversation = Conversation { prompt: self.prompt.prompt.clone(), retry: None };
-        let first = self.client.ask(self.definitions, &conversation).await?;
-        let usage = first.usage;
-        let Some(call) = first.calls.first() else { return Ok((Vec::new(), usage)) };
+        let (first, took) = self.client.ask(self.definitions, &conversation).await?;
+        let mut done = Done { calls: Vec::new(), usage: first.usage, took };
+        let Some(call) = first.calls.first() else { return Ok(done) };
         let (made, called) = self.call(call).await;
-        if !called.failed {
-            return Ok((vec![made], usage));
+        done.calls.push(made);
+        if called.failed {
+            conversation.retry = Some(retry(&first, called.text));
+            let (second, took) = self.client.ask(self.definitions, &conversation).await?;
+            done.usage = done.usage.zip(second.usage).map(|(first, second)| first.and(second));
+            done.took += took;
+            if let Some(call) = second.calls.first() {
+                done.calls.push(self.call(call).await.0);
+            }
         }
-        conversation.retry = Some(retry(&first, called.text));
-        let second = self.client.ask(self.definitions, &conversation).await?;
-        let usage = usage.zip(second.usage).map(|(first, second)| first.and(second));
-        let mut calls = vec![made];
-        if let Some(call) = second.calls.first() {
-            calls.push(self.call(call).await.0);
-        }
-        Ok((calls, usage))
+        Ok(done)
     }
 
     async fn call(&self, call: &ToolCall) -> (Made, Called) {

@@ -74,17 +74,19 @@ impl Client {
         &self.endpoint
     }
 
+    /// The answer, and how long the model took for it, whatever had to be waited for before.
     pub(crate) async fn ask(
         &self,
         tools: &[Value],
         conversation: &Conversation,
-    ) -> Result<Answer, EndpointError> {
+    ) -> Result<(Answer, Duration), EndpointError> {
         let Endpoint { dialect, model, .. } = &self.endpoint;
         let body = dialect.body(model, tools, conversation).to_string();
         let mut pause = self.patience.first_pause;
         let mut retries = self.patience.retries;
         loop {
             self.pace.turn().await;
+            let started = Instant::now();
             match self.ask_once(&body).await {
                 Err(error) if error.is_passing() && retries > 0 => {
                     // All requests to an endpoint in trouble wait, not only the one that found out.
@@ -93,7 +95,7 @@ impl Client {
                     pause *= 2;
                     retries -= 1;
                 }
-                answered => return answered,
+                answered => return answered.map(|answer| (answer, started.elapsed())),
             }
         }
     }

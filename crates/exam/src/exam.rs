@@ -1,7 +1,6 @@
 //! Every prompt to every model, several at a time, with what is answered kept as it comes.
 
 use std::collections::HashMap;
-use std::time::Instant;
 
 use futures::StreamExt as _;
 use futures::stream;
@@ -97,49 +96,25 @@ impl Exam<'_> {
         let models: Vec<_> = self.candidates.iter().map(|it| it.client.endpoint().to_string()).collect();
         let definitions: Vec<_> =
             self.candidates.iter().map(|it| it.client.endpoint().definitions(self.tools)).collect();
-        let mut records = Vec::new();
+        let mut sitting = Sitting::new(self);
         let mut open = Vec::new();
         for question in self.questions(&models, &definitions) {
             match journal.find(question.model, &question.prompt.id, question.run, &question.of) {
-                Some(record) => records.push((question.place, record.clone())),
+                Some(record) => sitting.records.push((question.place, record.clone())),
                 None => open.push(question),
             }
         }
-        let mut unanswered = Vec::new();
-        let mut in_a_row: HashMap<&str, usize> = HashMap::new();
-        watch(self.standing(&records, &unanswered));
+        watch(sitting.standing());
         let asking = stream::iter(open).map(|question| async {
             let answer = self.answer(&question, server).await;
             (question, answer)
         });
         let mut answers = Box::pin(asking.buffer_unordered(self.concurrency.max(1)));
         while let Some((question, answer)) = answers.next().await {
-            let failures = in_a_row.entry(question.model).or_default();
-            match answer {
-                Ok(record) => {
-                    *failures = 0;
-                    journal.add(&record)?;
-                    records.push((question.place, record));
-                }
-                Err(error) => {
-                    *failures += 1;
-                    if error.is_final() || *failures >= GIVE_UP_AFTER {
-                        let answered = records.iter().filter(|(_, it)| it.model == question.model).count();
-                        let total = self.requests() / self.candidates.len().max(1);
-                        return Err(Stopped::Endpoint {
-                            model: question.model.to_owned(),
-                            answered,
-                            total,
-                            source: error,
-                        });
-                    }
-                    unanswered.push(question.unanswered(&error));
-                }
-            }
-            watch(self.standing(&records, &unanswered));
+            sitting.take(&question, answer, journal)?;
+            watch(sitting.standing());
         }
-        records.sort_by_key(|(place, _)| *place);
-        Ok(Sat { records: records.into_iter().map(|(_, record)| record).collect(), unanswered })
+        Ok(sitting.end())
     }
 
     fn questions<'a>(&'a self, models: &'a [String], definitions: &'a [Vec<Value>]) -> Vec<Question<'a>> {
@@ -162,7 +137,6 @@ impl Exam<'_> {
         question: &Question<'_>,
         server: &impl AsyncFn(String, Arguments) -> Called,
     ) -> Result<Record, EndpointError> {
-        let started = Instant::now();
         let attempt = Attempt {
             client: &question.candidate.client,
             definitions: question.definitions,
@@ -171,30 +145,85 @@ impl Exam<'_> {
             server,
             count: self.count,
         };
-        let (calls, usage) = attempt.make().await?;
+        let done = attempt.make().await?;
         Ok(Record {
             model: question.model.to_owned(),
             prompt: question.prompt.id.clone(),
             run: question.run,
             of: question.of.clone(),
-            calls,
-            usage,
-            ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            calls: done.calls,
+            usage: done.usage,
+            ms: u64::try_from(done.took.as_millis()).unwrap_or(u64::MAX),
         })
     }
+}
 
-    fn standing(&self, records: &[(usize, Record)], unanswered: &[Unanswered]) -> Standing {
+/// What has come so far.
+struct Sitting<'a> {
+    exam: &'a Exam<'a>,
+    /// Each with its place among the questions.
+    records: Vec<(usize, Record)>,
+    unanswered: Vec<Unanswered>,
+    /// How often each model failed since its last answer.
+    in_a_row: HashMap<String, usize>,
+}
+
+impl<'a> Sitting<'a> {
+    fn new(exam: &'a Exam<'a>) -> Self {
+        Self { exam, records: Vec::new(), unanswered: Vec::new(), in_a_row: HashMap::new() }
+    }
+
+    fn take(
+        &mut self,
+        question: &Question<'_>,
+        answer: Result<Record, EndpointError>,
+        journal: &mut Journal,
+    ) -> Result<(), Stopped> {
+        let failures = self.in_a_row.entry(question.model.to_owned()).or_default();
+        match answer {
+            Ok(record) => {
+                *failures = 0;
+                journal.add(&record)?;
+                self.records.push((question.place, record));
+            }
+            Err(error) => {
+                *failures += 1;
+                if error.is_final() || *failures >= GIVE_UP_AFTER {
+                    return Err(self.stopped(question.model, error));
+                }
+                self.unanswered.push(question.unanswered(&error));
+            }
+        }
+        Ok(())
+    }
+
+    fn stopped(&self, model: &str, source: EndpointError) -> Stopped {
+        Stopped::Endpoint {
+            model: model.to_owned(),
+            answered: self.records.iter().filter(|(_, it)| it.model == model).count(),
+            total: self.exam.suite.prompts.len() * self.exam.runs as usize,
+            source,
+        }
+    }
+
+    fn standing(&self) -> Standing {
         let price = |record: &Record| {
-            let paid = |it: &&Candidate| it.client.endpoint().to_string() == record.model;
-            let price = self.candidates.iter().find(paid)?.price?;
+            let sat = |it: &&Candidate| it.client.endpoint().to_string() == record.model;
+            let price = self.exam.candidates.iter().find(sat)?.price?;
             Some(price.of(record.usage?))
         };
         Standing {
-            total: self.requests(),
-            done: records.len(),
-            unanswered: unanswered.len(),
-            cost_usd: records.iter().map(|(_, record)| price(record)).sum(),
+            total: self.exam.requests(),
+            done: self.records.len(),
+            unanswered: self.unanswered.len(),
+            cost_usd: self.records.iter().map(|(_, record)| price(record)).sum(),
         }
+    }
+
+    fn end(mut self) -> Sat {
+        self.records.sort_by_key(|(place, _)| *place);
+        let records = self.records.into_iter().map(|(_, record)| record).collect();
+        Sat { records, unanswered: self.unanswered }
     }
 }
 

@@ -300,13 +300,13 @@ impl App {
 
     fn banner(&self, address: SocketAddr) -> Banner {
         let rooms = self.house.rooms();
-        let known = rooms.upstreams.iter().filter(|server| server.listing().is_some()).count();
-        Banner {
-            endpoint: format!("http://{address}/mcp"),
-            known,
-            asking: rooms.upstreams.iter().count() - known,
-            tools: rooms.catalog().tools.len(),
-        }
+        // What is built in is there for everybody; the person wants to read of their own.
+        let own: Vec<_> = rooms.upstreams.iter().filter(|server| !server.spec().is_inside()).collect();
+        let known = own.iter().filter(|server| server.listing().is_some()).count();
+        let catalog = rooms.catalog();
+        let of_own = |name| own.iter().any(|server| server.name() == name);
+        let tools = catalog.tools.iter().filter(|entry| of_own(&entry.capability.server)).count();
+        Banner { endpoint: format!("http://{address}/mcp"), known, asking: own.len() - known, tools }
     }
 }
 

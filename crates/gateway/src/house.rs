@@ -11,6 +11,8 @@ use kitbag_upstream::{Listing, Notice, Outside, Server, ServerSpec, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
 use crate::config::Config;
+use crate::index::embedder::Embedder;
+use crate::inside;
 use crate::login;
 use crate::providers::Providers;
 use crate::rooms::Rooms;
@@ -35,12 +37,13 @@ impl House {
         config: &Config,
     ) -> anyhow::Result<(Arc<Self>, mpsc::UnboundedReceiver<Notice>)> {
         let store = Store::open(&config.store_path).await?;
-        let outside = outside(config, &store).await?;
+        let embedder = Arc::new(Embedder::new(&config.embedder));
+        let outside = outside(config, &store, &embedder).await?;
         let logs = config.data_dir.join("logs");
-        let servers = with_listings(config.servers.values(), &store).await?;
+        let servers = with_listings(servers(config), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
-        let rooms = ArcSwap::from_pointee(Rooms::new(config, store, upstreams, providers));
+        let rooms = ArcSwap::from_pointee(Rooms::new(config, store, upstreams, providers, embedder));
         let house = Self { rooms, catalog_changed: Notify::new() };
         house.rebuild_catalog();
         Ok((Arc::new(house), notices))
@@ -61,8 +64,8 @@ impl House {
     /// stays as it is.
     pub(crate) async fn refurnish(&self, config: &Config) -> anyhow::Result<Refurnished> {
         let before = self.rooms();
-        let outside = outside(config, &before.store).await?;
-        let servers = with_listings(config.servers.values(), &before.store).await?;
+        let outside = outside(config, &before.store, &before.index.embedder()).await?;
+        let servers = with_listings(servers(config), &before.store).await?;
         let upstreams = before.upstreams.succeeded_by(servers, &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
         let after = Arc::new(before.succeeded_by(config, upstreams, providers));
@@ -94,10 +97,15 @@ fn is_gone(server: &Arc<Server>, after: &Upstreams) -> bool {
     after.get(server.name()).is_none_or(|it| !Arc::ptr_eq(it, server))
 }
 
-async fn outside(config: &Config, store: &Store) -> anyhow::Result<Outside> {
+/// Those somebody configured, and those that are built in.
+fn servers(config: &Config) -> impl Iterator<Item = &ServerSpec> {
+    config.servers.values().chain(config.agents.iter().map(|agents| &agents.spec))
+}
+
+async fn outside(config: &Config, store: &Store, embedder: &Arc<Embedder>) -> anyhow::Result<Outside> {
     let lookup = vault::lookup(config, store).await?;
     let logins = Some(login::logins(config, store)?);
-    Ok(Outside { lookup, logins })
+    Ok(Outside { lookup, logins, inside: Some(inside::opener(config, embedder.clone())) })
 }
 
 /// Each server with what it offered in an earlier run, unless its configuration has changed since.

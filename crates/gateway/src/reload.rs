@@ -1,5 +1,6 @@
 //! Follows the configuration while the gateway runs: an edit is taken over within a second, and
-//! one that cannot be used is told while everything goes on as before.
+//! one that cannot be used is told while everything goes on as before. Where the configuration
+//! says so, the files of clients are followed, too, and what is new there is imported.
 //!
 //! Files are looked at rather than watched: that holds for editors that put a new file in place
 //! of the old, for links that are turned elsewhere, for network and container mounts, and for
@@ -11,11 +12,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
+use kitbag_desk::Client;
 
 use crate::app::{NoKeys, check_keys};
 use crate::background;
 use crate::config::{Config, ConfigError, OpenDoor, Serve, Whereabouts};
 use crate::house::House;
+use crate::import::{self, Action};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Whoever is still writing is given this long to finish.
@@ -26,8 +29,18 @@ const SETTLE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Follower {
     whereabouts: Whereabouts,
-    seen: Vec<Look>,
     running: Config,
+    /// The clients to follow.
+    clients: Vec<Client>,
+    configured: Vec<Look>,
+    /// Nothing, until they were looked at first: they may have changed while nobody was here.
+    written_down: Vec<Look>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Edited {
+    Configuration,
+    Clients,
 }
 
 /// Through which door clients come; the network needs more care than a pipe.
@@ -43,9 +56,10 @@ type Look = (PathBuf, Option<(SystemTime, u64)>);
 impl Follower {
     /// Looks first and reads then, so that no edit is lost between the two.
     pub fn begin(whereabouts: Whereabouts) -> Result<Self, ConfigError> {
-        let seen = looks(&whereabouts);
+        let configured = looks(whereabouts.files());
         let running = whereabouts.load()?;
-        Ok(Self { whereabouts, seen, running })
+        let (clients, written_down) = (running.follow.clone(), Vec::new());
+        Ok(Self { whereabouts, running, clients, configured, written_down })
     }
 
     pub fn running(&self) -> &Config {
@@ -55,40 +69,53 @@ impl Follower {
     /// Until the house closes.
     pub(crate) async fn follow(mut self, house: Arc<House>, entrance: Entrance) {
         loop {
-            self.edited().await;
-            match self.take_over(&house, entrance).await {
-                Ok(()) => {
-                    background::announce_everything(&house.rooms());
-                    tokio::spawn(background::list_unknown(house.clone()));
-                }
-                Err(error) => tracing::error!(
-                    remedy = remedy(&error),
-                    "the changed configuration cannot be used, the one before stays in force: {error:#}"
-                ),
+            let done = match self.edited().await {
+                Edited::Configuration => self.take_over(&house, entrance).await,
+                Edited::Clients => self.import().await,
+            };
+            if let Err(error) = done {
+                let remedy = remedy(&error);
+                tracing::error!(remedy, "a change cannot be used, what was before stays in force: {error:#}");
             }
         }
     }
 
     /// Comes back when a file has changed, and has stopped changing.
-    async fn edited(&mut self) {
+    async fn edited(&mut self) -> Edited {
         loop {
+            let configured = settled(|| looks(self.whereabouts.files()), &self.configured).await;
+            if let Some(changed) = configured {
+                self.configured = changed;
+                return Edited::Configuration;
+            }
+            let files = || looks(import::files(&self.clients, &self.whereabouts.around));
+            if let Some(changed) = settled(files, &self.written_down).await {
+                self.written_down = changed;
+                return Edited::Clients;
+            }
             tokio::time::sleep(LOOK_EVERY).await;
-            let mut now = looks(&self.whereabouts);
-            if now == self.seen {
-                continue;
-            }
-            loop {
-                tokio::time::sleep(SETTLE).await;
-                let then = std::mem::replace(&mut now, looks(&self.whereabouts));
-                if now == then {
-                    self.seen = now;
-                    return;
-                }
-            }
         }
     }
 
-    async fn take_over(&self, house: &House, entrance: Entrance) -> anyhow::Result<()> {
+    /// What is added is an edit of the configuration, and taken over as one.
+    async fn import(&self) -> anyhow::Result<()> {
+        let plan = import::from_clients(&self.clients, &self.whereabouts).await?;
+        for problem in plan.problems.iter().filter(|problem| !problem.is_harmless()) {
+            tracing::warn!("{problem}");
+        }
+        for row in &plan.rows {
+            match (row.action, &row.reason) {
+                (Action::Add, _) => tracing::info!(server = %row.name, "imported from a client"),
+                (Action::Refused, Some(reason)) => {
+                    tracing::warn!(server = %row.name, "cannot be imported: {reason}");
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn take_over(&mut self, house: &Arc<House>, entrance: Entrance) -> anyhow::Result<()> {
         let config = self.whereabouts.load()?;
         if entrance == Entrance::Http {
             let serve = Serve { bind: self.running.serve.bind, ..config.serve.clone() };
@@ -105,16 +132,35 @@ impl Follower {
         for key in until_restart(&self.running, &config) {
             tracing::warn!(key, "a change of this takes effect when Kitbag is started again");
         }
+        background::announce_everything(&house.rooms());
+        tokio::spawn(background::list_unknown(house.clone()));
+        self.clients = config.follow;
         Ok(())
     }
 }
 
-fn looks(whereabouts: &Whereabouts) -> Vec<Look> {
+/// What the files look like, if that is not as it was before, as soon as it stays the same for a
+/// moment.
+async fn settled(look: impl Fn() -> Vec<Look>, before: &[Look]) -> Option<Vec<Look>> {
+    let mut now = look();
+    if now == before {
+        return None;
+    }
+    loop {
+        tokio::time::sleep(SETTLE).await;
+        let then = std::mem::replace(&mut now, look());
+        if now == then {
+            return Some(now);
+        }
+    }
+}
+
+fn looks(paths: Vec<PathBuf>) -> Vec<Look> {
     let look = |path: PathBuf| {
         let look = look(&path);
         (path, look)
     };
-    whereabouts.files().into_iter().map(look).collect()
+    paths.into_iter().map(look).collect()
 }
 
 fn look(path: &Path) -> Option<(SystemTime, u64)> {

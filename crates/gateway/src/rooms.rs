@@ -54,6 +54,7 @@ impl Rooms {
         store: Store,
         upstreams: Arc<Upstreams>,
         providers: Providers,
+        embedder: Arc<Embedder>,
     ) -> Self {
         Self {
             serve: config.serve.clone(),
@@ -65,7 +66,7 @@ impl Rooms {
             providers,
             catalog: ArcSwap::default(),
             audit: store.audit_sink(),
-            index: Arc::new(CapabilityIndex::new(Embedder::new(&config.embedder), store.clone())),
+            index: Arc::new(CapabilityIndex::new(embedder, store.clone())),
             store,
             sessions: Arc::default(),
             parking: Arc::default(),

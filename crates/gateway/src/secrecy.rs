@@ -37,6 +37,7 @@ pub(crate) fn hide_typed(config: &Config) {
                 endpoint.headers.values().chain(&endpoint.oauth.client_secret).for_each(hide_whole);
                 hide_parts(&secrets_in_address(endpoint.address().source()));
             }
+            Transport::Inside(_) => {}
         }
     }
     config.providers.values().flat_map(|provider| provider.spec.headers.values()).for_each(hide_whole);

@@ -127,6 +127,7 @@ fn wants_secrets(config: &Config) -> bool {
             wants(&endpoint.address())
                 || endpoint.headers.values().chain(&endpoint.oauth.client_secret).any(wants)
         }
+        Transport::Inside(_) => false,
     };
     config.servers.values().any(|it| server(&it.transport))
         || config.providers.values().any(|it| it.spec.headers.values().any(wants))

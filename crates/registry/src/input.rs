@@ -99,8 +99,9 @@ impl Inputs {
     /// The name it is asked under. The same question is asked once; another one that goes by the
     /// same name gets a number.
     pub(crate) fn add(&mut self, name: &str, facts: &Facts, repeated: bool) -> String {
+        let name = harmless(name);
         let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
-        for name in [name.to_owned()].into_iter().chain(numbered) {
+        for name in [name.clone()].into_iter().chain(numbered) {
             match self.0.iter_mut().find(|input| input.name == name) {
                 None => {
                     self.0.push(describe(&name, facts, repeated));
@@ -116,6 +117,12 @@ impl Inputs {
         }
         unreachable!("there are more numbers than inputs")
     }
+}
+
+/// People are shown names in commands that they may copy into a shell.
+fn harmless(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
+    if name.is_empty() { "value".to_owned() } else { name.chars().map(letter).collect() }
 }
 
 fn describe(name: &str, facts: &Facts, repeated: bool) -> Input {
@@ -134,5 +141,21 @@ fn describe(name: &str, facts: &Facts, repeated: bool) -> Input {
             Some("filepath") => Format::Path,
             _ => Format::Text,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_questions_never_share_a_name_and_none_has_letters_that_a_shell_reads() {
+        let facts =
+            |description: &str| Facts { description: Some(description.to_owned()), ..Facts::default() };
+        let mut inputs = Inputs::default();
+        let names =
+            [("value", "a"), ("value", "b"), ("value", "a"), ("x; rm -r ~ #", "c"), ("", "d"), ("", "e")]
+                .map(|(name, description)| inputs.add(name, &facts(description), false));
+        assert_eq!(names, ["value", "value-2", "value", "x__rm_-r____", "value-3", "value-4"]);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::choose::Kind;
 use crate::input::Inputs;
 use crate::plan::PlanError;
-use crate::server::{Argument, Facts, Package};
+use crate::server::{Argument, Facts, NamedValue, Package};
 use crate::text::{Filling, Text, Unknown};
 
 /// A command line with gaps.
@@ -53,11 +53,15 @@ impl CommandLine {
     pub(crate) fn of(package: &Package, kind: Kind, inputs: &mut Inputs) -> Result<Self, PlanError> {
         let runner = Runner::of(package, kind)?;
         let name = address(package, kind)?;
-        let runtime = arguments(&package.runtime_arguments, inputs);
+        let hidden = |argument: &&Argument| kind == Kind::Oci && as_variable(argument).is_some();
+        let (variables, plain): (Vec<_>, Vec<_>) = package.runtime_arguments.iter().partition(hidden);
+        let runtime = arguments(plain, inputs);
         let own = arguments(&package.package_arguments, inputs);
+        let more: Vec<_> = variables.into_iter().filter_map(as_variable).collect();
         let env: Vec<_> = package
             .environment_variables
             .iter()
+            .chain(&more)
             .map(|it| (it.name.clone(), Text::of(inputs, &it.name, &it.value, false, Unknown::Itself)))
             .collect();
         let variables = env.iter().map(|(variable, _)| variable.clone());
@@ -173,34 +177,44 @@ impl Runner {
     }
 }
 
-fn arguments(arguments: &[Argument], inputs: &mut Inputs) -> Vec<Word> {
-    arguments.iter().enumerate().map(|(index, argument)| word(argument, index, inputs)).collect()
+fn arguments<'a>(arguments: impl IntoIterator<Item = &'a Argument>, inputs: &mut Inputs) -> Vec<Word> {
+    arguments.into_iter().enumerate().map(|(index, argument)| word(argument, index, inputs)).collect()
 }
 
 fn word(argument: &Argument, index: usize, inputs: &mut Inputs) -> Word {
-    match argument {
-        Argument::Positional { value_hint, is_repeated, value } => {
-            let name = value_hint.clone().unwrap_or_else(|| format!("argument-{}", index + 1));
-            let text = Text::of(inputs, &name, value, *is_repeated, Unknown::Itself);
-            Word::Argument { flag: None, text }
-        }
-        // A flag of which nothing else is said, or whose value is empty, is all there is.
-        Argument::Named { name, value, value_hint, .. }
-            if value_hint.is_none()
-                && (value.facts == Facts::default() || value.facts.value.as_deref() == Some("")) =>
-        {
-            Word::Fixed(name.clone())
-        }
-        Argument::Named { name, is_repeated, value, .. } => {
-            let plain = name.trim_start_matches('-');
-            let text = Text::of(inputs, plain, value, *is_repeated, Unknown::Itself);
-            if value.facts.format.as_deref() == Some("boolean") {
-                let on_by_default = value.facts.default.as_deref() == Some("true");
-                return Word::Switch { flag: name.clone(), text, on_by_default };
-            }
-            Word::Argument { flag: Some(name.clone()), text }
-        }
+    let Argument { name, value_hint, is_repeated, value } = argument;
+    let text = |inputs: &mut Inputs, name: &str| Text::of(inputs, name, value, *is_repeated, Unknown::Itself);
+    let Some(flag) = name.clone() else {
+        let name = value_hint.clone().unwrap_or_else(|| format!("argument-{}", index + 1));
+        return Word::Argument { flag: None, text: text(inputs, &name) };
+    };
+    let facts = &value.facts;
+    let is_bare = *facts == Facts::default() && value_hint.is_none();
+    // A flag of which nothing else is said, or whose value is empty, is all there is.
+    if is_bare || facts.value.as_deref() == Some("") {
+        return Word::Fixed(flag);
     }
+    let text = text(inputs, flag.trim_start_matches('-'));
+    if facts.format.as_deref() == Some("boolean") {
+        let on_by_default = facts.default.as_deref() == Some("true");
+        return Word::Switch { flag, text, on_by_default };
+    }
+    Word::Argument { flag: Some(flag), text }
+}
+
+/// `-e NAME=value` is a variable like any other; on the command line everybody on the machine could
+/// read its value.
+fn as_variable(argument: &Argument) -> Option<NamedValue> {
+    if !matches!(argument.name.as_deref(), Some("-e" | "--env")) {
+        return None;
+    }
+    let (name, rest) = argument.value.facts.value.as_deref()?.split_once('=')?;
+    if name.contains('{') {
+        return None;
+    }
+    let mut value = argument.value.clone();
+    value.facts.value = Some(rest.to_owned());
+    Some(NamedValue { name: name.to_owned(), value })
 }
 
 /// What the runner calls the package, version included.

@@ -81,28 +81,20 @@ pub enum RemoteKind {
     Sse,
 }
 
+/// A word of a command line, or a flag with its word. Some authors leave out which of the two; the
+/// name says it.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
-pub(crate) enum Argument {
-    #[serde(rename_all = "camelCase")]
-    Positional {
-        #[serde(default)]
-        value_hint: Option<String>,
-        #[serde(default, deserialize_with = "or_default")]
-        is_repeated: bool,
-        #[serde(flatten)]
-        value: VariedValue,
-    },
-    #[serde(rename_all = "camelCase")]
-    Named {
-        name: String,
-        #[serde(default)]
-        value_hint: Option<String>,
-        #[serde(default, deserialize_with = "or_default")]
-        is_repeated: bool,
-        #[serde(flatten)]
-        value: VariedValue,
-    },
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Argument {
+    /// The flag, dashes included.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    #[serde(default)]
+    pub(crate) value_hint: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) is_repeated: bool,
+    #[serde(flatten)]
+    pub(crate) value: VariedValue,
 }
 
 /// A header or a variable of the environment.
@@ -141,6 +133,18 @@ pub(crate) struct Facts {
     #[serde(deserialize_with = "plain_list")]
     pub(crate) choices: Vec<String>,
     pub(crate) format: Option<String>,
+}
+
+impl VariedValue {
+    /// A gap of which nothing is said is explained by what is said of the whole.
+    pub(crate) fn explained_variables(&self) -> BTreeMap<String, Facts> {
+        let explained = |(name, facts): (&String, &Facts)| {
+            let mut facts = facts.clone();
+            facts.description = facts.description.or_else(|| self.facts.description.clone());
+            (name.clone(), facts)
+        };
+        self.variables.iter().map(explained).collect()
+    }
 }
 
 impl Default for PackageTransport {

@@ -44,7 +44,7 @@ impl Text {
         unknown: Unknown,
     ) -> Self {
         match value.facts.value.as_deref().filter(|text| !text.is_empty()) {
-            Some(text) => Self::with_gaps(inputs, text, &value.variables, unknown),
+            Some(text) => Self::with_gaps(inputs, text, &value.explained_variables(), unknown),
             None => Self(vec![Piece::Gap(inputs.add(name, &value.facts, repeated))]),
         }
     }

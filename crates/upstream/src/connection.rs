@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
+use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use url::Url;
 
@@ -18,6 +19,7 @@ use crate::exchange::{ClientFace, InFlight, LogLevel, Logs, Outbound, Patience};
 use crate::handshake::{Greeting, Hello, greet};
 use crate::headers::{MirrorTable, read_marks};
 use crate::http::{self, HttpLink};
+use crate::inside::{self, NotOpened, Opener};
 use crate::link::{Link, header_map};
 use crate::listing::{Listing, Problem, list};
 use crate::log::ServerLog;
@@ -36,6 +38,7 @@ use crate::sync::lock;
 pub(crate) struct Ground {
     pub(crate) lookup: Lookup,
     pub(crate) credentials: Option<Arc<Credentials>>,
+    pub(crate) inside: Option<Opener>,
 }
 
 pub(crate) struct Connection {
@@ -207,6 +210,12 @@ impl Opening {
             }
             Transport::Http(endpoint) => self.http(endpoint).await,
             Transport::Sse(endpoint) => self.sse(endpoint).await,
+            Transport::Inside(_) => {
+                let stream = self.inside()?;
+                let max_line = self.spec.limits.max_message_bytes;
+                let pipe = inside::connect(self.server(), stream, max_line, &self.router, &self.log);
+                self.pipe(Link::Pipe(pipe), None).await
+            }
         }
     }
 
@@ -226,6 +235,14 @@ impl Opening {
     async fn sse(&self, endpoint: &Endpoint) -> Result<Connection, StartError> {
         let pipe = sse::connect(self.remote(endpoint)?, &self.router).await?;
         self.pipe(Link::Pipe(pipe), None).await
+    }
+
+    fn inside(&self) -> Result<DuplexStream, StartError> {
+        let nobody = || NotOpened { reason: "there is nobody to open it".to_owned(), remedy: None };
+        let opener = self.ground.inside.as_ref().ok_or_else(nobody);
+        opener.and_then(|opener| opener.open(self.server())).map_err(|NotOpened { reason, remedy }| {
+            StartError::Inside { server: self.server().clone(), reason, remedy }
+        })
     }
 
     fn remote(&self, endpoint: &Endpoint) -> Result<Remote, StartError> {

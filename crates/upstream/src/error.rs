@@ -22,6 +22,8 @@ pub enum StartError {
     TimedOut { server: ServerName, after: Duration, stderr: String, diagnosis: Option<Box<Diagnosis>> },
     #[error("`{server}` could not be reached: {reason}")]
     Unreachable { server: ServerName, reason: String },
+    #[error("`{server}`, which is built in, could not begin: {reason}")]
+    Inside { server: ServerName, reason: String, remedy: Option<String> },
     #[error("`{server}` asks for a login (HTTP {status})")]
     Unauthorized { server: ServerName, status: u16 },
     #[error(transparent)]
@@ -94,7 +96,7 @@ impl StartError {
             Self::Login(_) => Cause::LoginNeeded,
             Self::Protocol { .. } => Cause::NotMcp,
             Self::BackingOff { last, .. } => return last.cause(),
-            Self::Stopping { .. } => return None,
+            Self::Inside { .. } | Self::Stopping { .. } => return None,
         })
     }
 
@@ -109,6 +111,7 @@ impl StartError {
             Self::TimedOut { server, .. } => Some(Cause::Silent.remedy_from_afar(server)),
             Self::Unauthorized { server, .. } => Some(Cause::BadCredentials.remedy_from_afar(server)),
             Self::Unreachable { server, .. } => self.cause().map(|cause| cause.remedy_from_afar(server)),
+            Self::Inside { remedy, .. } => remedy.clone(),
             Self::Login(needed) => Some(needed.remedy()),
             Self::BackingOff { last, .. } => last.remedy(),
             Self::Protocol { .. } | Self::Stopping { .. } => None,

@@ -10,7 +10,7 @@
 //! - [`server`]: its life: lazy start, restart, back-off, idle stop
 //! - [`connection`]: a greeted server that takes requests; [`handshake`] is the greeting
 //! - [`exchange`], [`router`], [`dialog`]: one request; sorting what comes back; sending
-//! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`]
+//! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`], [`inside`]
 //! - [`listing`], [`watch`]: what a server offers, and hearing when that changes
 //! - [`headers`]: what HTTP mirrors of a request
 //! - [`oauth`]: logging in at remote servers; [`remote`]: the token on each request
@@ -27,6 +27,7 @@ mod exchange;
 mod handshake;
 mod headers;
 mod http;
+mod inside;
 mod link;
 mod listing;
 mod log;
@@ -51,10 +52,11 @@ mod watch;
 pub use cause::{Cause, Diagnosis};
 pub use error::{CallError, StartError};
 pub use exchange::{Ask, ClientFace, Event, Identity, InFlight, LogLevel, Logs, Outbound};
+pub use inside::{NotOpened, Opener};
 pub use listing::{Listing, Problem};
 pub use logfile::{LogFile, LogLine, LogStream};
 pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
 pub use server::Server;
-pub use spec::{Endpoint, Launch, Limits, Lookup, ServerSpec, Template, Transport, Unresolved};
+pub use spec::{Endpoint, Inside, Launch, Limits, Lookup, ServerSpec, Template, Transport, Unresolved};
 pub use upstreams::{Outside, Upstreams};

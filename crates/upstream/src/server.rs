@@ -77,7 +77,7 @@ impl Server {
             places: Arc::new(Semaphore::new(spec.limits.max_concurrent)),
             spec: Arc::new(spec),
             log: Arc::new(log),
-            ground: Ground { lookup: outside.lookup.clone(), credentials },
+            ground: Ground { lookup: outside.lookup.clone(), credentials, inside: outside.inside.clone() },
             notices,
             live: ArcSwapOption::empty(),
             failures: tokio::sync::Mutex::default(),

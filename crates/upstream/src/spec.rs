@@ -28,6 +28,14 @@ pub enum Transport {
     Http(Endpoint),
     /// The HTTP+SSE transport of 2024-11-05, asked for by name.
     Sse(Endpoint),
+    Inside(Inside),
+}
+
+/// A server that runs in this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inside {
+    /// Another one when what it offers may be another.
+    pub edition: String,
 }
 
 /// How a stdio server is launched.
@@ -124,8 +132,14 @@ impl ServerSpec {
             }
             Transport::Http(endpoint) => endpoint.fingerprint("http"),
             Transport::Sse(endpoint) => endpoint.fingerprint("sse"),
+            Transport::Inside(inside) => format!("inside {}", inside.edition),
         };
         blake3::hash(format!("{text} {:?}", self.era).as_bytes()).to_hex()[..32].to_owned()
+    }
+
+    /// Whether it runs in this process.
+    pub fn is_inside(&self) -> bool {
+        matches!(self.transport, Transport::Inside(_))
     }
 
     /// The variables without which it cannot be reached.
@@ -137,6 +151,7 @@ impl ServerSpec {
             Transport::Http(endpoint) | Transport::Sse(endpoint) => {
                 (endpoint.address(), endpoint.headers.values().collect())
             }
+            Transport::Inside(_) => return Vec::new(),
         };
         let mut missing = Vec::new();
         for template in [&first].into_iter().chain(others) {

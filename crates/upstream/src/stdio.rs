@@ -5,8 +5,8 @@ use std::sync::Arc;
 use kitbag_domain::ServerName;
 use kitbag_wire::Message;
 use kitbag_wire::lines::{Line, read_line};
-use tokio::io::{AsyncWriteExt, BufReader, BufWriter};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
+use tokio::process::ChildStderr;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::CallError;
@@ -98,7 +98,7 @@ impl Life {
     }
 }
 
-async fn write(stdin: ChildStdin, mut queue: mpsc::UnboundedReceiver<Message>) {
+pub(crate) async fn write(stdin: impl AsyncWrite + Unpin, mut queue: mpsc::UnboundedReceiver<Message>) {
     let mut stdin = BufWriter::new(stdin);
     while let Some(message) = queue.recv().await {
         let mut line = message.to_line();
@@ -112,8 +112,8 @@ async fn write(stdin: ChildStdin, mut queue: mpsc::UnboundedReceiver<Message>) {
     }
 }
 
-async fn read(
-    stdout: ChildStdout,
+pub(crate) async fn read(
+    stdout: impl AsyncRead + Unpin,
     max_line: usize,
     server: ServerName,
     router: Arc<Router>,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use kitbag_domain::ServerName;
 use tokio::sync::mpsc;
 
+use crate::inside::Opener;
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::oauth::Logins;
@@ -26,6 +27,8 @@ pub struct Outside {
     pub lookup: Lookup,
     /// Without it nobody can log in anywhere.
     pub logins: Option<Logins>,
+    /// Opens the servers that run in this process; without it there are none.
+    pub inside: Option<Opener>,
 }
 
 #[derive(Debug)]

@@ -18,7 +18,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-desk", &["kitbag-domain"]),
     ("kitbag-registry", &["kitbag-domain"]),
     ("kitbag-sandbox", &["kitbag-domain"]),
-    ("kitbag-agents", &["kitbag-domain"]),
+    ("kitbag-agents", &["kitbag-wire"]),
     ("kitbag-exam", &[]),
     ("kitbag-upstream", &["kitbag-domain", "kitbag-wire"]),
     (

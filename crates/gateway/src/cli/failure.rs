@@ -97,6 +97,9 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(embedder) = cause.downcast_ref::<EmbedderError>() {
         return embedder.remedy();
     }
+    if let Some(data) = cause.downcast_ref::<kitbag_agents::DataError>() {
+        return data.remedy();
+    }
     if let Some(registry) = cause.downcast_ref::<RegistryError>() {
         return Some(registry.remedy());
     }

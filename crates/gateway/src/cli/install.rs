@@ -14,10 +14,9 @@ use serde_json::json;
 use super::Invocation;
 use super::completions::clients;
 use super::failure::Advise as _;
-use super::import::plan::{Action, Row};
-use super::import::{places, take_over};
 use super::output::count;
 use crate::config::Config;
+use crate::import::{Action, Row, places, take_over};
 
 /// Put Kitbag into the configuration of an MCP client.
 ///
@@ -97,7 +96,11 @@ pub(super) async fn install(
     let on =
         |found: &Found| found.servers.iter().filter(|it| !it.disabled).map(|it| it.name.clone()).collect();
     let mut beside: Vec<String> = found.iter().flat_map(|found| -> Vec<String> { on(found) }).collect();
-    let servers = if arguments.move_servers { take_over(found, invocation).await?.rows } else { Vec::new() };
+    let servers = if arguments.move_servers {
+        take_over(found, &invocation.whereabouts()).await?.rows
+    } else {
+        Vec::new()
+    };
     let moved: Vec<String> = moved(&servers).filter(|name| beside.contains(name)).collect();
     beside.retain(|name| !moved.contains(name));
     let installed = install_into(&spot, &door, &moved).advise(|| by_hand(&spot))?;
@@ -136,7 +139,7 @@ pub(super) fn uninstall(arguments: &UninstallArguments, invocation: &Invocation)
 impl Target {
     fn spot(&self, invocation: &Invocation) -> anyhow::Result<Spot> {
         let scope = if self.project { Scope::Project } else { Scope::User };
-        let spot = self.client.file_to_edit(&places(invocation)?, scope);
+        let spot = self.client.file_to_edit(&places(&invocation.around)?, scope);
         spot.ok_or_else(|| anyhow!("{} has no configuration of its own for a project", self.client))
             .advise(|| format!("leave out --project: kitbag install --client {}", self.client.name()))
     }
@@ -144,7 +147,7 @@ impl Target {
 
 /// The servers that stand where Kitbag goes.
 fn theirs(spot: &Spot, invocation: &Invocation) -> anyhow::Result<Vec<Found>> {
-    let mut found = open(spot, &places(invocation)?);
+    let mut found = open(spot, &places(&invocation.around)?);
     if spot.scope == Scope::User {
         found.retain(|found| found.project.is_none());
     }

@@ -7,11 +7,13 @@
 //!   [`import`], [`install`], [`doctor`]
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: that something is going on, while it does
+//! - [`ask`]: questions to the person at the terminal
 //! - `overriding`: the flags and variables that beat the configuration file
 //! - [`failure`]: how an error is told: what, why, what now
 //! - [`logging`]: where log lines go, and how they look; `journal`: the file a gateway keeps them in
 //! - [`arguments`]: `key=value` words into the arguments of a call
 
+pub mod agents;
 pub mod arguments;
 pub mod ask;
 pub mod call;
@@ -64,14 +66,14 @@ pub struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   kitbag import --dry-run
-  kitbag install --client cursor
-  kitbag serve
+  kitbag servers find calendar
   kitbag servers add time -- uvx mcp-server-time
   kitbag servers add docs https://docs.example/mcp -H 'X-Key=${DOCS_KEY}'
-  kitbag servers test
-  kitbag tools
-  kitbag call time__get_current_time timezone=Europe/Berlin
-  kitbag key create --tenant acme --label 'build machine'
+  kitbag install --client cursor
+  kitbag serve
+  kitbag search what time is it in Tokyo
+  kitbag call time__get_current_time timezone=Asia/Tokyo
+  kitbag doctor
 
 Configuration is read from --config, $KITBAG_CONFIG, ./kitbag.toml or
 ~/.config/kitbag/kitbag.toml, the first there is; without one, defaults apply.";
@@ -88,6 +90,7 @@ enum Verb {
     Index(index::Arguments),
     Eval(eval::Arguments),
     Call(call::Arguments),
+    Agents(agents::Arguments),
     Key(key::Arguments),
     Secret(secret::Arguments),
     Import(import::Arguments),
@@ -144,8 +147,11 @@ impl Invocation {
 
     /// The configuration, and whoever follows it from now on.
     pub(crate) fn follow_config(&self) -> anyhow::Result<Follower> {
-        let whereabouts = Whereabouts { overrides: self.overrides.clone(), around: self.around.clone() };
-        Follower::begin(whereabouts).context("the configuration cannot be used")
+        Follower::begin(self.whereabouts()).context("the configuration cannot be used")
+    }
+
+    pub(crate) fn whereabouts(&self) -> Whereabouts {
+        Whereabouts { overrides: self.overrides.clone(), around: self.around.clone() }
     }
 }
 
@@ -184,6 +190,7 @@ impl Verb {
             Self::Tools(arguments) => tools::run(arguments, &invocation).await,
             Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
+            Self::Agents(arguments) => agents::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,

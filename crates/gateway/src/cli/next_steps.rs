@@ -9,9 +9,9 @@ use kitbag_desk::{Client, Found, find, merge};
 use serde::Serialize;
 
 use super::Invocation;
-use super::import::{of_this_project, places};
 use super::output::count;
 use crate::config::Config;
+use crate::import::{of_this_project, places};
 
 #[derive(Debug, Serialize)]
 pub(super) struct NextSteps {
@@ -62,7 +62,7 @@ struct Desk {
 
 impl Desk {
     fn look(invocation: &Invocation) -> Self {
-        let Ok(places) = places(invocation) else { return Self::default() };
+        let Ok(places) = places(&invocation.around) else { return Self::default() };
         let (found, _) = of_this_project(find(&places, None), &places);
         Self {
             has_kitbag: found.iter().any(|found| found.kitbag),
@@ -80,14 +80,14 @@ impl Desk {
                 self.install("then connect your client"),
             ]
         } else {
-            let theirs = format!("take over the {} of {}", count(self.servers, "server"), self.owners());
+            let theirs = format!("take over {} of {}", count(self.servers, "server"), self.owners());
             [
                 Step::new("kitbag import", &theirs),
                 Step::new(find, "find another for a purpose"),
                 self.install("then connect your client"),
             ]
         };
-        NextSteps { servers: 0, heading: "No servers yet. What to do next:".to_owned(), next }
+        NextSteps { servers: 0, heading: "No servers configured yet. What to do next:".to_owned(), next }
     }
 
     fn go_on(&self, config: &Config) -> NextSteps {
@@ -100,7 +100,7 @@ impl Desk {
         let next = [
             Step::new("kitbag tools", "see what they offer"),
             connect,
-            Step::new("kitbag servers test", "see whether they work"),
+            Step::new("kitbag doctor", "see whether all is well"),
         ];
         NextSteps {
             servers,
@@ -114,12 +114,10 @@ impl Desk {
         Step::new(&format!("kitbag install --client {client}"), why)
     }
 
-    /// As many by name as one reads at a glance.
     fn owners(&self) -> String {
         let names: Vec<_> = self.clients.iter().map(|client| client.title()).collect();
         match names.as_slice() {
             [one] => (*one).to_owned(),
-            [one, other] => format!("{one} and {other}"),
             many => count(many.len(), "client"),
         }
     }
@@ -160,8 +158,8 @@ mod tests {
         let told = desk(12, &[Client::VsCode, Client::Cursor]).begin().for_people();
         assert_eq!(
             told,
-            "No servers yet. What to do next:\n  \
-             kitbag import                   take over the 12 servers of Cursor and VS Code\n  \
+            "No servers configured yet. What to do next:\n  \
+             kitbag import                   take over 12 servers of 2 clients\n  \
              kitbag servers find TEXT        find another for a purpose\n  \
              kitbag install --client cursor  then connect your client"
         );

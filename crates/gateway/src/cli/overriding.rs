@@ -51,16 +51,15 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
     let surface = overrides.surface.map(|surface| Value::String(surface.as_str().to_owned()));
     let key = std::env::var_os(KEY_VARIABLE).map(|_| Value::String(KeyPlace::Env.as_str().to_owned()));
     let given = [
-        (("serve", "bind"), bind, typed.origin("bind", "--bind", "KITBAG_BIND")),
-        (
-            ("serve", "require_key"),
-            require_key,
-            typed.origin("require_key", "--require-key", "KITBAG_REQUIRE_KEY"),
-        ),
-        (("surfaces", "default"), surface, typed.origin("surface", "--surface", "KITBAG_SURFACE")),
-        (("secrets", "key"), key, Origin::Variable { name: KEY_VARIABLE }),
+        (("serve", "bind"), bind, ("bind", "--bind", "KITBAG_BIND")),
+        (("serve", "require_key"), require_key, ("require_key", "--require-key", "KITBAG_REQUIRE_KEY")),
+        (("surfaces", "default"), surface, ("surface", "--surface", "KITBAG_SURFACE")),
     ];
-    given.into_iter().filter_map(|(key, value, origin)| Some(Given { key, value: value?, origin })).collect()
+    let given = given.into_iter().filter_map(|(key, value, (argument, flag, variable))| {
+        Some(Given { key, value: value?, origin: typed.origin(argument, flag, variable) })
+    });
+    let origin = Origin::Variable { name: KEY_VARIABLE };
+    given.chain(key.map(|value| Given { key: ("secrets", "key"), value, origin })).collect()
 }
 
 /// Where the data directory was named.

@@ -18,7 +18,7 @@ pub struct Progress(Option<Line>);
 #[derive(Debug)]
 struct Line {
     texts: Sender<String>,
-    writer: Option<JoinHandle<()>>,
+    writer: JoinHandle<()>,
 }
 
 impl Output {
@@ -31,7 +31,7 @@ impl Output {
         let first = printable(text);
         // Work on the runtime may keep its threads busy for seconds, so this is one of its own.
         let writer = std::thread::spawn(move || write(first, &coming));
-        Progress(Some(Line { texts, writer: Some(writer) }))
+        Progress(Some(Line { texts, writer }))
     }
 
     /// Shows `text` while the work goes on.
@@ -55,7 +55,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         let Some(Line { texts, writer }) = self.0.take() else { return };
         drop(texts);
-        let _panicked = writer.map(JoinHandle::join);
+        let _panicked = writer.join();
     }
 }
 

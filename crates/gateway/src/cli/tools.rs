@@ -37,9 +37,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let mut rows = app.tools();
     app.close().await;
     rows.retain(|row| arguments.accept(row));
+    if is_bare(&config) {
+        invocation.output.note(&first_steps(invocation));
+    } else if rows.is_empty() {
+        invocation.output.note(NO_TOOLS);
+    }
     if rows.is_empty() && !invocation.output.json {
-        let told = if is_bare(&config) { first_steps(invocation) } else { NO_TOOLS.to_owned() };
-        invocation.output.note(&told);
         return Ok(ExitCode::SUCCESS);
     }
     invocation.output.show(&rows, |rows| table(["NAME", "DESCRIPTION"], rows.iter().map(cells)))?;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kitbag_desk::Client;
 use kitbag_domain::{ServerName, Tenant};
 use kitbag_policy::{Policy, RuleText, Rules};
 use kitbag_registry::Registry;
@@ -14,8 +15,10 @@ use url::Url;
 
 use super::error::{Fault, Problem};
 use super::load::Ground;
-use super::raw::{RawAudit, RawConfig, RawRegistry, RawRules, RawSecrets, RawServe, RawTelemetry, Texts};
-use super::{Config, KeyPlace, Serve, index, provider, server, surfaces};
+use super::raw::{
+    RawAudit, RawConfig, RawImport, RawRegistry, RawRules, RawSecrets, RawServe, RawTelemetry, Texts,
+};
+use super::{Config, KeyPlace, Serve, agents, index, provider, server, surfaces};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     let mut servers = BTreeMap::new();
@@ -37,7 +40,11 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         }
         providers.insert(name.clone(), provider::build(name, raw, &section)?);
     }
+    let taken = |name: &ServerName| {
+        servers.contains_key(name) || disabled.contains_key(name) || providers.contains_key(name)
+    };
     Ok(Config {
+        agents: agents::build(raw.agents, taken, ground)?,
         serve: serve(raw.serve)?,
         data_dir: ground.data_dir.clone(),
         store_path: raw
@@ -55,6 +62,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         servers,
         disabled,
         providers,
+        follow: follow(raw.import)?,
         origin: None,
     })
 }
@@ -143,6 +151,13 @@ fn telemetry(raw: RawTelemetry) -> Result<Option<Url>, Fault> {
     let url = url.filter(|url| url.has_host() && url.query().is_none() && url.fragment().is_none());
     let wrong = || section.wrong_at("otlp_endpoint", &text, Problem::Collector);
     url.map(Some).ok_or_else(wrong)
+}
+
+fn follow(raw: RawImport) -> Result<Vec<Client>, Fault> {
+    let section = Section { key: "import".to_owned(), span: 0..0 };
+    let clients = Client::ALL.map(|client| (client.name(), client));
+    let chosen = raw.follow.into_iter().map(|name| server::choose(&section, "follow", Some(name), &clients));
+    Ok(chosen.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
 fn registry(raw: RawRegistry) -> Result<Url, Fault> {

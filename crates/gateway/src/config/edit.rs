@@ -36,6 +36,30 @@ pub fn add_server(text: &str, name: &ServerName, server: &NewServer) -> Result<S
     Ok(document.to_string())
 }
 
+/// The text with one key of a section set.
+pub fn set_key(
+    text: &str,
+    section: &str,
+    key: &str,
+    to: impl Into<toml_edit::Value>,
+) -> Result<String, EditError> {
+    let mut document: DocumentMut = text.parse()?;
+    let table = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
+    let table = table.as_table_like_mut().ok_or(EditError::NotATable)?;
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(value) => {
+            // The comment behind it stays.
+            let decor = value.decor().clone();
+            *value = to.into();
+            *value.decor_mut() = decor;
+        }
+        None => {
+            table.insert(key, value(to));
+        }
+    }
+    Ok(document.to_string())
+}
+
 /// The text without the server, or nothing when it was not there.
 pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
@@ -182,6 +206,20 @@ deny_tools = ["*/delete_*"]
 
     fn removed(text: &str, name: &str) -> Option<String> {
         remove_server(text, &name.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_key_is_set_in_its_place_or_at_the_end() {
+        let set = |text: &str| set_key(text, "secrets", "key", "keyring").unwrap();
+        assert_eq!(set(""), "[secrets]\nkey = \"keyring\"\n");
+        assert_eq!(
+            set(TEXT),
+            format!("{}\n[secrets]\nkey = \"keyring\"\n# The end.\n", TEXT.replace("# The end.\n", ""))
+        );
+        assert_eq!(
+            set("secrets.key = 'file' # ours\na.b = 1\n"),
+            "secrets.key = \"keyring\" # ours\na.b = 1\n"
+        );
     }
 
     #[test]

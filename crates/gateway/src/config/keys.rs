@@ -5,8 +5,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Fault, Problem};
 use super::raw::{
-    RawAudit, RawConfig, RawElsewhere, RawIndex, RawOauth, RawProvider, RawRegistry, RawRules, RawSecrets,
-    RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
+    RawAgents, RawAudit, RawConfig, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider, RawRegistry,
+    RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
 };
 
 pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
@@ -16,6 +16,7 @@ pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
     check_section::<RawSecrets>(document, "secrets")?;
     check_section::<RawAudit>(document, "audit")?;
     check_section::<RawIndex>(document, "index")?;
+    check_section::<RawAgents>(document, "agents")?;
     if let Some(embedder) = inner_table(document, "index").and_then(|it| inner_table(it, "embedder")) {
         check_table::<RawElsewhere>(embedder, "index.embedder")?;
     }
@@ -31,7 +32,8 @@ pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
             check_table::<RawOauth>(oauth, &format!("servers.{}.oauth", name.get_ref()))?;
         }
     }
-    check_each::<RawProvider>(document, "providers")
+    check_each::<RawProvider>(document, "providers")?;
+    check_section::<RawImport>(document, "import")
 }
 
 /// The candidate a person most probably meant, if one is near enough to be worth saying.

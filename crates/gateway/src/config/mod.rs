@@ -3,11 +3,12 @@
 //! # Layout
 //! - `load`: where a configuration is found, and what lies over it
 //! - `raw`: what people write into the file; `keys`: which keys there are
-//! - `build`, `server`, `oauth`, `provider`, `index`, `surfaces`: from what people write to what the program runs on
+//! - `build`, `server`, `agents`, `oauth`, `provider`, `index`, `surfaces`: from what people write to what the program runs on
 //! - `error`: what can be wrong, and what to do about it
 //! - [`show`]: the configuration in force, with where each value comes from
 //! - [`edit`]: adding and removing servers, with comments and order kept
 
+mod agents;
 mod build;
 pub mod edit;
 mod error;
@@ -30,11 +31,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kitbag_desk::Client;
 use kitbag_domain::ServerName;
 use kitbag_policy::Policy;
 use kitbag_upstream::ServerSpec;
 use url::Url;
 
+pub use agents::Agents;
 pub use build::{parse_bind, parse_registry};
 pub use error::{ConfigError, Place, Problem};
 pub use index::{DeclaredTool, Embedder};
@@ -55,6 +58,8 @@ pub struct Config {
     /// How long the record of what happened is kept.
     pub keep_audit: Duration,
     pub embedder: Embedder,
+    /// The built-in server, unless it is switched off.
+    pub agents: Option<Agents>,
     /// What is declared of single tools, by the name clients call them.
     pub tools: BTreeMap<String, DeclaredTool>,
     pub surfaces: Surfaces,
@@ -67,6 +72,8 @@ pub struct Config {
     /// Configured, but switched off with `enabled = false`.
     pub disabled: BTreeMap<ServerName, ServerSpec>,
     pub providers: BTreeMap<ServerName, ProviderConfig>,
+    /// Clients whose new servers are taken over while the gateway runs.
+    pub follow: Vec<Client>,
     /// The file it was read from; absent when it is all defaults.
     pub origin: Option<PathBuf>,
 }
@@ -104,9 +111,10 @@ impl Config {
         self.data_dir.join("logs").join(format!("{server}.log"))
     }
 
-    /// Enabled or not.
+    /// Enabled or not, or built in.
     pub fn server(&self, name: &ServerName) -> Option<&ServerSpec> {
-        self.servers.get(name).or_else(|| self.disabled.get(name))
+        let built_in = || self.agents.as_ref().map(|agents| &agents.spec).filter(|spec| spec.name == *name);
+        self.servers.get(name).or_else(|| self.disabled.get(name)).or_else(built_in)
     }
 }
 

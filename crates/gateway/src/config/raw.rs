@@ -27,6 +27,7 @@ pub(super) struct RawConfig {
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
     pub(super) index: RawIndex,
+    pub(super) agents: RawAgents,
     pub(super) tools: Named<RawTool>,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
@@ -36,6 +37,7 @@ pub(super) struct RawConfig {
     pub(super) tenants: Named<RawRules>,
     pub(super) servers: Named<RawServer>,
     pub(super) providers: Named<RawProvider>,
+    pub(super) import: RawImport,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -63,6 +65,12 @@ pub(super) struct RawSecrets {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default, expecting = "a table")]
+pub(super) struct RawImport {
+    pub(super) follow: Texts,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
 pub(super) struct RawAudit {
     pub(super) keep_days: Option<Spanned<i64>>,
 }
@@ -71,6 +79,13 @@ pub(super) struct RawAudit {
 #[serde(default, expecting = "a table")]
 pub(super) struct RawIndex {
     pub(super) embedder: Option<Spanned<RawEmbedder>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawAgents {
+    pub(super) enabled: Option<bool>,
+    pub(super) directory: Option<Spanned<String>>,
 }
 
 /// `"built-in"`, or a table that says where a model is.

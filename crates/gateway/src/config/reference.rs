@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use super::keys::keys_of;
 use super::raw::{
-    RawAudit, RawConfig, RawElsewhere, RawIndex, RawOauth, RawProvider, RawRegistry, RawRules, RawSecrets,
-    RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
+    RawAgents, RawAudit, RawConfig, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider, RawRegistry,
+    RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
 };
 use super::{Config, Overrides, Serve, Surroundings, parse};
 
@@ -32,10 +32,12 @@ fn every_key_is_explained_and_none_that_is_not_there() {
     check::<RawAudit>("\n## [audit]\n");
     check::<RawIndex>("\n## [index]\n");
     check::<RawElsewhere>("\n## [index.embedder]\n");
+    check::<RawAgents>("\n## [agents]\n");
     check::<RawTool>("\n## [tools.\"NAME\"]\n");
     check::<RawSurfaces>("\n## [surfaces]\n");
     check::<RawTelemetry>("\n## [telemetry]\n");
     check::<RawRegistry>("\n## [registry]\n");
+    check::<RawImport>("\n## [import]\n");
     check::<RawRules>("\n## [policy]\n");
     check::<RawServer>("\n## [servers.NAME]\n");
     check::<RawOauth>("\n## [servers.NAME.oauth]\n");

@@ -112,7 +112,7 @@ pub(super) fn choose<T: Copy>(
     section: &Section,
     key: &str,
     text: Option<Spanned<String>>,
-    choices: &'static [(&'static str, T)],
+    choices: &[(&'static str, T)],
 ) -> Result<Option<T>, Fault> {
     let Some(text) = text else { return Ok(None) };
     let found = text.get_ref();

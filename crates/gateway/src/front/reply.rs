@@ -170,6 +170,7 @@ fn start_server(error: &StartError) -> &str {
         | StartError::Exited { server, .. }
         | StartError::TimedOut { server, .. }
         | StartError::Unreachable { server, .. }
+        | StartError::Inside { server, .. }
         | StartError::Unauthorized { server, .. }
         | StartError::Protocol { server, .. }
         | StartError::BackingOff { server, .. }

@@ -50,7 +50,7 @@ pub(crate) struct CapabilityIndex {
     snapshot: ArcSwap<Snapshot>,
     /// Whether there has been a first catalog.
     begun: watch::Sender<bool>,
-    embedder: Embedder,
+    embedder: Arc<Embedder>,
     store: Store,
     measured: ArcSwap<Measured>,
     vectors: Mutex<HashMap<TextHash, Arc<[f32]>>>,
@@ -65,7 +65,7 @@ pub(crate) struct Snapshot {
 }
 
 impl CapabilityIndex {
-    pub(crate) fn new(embedder: Embedder, store: Store) -> Self {
+    pub(crate) fn new(embedder: Arc<Embedder>, store: Store) -> Self {
         Self {
             snapshot: ArcSwap::default(),
             begun: watch::Sender::default(),
@@ -75,6 +75,11 @@ impl CapabilityIndex {
             vectors: Mutex::default(),
             intents: Mutex::default(),
         }
+    }
+
+    /// For whoever else has words to compare.
+    pub(crate) fn embedder(&self) -> Arc<Embedder> {
+        self.embedder.clone()
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {

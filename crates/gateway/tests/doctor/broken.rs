@@ -10,7 +10,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::home::Home;
-use crate::{Visit, program, testbed, write};
+use crate::{Visit, program, write};
 
 /// A server, and what the doctor should say of it.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ struct Broken {
 }
 
 fn npx(name: &'static str, script: &'static str, cause: &'static str, remedy: &'static str) -> Broken {
-    let table = format!("command = 'npx'\nargs = ['-y', '@acme/{name}']");
+    let table = format!("command = 'npx'\nargs = ['-y', '@acme/{name}']\nstart_timeout = '2s'");
     Broken { name, table, script, cause, remedy }
 }
 
@@ -85,7 +85,7 @@ fn from_npm() -> Vec<Broken> {
         npx("quiet", "exit 0", "retired", "enabled = false"),
         npx(
             "web",
-            "echo 'MCP server listening on http://127.0.0.1:8000'; exec cat",
+            "echo 'MCP server listening on http://127.0.0.1:8000'; cat > /dev/null",
             "serves_http",
             "kitbag servers add web --force http://127.0.0.1:8000/mcp",
         ),
@@ -267,20 +267,35 @@ fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
     assert!(summary["problems"].as_u64() >= Some(servers.len() as u64), "{summary}");
 }
 
+/// Advertises resources and does not know their method, as many do.
+const LIAR: &str = r#"#!/bin/sh
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"liar","version":"1"}}' ;;
+    *'"tools/list"'*) answer '"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}' ;;
+    *'"id":'*) answer '"error":{"code":-32601,"message":"Method not found"}' ;;
+  esac
+done
+"#;
+
 #[test]
 fn a_list_that_is_advertised_and_not_given_is_a_warning_and_an_odd_one_out_is_named() {
     let home = Home::new();
-    let table = format!("command = '{}'\nargs = ['--manner', 'lie', 'stdio']\n", testbed());
-    let tools = "[tools.bed__ech]\ncost_usd = 1\n[tools.bed__echo]\ncost_usd = 1\n";
-    write(&home.path("kitbag.toml"), &format!("[servers.bed]\n{table}{tools}"));
+    program(&home.path("bin/liar"), LIAR);
+    let tools = "[tools.liar__ech]\ncost_usd = 1\n[tools.liar__echo]\ncost_usd = 1\n";
+    write(&home.path("kitbag.toml"), &format!("[servers.liar]\ncommand = 'liar'\n{tools}"));
     let visit = Visit::to(&home, &[]);
     assert_eq!(visit.code, Some(0), "{:#}", visit.report);
-    let found: Vec<&Value> = visit.findings("servers", "bed");
-    assert!(found.iter().any(|it| it["severity"] == "ok"), "{found:?}");
-    let lied = |it: &&&Value| it["severity"] == "warning" && it["what"].as_str().unwrap().contains("/list");
-    assert!(found.iter().filter(lied).count() >= 1, "{found:?}");
-    let odd = visit.one("configuration", "[tools.\"bed__ech\"]", "warning");
-    assert_eq!(odd["try"], "did you mean `bed__echo`?");
+    let found: Vec<&Value> = visit.findings("servers", "liar");
+    assert!(found[0]["severity"] == "ok" && found.len() == 3, "{found:#?}");
+    for lied in &found[1..] {
+        let what = lied["what"].as_str().unwrap();
+        assert!(lied["severity"] == "warning" && what.contains("resources/"), "{what}");
+    }
+    let odd = visit.one("configuration", "[tools.\"liar__ech\"]", "warning");
+    assert_eq!(odd["try"], "did you mean `liar__echo`?");
 }
 
 #[test]

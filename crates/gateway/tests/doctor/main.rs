@@ -31,9 +31,11 @@ impl Visit {
         Self { code: output.status.code(), report }
     }
 
+    /// About a server, a client or the end of a path; about everything, if nothing is named.
     pub(crate) fn findings(&self, area: &str, subject: &str) -> Vec<&Value> {
         let all = self.report["findings"].as_array().unwrap();
-        let wanted = |it: &&Value| it["area"] == area && it["subject"].as_str().unwrap().ends_with(subject);
+        let names = |it: &str| subject.is_empty() || it == subject || it.ends_with(&format!("/{subject}"));
+        let wanted = |it: &&Value| it["area"] == area && names(it["subject"].as_str().unwrap());
         all.iter().filter(wanted).collect()
     }
 

@@ -14,7 +14,7 @@ const CONFIG: &str = ".config/kitbag/kitbag.toml";
 /// A home whose address nobody else has.
 fn home(servers: &str) -> Home {
     let home = Home::new();
-    write(&home.path(CONFIG), &format!("[serve]\nbind = '127.0.0.1:0'\n{servers}"));
+    write(&home.config(), &format!("[serve]\nbind = '127.0.0.1:0'\n{servers}"));
     mode(&home, CONFIG, 0o600);
     home
 }
@@ -38,7 +38,7 @@ fn a_healthy_home_is_told_so() {
         ("store", "kitbag.db"),
         ("servers", "bed"),
         ("clients", "Cursor"),
-        ("address", ":0"),
+        ("address", "127.0.0.1:0"),
         ("versions", "kitbag"),
     ] {
         visit.one(area, subject, "ok");
@@ -133,10 +133,10 @@ fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
     write(&home.path(".gemini/settings.json"), "{ broken");
     let visit = Visit::to(&home, &[]);
     let found = visit.one("clients", "Windsurf", "note");
-    assert_eq!(found["what"], "has 1 server that bypass Kitbag: time");
+    assert_eq!(found["what"], "goes past Kitbag to 1 server: time");
     assert_eq!(found["try"], "run `kitbag install --client windsurf --move-servers`");
     let found = visit.one("clients", "Cursor", "warning");
-    assert_eq!(found["what"], "has Kitbag, and 2 servers that bypass it: time, git");
+    assert_eq!(found["what"], "has Kitbag, and goes past it to 2 servers: time, git");
     assert_eq!(found["try"], "run `kitbag install --client cursor --move-servers`");
     assert!(visit.one("clients", "Gemini CLI", "warning")["what"].as_str().unwrap().contains("misspelt"));
     assert_eq!(visit.code, Some(0), "{:#}", visit.report);
@@ -202,7 +202,7 @@ fn an_address_is_free_or_kitbags_or_somebody_elses() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let home = Home::new();
-    write(&home.path(CONFIG), &format!("[serve]\nbind = '{address}'\n"));
+    write(&home.config(), &format!("[serve]\nbind = '{address}'\n"));
     let visit = Visit::to(&home, &[]);
     assert_eq!(visit.one("address", &address, "problem")["what"], "another program has this address");
     drop(taken);
@@ -221,11 +221,11 @@ fn an_address_is_free_or_kitbags_or_somebody_elses() {
 #[test]
 fn a_door_beyond_this_machine_without_a_key_is_a_problem() {
     let home = Home::new();
-    write(&home.path(CONFIG), "[serve]\nbind = '0.0.0.0:0'\n");
+    write(&home.config(), "[serve]\nbind = '0.0.0.0:0'\n");
     let visit = Visit::to(&home, &[]);
     let found = visit.findings("address", "0.0.0.0:0");
     assert!(found[1]["try"].as_str().unwrap().contains("--require-key"), "{found:?}");
-    write(&home.path(CONFIG), "[serve]\nbind = '0.0.0.0:0'\nrequire_key = true\n");
+    write(&home.config(), "[serve]\nbind = '0.0.0.0:0'\nrequire_key = true\n");
     let visit = Visit::to(&home, &[]);
     assert!(visit.findings("address", "0.0.0.0:0")[1]["try"].as_str().unwrap().contains("kitbag key create"));
     home.ok(&["key", "create"]);

@@ -323,6 +323,8 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
     let one_price = ["--model", "http://127.0.0.1:1/v1#m", "--model", "http://127.0.0.1:1/v1#n"];
     let one_price = [&one_price[..], &["--price-in", "1", "--price-out", "2"]].concat();
     fails(&one_price, &["once for each --model"]).await;
+    fails(&["--model", "openai:m", "--model", "openai:m"], &["the model openai:m is named twice"]).await;
+    fails(&["--model", "openai:m", "--key-env", "K"], &["--key-env is for models at a URL"]).await;
 
     let suite = fs::read_to_string(home.path("suite.json")).unwrap();
     let broken = |from: &str, to: &str| fs::write(home.path("suite.json"), suite.replace(from, to)).unwrap();

@@ -1,5 +1,7 @@
 //! A configuration that is edited while the gateway runs.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::harness::{Client, Gateway, Home, Manner, Testbed, process, until};
@@ -79,7 +81,7 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
     let gateway = with_one("").await;
     let client = gateway.client(Manner::Modern).await;
     for (edit, told) in [
-        ("[servers.two]\ncommand = 'a'\nurl = 'b'", "the one before stays in force"),
+        ("[servers.two]\ncommand = 'a'\nurl = 'b'", "what was before stays in force"),
         ("[serves]", "serves"),
         ("[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true", "there is no key yet"),
         ("[servers.two]\ncommand = '${secret:none", "this is not TOML"),
@@ -108,4 +110,26 @@ async fn what_needs_a_restart_is_named() {
     gateway.home.configure(&format!("[serve]\nbind = \"127.0.0.1:1\"\n{}", one()));
     says(&gateway, "key=\"serve.bind\"").await;
     assert_eq!(gateway.client(Manner::Modern).await.call("one__echo", &json!({})).await.text(), "{}");
+}
+
+#[tokio::test]
+async fn what_a_followed_client_adds_is_imported_and_served() {
+    let home = Home::new(&one());
+    let cursor = home.path(".cursor/mcp.json");
+    fs::create_dir(home.path(".cursor")).unwrap();
+    let told = home.kitbag(&["import", "--from", "cursor", "--follow"]).await;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let gateway = home.serve().await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("one__echo").await;
+
+    let line = Testbed::named("two").line();
+    let words: Vec<_> = line.split_whitespace().collect();
+    let server = json!({ "command": words[0], "args": words[1..], "env": { "API_TOKEN": "s3cret-s3cret" } });
+    fs::write(&cursor, "{ not yet").unwrap();
+    says(&gateway, ".cursor/mcp.json").await;
+    fs::write(&cursor, json!({ "mcpServers": { "two": server } }).to_string()).unwrap();
+    client.knows("two__echo").await;
+    let config = fs::read_to_string(home.path("kitbag.toml")).unwrap();
+    assert!(config.contains("${secret:") && !config.contains("s3cret-s3cret"), "{config}");
 }

@@ -81,9 +81,11 @@ fn examples(help: &str) -> Vec<Vec<String>> {
 
 /// Of the part that is ours; what is piped in or redirected is the shell's.
 fn words(line: &str) -> Vec<String> {
-    let begin = line.find("kitbag ").map_or(line, |at| &line[at..]);
+    let begin = line.find("kitbag ").unwrap_or_default();
+    let end = if line[..begin].ends_with("$(") { line.rfind(')') } else { None };
+    let ours = &line[begin..end.unwrap_or(line.len())];
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for c in begin.chars().chain([' ']) {
+    for c in ours.chars().chain([' ']) {
         match (quote, c) {
             (Some(open), _) if c == open => quote = None,
             (None, '\'' | '"') => (quote, word) = (Some(c), word.or_else(|| Some(String::new()))),
@@ -91,7 +93,7 @@ fn words(line: &str) -> Vec<String> {
             _ => word.get_or_insert_default().push(c),
         }
     }
-    let ours = words.iter().position(|word| ["<", ">", ">>", "|"].contains(&word.as_str()));
-    words.truncate(ours.unwrap_or(words.len()));
+    let others = words.iter().position(|word| ["<", ">", ">>", "|"].contains(&word.as_str()));
+    words.truncate(others.unwrap_or(words.len()));
     words
 }

@@ -1,8 +1,9 @@
 //! What is needed to let Kitbag run as a service, held against the command line it names.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use clap::{CommandFactory as _, Parser as _};
 use kitbag_gateway::cli::Cli;
@@ -124,22 +125,19 @@ fn commands_of_the_deployment_guide_can_be_typed() {
 
 #[test]
 fn a_gateway_that_is_up_says_so_and_one_that_is_not_is_explained() {
-    use std::io::{BufRead as _, BufReader};
     let home = Home::new();
-    let token = home.ok(&["key", "create"]);
-    assert!(!token.is_empty());
-    let mut command = home.command(&["serve", "--bind", "0.0.0.0:0", "--require-key"]);
-    let mut child =
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let first = lines.next().unwrap();
-    let port: String = first.chars().filter(char::is_ascii_digit).collect::<String>().split_off(4);
-    let bind = format!("0.0.0.0:{port}");
-    let told = home.ok(&["health", "--bind", &bind]);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!(told, format!("http://127.0.0.1:{port}/health answers\n"));
-    let told = home.fails(&["health", "--bind", &bind]);
+    home.ok(&["key", "create"]);
+    let mut serve = home.command(&["serve", "--bind", "0.0.0.0:0", "--require-key"]);
+    let mut serving = serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(serving.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let welcome = lines.next().unwrap();
+    let endpoint = welcome.strip_prefix("Kitbag serves http://").and_then(|it| it.strip_suffix("/mcp"));
+    let bind = endpoint.unwrap_or_else(|| panic!("{welcome}"));
+    let told = home.ok(&["health", "--bind", bind]);
+    serving.kill().unwrap();
+    serving.wait().unwrap();
+    assert_eq!(told, format!("http://{}/health answers\n", bind.replace("0.0.0.0", "127.0.0.1")));
+    let told = home.fails(&["health", "--bind", bind]);
     assert!(told.contains("nobody answers at") && told.contains("try: start it: kitbag serve"), "{told}");
 }
 

@@ -132,4 +132,4 @@ pub(crate) fn tools() -> PathBuf {
     tools.canonicalize().expect("the servers and clients are installed by `cargo xtask setup`")
 }
 
-const KITBAG: &str = env!("CARGO_BIN_EXE_kitbag");
+pub(crate) const KITBAG: &str = env!("CARGO_BIN_EXE_kitbag");

@@ -108,16 +108,20 @@ async fn a_container_gets_its_variables_by_name_and_never_by_value() {
     check(
         &plan,
         &given,
-        Ok("DB_PASSWORD=${secret:x} TZ=UTC docker run -i --rm --mount type=bind,src=/my books,dst=/books \
-            -e DB_PASSWORD -e TZ ghcr.io/acme/ledger:3.1.0 --host db"),
+        Ok("DB_PASSWORD=${secret:x} TZ=UTC DB_MODE=books docker run -i --rm \
+            --mount type=bind,src=/my books,dst=/books -e DB_PASSWORD -e TZ -e DB_MODE ghcr.io/acme/ledger:3.1.0 \
+            --host db"),
     );
     check(
         &plan,
-        &[given.as_slice(), &[("user", "ann")]].concat(),
-        Ok("DB_PASSWORD=${secret:x} DB_URL=pg://ann@db/{\"odd\"} TZ=UTC docker run -i --rm \
-            --mount type=bind,src=/my books,dst=/books -e DB_PASSWORD -e DB_URL -e TZ ghcr.io/acme/ledger:3.1.0 \
-            --host db"),
+        &[given.as_slice(), &[("user", "ann"), ("owner", "${secret:y}")]].concat(),
+        Ok("DB_PASSWORD=${secret:x} DB_URL=pg://ann@db/{\"odd\"} TZ=UTC DB_OWNER=${secret:y} DB_MODE=books \
+            docker run -i --rm --mount type=bind,src=/my books,dst=/books -e DB_PASSWORD -e DB_URL -e TZ \
+            -e DB_OWNER -e DB_MODE ghcr.io/acme/ledger:3.1.0 --host db"),
     );
+    let plan = plan.unwrap();
+    let owner = plan.inputs.iter().find(|input| input.name == "owner").unwrap();
+    assert_eq!((owner.description.as_deref(), owner.secret), (Some("Whose books"), true));
 }
 
 #[tokio::test]

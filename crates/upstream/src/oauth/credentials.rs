@@ -77,7 +77,7 @@ impl Credentials {
     /// None for a server that is sent a login of the configuration, or is no matter of HTTP.
     pub fn new(spec: &ServerSpec, lookup: &Lookup, logins: &Logins) -> Option<Arc<Self>> {
         let (endpoint, speaks_sse) = match &spec.transport {
-            Transport::Stdio(_) => return None,
+            Transport::Stdio(_) | Transport::Inside(_) => return None,
             Transport::Http(endpoint) => (endpoint, false),
             Transport::Sse(endpoint) => (endpoint, true),
         };

@@ -113,6 +113,11 @@ impl Grant {
         })
     }
 
+    /// Whether nobody gets in with it any more, and it cannot be renewed.
+    pub fn needs_person(&self) -> bool {
+        self.ended.is_some() || (self.refresh.is_none() && self.is_over(now()))
+    }
+
     pub(crate) fn is_over(&self, now: i64) -> bool {
         self.expires_at.is_some_and(|at| now >= at)
     }
@@ -174,6 +179,15 @@ pub(crate) mod tests {
             let grant = grant(1000, lifetime.map(|it| 1000 + it));
             assert_eq!(grant.is_due(1000 + age), expected, "{lifetime:?} {age}");
         }
+    }
+
+    #[test]
+    fn a_person_is_needed_when_a_grant_is_over_and_cannot_be_renewed() {
+        let (over, lasting) = (grant(1, Some(2)), grant(1, None));
+        assert!(!over.needs_person() && !lasting.needs_person());
+        assert!(Grant { refresh: None, ..over }.needs_person());
+        assert!(!Grant { refresh: None, ..lasting.clone() }.needs_person());
+        assert!(lasting.ended("revoked".to_owned()).needs_person());
     }
 
     #[test]

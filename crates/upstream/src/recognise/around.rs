@@ -7,6 +7,8 @@ pub(super) fn no_network(said: &Said<'_>) -> Option<Cause> {
     let signs = [
         "getaddrinfo",
         "name resolution",
+        "name or service not known",
+        "failed to lookup address",
         "nodename nor servname",
         "network is unreachable",
         "dns error",

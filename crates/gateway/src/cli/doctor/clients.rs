@@ -11,14 +11,14 @@ use url::Url;
 
 use super::finding::{Area, Finding};
 use crate::cli::Invocation;
-use crate::cli::import::places;
 use crate::cli::output::count;
 use crate::config::Config;
+use crate::import::places;
 
 const AREA: Area = Area::Clients;
 
 pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> Vec<Finding> {
-    let Ok(places) = places(invocation) else { return Vec::new() };
+    let Ok(places) = places(&invocation.around) else { return Vec::new() };
     let mut found = find(&places, None);
     found.retain(|found| found.project.as_ref().is_none_or(|project| places.cwd.starts_with(project)));
     let mut findings = Vec::new();
@@ -57,9 +57,9 @@ fn passing(found: &Found, places: &Places) -> Option<Finding> {
     let (number, names) = (count(names.len(), "server"), names.join(", "));
     let advice = format!("run `{} --move-servers`", install(found, places));
     Some(if found.kitbag {
-        AREA.warning(title, format!("has Kitbag, and {number} that bypass it: {names}")).mend(advice)
+        AREA.warning(title, format!("has Kitbag, and goes past it to {number}: {names}")).mend(advice)
     } else {
-        AREA.note(title, format!("has {number} that bypass Kitbag: {names}")).mend(advice)
+        AREA.note(title, format!("goes past Kitbag to {number}: {names}")).mend(advice)
     })
 }
 

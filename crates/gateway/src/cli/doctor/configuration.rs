@@ -77,5 +77,6 @@ fn has_literal_secret(spec: &ServerSpec) -> bool {
         Transport::Http(endpoint) | Transport::Sse(endpoint) => {
             endpoint.headers.iter().any(named) || holds_secret("url", endpoint.address().source())
         }
+        Transport::Inside(_) => false,
     }
 }

@@ -16,10 +16,11 @@ mod versions;
 use std::process::ExitCode;
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use kitbag_domain::ServerName;
 
-use super::Invocation;
 use super::servers::find;
+use super::{Invocation, completions};
 use crate::config::Config;
 use finding::Finding;
 use report::Report;
@@ -31,7 +32,7 @@ use report::Report;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Look only at these servers, and at what they need.
-    #[arg(value_name = "SERVER")]
+    #[arg(value_name = "SERVER", add = ArgValueCandidates::new(completions::servers))]
     servers: Vec<ServerName>,
     /// Start no server and reach none; look only at what is on this machine.
     #[arg(long)]

@@ -63,6 +63,7 @@ fn on_this_machine(spec: &ServerSpec) -> Finding {
             None => AREA.note(subject, "was not started; its program is there"),
         },
         Transport::Http(_) | Transport::Sse(_) => AREA.note(subject, "was not reached"),
+        Transport::Inside(_) => AREA.note(subject, "is built in"),
     }
 }
 
@@ -129,7 +130,11 @@ fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
 }
 
 fn fails(spec: &ServerSpec, error: &CallError) -> Finding {
-    let finding = AREA.error(spec.name.as_str(), error.clone());
+    let mut finding = AREA.error(spec.name.as_str(), error.clone());
+    // The subject says already whom it is about.
+    if let Some(what) = finding.what.strip_prefix(&format!("`{}` ", spec.name)) {
+        finding.what = what.to_owned();
+    }
     let cause = match error {
         CallError::Start(start) => start.cause(),
         CallError::Login(_) => Some(Cause::LoginNeeded),

@@ -43,6 +43,7 @@ impl Models {
                 .context("nothing was measured")
                 .advise(|| NO_MODEL.to_owned());
         }
+        self.check()?;
         let prices = self.prices()?;
         self.endpoints
             .iter()
@@ -56,6 +57,18 @@ impl Models {
                 Ok(Candidate { client, price })
             })
             .collect()
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        let mut names: Vec<_> = self.endpoints.iter().map(ToString::to_string).collect();
+        names.sort();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            bail!("the model {} is named twice; to ask more often, use --runs", twice[0]);
+        }
+        if self.key_env.is_some() && self.endpoints.iter().all(|it| it.key_variable().is_some()) {
+            bail!("--key-env is for models at a URL; the others take ANTHROPIC_API_KEY and OPENAI_API_KEY");
+        }
+        Ok(())
     }
 
     fn patience(&self) -> Patience {

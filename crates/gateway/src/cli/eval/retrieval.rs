@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -81,7 +82,7 @@ struct QueryLine {
 pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let store = kitbag_store::Store::open(&config.store_path).await?;
-    let index = CapabilityIndex::new(Embedder::new(&config.embedder), store);
+    let index = CapabilityIndex::new(Arc::new(Embedder::new(&config.embedder)), store);
     let report = measure(arguments, &index, invocation).await?;
     invocation.output.show(&report.json(), |_| report.for_people())?;
     Ok(ExitCode::SUCCESS)

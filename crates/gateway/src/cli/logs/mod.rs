@@ -8,13 +8,14 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use anyhow::Context as _;
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use jiff::tz::TimeZone;
 use kitbag_domain::ServerName;
 use kitbag_upstream::{LogLevel, LogLine, LogStream};
 use serde::Serialize;
 
 use super::output::{Output, printable};
-use super::{Invocation, journal, servers};
+use super::{Invocation, completions, journal, servers};
 use crate::config::Config;
 use tail::Tail;
 
@@ -23,6 +24,7 @@ use tail::Tail;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Only what these wrote; without any, what all and the gateway itself did.
+    #[arg(add = ArgValueCandidates::new(completions::servers))]
     servers: Vec<ServerName>,
     /// What the gateway itself wrote, beside the servers named.
     #[arg(long)]

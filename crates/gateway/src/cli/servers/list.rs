@@ -9,8 +9,9 @@ use kitbag_upstream::{Endpoint, Launch, ServerSpec, Transport};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use super::standing::{Login, Standing, standings};
 use crate::cli::Invocation;
-use crate::cli::next_steps::first_steps;
+use crate::cli::next_steps::{first_steps, is_bare};
 use crate::cli::output::{offers, table};
 use crate::config::Config;
 
@@ -31,7 +32,17 @@ struct Row {
     transport: &'static str,
     target: String,
     #[serde(flatten)]
+    standing: Standing,
+    #[serde(flatten)]
     offer: Option<Offer>,
+}
+
+/// What the store remembers of servers.
+#[derive(Debug, Default)]
+struct Remembered {
+    /// By the fingerprint of the configuration under which the server was asked.
+    offers: BTreeMap<String, Offer>,
+    standings: BTreeMap<ServerName, Standing>,
 }
 
 /// How much there is of everything in a remembered listing.
@@ -44,12 +55,13 @@ struct Offer {
 
 pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
-    let offers = remembered(&config, invocation).await;
-    let enabled = config.servers.values().map(|spec| row(spec, true, &offers));
-    let disabled = config.disabled.values().map(|spec| row(spec, false, &offers));
-    let mut rows: Vec<Row> = enabled.chain(disabled).collect();
+    let remembered = remembered(&config, invocation).await;
+    let enabled = config.servers.values().map(|spec| row(spec, true, &remembered));
+    let disabled = config.disabled.values().map(|spec| row(spec, false, &remembered));
+    let built_in = config.agents.iter().map(|agents| row(&agents.spec, true, &remembered));
+    let mut rows: Vec<Row> = enabled.chain(disabled).chain(built_in).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    if rows.is_empty() {
+    if is_bare(&config) {
         invocation.output.note(&first_steps(invocation));
     }
     if rows.is_empty() && !invocation.output.json {
@@ -60,14 +72,16 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
         .show(&rows, |rows| table(["NAME", "TRANSPORT", "TARGET", "OFFERS"], rows.iter().map(cells)))
 }
 
-fn row(spec: &ServerSpec, enabled: bool, offers: &BTreeMap<String, Offer>) -> Row {
+fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
     let (transport, target) = match &spec.transport {
         Transport::Stdio(launch) => ("stdio", program(launch)),
         Transport::Http(endpoint) => ("http", address(endpoint)),
         Transport::Sse(endpoint) => ("sse", address(endpoint)),
+        Transport::Inside(_) => ("built-in", "what coding agents can do".to_owned()),
     };
-    let offer = offers.get(&spec.fingerprint()).cloned();
-    Row { name: spec.name.clone(), enabled, transport, target, offer }
+    let offer = remembered.offers.get(&spec.fingerprint()).cloned();
+    let standing = remembered.standings.get(&spec.name).cloned().unwrap_or_default();
+    Row { name: spec.name.clone(), enabled, transport, target, standing, offer }
 }
 
 fn program(launch: &Launch) -> String {
@@ -86,29 +100,41 @@ fn address(endpoint: &Endpoint) -> String {
 
 fn cells(row: &Row) -> [String; 4] {
     let offer = match &row.offer {
-        _ if !row.enabled => "disabled".to_owned(),
         Some(offer) => offers(offer.tools, offer.prompts, offer.resources),
         None => "not asked yet".to_owned(),
     };
-    [row.name.to_string(), row.transport.to_owned(), row.target.clone(), offer]
+    let Standing { login, missing } = &row.standing;
+    let told = match (login, missing.first()) {
+        _ if !row.enabled => "disabled".to_owned(),
+        (_, Some(variable)) => format!("needs {variable}"),
+        (Some(Login::Needed), None) => "login needed".to_owned(),
+        (Some(Login::LoggedIn), None) => format!("{offer} (logged in)"),
+        (None, None) => offer,
+    };
+    [row.name.to_string(), row.transport.to_owned(), row.target.clone(), told]
 }
 
-/// By the fingerprint of the configuration under which the server was asked. A store that
-/// cannot be read is no reason to hide what is configured.
-async fn remembered(config: &Config, invocation: &Invocation) -> BTreeMap<String, Offer> {
+/// A store that cannot be read is no reason to hide what is configured.
+async fn remembered(config: &Config, invocation: &Invocation) -> Remembered {
+    read(config).await.unwrap_or_else(|error| {
+        invocation.output.note(&format!("what the servers offer is unknown: {error:#}"));
+        Remembered::default()
+    })
+}
+
+async fn read(config: &Config) -> anyhow::Result<Remembered> {
     if !config.store_path.exists() {
-        return BTreeMap::new();
+        return Ok(Remembered { standings: standings(config, None).await?, ..Remembered::default() });
     }
-    match read_offers(config).await {
-        Ok(offers) => offers,
-        Err(error) => {
-            invocation.output.note(&format!("what the servers offer is unknown: {error}"));
-            BTreeMap::new()
-        }
-    }
+    let store = Store::open(&config.store_path).await?;
+    let offers = read_offers(&store).await?;
+    // With the key of the secrets lost, what servers offer is still known.
+    let standings = standings(config, Some(&store)).await.unwrap_or_default();
+    store.close().await;
+    Ok(Remembered { offers, standings })
 }
 
-async fn read_offers(config: &Config) -> Result<BTreeMap<String, Offer>, kitbag_store::Error> {
+async fn read_offers(store: &Store) -> Result<BTreeMap<String, Offer>, kitbag_store::Error> {
     #[derive(Deserialize)]
     struct Body {
         tools: Vec<IgnoredAny>,
@@ -116,7 +142,7 @@ async fn read_offers(config: &Config) -> Result<BTreeMap<String, Offer>, kitbag_
         resources: Vec<IgnoredAny>,
         templates: Vec<IgnoredAny>,
     }
-    let listings = Store::open(&config.store_path).await?.listings().await?;
+    let listings = store.listings().await?;
     let offer = |body: Body| Offer {
         tools: body.tools.len(),
         prompts: body.prompts.len(),

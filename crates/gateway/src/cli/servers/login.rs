@@ -92,6 +92,7 @@ async fn open(config: &Config) -> anyhow::Result<Store> {
 async fn credentials(config: &Config, store: &Store, spec: &ServerSpec) -> anyhow::Result<Arc<Credentials>> {
     let name = &spec.name;
     let endpoint = match &spec.transport {
+        Transport::Inside(_) => return Err(anyhow!("`{name}` is built in, there is nowhere to log in")),
         Transport::Stdio(_) => {
             return Err(anyhow!("`{name}` runs on this machine, there is nowhere to log in"))
                 .advise(|| format!("what it needs to know goes into `env` of [servers.{name}]"));

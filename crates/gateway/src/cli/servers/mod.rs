@@ -6,6 +6,7 @@ mod list;
 mod login;
 mod person;
 mod remove;
+mod standing;
 mod test;
 
 use std::process::ExitCode;
@@ -39,7 +40,7 @@ Examples:
 enum Verb {
     List(list::Arguments),
     Find(find::Arguments),
-    Add(add::Arguments),
+    Add(Box<add::Arguments>),
     Remove(remove::Arguments),
     Test(test::Arguments),
     Login(login::LoginArguments),
@@ -50,7 +51,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     match arguments.verb {
         Verb::List(arguments) => list::run(&arguments, invocation).await?,
         Verb::Find(arguments) => find::run(arguments, invocation).await?,
-        Verb::Add(arguments) => return add::run(arguments, invocation).await,
+        Verb::Add(arguments) => return add::run(*arguments, invocation).await,
         Verb::Remove(arguments) => remove::run(&arguments, invocation)?,
         Verb::Test(arguments) => return test::run(arguments, invocation).await,
         Verb::Login(arguments) => login::login(arguments, invocation).await?,
@@ -61,7 +62,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 /// The configured server of that name, or an error that knows what was probably meant.
 pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<&'a ServerSpec> {
-    let known = || config.servers.keys().chain(config.disabled.keys()).map(ServerName::as_str);
+    let built_in = || config.agents.iter().map(|agents| &agents.spec.name);
+    let known =
+        || config.servers.keys().chain(config.disabled.keys()).chain(built_in()).map(ServerName::as_str);
     let advice = || match nearest(name.as_str(), known()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => "see which there are with `kitbag servers list`".to_owned(),

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::find;
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
+use crate::cli::failure::Advise as _;
 use crate::config::edit;
 
 /// Take a server out of the configuration.
@@ -25,6 +26,10 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     let name = &arguments.name;
     let config = invocation.config()?;
     find(&config, name)?;
+    if config.agents.as_ref().is_some_and(|agents| agents.spec.name == *name) {
+        return Err(anyhow!("`{name}` is built in, there is nothing to remove"))
+            .advise(|| "switch it off: `enabled = false` under [agents]".to_owned());
+    }
     let path = config.origin.ok_or_else(|| anyhow!("there is no configuration file"))?;
     let text = fs::read_to_string(&path)
         .with_context(|| format!("the configuration file {} cannot be read", path.display()))?;

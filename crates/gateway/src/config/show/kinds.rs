@@ -13,8 +13,8 @@ use toml::de::DeTable;
 
 use crate::config::keys::keys_of;
 use crate::config::raw::{
-    RawAudit, RawElsewhere, RawIndex, RawOauth, RawProvider, RawRegistry, RawRules, RawSecrets, RawServe,
-    RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
+    RawAgents, RawAudit, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider, RawRegistry, RawRules,
+    RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
 };
 use crate::config::{Config, KeyPlace, Serve, build, index, oauth};
 use crate::surface::Surfaces;
@@ -26,11 +26,13 @@ pub(super) enum Kind {
     Secrets,
     Audit,
     Index,
+    Agents,
     Elsewhere,
     Tool,
     Surfaces,
     Telemetry,
     Registry,
+    Import,
     Rules,
     Server,
     Oauth,
@@ -85,9 +87,11 @@ pub(super) fn shape(section: &str) -> Option<Shape> {
         "secrets" => Shape::One(Kind::Secrets),
         "audit" => Shape::One(Kind::Audit),
         "index" => Shape::One(Kind::Index),
+        "agents" => Shape::One(Kind::Agents),
         "surfaces" => Shape::One(Kind::Surfaces),
         "telemetry" => Shape::One(Kind::Telemetry),
         "registry" => Shape::One(Kind::Registry),
+        "import" => Shape::One(Kind::Import),
         "policy" => Shape::One(Kind::Rules),
         "tools" => Shape::Each(Kind::Tool),
         "tenants" => Shape::Each(Kind::Rules),
@@ -100,17 +104,19 @@ pub(super) fn shape(section: &str) -> Option<Shape> {
 
 impl Kind {
     #[cfg(test)]
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Serve,
         Self::Store,
         Self::Secrets,
         Self::Audit,
         Self::Index,
+        Self::Agents,
         Self::Elsewhere,
         Self::Tool,
         Self::Surfaces,
         Self::Telemetry,
         Self::Registry,
+        Self::Import,
         Self::Rules,
         Self::Server,
         Self::Oauth,
@@ -124,11 +130,13 @@ impl Kind {
             Self::Secrets => keys_of::<RawSecrets>(),
             Self::Audit => keys_of::<RawAudit>(),
             Self::Index => keys_of::<RawIndex>(),
+            Self::Agents => keys_of::<RawAgents>(),
             Self::Elsewhere => keys_of::<RawElsewhere>(),
             Self::Tool => keys_of::<RawTool>(),
             Self::Surfaces => keys_of::<RawSurfaces>(),
             Self::Telemetry => keys_of::<RawTelemetry>(),
             Self::Registry => keys_of::<RawRegistry>(),
+            Self::Import => keys_of::<RawImport>(),
             Self::Rules => keys_of::<RawRules>(),
             Self::Server => keys_of::<RawServer>(),
             Self::Oauth => keys_of::<RawOauth>(),
@@ -187,6 +195,9 @@ impl Kind {
             Self::Secrets if key == "key" => text(KeyPlace::default().as_str()),
             Self::Audit if key == "keep_days" => number(build::KEEP_DAYS),
             Self::Index if key == "embedder" => text(index::BUILT_IN),
+            Self::Import if key == "follow" => texts(&[]),
+            Self::Agents if key == "enabled" => Value::Boolean(true),
+            Self::Agents if key == "directory" => return Some(Fallback::Nothing),
             Self::Elsewhere if key == "timeout" => duration(index::DEFAULT_TIMEOUT),
             Self::Surfaces => surfaces(key)?,
             Self::Registry if key == "url" => text(Registry::OFFICIAL),

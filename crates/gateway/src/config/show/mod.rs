@@ -19,8 +19,8 @@ use super::Config;
 use super::error::line_at;
 use super::keys::keys_of;
 use super::raw::RawConfig;
-use veil::Reference;
 use kinds::{Fallback, Kind, Nature, Shape, shape};
+use veil::Reference;
 
 /// One key.
 #[derive(Debug, Clone, PartialEq)]

@@ -26,7 +26,9 @@ pub(super) struct Reference {
 
 pub(super) fn references(value: &Value) -> Vec<Reference> {
     match value {
-        Value::String(text) => pieces(text).into_iter().filter_map(|(_, inside)| inside.map(reference)).collect(),
+        Value::String(text) => {
+            pieces(text).into_iter().filter_map(|(_, inside)| inside.map(reference)).collect()
+        }
         Value::Array(items) => items.iter().flat_map(references).collect(),
         _ => Vec::new(),
     }
@@ -68,7 +70,9 @@ fn veil(text: &str) -> String {
         Some((name, default)) if !default.is_empty() => format!("${{{name}:-{VEIL}}}"),
         _ => format!("${{{inside}}}"),
     };
-    let shown = |(plain, inside): (&str, Option<&str>)| veil_literal(plain) + &inside.map(variable).unwrap_or_default();
+    let shown = |(plain, inside): (&str, Option<&str>)| {
+        veil_literal(plain) + &inside.map(variable).unwrap_or_default()
+    };
     pieces(text).into_iter().map(shown).collect()
 }
 

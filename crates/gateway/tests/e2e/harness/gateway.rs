@@ -35,10 +35,12 @@ impl Home {
     }
 
     /// Replaces the configuration: `[servers.*]` and any other tables but `[store]`. A `[serve]`
-    /// table must bind `127.0.0.1:0`.
+    /// table must bind `127.0.0.1:0`. What is built in is only there for a test that says so in
+    /// `[agents]`.
     pub(crate) fn configure(&self, config: &str) {
         let serve = if config.contains("[serve]") { "" } else { "[serve]\nbind = \"127.0.0.1:0\"\n" };
-        let text = format!("{serve}[store]\npath = \"kitbag.db\"\n{config}");
+        let agents = if config.contains("[agents]") { "" } else { "[agents]\nenabled = false\n" };
+        let text = format!("{serve}{agents}[store]\npath = \"kitbag.db\"\n{config}");
         fs::write(self.path("kitbag.toml"), text).unwrap();
     }
 

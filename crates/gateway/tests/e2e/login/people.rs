@@ -50,6 +50,27 @@ fn nothing_is_readable(home: &Home, guarded: &Guarded) {
 }
 
 #[tokio::test]
+async fn the_list_of_servers_says_where_somebody_is_logged_in() {
+    let guarded = Guarded::start(Ways::default()).await;
+    let home = home(&guarded.table("docs", "oauth = { scopes = ['read'] }"));
+    let check = async |login: &str, told: &str| {
+        let rows = home.kitbag(&["servers", "list", "--json"]).await.stdout;
+        let rows: Value = serde_json::from_str(&rows).unwrap();
+        assert_eq!(rows[0]["login"], login, "{rows}");
+        let table = home.kitbag(&["servers", "list"]).await.stdout;
+        assert!(table.contains(told), "{table}");
+    };
+    check("needed", "login needed").await;
+    logged_in(&home, &[]).await;
+    check("logged_in", "not asked yet (logged in)").await;
+    home.kitbag(&["servers", "test"]).await;
+    check("logged_in", "tools").await;
+    home.kitbag(&["servers", "logout", "docs"]).await;
+    check("needed", "login needed").await;
+    assert_eq!(guarded.count("register"), 1);
+}
+
+#[tokio::test]
 async fn a_second_login_comes_back_to_the_same_place_and_needs_no_second_registration() {
     let guarded = Guarded::start(Ways::default()).await;
     let home = home(&guarded.table("docs", ""));

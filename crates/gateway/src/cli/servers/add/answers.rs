@@ -9,9 +9,9 @@ use kitbag_registry::{Answers, EntryName, Format, Input, Plan};
 
 use crate::cli::ask;
 use crate::cli::failure::Advise as _;
-use crate::cli::import::keeping::Keeping;
 use crate::cli::output::{Output, count, one_line, printable, stderr};
 use crate::config::{Surroundings, nearest};
+use crate::import::keeping::Keeping;
 
 /// For whom the answers are, and where secrets among them go.
 pub(super) struct Answering<'a> {
@@ -138,6 +138,15 @@ fn offer(input: &Input) -> Option<String> {
     is_set.then(|| format!("${{{}}}", input.name))
 }
 
+/// A password may well have a `${` in it, but hardly a whole name in braces.
+fn has_variable(value: &str) -> bool {
+    value.split("${").skip(1).filter_map(|rest| rest.split_once('}')).any(|(name, _)| {
+        let name = name.split(":-").next().unwrap_or(name);
+        !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-'))
+    })
+}
+
 fn tell(text: &str) {
     // Nothing is left to do when not even stderr listens.
     let _unheard = writeln!(stderr(), "{}", printable(text));
@@ -146,7 +155,7 @@ fn tell(text: &str) {
 impl Answering<'_> {
     /// As it stands in the configuration: a variable stays one, a secret goes into the store.
     fn spell(&mut self, input: &Input, value: &str) -> anyhow::Result<String> {
-        if value.contains("${") {
+        if has_variable(value) {
             return Ok(value.to_owned());
         }
         input.check(value)?;
@@ -163,5 +172,25 @@ impl Answering<'_> {
             _ => self.around.cwd.join(text),
         };
         path.to_string_lossy().into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_told_from_a_password() {
+        for (value, expected) in [
+            ("${TOKEN}", true),
+            ("Bearer ${secret:git.TOKEN}", true),
+            ("${A:-b c}", true),
+            ("pa$${word", false),
+            ("${}", false),
+            ("${not a name}", false),
+            ("plain", false),
+        ] {
+            assert_eq!(has_variable(value), expected, "{value}");
+        }
     }
 }

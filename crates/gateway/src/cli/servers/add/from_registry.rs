@@ -15,10 +15,10 @@ use super::answers::{self, Answering};
 use super::{New, Wanted, pair, vacant};
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
-use crate::cli::import::keeping::Keeping;
 use crate::cli::output::{one_line, printable};
 use crate::cli::servers::find::Place;
 use crate::config::edit::Reach;
+use crate::import::keeping::Keeping;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "From the registry")]
@@ -134,7 +134,7 @@ async fn find(
 /// Where it comes from and what it will run, for somebody who decides whether to trust it.
 fn about(entry: &Entry, plan: &Plan, registry: &Registry) -> String {
     let server = &entry.server;
-    let mut lines = vec![format!("{} {}, from {}", server.name, server.version, registry.place())];
+    let mut lines = vec![format!("{} {}, from {}", server.name, one_line(&server.version), registry.place())];
     let mut line = |label: &str, text: Option<&str>| {
         let text = text.map(one_line).filter(|text| !text.is_empty());
         lines.extend(text.map(|text| format!("  {label:<12} {text}")));

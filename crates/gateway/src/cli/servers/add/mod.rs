@@ -24,10 +24,10 @@ use super::test::{Outcome, test};
 use crate::app::App;
 use crate::cli::Invocation;
 use crate::cli::failure::{Advise as _, Failure};
-use crate::cli::import::keeping::Keeping;
 use crate::cli::output::offers;
 use crate::config::edit::{self, NewServer, Reach};
 use crate::config::{self, Config, ConfigError};
+use crate::import::keeping::Keeping;
 use from_registry::{FromRegistry, Origin};
 
 /// Add a server: a program to launch, the URL of one that is running, or an entry of the registry.

@@ -8,49 +8,53 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use kitbag_desk::{
-    Found, FoundServer, Launch, Merged, Note, Origin, Problem, Transport, Value, Variable, merge,
+    Client, Found, FoundServer, Launch, Merged, Note, Origin, Problem, Transport, Value, Variable, merge,
 };
 use kitbag_domain::ServerName;
 use serde::Serialize;
+use toml_edit::Array;
 
 use super::keeping::Keeping;
 use super::same::same;
-use crate::cli::Invocation;
-use crate::config::edit::{self, NewServer, Reach};
-use crate::config::{self, Config, ConfigError, KeyPlace};
+use crate::config::edit::{self, EditError, NewServer, Reach};
+use crate::config::{self, Config, ConfigError, KeyPlace, Whereabouts};
 
 #[derive(Debug)]
-pub(in crate::cli) struct Plan {
+pub(crate) struct Plan {
     /// The file that gets the servers.
-    pub(in crate::cli) config: PathBuf,
-    pub(in crate::cli) rows: Vec<Row>,
-    pub(in crate::cli) problems: Vec<Problem>,
+    pub(crate) config: PathBuf,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) problems: Vec<Problem>,
     /// What the file will hold.
     text: String,
+    /// The clients that are followed.
+    pub(crate) follow: Vec<Client>,
+    /// Whether there is something to write.
+    pub(crate) edits: bool,
     keeping: Keeping,
     store_path: PathBuf,
     secret_key: KeyPlace,
 }
 
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct Row {
-    pub(in crate::cli) name: ServerName,
-    pub(in crate::cli) action: Action,
-    pub(in crate::cli) target: String,
-    pub(in crate::cli) disabled: bool,
-    pub(in crate::cli) from: Vec<Origin>,
+pub(crate) struct Row {
+    pub(crate) name: ServerName,
+    pub(crate) action: Action,
+    pub(crate) target: String,
+    pub(crate) disabled: bool,
+    pub(crate) from: Vec<Origin>,
     /// The names of what goes into the store.
-    pub(in crate::cli) secrets: Vec<String>,
+    pub(crate) secrets: Vec<String>,
     /// Variables that have no value yet.
-    pub(in crate::cli) missing: Vec<Variable>,
-    pub(in crate::cli) notes: Vec<Note>,
+    pub(crate) missing: Vec<Variable>,
+    pub(crate) notes: Vec<Note>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::cli) reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::cli) enum Action {
+pub(crate) enum Action {
     Add,
     /// One of ours does the same.
     Known,
@@ -60,10 +64,10 @@ pub(in crate::cli) enum Action {
 
 impl Plan {
     /// Reads, and writes nothing.
-    pub(super) async fn make(mut found: Vec<Found>, invocation: &Invocation) -> anyhow::Result<Self> {
-        let path = invocation.around.editable(&invocation.overrides).ok_or(ConfigError::NoHome)?;
+    pub(crate) async fn make(mut found: Vec<Found>, at: &Whereabouts) -> anyhow::Result<Self> {
+        let path = at.around.editable(&at.overrides).ok_or(ConfigError::NoHome)?;
         let text = read(&path)?;
-        let config = parse(&text, &path, invocation).context("the configuration cannot be used")?;
+        let config = parse(&text, &path, at).context("the configuration cannot be used")?;
         let keeping = Keeping::of(&config).await?;
         let problems = found.iter_mut().flat_map(|it| it.problems.drain(..)).collect();
         let ours = || config.servers.values().chain(config.disabled.values());
@@ -76,27 +80,48 @@ impl Plan {
         let merged = merge(found, taken, known);
         let store_path = config.store_path.clone();
         let secret_key = config.secret_key;
-        let mut plan =
-            Self { config: path, rows: Vec::new(), problems, text, keeping, store_path, secret_key };
+        let mut plan = Self {
+            config: path,
+            rows: Vec::new(),
+            problems,
+            text,
+            follow: config.follow.clone(),
+            edits: false,
+            keeping,
+            store_path,
+            secret_key,
+        };
         for server in merged {
-            plan.decide(server, invocation);
+            plan.decide(server, at);
         }
         Ok(plan)
     }
 
-    pub(super) fn adds(&self) -> usize {
-        self.rows.iter().filter(|row| row.action == Action::Add).count()
+    /// These clients are followed from then on, with those that are already.
+    pub(crate) fn follow(&mut self, clients: impl IntoIterator<Item = Client>) -> Result<(), EditError> {
+        let before = self.follow.len();
+        for client in clients {
+            if !self.follow.contains(&client) {
+                self.follow.push(client);
+            }
+        }
+        if self.follow.len() > before {
+            let names: Array = self.follow.iter().map(|client| client.name()).collect();
+            self.text = edit::set_key(&self.text, "import", "follow", names)?;
+            self.edits = true;
+        }
+        Ok(())
     }
 
     /// A secret must be in the store before anything refers to it.
-    pub(super) async fn carry_out(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
+    pub(crate) async fn carry_out(&mut self, at: &Whereabouts) -> anyhow::Result<()> {
         self.keeping.put_down(&self.store_path, self.secret_key).await?;
-        parse(&self.text, &self.config, invocation).context("the servers were not added")?;
+        parse(&self.text, &self.config, at).context("the servers were not added")?;
         edit::write(&self.config, &self.text)
             .with_context(|| format!("{} could not be written", self.config.display()))
     }
 
-    fn decide(&mut self, merged: Merged, invocation: &Invocation) {
+    fn decide(&mut self, merged: Merged, at: &Whereabouts) {
         let Merged { name, server, from, known } = merged;
         let mut row = Row {
             target: target(&server.launch),
@@ -111,9 +136,10 @@ impl Plan {
         };
         if !known {
             let kept = self.keeping.mark();
-            match self.add(&row.name, &server, invocation) {
+            match self.add(&row.name, &server, at) {
                 Ok(text) => {
                     self.text = text;
+                    self.edits = true;
                     row.action = Action::Add;
                     row.secrets = self.keeping.since(kept);
                 }
@@ -128,15 +154,10 @@ impl Plan {
     }
 
     /// The text with one server more, if the configuration takes it.
-    fn add(
-        &mut self,
-        name: &ServerName,
-        server: &FoundServer,
-        invocation: &Invocation,
-    ) -> anyhow::Result<String> {
+    fn add(&mut self, name: &ServerName, server: &FoundServer, at: &Whereabouts) -> anyhow::Result<String> {
         let new = describe(name, server, &mut self.keeping);
         let text = edit::add_server(&self.text, name, &new)?;
-        parse(&text, &self.config, invocation)?;
+        parse(&text, &self.config, at)?;
         Ok(text)
     }
 
@@ -184,8 +205,8 @@ fn target(launch: &Launch) -> String {
     }
 }
 
-fn parse(text: &str, path: &Path, invocation: &Invocation) -> Result<Config, ConfigError> {
-    config::parse(text, Some(path), &invocation.overrides, &invocation.around)
+fn parse(text: &str, path: &Path, at: &Whereabouts) -> Result<Config, ConfigError> {
+    config::parse(text, Some(path), &at.overrides, &at.around)
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

@@ -13,7 +13,7 @@ use crate::vault::vault;
 
 /// What is in the store, and what is to go there.
 #[derive(Default)]
-pub(in crate::cli) struct Keeping {
+pub(crate) struct Keeping {
     /// Also those whose value cannot be read without the key.
     names: BTreeSet<String>,
     known: BTreeMap<String, String>,
@@ -22,7 +22,7 @@ pub(in crate::cli) struct Keeping {
 
 impl Keeping {
     /// A store that does not exist yet is not made for this.
-    pub(in crate::cli) async fn of(config: &Config) -> anyhow::Result<Self> {
+    pub(crate) async fn of(config: &Config) -> anyhow::Result<Self> {
         if !config.store_path.exists() {
             return Ok(Self::default());
         }
@@ -38,7 +38,7 @@ impl Keeping {
     }
 
     /// What stands for the secret in our configuration; it is kept once, whoever uses it.
-    pub(in crate::cli) fn keep(&mut self, server: &ServerName, what: &str, secret: &str) -> String {
+    pub(crate) fn keep(&mut self, server: &ServerName, what: &str, secret: &str) -> String {
         let fresh = self.fresh.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let known = self.known.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let same = |(name, value): &(&str, &str)| {
@@ -54,16 +54,16 @@ impl Keeping {
         spelt
     }
 
-    pub(in crate::cli) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
-    pub(in crate::cli) fn known(&self) -> &BTreeMap<String, String> {
+    pub(crate) fn known(&self) -> &BTreeMap<String, String> {
         &self.known
     }
 
     /// Encrypts what is fresh into the store; with nothing fresh, none is made.
-    pub(in crate::cli) async fn put_down(&self, store_path: &Path, key: KeyPlace) -> anyhow::Result<()> {
+    pub(crate) async fn put_down(&self, store_path: &Path, key: KeyPlace) -> anyhow::Result<()> {
         if self.fresh.is_empty() {
             return Ok(());
         }
@@ -76,16 +76,16 @@ impl Keeping {
         Ok(())
     }
 
-    pub(in crate::cli) fn mark(&self) -> usize {
+    pub(crate) fn mark(&self) -> usize {
         self.fresh.len()
     }
 
-    pub(in crate::cli) fn since(&self, mark: usize) -> Vec<String> {
+    pub(crate) fn since(&self, mark: usize) -> Vec<String> {
         self.fresh[mark..].iter().map(|(name, _)| name.as_str().to_owned()).collect()
     }
 
     /// Forgets what was to be kept since.
-    pub(in crate::cli) fn back_to(&mut self, mark: usize) {
+    pub(crate) fn back_to(&mut self, mark: usize) {
         for (name, _) in self.fresh.drain(mark..) {
             self.names.remove(name.as_str());
         }

@@ -1,5 +1,7 @@
 //! `kitbag secret`: what configuration refers to as `${secret:NAME}`.
 
+mod key;
+
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
@@ -8,9 +10,9 @@ use clap::{Args, Subcommand};
 use kitbag_store::{Secret, SecretName, Store, Vault};
 use serde_json::json;
 
-use super::Invocation;
 use super::failure::Advise as _;
 use super::output::table;
+use super::{Invocation, ask};
 use crate::rooms::now;
 use crate::vault::vault;
 
@@ -24,20 +26,24 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  kitbag secret set github_token < token.txt
+  kitbag secret set github_token
   pass show github | kitbag secret set github_token
   kitbag secret list
   kitbag secret remove github_token
 
 In the configuration, ${secret:github_token} stands for the value. Secrets are encrypted
-under the key in $KITBAG_SECRET_KEY, 64 hexadecimal digits, or else in the file secret.key
-beside the database.";
+under the key in $KITBAG_SECRET_KEY, 64 hexadecimal digits, or else under the one that
+`kitbag secret key` shows: in a file beside the database, or in the system's keyring.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Read a value from stdin and keep it under a name.
-    #[command(after_help = "Examples:\n  kitbag secret set github_token < token.txt")]
-    Set { name: SecretName },
+    /// Ask for a value, or read it from stdin, and keep it under a name.
+    #[command(
+        after_help = "Examples:\n  kitbag secret set github_token\n  kitbag secret set github_token < token.txt"
+    )]
+    Set {
+        name: SecretName,
+    },
     /// Show all names; values are never shown.
     #[command(
         visible_alias = "ls",
@@ -46,7 +52,10 @@ enum Verb {
     List,
     /// Forget a secret.
     #[command(visible_alias = "rm", after_help = "Examples:\n  kitbag secret remove github_token")]
-    Remove { name: SecretName },
+    Remove {
+        name: SecretName,
+    },
+    Key(key::Arguments),
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
@@ -57,16 +66,16 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         Verb::Set { name } => set(&vault, &name, invocation).await?,
         Verb::List => list(&vault, invocation).await?,
         Verb::Remove { name } => remove(&vault, &name, invocation).await?,
+        Verb::Key(arguments) => key::run(&arguments, &config, &store, invocation).await?,
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn set(vault: &Vault, name: &SecretName, invocation: &Invocation) -> anyhow::Result<()> {
-    if std::io::stdin().is_terminal() {
-        invocation.output.note("Type the value, then Enter and Ctrl-D. It is visible while you type.");
-    }
-    let value = read().context("the value cannot be read from stdin")?;
+    let typed = std::io::stdin().is_terminal();
+    let value = if typed { ask::secret(&format!("Value of {name}: ")) } else { read() };
+    let value = value.context("the value cannot be read from stdin")?;
     if value.is_empty() {
         return Err(anyhow!("stdin held no value"))
             .advise(|| format!("pipe it in: printf %s VALUE | kitbag secret set {name}"));

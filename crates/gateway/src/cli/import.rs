@@ -1,30 +1,18 @@
 //! `kitbag import`: the servers that clients have written down, in our configuration.
-//!
-//! # Layout
-//! - `plan`: which of them to add, and the adding
-//! - `same`: whether one of ours does the same already
-//! - `keeping`: names for the secrets that go into the store
-
-pub(super) mod keeping;
-pub(super) mod plan;
-mod same;
 
 use std::collections::BTreeSet;
-use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_desk::{Client, Found, Places, Platform, Problem, Source, find};
+use kitbag_desk::{Client, Problem, Source, find};
 use serde::Serialize;
 
 use super::Invocation;
 use super::completions::clients;
 use super::output::{count, table};
-use crate::config::ConfigError;
-use plan::{Action, Plan, Row};
+use crate::import::{Action, Plan, Row, of_this_project, places};
 
 /// Take over the servers that your MCP clients are configured with.
 ///
@@ -35,6 +23,9 @@ pub struct Arguments {
     /// Only from this client, such as cursor, vscode or claude-code.
     #[arg(long, value_name = "CLIENT", add = ArgValueCandidates::new(clients))]
     from: Option<Client>,
+    /// Also take over what is added there later, while Kitbag runs.
+    #[arg(long)]
+    follow: bool,
     /// Show what would be done, and do nothing.
     #[arg(long)]
     dry_run: bool,
@@ -44,7 +35,7 @@ const EXAMPLES: &str = "\
 Examples:
   kitbag import --dry-run
   kitbag import
-  kitbag import --from cursor
+  kitbag import --from cursor --follow
 
 Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, gemini,
 codex, cline, roo, kilo, continue, goose, opencode, lm-studio. Files of the
@@ -55,21 +46,28 @@ struct Told {
     /// Whether anything was written.
     done: bool,
     config: PathBuf,
+    /// The clients whose files are followed.
+    follow: Vec<Client>,
     servers: Vec<Row>,
     problems: Vec<Problem>,
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let places = places(invocation)?;
+    let (at, places) = (invocation.whereabouts(), places(&invocation.around)?);
     let (here, elsewhere) = of_this_project(find(&places, arguments.from), &places);
-    let mut plan = Plan::make(here, invocation).await?;
-    let done = !arguments.dry_run && plan.adds() > 0;
-    if done {
-        plan.carry_out(invocation).await?;
+    let clients: Vec<Client> = here.iter().map(|found| found.client).collect();
+    let mut plan = Plan::make(here, &at).await?;
+    if arguments.follow {
+        plan.follow(arguments.from.into_iter().chain(clients))?;
     }
-    let told = Told { done, config: plan.config, servers: plan.rows, problems: plan.problems };
+    let done = !arguments.dry_run && plan.edits;
+    if done {
+        plan.carry_out(&at).await?;
+    }
+    let Plan { config, follow, rows: servers, problems, .. } = plan;
+    let told = Told { done, config, follow, servers, problems };
     tell_beside(&told, &elsewhere, invocation);
-    if told.servers.is_empty() && !invocation.output.json {
+    if told.servers.is_empty() && !told.done && !invocation.output.json {
         invocation.output.note(NOTHING);
         return Ok(ExitCode::SUCCESS);
     }
@@ -80,20 +78,6 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 const NOTHING: &str = "\
 No client on this machine has servers written down. Add one by hand:
   kitbag servers add time -- uvx mcp-server-time";
-
-/// The folders of the person who called.
-pub(super) fn places(invocation: &Invocation) -> anyhow::Result<Places> {
-    let home = invocation.around.home.clone().ok_or(ConfigError::NoHome)?;
-    let variable = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    Ok(Places::new(Platform::of_this_machine(), home, invocation.around.cwd.clone(), variable))
-}
-
-/// What counts here, and the projects that have servers of their own.
-pub(super) fn of_this_project(found: Vec<Found>, places: &Places) -> (Vec<Found>, BTreeSet<PathBuf>) {
-    let counts = |found: &Found| found.project.as_ref().is_none_or(|it| places.cwd.starts_with(it));
-    let (here, elsewhere): (Vec<_>, Vec<_>) = found.into_iter().partition(counts);
-    (here, elsewhere.into_iter().filter_map(|found| found.project).collect())
-}
 
 /// What went wrong, and what was left for another time.
 fn tell_beside(told: &Told, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
@@ -122,12 +106,12 @@ fn for_people(told: &Told, dry_run: bool) -> String {
     let adds = told.servers.iter().filter(|row| row.action == Action::Add);
     let (servers, secrets) =
         adds.fold((0, 0), |(servers, secrets), row| (servers + 1, secrets + row.secrets.len()));
-    let (servers, path) = (count(servers, "server"), told.config.display());
+    let (added, servers, path) = (servers > 0, count(servers, "server"), told.config.display());
     let secrets = match secrets {
         0 => String::new(),
         number => format!(", with {} encrypted in the store", count(number, "secret")),
     };
-    text.push_str(&match (told.done, dry_run) {
+    text.push_str(&match (told.done && added, dry_run) {
         (true, _) => format!(
             "\nAdded {servers} to {path}{secrets}.\nSee whether they work: kitbag servers test\nPut Kitbag into a \
              client: kitbag install --client NAME --move-servers"
@@ -135,6 +119,10 @@ fn for_people(told: &Told, dry_run: bool) -> String {
         (false, true) => format!("\nWould add {servers} to {path}{secrets}.\nDo it: kitbag import"),
         (false, false) => format!("\nNothing to add to {path}."),
     });
+    if !told.follow.is_empty() {
+        let clients: Vec<_> = told.follow.iter().map(|client| client.title()).collect();
+        text.push_str(&format!("\nA running gateway takes over what is added in {}.", clients.join(", ")));
+    }
     text
 }
 
@@ -170,13 +158,4 @@ fn missing(rows: &[Row]) -> String {
         return String::new();
     }
     format!("\nBefore all of them can start:\n{}\n", lines.into_iter().collect::<Vec<_>>().join("\n"))
-}
-
-/// For whoever imports on the way to something else.
-pub(super) async fn take_over(found: Vec<Found>, invocation: &Invocation) -> anyhow::Result<Plan> {
-    let mut plan = Plan::make(found, invocation).await.context("the servers cannot be taken over")?;
-    if plan.adds() > 0 {
-        plan.carry_out(invocation).await?;
-    }
-    Ok(plan)
 }

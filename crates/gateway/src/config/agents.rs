@@ -1,0 +1,45 @@
+//! `[agents]`: what is known about coding agents, as a server that is built in.
+
+use std::path::PathBuf;
+
+use kitbag_domain::ServerName;
+use kitbag_upstream::{Inside, Limits, ServerSpec, Transport};
+
+use super::build::Section;
+use super::error::{Fault, Problem};
+use super::load::Ground;
+use super::raw::RawAgents;
+
+/// The name it is called by.
+const NAME: &str = "agents";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agents {
+    /// Where the data is, if not in the binary.
+    pub directory: Option<PathBuf>,
+    pub spec: ServerSpec,
+}
+
+/// Nothing where it is switched off, or where somebody's own server has the name. Only whoever
+/// asks for both has to choose.
+pub(super) fn build(
+    raw: RawAgents,
+    taken: impl Fn(&ServerName) -> bool,
+    ground: &Ground,
+) -> Result<Option<Agents>, Fault> {
+    let name: ServerName = NAME.parse().expect("a constant that is a name");
+    let wanted = raw.enabled == Some(true) || raw.directory.is_some();
+    if raw.enabled == Some(false) {
+        return Ok(None);
+    }
+    if taken(&name) {
+        let section = Section { key: "agents".to_owned(), span: raw.directory.map_or(0..0, |it| it.span()) };
+        return if wanted { Err(section.wrong(Problem::NameTaken { name })) } else { Ok(None) };
+    }
+    let directory = raw.directory.map(|path| ground.path(path.get_ref()));
+    let place = directory.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let edition = format!("{} {place}", env!("CARGO_PKG_VERSION"));
+    let transport = Transport::Inside(Inside { edition });
+    let spec = ServerSpec { name, transport, era: None, limits: Limits::default() };
+    Ok(Some(Agents { directory, spec }))
+}

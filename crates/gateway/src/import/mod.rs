@@ -1,0 +1,57 @@
+//! The servers that clients have written down, taken into our configuration.
+//!
+//! # Layout
+//! - `plan`: which of them to add, and the adding
+//! - `same`: whether one of ours does the same already
+//! - [`keeping`]: names for the secrets that go into the store
+
+pub(crate) mod keeping;
+mod plan;
+mod same;
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use kitbag_desk::{Client, Found, Places, Platform, find};
+
+use crate::config::{ConfigError, Surroundings, Whereabouts};
+pub(crate) use plan::{Action, Plan, Row};
+
+/// The folders in which clients keep their files.
+pub(crate) fn places(around: &Surroundings) -> Result<Places, ConfigError> {
+    let home = around.home.clone().ok_or(ConfigError::NoHome)?;
+    let variable = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    Ok(Places::new(Platform::of_this_machine(), home, around.cwd.clone(), variable))
+}
+
+/// What counts here, and the projects that have servers of their own.
+pub(crate) fn of_this_project(found: Vec<Found>, places: &Places) -> (Vec<Found>, BTreeSet<PathBuf>) {
+    let counts = |found: &Found| found.project.as_ref().is_none_or(|it| places.cwd.starts_with(it));
+    let (here, elsewhere): (Vec<_>, Vec<_>) = found.into_iter().partition(counts);
+    (here, elsewhere.into_iter().filter_map(|found| found.project).collect())
+}
+
+/// For whoever imports on the way to something else.
+pub(crate) async fn take_over(found: Vec<Found>, at: &Whereabouts) -> anyhow::Result<Plan> {
+    let mut plan = Plan::make(found, at).await.context("the servers cannot be taken over")?;
+    if plan.edits {
+        plan.carry_out(at).await?;
+    }
+    Ok(plan)
+}
+
+/// Everything these clients have written down by now.
+pub(crate) async fn from_clients(clients: &[Client], at: &Whereabouts) -> anyhow::Result<Plan> {
+    let places = places(&at.around)?;
+    let found = clients.iter().flat_map(|client| find(&places, Some(*client))).collect();
+    let (here, _) = of_this_project(found, &places);
+    take_over(here, at).await
+}
+
+/// The files in which these clients may write something down.
+pub(crate) fn files(clients: &[Client], around: &Surroundings) -> Vec<PathBuf> {
+    let Ok(places) = places(around) else { return Vec::new() };
+    clients.iter().flat_map(|client| client.spots(&places)).map(|spot| spot.path).collect()
+}

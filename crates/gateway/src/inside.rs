@@ -1,0 +1,60 @@
+//! The servers that run in this process: opened when first called, like any other.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use kitbag_agents::{Answers, DataError, Embed, Library, Side, serve};
+use kitbag_upstream::{NotOpened, Opener};
+use tokio::io::{duplex, split};
+
+use crate::config::Config;
+use crate::index::embedder::Embedder;
+
+/// What may be on its way before the other end has read it.
+const PIPE: usize = 64 * 1024;
+
+/// Opens what the configuration has built in. The data is read at each start, so that an edit
+/// takes effect without a new process.
+pub(crate) fn opener(config: &Config, embedder: Arc<Embedder>) -> Opener {
+    let directory = config.agents.as_ref().and_then(|agents| agents.directory.clone());
+    Opener::new(move |_| {
+        let answers = answers(directory.as_deref(), Some(embedder.clone()));
+        let answers =
+            answers.map_err(|error| NotOpened { reason: error.to_string(), remedy: error.remedy() })?;
+        let (ours, theirs) = duplex(PIPE);
+        let (input, output) = split(theirs);
+        tokio::spawn(serve(Arc::new(answers), input, output));
+        Ok(ours)
+    })
+}
+
+/// Whoever answers questions about agents.
+pub(crate) fn answers(
+    directory: Option<&Path>,
+    embedder: Option<Arc<Embedder>>,
+) -> Result<Answers, DataError> {
+    Ok(Answers::new(library(directory)?, embedder.map(embed)))
+}
+
+/// What is in a directory, or else in the binary.
+pub(crate) fn library(directory: Option<&Path>) -> Result<Library, DataError> {
+    match directory {
+        Some(directory) => Library::open(directory),
+        None => Ok(Library::built_in()),
+    }
+}
+
+fn embed(embedder: Arc<Embedder>) -> Embed {
+    Arc::new(move |side, texts| {
+        let embedder = embedder.clone();
+        let vectors = async move {
+            let vectors = match side {
+                Side::Query => embedder.queries(texts).await,
+                Side::Document => embedder.documents(texts).await,
+            };
+            vectors.inspect_err(|error| tracing::debug!(%error, "answered without vectors")).ok()
+        };
+        vectors.boxed()
+    })
+}

@@ -1,0 +1,10 @@
+//! What a person can find out: what is in force, what was written down, and that no secret is told.
+//!
+//! # Layout
+//! - [`settings`]: the configuration in force, and secrets on their way into the store
+//! - [`logs`]: what servers and the gateway write down
+
+#[path = "../home/mod.rs"]
+mod home;
+mod logs;
+mod settings;

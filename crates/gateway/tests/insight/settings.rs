@@ -1,0 +1,183 @@
+//! What is in force and why, and what is kept secret meanwhile, through the real binary.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+const CONFIG: &str = r#"
+[serve]
+page_size = 50
+
+[servers.git]
+command = "git-mcp"
+args = ["--token", "typed-s3cret"]
+env = { TOKEN = "${TOKEN}", OTHER = "${secret:other}", PLAIN = "typed-s3cret" }
+
+[servers.docs]
+url = "https://ann:typed-s3cret@docs.example/mcp"
+enabled = false
+"#;
+
+#[test]
+fn the_configuration_in_force_is_shown_with_where_it_comes_from() {
+    let home = Home::new();
+    fs::write(home.path("kitbag.toml"), CONFIG).unwrap();
+    let show = |words: &[&str]| {
+        let mut command = home.command(&[&["config", "show"], words].concat());
+        let output = command.env("KITBAG_REQUIRE_KEY", "yes").env("TOKEN", "s3cret").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let here = fs::canonicalize(home.path("")).unwrap();
+    let shown = show(&["--bind", "127.0.0.1:9000"]).replace(here.to_str().unwrap(), "/home/ann");
+    // Where its comment stands depends on how long the path of this home is.
+    let (store, shown): (Vec<_>, Vec<_>) =
+        shown.split("\n\n").partition(|table| table.starts_with("[store]"));
+    assert!(store[0].contains("path = \"/home/ann/.local/share/kitbag/kitbag.db\""), "{store:?}");
+    let shown = shown.join("\n\n");
+    assert_eq!(
+        shown,
+        r#"# Configuration: /home/ann/kitbag.toml
+# Data: /home/ann/.local/share/kitbag (default)
+
+[serve]
+bind = "127.0.0.1:9000"   # --bind
+require_key = true        # KITBAG_REQUIRE_KEY
+allowed_hosts = []        # default
+allowed_origins = []      # default
+max_body_bytes = 4194304  # default
+page_size = 50            # kitbag.toml:3
+
+[servers.docs]
+url = "https://ann:••••@docs.example/mcp"  # kitbag.toml:11
+enabled = false                            # kitbag.toml:12
+
+[servers.git]
+command = "git-mcp"            # kitbag.toml:6
+args = ["--token", "••••"]     # kitbag.toml:7
+env.OTHER = "${secret:other}"  # kitbag.toml:8, secret:other not set
+env.PLAIN = "••••"             # kitbag.toml:8
+env.TOKEN = "${TOKEN}"         # kitbag.toml:8, TOKEN set
+"#
+    );
+    let all = show(&["--all"]);
+    assert!(
+        all.contains("\n# otlp_endpoint  # not set\n") && all.contains("\nkeep_days = 90  # default\n"),
+        "{all}"
+    );
+    assert!(!(all + &shown).contains("s3cret"));
+    assert_eq!(show(&["servers.docs"]).lines().filter(|line| line.ends_with("# default")).count(), 10);
+
+    let rows: Value = serde_json::from_str(&show(&["serve", "--json"])).unwrap();
+    let file = json!({ "from": "file", "line": 3, "path": here.join("kitbag.toml") });
+    assert_eq!(rows[5], json!({ "key": "serve.page_size", "value": 50, "origin": file }));
+    let variable = json!({ "from": "variable", "name": "KITBAG_REQUIRE_KEY" });
+    assert_eq!(rows[1], json!({ "key": "serve.require_key", "value": true, "origin": variable }));
+
+    let told = home.fails(&["config", "show", "server"]);
+    assert_eq!(told, "error: the configuration has no `server`\n  try: did you mean `servers`?\n");
+}
+
+#[test]
+fn the_file_is_named_and_judged() {
+    let home = Home::new();
+    let told = home.run(&["config", "path"]);
+    assert_eq!(told.stdout.trim(), home.config().to_str().unwrap());
+    assert!(
+        told.stderr.contains("the defaults apply") && told.stderr.contains("kitbag.toml"),
+        "{}",
+        told.stderr
+    );
+    assert!(home.ok(&["config", "check"]).contains("defaults can be used"));
+
+    fs::write(home.path("kitbag.toml"), CONFIG).unwrap();
+    let here = fs::canonicalize(home.path("kitbag.toml")).unwrap();
+    assert_eq!(home.ok(&["config", "path"]).trim(), here.to_str().unwrap());
+    let told = home.run(&["config", "check"]);
+    assert_eq!(
+        (told.code, told.stdout),
+        (Some(0), format!("{} can be used: 1 server, 0 providers\n", here.display()))
+    );
+    let warning = "warning: `servers.git.env.TOKEN`: the environment variable `TOKEN` is not set\n";
+    assert!(told.stderr.contains(warning), "{}", told.stderr);
+
+    fs::write(home.path("kitbag.toml"), "[serve]\nbnd = 1\n").unwrap();
+    let told = home.fails(&["config", "check"]);
+    assert!(told.contains("line 2, in `serve`") && told.contains("try: did you mean `bind`?"), "{told}");
+}
+
+#[test]
+fn a_secret_typed_at_a_terminal_is_not_shown() {
+    let home = Home::new();
+    let (mut ours, theirs) = terminal();
+    let mut child = home
+        .command(&["secret", "set", "token"])
+        .stdin(theirs)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = child.stderr.take().unwrap();
+    let mut asked = [0; "Value of token: ".len()];
+    stderr.read_exact(&mut asked).unwrap();
+    assert_eq!(&asked, b"Value of token: ");
+    ours.write_all(b"s3cret\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    // Nobody holds the other end any more, so that reading ends, with an error or without.
+    let mut shown = Vec::new();
+    let _hung_up = ours.read_to_end(&mut shown);
+    assert_eq!(String::from_utf8_lossy(&shown), "");
+    assert_eq!(home.json(&["secret", "list"])[0]["name"], "token");
+}
+
+/// A terminal, from the side of the person and from the side of the program.
+fn terminal() -> (File, File) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let name = ptsname(&ours, Vec::new()).unwrap();
+    let theirs = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    (ours.into(), theirs.into())
+}
+
+#[test]
+fn the_key_of_the_secrets_is_where_it_is_said_to_be() {
+    let home = Home::new();
+    let place = || home.json(&["secret", "key"]);
+    assert_eq!(place(), json!({ "place": "file", "exists": false }));
+    let set = |key: Option<&str>| {
+        let mut command = home.command(&["secret", "set", "token"]);
+        command.envs(key.map(|key| ("KITBAG_SECRET_KEY", key)));
+        let piped = || Stdio::piped();
+        let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"s3cret").unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
+    };
+    assert_eq!(set(None), "");
+    assert_eq!(place(), json!({ "place": "file", "exists": true }));
+    let told = home.fails(&["secret", "key", "--move-to", "file"]);
+    assert!(told.contains("kept there already"), "{told}");
+
+    let told = home.fails(&["secret", "key", "--move-to", "keyring"]);
+    for part in
+        ["error: the key was not moved", "in the keyring cannot be used", "no keyring answers", "try: log in"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!home.config().exists() && place()["exists"] == true, "nothing has changed");
+
+    fs::create_dir_all(home.config().parent().unwrap()).unwrap();
+    fs::write(home.config(), "[secrets]\nkey = 'env' # from the vault\n").unwrap();
+    let told = set(None);
+    assert!(
+        told.contains("the variable KITBAG_SECRET_KEY cannot be used") && told.contains("it is not set"),
+        "{told}"
+    );
+    home.json(&["servers", "list"]);
+}

@@ -91,8 +91,14 @@ impl Answers {
         let agents = &self.library.agents;
         let mut answer = match (&who, term) {
             (Some(Who { agent, .. }), Some(term)) => {
-                let cited = agent.capability(&term.name).map_or(json!([]), |it| sources(None, it).collect());
-                json!({ "agent": agent.agent.id, "capability": term.name, "sources": cited })
+                let cited: Vec<Value> =
+                    agent.capability(&term.name).into_iter().flat_map(|it| sources(None, it)).collect();
+                let mut answer =
+                    json!({ "agent": agent.agent.id, "capability": term.name, "sources": cited });
+                if cited.is_empty() {
+                    answer["documentation"] = json!(agent.documentation.official_docs);
+                }
+                answer
             }
             (Some(Who { agent, .. }), None) => {
                 json!({ "agent": agent.agent.id, "sources": every_source(agent) })

@@ -32,17 +32,15 @@ impl Tool {
 
     /// As `tools/list` shows it.
     pub fn definition(self, library: &Library) -> Value {
-        let agents: Vec<&str> = library.agents.iter().map(|it| it.agent.id.as_str()).collect();
-        let agents = agents.join(", ");
-        let agent = json!({ "type": "string", "description": format!("Id or name: {agents}") });
+        let agent =
+            json!({ "type": "string", "description": format!("Id or name, e.g. {}", agents(library)) });
         let capability =
             json!({ "type": "string", "description": "In any words, e.g. mcp, hooks, plan mode" });
         let (title, description, properties, required) = match self {
             Self::Lookup => (
                 "Look up a capability",
-                "Does one coding agent (Copilot, Claude Code, Gemini CLI, Cursor…) support a feature such as MCP, \
-                 and how is it set up? Gives availability, tier, maturity, setup command, config file, pitfalls \
-                 and sources.",
+                "Whether one coding agent (Copilot, Claude Code, Gemini CLI, Cursor…) supports a feature such as \
+                 MCP, and how to set it up. Gives tier, maturity, command, config file, pitfalls and sources.",
                 json!({ "agent": agent, "capability": capability }),
                 json!(["agent", "capability"]),
             ),
@@ -86,7 +84,7 @@ impl Tool {
             "description": description,
             "inputSchema": input,
             "outputSchema": self.output(),
-            "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false },
+            "annotations": { "readOnlyHint": true, "openWorldHint": false },
         })
     }
 
@@ -130,6 +128,11 @@ impl std::str::FromStr for Tool {
 
 fn rows() -> Value {
     json!({ "type": "array", "items": { "type": "object" } })
+}
+
+/// The first few; whoever names another is understood as well.
+fn agents(library: &Library) -> String {
+    library.agents.iter().take(4).map(|it| it.agent.id.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn categories(library: &Library) -> String {

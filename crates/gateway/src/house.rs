@@ -72,8 +72,8 @@ impl House {
         self.rooms.store(after.clone());
         // Only now: a listing that came meanwhile went into the rooms before.
         self.rebuild_catalog();
-        let retired = before.upstreams.iter().filter(|server| is_gone(server, &after.upstreams));
-        for server in retired.cloned() {
+        for server in before.upstreams.iter().filter(|server| is_gone(server, &after.upstreams)) {
+            let server = server.clone();
             tokio::spawn(async move { server.retire().await });
         }
         Ok(Refurnished::between(&before.upstreams, &after.upstreams))

@@ -152,6 +152,19 @@ mod tests {
         assert!(error.to_string().contains("in the keyring is missing"), "{error}");
     }
 
+    #[cfg(feature = "keyring")]
+    #[test]
+    #[ignore = "needs a desktop session with an unlocked keyring"]
+    fn the_keyring_of_this_machine_keeps_a_key_until_it_is_removed() {
+        let keyring = || Keyring::of(Path::new("/a test of kitbag/kitbag.db"));
+        let key: VaultKey = "0f".repeat(32).parse().unwrap();
+        assert_eq!(keyring().read().unwrap(), None);
+        keyring().write(&key).unwrap();
+        assert_eq!(keyring().read().unwrap(), Some(key));
+        keyring().remove().unwrap();
+        assert_eq!(keyring().read().unwrap(), None);
+    }
+
     #[test]
     fn a_keyring_that_is_not_there_says_what_to_do() {
         let absent: Open = || Err(KeyringError::Unreachable { reason: "no session bus".to_owned() });

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 #[test]
 fn a_server_is_added_listed_and_removed() {
     let home = Home::new();
-    assert_eq!(home.json(&["servers", "list"]), json!([]));
+    let built_in = json!({ "name": "agents", "enabled": true, "transport": "built-in", "target": "what coding agents can do" });
+    assert_eq!(home.json(&["servers", "list"]), json!([built_in]));
     let add = |words: &[&str]| home.ok(&[&["servers", "add", "--no-test"], words].concat());
     add(&["time", "--env", "TZ=${TZ}", "--", "uvx", "mcp-server-time", "--key=s3cret"]);
     add(&["docs", "https://ann:pw@docs.example/mcp?key=s3cret", "-H", "X-Key: s3cret"]);
@@ -25,6 +26,7 @@ fn a_server_is_added_listed_and_removed() {
             { "name": "docs", "enabled": true, "transport": "http", "target": "https://docs.example/mcp?…" },
             { "name": "old", "enabled": false, "transport": "sse", "target": "http://localhost:1/sse" },
             { "name": "time", "enabled": true, "transport": "stdio", "target": "uvx mcp-server-time", "missing": ["TZ"] },
+            built_in,
         ])
     );
     let table = home.ok(&["servers", "list"]);
@@ -63,7 +65,9 @@ fn a_new_server_that_fails_is_added_with_the_reason_and_the_remedy() {
     let told = home.ok(&["servers", "add", "worse", "--json", "--", "no-such-program"]);
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!((&told["name"], &told["test"]["state"]), (&json!("worse"), &json!("fails")));
-    assert_eq!(home.json(&["servers", "list"]).as_array().unwrap().len(), 2);
+    let listed = home.json(&["servers", "list"]);
+    let names: Vec<&Value> = listed.as_array().unwrap().iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, ["bad", "worse", "agents"]);
 
     let told = home.run(&["tools"]);
     assert!(told.stderr.contains("warning: `worse` could not be launched"), "{}", told.stderr);

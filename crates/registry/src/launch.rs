@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::address::address;
 use crate::choose::Kind;
 use crate::input::Inputs;
 use crate::plan::PlanError;
@@ -215,53 +216,6 @@ fn as_variable(argument: &Argument) -> Option<NamedValue> {
     let mut value = argument.value.clone();
     value.facts.value = Some(rest.to_owned());
     Some(NamedValue { name: name.to_owned(), value })
-}
-
-/// What the runner calls the package, version included.
-fn address(package: &Package, kind: Kind) -> Result<String, PlanError> {
-    let Package { identifier, registry_base_url, .. } = package;
-    let version = package.version.as_deref().filter(|version| !version.is_empty());
-    for word in [Some(identifier.as_str()), version].into_iter().flatten() {
-        // A word that begins with a dash would be an option of the runner.
-        if word.is_empty()
-            || word.starts_with('-')
-            || word.contains(|c: char| c.is_whitespace() || c.is_control())
-        {
-            return Err(PlanError::OddName { found: word.to_owned() });
-        }
-    }
-    let host = registry_base_url.as_deref().and_then(|url| url::Url::parse(url).ok());
-    let host = host.as_ref().and_then(|url| url.host_str()).map(str::to_owned);
-    let with = |separator: &str| match version {
-        Some(version) => format!("{identifier}{separator}{version}"),
-        None => identifier.clone(),
-    };
-    match kind {
-        Kind::Oci => Ok(image(identifier, version, host.as_deref())),
-        _ if host.as_deref().is_some_and(|host| !is_usual(host, kind)) => {
-            Err(PlanError::Elsewhere { host: host.unwrap_or_default() })
-        }
-        Kind::Pypi => Ok(with("==")),
-        _ => Ok(with("@")),
-    }
-}
-
-/// Whether the runner looks there without being told.
-fn is_usual(host: &str, kind: Kind) -> bool {
-    host.rsplit('.').nth(1) == Some(if kind == Kind::Npm { "npmjs" } else { kind.name() })
-}
-
-/// With host and tag, wherever the author wrote them.
-fn image(identifier: &str, version: Option<&str>, host: Option<&str>) -> String {
-    let (first, last) = (identifier.split('/').next(), identifier.rsplit('/').next());
-    let has_host =
-        identifier.contains('/') && first.is_some_and(|it| it.contains(['.', ':']) || it == "localhost");
-    let host =
-        host.filter(|host| !has_host && !matches!(*host, "docker.io" | "hub.docker.com" | "index.docker.io"));
-    let host = host.map(|host| format!("{host}/")).unwrap_or_default();
-    let has_tag = last.is_some_and(|it| it.contains([':', '@']));
-    let tag = version.filter(|_| !has_tag).map(|version| format!(":{version}")).unwrap_or_default();
-    format!("{host}{identifier}{tag}")
 }
 
 impl Word {

@@ -8,8 +8,10 @@
 //! - `name`, `entry`, `server`: what it answers, as types; one odd entry does not spoil the others
 //! - `rank`: the best match first
 //! - `choose`: which of the ways to run a server fits this machine
-//! - `plan`: the way as a command or an address with gaps; `text`, `launch`, `input`: its parts
+//! - `plan`: the way as a command or an address with gaps; `text`, `launch`, `address`,
+//!   `input`: its parts
 
+mod address;
 mod choose;
 mod client;
 mod entry;

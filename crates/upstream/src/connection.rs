@@ -329,7 +329,9 @@ impl Opening {
 
     fn end(&self, status: &str, words: &str) -> Option<Box<Diagnosis>> {
         let quiet = || (status == process::WELL).then_some(Cause::Retired);
-        let cause = Cause::recognise(words).or_else(quiet)?;
+        // It may have meant to serve HTTP, but something kept it from that.
+        let cause = Cause::recognise(words).filter(|cause| !matches!(cause, Cause::ServesHttp { .. }));
+        let cause = cause.or_else(quiet)?;
         Some(Box::new(Diagnosis::of(cause, &self.spec)))
     }
 

@@ -16,7 +16,9 @@ use crate::stdio::{read, write};
 /// Begins to serve and hands out our end of the pipe. Which servers there are is for the house to
 /// know.
 #[derive(Clone)]
-pub struct Opener(Arc<dyn Fn(&ServerName) -> Result<DuplexStream, NotOpened> + Send + Sync>);
+pub struct Opener(Arc<Open>);
+
+type Open = dyn Fn(&ServerName) -> Result<DuplexStream, NotOpened> + Send + Sync;
 
 /// Why it could not, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

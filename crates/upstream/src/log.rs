@@ -27,11 +27,11 @@ impl ServerLog {
     }
 
     pub(crate) fn stderr(&self, text: &str) {
-        self.keep(LogLine::new(LogStream::Stderr, None, text), "");
+        self.keep(&LogLine::new(LogStream::Stderr, None, text), "");
     }
 
     pub(crate) fn stdout(&self, text: &str) {
-        self.keep(LogLine::new(LogStream::Stdout, None, text), "[stdout] ");
+        self.keep(&LogLine::new(LogStream::Stdout, None, text), "[stdout] ");
     }
 
     /// The params of `notifications/message`.
@@ -53,8 +53,8 @@ impl ServerLog {
         tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
-    fn keep(&self, line: LogLine, mark: &str) {
-        self.write(&line);
+    fn keep(&self, line: &LogLine, mark: &str) {
+        self.write(line);
         let mut tail = lock(&self.tail);
         if tail.len() == TAIL_LINES {
             tail.pop_front();

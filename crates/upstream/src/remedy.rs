@@ -173,7 +173,7 @@ impl Case<'_> {
         let name = package.or(self.launch.package()).unwrap_or("its name");
         let look = match self.runner() {
             "npx" | "bunx" | "pnpx" => format!("see whether it is there with `npm view {name}`"),
-            _ => format!("see whether it is there: https://pypi.org/project/{name}/"),
+            _ => format!("see whether it is there with `pip index versions {name}`"),
         };
         format!("correct `{name}` in `args` of {table}; {look}")
     }

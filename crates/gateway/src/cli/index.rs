@@ -59,9 +59,13 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 async fn build(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let output = invocation.output;
     let going_on = output.progress("Asking servers what they offer");
-    let built = app.build_index(|done, total| going_on.update(&embedded(done, total))).await;
+    let mut last = None;
+    let built = app.build_index(|done, total| going_on.update(last.insert(embedded(done, total)))).await;
     drop(going_on);
     mention(&built?, output);
+    if let Some(last) = last {
+        output.note(&last);
+    }
     let size = app.index_size();
     output.show(&serde_json::json!({ "tools": size }), |_| format!("{} indexed", count(size, "tool")))?;
     Ok(ExitCode::SUCCESS)

@@ -115,10 +115,9 @@ impl Desk {
     }
 
     fn owners(&self) -> String {
-        let names: Vec<_> = self.clients.iter().map(|client| client.title()).collect();
-        match names.as_slice() {
-            [one] => (*one).to_owned(),
-            many => count(many.len(), "client"),
+        match self.clients.first() {
+            Some(only) if self.clients.len() == 1 => only.title().to_owned(),
+            _ => count(self.clients.len(), "client"),
         }
     }
 }

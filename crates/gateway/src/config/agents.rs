@@ -28,13 +28,14 @@ pub(super) fn build(
     ground: &Ground,
 ) -> Result<Option<Agents>, Fault> {
     let name: ServerName = NAME.parse().expect("a constant that is a name");
-    let wanted = raw.enabled == Some(true) || raw.directory.is_some();
-    if raw.enabled == Some(false) {
+    let enabled = raw.enabled.as_ref().map(|it| *it.get_ref());
+    if enabled == Some(false) {
         return Ok(None);
     }
     if taken(&name) {
-        let section = Section { key: "agents".to_owned(), span: raw.directory.map_or(0..0, |it| it.span()) };
-        return if wanted { Err(section.wrong(Problem::NameTaken { name })) } else { Ok(None) };
+        let wanted = raw.enabled.map(|it| it.span()).or(raw.directory.map(|it| it.span()));
+        let clash = |span| Section { key: NAME.to_owned(), span }.wrong(Problem::NameTaken { name });
+        return wanted.map_or(Ok(None), |span| Err(clash(span)));
     }
     let directory = raw.directory.map(|path| ground.path(path.get_ref()));
     let place = directory.as_ref().map(|path| path.display().to_string()).unwrap_or_default();

@@ -84,7 +84,7 @@ pub(super) struct RawIndex {
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default, expecting = "a table")]
 pub(super) struct RawAgents {
-    pub(super) enabled: Option<bool>,
+    pub(super) enabled: Option<Spanned<bool>>,
     pub(super) directory: Option<Spanned<String>>,
 }
 

@@ -10,7 +10,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::home::Home;
-use crate::{Visit, program, write};
+use crate::{Visit, program, testbed, write};
 
 /// A server, and what the doctor should say of it.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ fn from_npm() -> Vec<Broken> {
         npx(
             "nowhere",
             "echo 'npm error code E404' >&2
-             echo 'npm error 404 Not Found - GET https://registry.npmjs.org/@acme%2fnowhere - Not found' >&2
+             echo 'npm error 404 Not Found - GET https://registry.example/@acme%2fnowhere - Not found' >&2
              echo \"npm error 404  '@acme/nowhere@*' is not in this registry.\" >&2; exit 1",
             "no_such_package",
             "`npm view @acme/nowhere`",
@@ -296,6 +296,17 @@ fn a_list_that_is_advertised_and_not_given_is_a_warning_and_an_odd_one_out_is_na
     }
     let odd = visit.one("configuration", "[tools.\"liar__ech\"]", "warning");
     assert_eq!(odd["try"], "did you mean `liar__echo`?");
+}
+
+#[test]
+fn a_server_that_is_nearly_too_slow_is_a_warning() {
+    let home = Home::new();
+    let table = format!("command = '{}'\nargs = ['--manner', 'slow-start', 'stdio']\n", testbed());
+    write(&home.path("kitbag.toml"), &format!("[servers.bed]\n{table}start_timeout = '5s'\n"));
+    let visit = Visit::to(&home, &["bed"]);
+    let found = visit.findings("servers", "bed");
+    assert!(visit.code == Some(0) && found.len() == 2 && found[1]["severity"] == "warning", "{found:#?}");
+    assert_eq!(found[1]["try"], "raise `start_timeout` of [servers.bed]");
 }
 
 #[test]

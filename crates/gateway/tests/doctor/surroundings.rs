@@ -80,6 +80,14 @@ fn a_wrong_configuration_is_explained_and_the_clients_are_looked_at_all_the_same
 }
 
 #[test]
+fn a_provider_that_lacks_a_variable_is_named() {
+    let home = home("[providers.weather]\nurl = 'https://weather.example'\nbearer = '${WEATHER_TOKEN}'\n");
+    let visit = Visit::to(&home, &["--offline"]);
+    let found = visit.one("configuration", "[providers.weather]", "problem");
+    assert_eq!(found["try"], "set it: export WEATHER_TOKEN=…");
+}
+
+#[test]
 fn what_others_can_read_is_a_problem_if_it_is_secret() {
     let home = home(
         "[servers.git]\nurl = 'http://127.0.0.1:1/mcp'\nheaders = { Authorization = 'Bearer s3cret-s3cret' }\n",

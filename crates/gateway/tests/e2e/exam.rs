@@ -1,6 +1,7 @@
 //! Models that choose tools, well and badly, and what the report makes of it.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -59,20 +60,24 @@ fn report(told: &Told) -> Value {
     serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("no report: {}", told.stderr))
 }
 
+fn call(tool: &str, arguments: Value) -> Say {
+    Say::Call(tool.to_owned(), arguments)
+}
+
 /// Calls what is asked for.
 fn obey(asked: &Asked) -> Say {
     let id = asked.prompt.strip_prefix("Echo ").unwrap_or_default().to_owned();
-    Say::Call("echo", json!({ "message": id }))
+    call("echo", json!({ "message": id }))
 }
 
 fn by_id(asked: &Asked) -> Say {
     match (asked.prompt.trim_start_matches("Echo "), &asked.error) {
-        ("wrong-words", _) => Say::Call("echo", json!({ "message": "something else" })),
-        ("more-words", _) => Say::Call("echo", json!({ "message": "more-words", "loud": true })),
+        ("wrong-words", _) => call("echo", json!({ "message": "something else" })),
+        ("more-words", _) => call("echo", json!({ "message": "more-words", "loud": true })),
         ("broken", None) => Say::Broken("echo"),
-        ("wrong-tool", _) => Say::Call("environment", json!({})),
-        ("failing", None) => Say::Call("test_error_handling", json!({})),
-        ("unheard-of", None) => Say::Call("sing", json!({})),
+        ("wrong-tool", _) => call("environment", json!({})),
+        ("failing", None) => call("test_error_handling", json!({})),
+        ("unheard-of", None) => call("sing", json!({})),
         ("unheard-of", Some(error)) if !error.contains("There is no tool `sing`") => Say::Words,
         ("talk", _) => Say::Words,
         _ => obey(asked),
@@ -274,7 +279,7 @@ async fn the_key_is_sent_and_appears_nowhere() {
 #[tokio::test]
 async fn the_page_needs_nothing_else_and_runs_nothing() {
     let prompt = "<script src=\"https://evil.example/x.js\">alert('1')</script>";
-    let model = Model::start(|_| Say::Call("environment", json!({ "x": "<img src=//evil.example>" }))).await;
+    let model = Model::start(|_| call("environment", json!({ "x": "<img src=//evil.example>" }))).await;
     let home = home(&[prompt]);
     let told = sit(&home, &format!("{}#<b>m</b>", model.url), &["--html", "exam.html"]).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
@@ -363,7 +368,7 @@ async fn any_program_or_all_servers_can_be_examined() {
         let shown = |name: &str| asked.body.to_string().contains(&format!("\"name\":\"{name}\""));
         let name = if shown("bed__echo") { "bed__echo" } else { "echo" };
         let Say::Call(_, arguments) = obey(asked) else { unreachable!() };
-        Say::Call(name, arguments)
+        call(name, arguments)
     })
     .await;
     let home = home(&["p0"]);
@@ -376,4 +381,45 @@ async fn any_program_or_all_servers_can_be_examined() {
         assert_eq!(told.code, Some(0), "{}", told.stderr);
         assert_eq!(report(&told)["models"][0]["argument_accuracy"], json!(1.0), "{words:?}");
     }
+}
+
+/// A model that makes every expected call shows that the suite in the repository can be passed, and
+/// what the four tools cost it.
+#[tokio::test]
+async fn whoever_calls_as_expected_passes_the_benchmark_for_half_the_tokens_of_the_raw_json() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let suite = root.join("framework/tests/benchmark-prompts.json");
+    let prompts: Value = serde_json::from_str(&fs::read_to_string(&suite).unwrap()).unwrap();
+    let model = Model::start(move |asked| {
+        let mut prompts = prompts["prompts"].as_array().unwrap().iter();
+        let expected = &prompts.find(|it| it["prompt"] == asked.prompt.as_str()).unwrap()["expect"];
+        call(expected["tool"].as_str().unwrap(), expected["arguments"].clone())
+    })
+    .await;
+    let home = Home::new("[agents]\nenabled = true\n");
+    let endpoint = format!("anthropic:{}#m", model.url);
+    let files: Vec<_> = ["claude-code", "copilot-cli", "gemini-cli", "vscode-copilot"]
+        .map(|agent| root.join("agents").join(agent).join("capabilities/current.json"))
+        .into_iter()
+        .collect();
+    let mut words =
+        vec!["eval", "agents", "--json", "--suite", suite.to_str().unwrap(), "--model", &endpoint];
+    words.push("--baseline");
+    words.extend(files.iter().map(|file| file.to_str().unwrap()));
+    let told = home.kitbag(&words).await;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let report = report(&told);
+    let figures = &report["models"][0];
+    assert_eq!((&figures["answered"], &figures["argument_accuracy"]), (&json!(50), &json!(1.0)));
+    assert_eq!(figures["retry_rate"], json!(0.0));
+    let share = figures["tokens"]["share_of_baseline"].as_f64().unwrap();
+    assert!(share < 0.5, "{}", figures["tokens"]);
+    let reached = |it: &Value| it.get("problem").is_none();
+    assert!(report["scenarios"].as_array().unwrap().iter().all(reached), "{}", report["scenarios"]);
+
+    let told =
+        home.kitbag(&["eval", "agents", "--json", "--suite", suite.to_str().unwrap(), "--dry-run"]).await;
+    let words = &self::report(&told)["rehearsal"]["paraphrases"];
+    let [right, total] = ["right", "total"].map(|key| words[key].as_f64().unwrap());
+    assert!(total == 150.0 && right / total >= 0.98, "{words}");
 }

@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //! - [`harness`]: a gateway in a folder of its own, clients of both manners, testbed servers
+//! - [`agents`]: the server that is built in, and alone
 //! - [`upstreams`]: what servers do to the gateway, and what clients see of it
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
 //! - [`bad_input`]: what clients should not send
@@ -17,6 +18,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 #![expect(clippy::print_stderr, reason = "a failed test shows what the gateway logged")]
 
+mod agents;
 mod bad_input;
 mod bridges;
 mod callers;

@@ -43,6 +43,7 @@ fn every_table_fits_eighty_columns() {
         &["import", "--dry-run"],
         &["eval", "retrieval", "--ranker", "bm25", "--dataset", &dataset],
         &["index", "verify"],
+        &["doctor", "--offline"],
     ] {
         check(&home, words);
     }

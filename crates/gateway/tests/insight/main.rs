@@ -4,6 +4,8 @@
 //! - [`settings`]: the configuration in force, and secrets on their way into the store
 //! - [`logs`]: what servers and the gateway write down
 
+#![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
 #[path = "../home/mod.rs"]
 mod home;
 mod logs;

@@ -118,13 +118,7 @@ fn steps(body: &[String]) -> Vec<Step> {
         if let Some(command) = line.strip_prefix("$ ") {
             steps.push(Step { command: command.to_owned(), answer: Vec::new() });
         } else if let Some(step) = steps.last_mut() {
-            // A command too long for a line goes on after a backslash, as in a shell.
-            match step.command.strip_suffix('\\') {
-                Some(begun) if step.answer.is_empty() => {
-                    step.command = format!("{begun}{}", line.trim_start())
-                }
-                _ => step.answer.push(line.clone()),
-            }
+            step.answer.push(line.clone());
         }
     }
     steps

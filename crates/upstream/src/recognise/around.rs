@@ -13,13 +13,12 @@ pub(super) fn no_network(said: &Said<'_>) -> Option<Cause> {
         "network is unreachable",
         "dns error",
         "err_socket_timeout",
-        "fetch failed",
-        "failed to fetch: `http",
-        "request to http",
     ];
+    // Whoever refused was reached.
+    let fetched = said.has(&["fetch failed", "failed to fetch: `http"]) && !said.has(&["econnrefused"]);
     let npm = said.has(&["npm err"]) && said.has(&["econnrefused", "econnreset"]);
     let codes = ["ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "ETIMEDOUT"];
-    (npm || said.has_code(&codes) || said.has(&signs)).then(|| {
+    (npm || fetched || said.has_code(&codes) || said.has(&signs)).then(|| {
         let host = said.after("getaddrinfo enotfound ", &[' ', '\n', '\'']);
         let host = host.or_else(|| said.after("getaddrinfo eai_again ", &[' ', '\n', '\'']));
         Cause::NoNetwork { host: host.or_else(|| said.after("failed to fetch: `", &['`'])) }
@@ -63,7 +62,9 @@ pub(super) fn service_down(said: &Said<'_>) -> Option<Cause> {
 
 pub(super) fn port_taken(said: &Said<'_>) -> Option<Cause> {
     const TAKEN: &[&str] = &["eaddrinuse", "already in use"];
-    let line = said.lines(TAKEN).next()?;
+    let is_port =
+        |line: &&str| ["address", "addr", "port"].iter().any(|word| line.to_lowercase().contains(word));
+    let line = said.lines(TAKEN).find(is_port)?;
     let port = line
         .rsplit(|c: char| !c.is_ascii_digit())
         .find_map(|digits| digits.parse().ok().filter(|it| *it > 99));

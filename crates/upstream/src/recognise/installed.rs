@@ -22,7 +22,6 @@ pub(super) fn new_pydantic(said: &Said<'_>) -> Option<Cause> {
 
 /// What the language or its library gained since, and words of those who check for themselves.
 pub(super) fn old_node(said: &Said<'_>) -> Option<Cause> {
-    let plain = ["err_require_esm", "requires node", "unsupported node", "node.js version", "node version"];
     let gained = [
         "requested module 'node:",
         "requested module 'fs",
@@ -44,8 +43,16 @@ pub(super) fn old_node(said: &Said<'_>) -> Option<Cause> {
     let found = said.after("node.js v", &['\n', ' ', ',', ')']);
     let is_old =
         found.as_ref().and_then(|it| it.split('.').next()?.parse().ok()).is_some_and(|it: u32| it < NODE);
-    let wants = said.has(&plain) && !said.has(&["node_module_version"]);
-    (wants || (is_old && said.has(&gained))).then(|| old(said, found))
+    let asked = said.has(&["err_require_esm"]) || asks_for_node(said);
+    (asked || (is_old && said.has(&gained))).then(|| old(said, found))
+}
+
+/// Many say in passing which Node.js they run with; only some say which one they want.
+fn asks_for_node(said: &Said<'_>) -> bool {
+    const WANTS: [&str; 8] =
+        ["requires", "required", "unsupported", "upgrade", "minimum", "or later", "or higher", "at least"];
+    let mut lines = said.lines(&["node.js ", "node ", "nodejs "]).map(str::to_lowercase);
+    lines.any(|line| !line.contains("node_module_version") && WANTS.iter().any(|word| line.contains(word)))
 }
 
 /// npm only warns of it, so that a plainer sign goes first.
@@ -54,7 +61,8 @@ pub(super) fn old_engine(said: &Said<'_>) -> Option<Cause> {
 }
 
 fn old(said: &Said<'_>, found: Option<String>) -> Cause {
-    let wanted = ["node: '>=", "node >=", "node.js >=", "node.js >= ", "node >= ", "node \">="];
+    let wanted =
+        ["node: '>=", "node >=", "node.js >=", "requires node ", "requires node.js ", "node version >="];
     let number = |text: String| {
         let digits: String =
             text.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();

@@ -42,7 +42,9 @@ fn a_node_that_is_too_old_is_recognised_with_its_version() {
          EBADENGINE   current: { node: 'v20.1.0', npm: '9.2.0' }\nnpm warn EBADENGINE }",
         r#"{"kind":"old_node","found":"v20.1.0","needs":24}"#,
     );
+    check("notes requires Node.js 24 or later", r#"{"kind":"old_node","found":null,"needs":24}"#);
     check("TypeError: client.call is not a function\n\nNode.js v18.2.0", "");
+    check("Node version: 22.1.0\nbye", "");
 }
 
 #[test]
@@ -146,5 +148,10 @@ fn what_is_missing_around_a_server_is_recognised() {
         "Error: EACCES: permission denied, mkdir '/var/notes'",
         r#"{"kind":"forbidden","path":"/var/notes"}"#,
     );
+    check(
+        "TypeError: fetch failed\n  [cause]: Error: connect ECONNREFUSED 127.0.0.1:8080",
+        r#"{"kind":"service_down","address":"127.0.0.1:8080"}"#,
+    );
+    check("the container name \"notes\" is already in use", "");
     check("something else entirely", "");
 }

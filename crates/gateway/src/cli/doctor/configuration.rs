@@ -9,6 +9,7 @@ use kitbag_desk::holds_secret;
 use kitbag_upstream::{ServerSpec, Template, Transport};
 
 use super::finding::{Area, Finding};
+use super::store::State;
 use crate::cli::Invocation;
 use crate::cli::output::count;
 use crate::config::Config;
@@ -31,6 +32,19 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Opt
     findings.push(loaded_from(&config));
     findings.extend(config.origin.as_deref().and_then(|path| readable_secrets(path, &config)));
     Some(config)
+}
+
+/// Providers that lack a variable.
+pub(super) fn providers(config: &Config, state: &State) -> Vec<Finding> {
+    let Some(lookup) = &state.lookup else { return Vec::new() };
+    let mut findings = Vec::new();
+    for (name, provider) in &config.providers {
+        let missing = provider.spec.headers.values().filter_map(|it| it.resolve(|name| lookup(name)).err());
+        findings.extend(missing.map(|source| {
+            AREA.problem(format!("[providers.{name}]"), source.to_string()).mend(source.remedy())
+        }));
+    }
+    findings
 }
 
 fn loaded_from(config: &Config) -> Finding {

@@ -77,6 +77,7 @@ async fn look(
         config.servers = named.collect::<anyhow::Result<_>>()?;
     }
     let state = store::check(&config, findings).await;
+    findings.extend(configuration::providers(&config, &state));
     findings.extend(servers::check(&config, &state, arguments.offline, whole, invocation.output).await);
     if whole {
         findings.extend(clients::check(Some(&config), invocation).await);

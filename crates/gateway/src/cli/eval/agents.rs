@@ -63,7 +63,8 @@ Examples:
 
 Keys are read from ANTHROPIC_API_KEY and OPENAI_API_KEY; for a model at a URL,
 from the variable that --key-env names. anthropic:URL#MODEL is a service that
-speaks Anthropic's format. The exit code is 1 when a prompt stayed unanswered.";
+speaks Anthropic's format. The exit code is 1 when a prompt stayed unanswered;
+with --dry-run, when an expected call or a scenario does not come out right.";
 
 pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let mut suite = Suite::load(&arguments.suite)?;
@@ -173,8 +174,8 @@ async fn dry_run(
         rehearsal: invocation.output.during("Trying the suite on the server", rehearsing).await,
     };
     invocation.output.show(&plan, figures::of_plan)?;
-    let flawless =
-        plan.rehearsal.misses.is_empty() && plan.rehearsal.scenarios.iter().all(|it| it.problem.is_none());
+    let Rehearsal { expected, scenarios, .. } = &plan.rehearsal;
+    let flawless = expected.right == expected.total && scenarios.iter().all(|it| it.problem.is_none());
     Ok(if flawless { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -71,6 +71,7 @@ impl Which {
             bail!("the server `{name}` is switched off");
         }
         config.servers.retain(|other, _| *other == name);
+        config.agents.take_if(|built_in| built_in.spec.name != name);
         Ok((config, Some(name)))
     }
 }

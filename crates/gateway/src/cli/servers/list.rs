@@ -58,9 +58,10 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
     let remembered = remembered(&config, invocation).await;
     let enabled = config.servers.values().map(|spec| row(spec, true, &remembered));
     let disabled = config.disabled.values().map(|spec| row(spec, false, &remembered));
-    let built_in = config.agents.iter().map(|agents| row(&agents.spec, true, &remembered));
-    let mut rows: Vec<Row> = enabled.chain(disabled).chain(built_in).collect();
+    let mut rows: Vec<Row> = enabled.chain(disabled).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
+    // What somebody put there comes first.
+    rows.extend(config.agents.iter().map(|agents| row(&agents.spec, true, &remembered)));
     if is_bare(&config) {
         invocation.output.note(&first_steps(invocation));
     }

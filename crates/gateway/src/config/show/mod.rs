@@ -163,8 +163,11 @@ impl Walk<'_> {
 
     fn written(&mut self, place: &Place, key: &str, written: &Spanned<DeValue<'_>>, nature: Nature) {
         let text = self.sources.text;
-        let value = text.get(written.span()).and_then(|text| text.parse::<Value>().ok());
-        let value = value.unwrap_or_else(|| Value::String(veil::VEIL.to_owned()));
+        let value = match written.get_ref() {
+            // An empty one; its header is no value.
+            DeValue::Table(_) => Value::Table(toml::Table::new()),
+            _ => text.get(written.span()).and_then(|text| text.parse().ok()).unwrap_or_else(veil::unseen),
+        };
         let found = if nature.is_template { veil::references(&value) } else { Vec::new() };
         let is_set = self.sources.is_set;
         let variable = |Reference { name, has_default }| Variable { set: is_set(&name), has_default, name };

@@ -31,6 +31,11 @@ command = "uvx"
 args = ["git-mcp", "--token=${T}"]
 env = { TOKEN = "${TOKEN}" }
 
+[servers.bare]
+command = "x"
+
+[servers.bare.env]
+
 [servers.web]
 url = "https://host/mcp"
 headers = { X-Key = "${secret:key}" }

@@ -5,7 +5,12 @@ use toml::Value;
 
 use super::kinds::Secrecy;
 
-pub(super) const VEIL: &str = "••••";
+const VEIL: &str = "••••";
+
+/// A value nothing can be said of.
+pub(super) fn unseen() -> Value {
+    Value::String(VEIL.to_owned())
+}
 
 pub(super) fn veiled(value: Value, secrecy: Secrecy) -> Value {
     match (secrecy, value) {

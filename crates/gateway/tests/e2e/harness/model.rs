@@ -16,7 +16,7 @@ use tokio::sync::Barrier;
 /// What the model says to a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Say {
-    Call(&'static str, Value),
+    Call(String, Value),
     /// A call whose arguments break off.
     Broken(&'static str),
     Words,
@@ -113,7 +113,7 @@ async fn anthropic(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Byte
     answer(&seen, headers, body, error, |say| {
         let call = |name: &str, input: Value| json!([{ "type": "tool_use", "id": "t1", "name": name, "input": input }]);
         let content = match say {
-            Say::Call(name, arguments) => call(name, arguments),
+            Say::Call(name, arguments) => call(&name, arguments),
             Say::Broken(name) => call(name, json!("{\"message\":")),
             _ => json!([{ "type": "text", "text": "I would rather talk." }]),
         };
@@ -136,7 +136,7 @@ async fn openai(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Bytes) 
             json!({ "role": "assistant", "content": null, "tool_calls": [call] })
         };
         let message = match say {
-            Say::Call(name, arguments) => call(name, arguments.to_string()),
+            Say::Call(name, arguments) => call(&name, arguments.to_string()),
             Say::Broken(name) => call(name, "{\"message\":".to_owned()),
             _ => json!({ "role": "assistant", "content": "I would rather talk." }),
         };

@@ -58,7 +58,7 @@ async fn the_log_of_a_crashed_server_is_kept() {
         gateway.log().contains("`bad` ended before it was ready").then_some(())
     })
     .await;
-    let shown = home.kitbag(&["servers", "logs", "bad"]).await;
+    let shown = home.kitbag(&["logs", "bad"]).await;
     assert_eq!(shown.code, Some(0));
     assert!(shown.stdout.contains("API_KEY environment variable is required"), "{}", shown.stdout);
 }

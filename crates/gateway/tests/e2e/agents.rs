@@ -1,0 +1,206 @@
+//! What coding agents can do: built into the gateway like any other server, and as a server alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use kitbag_budget::count;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+use crate::harness::{Gateway, Home, Manner, Testbed};
+
+const ON: &str = "[agents]\nenabled = true\n";
+const LOOKUP: &str = "agents__lookup_capability";
+
+#[tokio::test]
+async fn a_question_about_an_agent_finds_the_tool_that_answers_it() {
+    let home = Home::new(&format!("{ON}{}", Testbed::named("good").table()));
+    let told = home.kitbag(&["tools"]).await;
+    assert!(told.stdout.contains("good__echo") && told.stdout.contains(LOOKUP), "{told:?}");
+    let told = home.kitbag(&["search", "does copilot support mcp", "--json"]).await;
+    let found: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    assert!(found.to_string().contains(LOOKUP), "{found}");
+    let first = told.stdout.find("agents__").map(|at| told.stdout[at..].starts_with(LOOKUP));
+    assert_eq!(first, Some(true), "{found}");
+}
+
+#[tokio::test]
+async fn it_is_listed_called_and_refused_like_any_server() {
+    let gateway = Gateway::with(&format!("{ON}[policy]\ndeny_tools = [\"agents/get_sources\"]\n")).await;
+    for manner in Manner::BOTH {
+        let client = gateway.client(manner).await;
+        client.knows(LOOKUP).await;
+        assert_eq!(client.tool_names().await.len(), 3, "the one that is denied is not shown");
+        let asked = json!({ "agent": "Copilot CLI", "capability": "model context protocol" });
+        let answer = client.call(LOOKUP, &asked).await.result()["structuredContent"].clone();
+        assert_eq!(answer["agent"], "copilot-cli");
+        assert_eq!(answer["capability"]["available"], true, "vendors' documents say so");
+        let refused = client.call("agents__get_sources", &json!({ "agent": "zed" })).await.tool_error();
+        assert!(refused.contains("may not use"), "{refused}");
+        let alone = gateway.visitor("/servers/agents/mcp", manner).connect().await;
+        assert_eq!(alone.tool_names().await[0], "lookup_capability");
+    }
+}
+
+#[tokio::test]
+async fn it_can_be_switched_off_and_gives_way_to_a_server_of_that_name() {
+    let names = async |config: &str| {
+        let told = Home::new(config).kitbag(&["servers", "list", "--json"]).await;
+        let rows: Vec<Value> = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+        rows.iter().map(|row| format!("{} {}", row["name"], row["transport"])).collect::<Vec<_>>()
+    };
+    assert_eq!(names(ON).await, [r#""agents" "built-in""#]);
+    assert_eq!(names("[agents]\nenabled = false\n").await, [""; 0]);
+    // An empty section says nothing, and keeps the harness from switching it off.
+    let own = Testbed::named("agents").table();
+    assert_eq!(names(&format!("[agents]\n{own}")).await, [r#""agents" "stdio""#]);
+    let both = Home::new(&format!("{ON}{own}")).kitbag(&["servers", "list"]).await;
+    assert_eq!(both.code, Some(1));
+    assert!(both.stderr.contains("`agents`") && both.stderr.contains("another name"), "{both:?}");
+    let told = Home::new(ON).kitbag(&["servers", "remove", "agents"]).await;
+    assert!(told.stderr.contains("is built in") && told.stderr.contains("enabled = false"), "{told:?}");
+}
+
+#[tokio::test]
+async fn wrong_data_in_a_directory_is_named_and_stops_nobody_else() {
+    let home = Home::new(&format!("[agents]\ndirectory = \"data\"\n{}", Testbed::named("good").table()));
+    let folder = home.path("data/agents/mine/capabilities");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("current.json"), r#"{"agent":{"id":"mine","name":"Mine"},"capabilities":[]}"#)
+        .unwrap();
+    let told = home.kitbag(&["servers", "test"]).await;
+    assert_eq!(told.code, Some(1));
+    assert!(told.stdout.contains("good") && told.stdout.contains("works"), "{told:?}");
+    let place = "data/agents/mine/capabilities/current.json, field `agent`: missing field `vendor`";
+    assert!(told.stdout.contains(place), "{}", told.stdout);
+    let agent = json!({
+        "agent": { "id": "mine", "name": "Mine", "vendor": "Me", "version": "1", "lastUpdated": "2026-01-01" },
+        "capabilities": [{ "name": "Cooking", "category": "testing", "available": null, "status": "unknown" }],
+    });
+    fs::write(folder.join("current.json"), agent.to_string()).unwrap();
+    let told = home.kitbag(&["call", LOOKUP, "agent=mine", "capability=cooking", "--json"]).await;
+    assert!(told.stdout.contains("Cooking"), "{told:?}");
+}
+
+#[tokio::test]
+async fn the_age_of_sources_decides_how_lint_ends_and_the_site_is_written() {
+    let home = Home::new("");
+    let lint = |date: &'static str| {
+        let home = home.clone();
+        async move { home.kitbag(&["agents", "lint", "--date", date]).await }
+    };
+    let fine = lint("2026-06-20").await;
+    assert_eq!(fine.code, Some(0), "{fine:?}");
+    assert!(fine.stdout.contains("over 30 days"), "{}", fine.stdout);
+    let old = lint("2027-01-01").await;
+    assert_eq!(old.code, Some(1));
+    assert!(old.stdout.contains("over 90 days: too old"), "{}", old.stdout);
+    let told = home.kitbag(&["agents", "export", "site", "--json"]).await;
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let index: Value =
+        serde_json::from_str(&fs::read_to_string(home.path("site/api/v1/index.json")).unwrap()).unwrap();
+    for agent in index["agents"].as_array().unwrap() {
+        assert!(home.path("site").join(agent["url"].as_str().unwrap()).is_file(), "{agent}");
+    }
+}
+
+/// With the model in the binary, through the stand-alone server: what words do not tell, meaning does.
+#[tokio::test]
+async fn alone_it_understands_the_benchmark_for_a_fraction_of_what_the_files_cost() {
+    let suite: Value = read("framework/tests/benchmark-prompts.json");
+    let mut alone = Alone::start();
+    let tools = count(&alone.ask("tools/list", &json!({})).await["tools"].to_string());
+    let (mut asked, mut missed, mut ours, mut raw, mut dearest) = (0, Vec::new(), 0, 0, 0);
+    let files = Files::read();
+    for prompt in suite["prompts"].as_array().unwrap() {
+        let paraphrases = prompt["paraphrases"].as_array().unwrap();
+        for arguments in [&prompt["expect"]["arguments"]].into_iter().chain(paraphrases) {
+            let called = json!({ "name": prompt["expect"]["tool"], "arguments": arguments });
+            let result = alone.ask("tools/call", &called).await;
+            let text = result["content"][0]["text"].as_str().unwrap();
+            asked += 1;
+            if !contains(&result["structuredContent"], &prompt["resolves"]) {
+                missed.push(format!("{arguments}: {text}"));
+            }
+            let cost = tools + count(&called.to_string()) + count(text);
+            let files = files.tokens_for(&result["structuredContent"]);
+            dearest = dearest.max(cost * 1000 / files);
+            (ours, raw) = (ours + cost, raw + files);
+        }
+    }
+    println!(
+        "{} of {asked} understood; {ours} tokens instead of {raw}, at most {dearest} ‰",
+        asked - missed.len()
+    );
+    assert!(missed.len() * 50 <= asked, "{missed:#?}");
+    assert!(ours * 2 < raw && dearest < 500, "{ours} of {raw} tokens, at most {dearest} ‰");
+}
+
+/// What somebody without the tools would read: the file of the agent, or those of all.
+struct Files(BTreeMap<String, usize>);
+
+impl Files {
+    fn read() -> Self {
+        let agents = kitbag_agents::Library::built_in().agents;
+        let tokens = |id: &str| count(&read(&format!("agents/{id}/capabilities/current.json")).to_string());
+        Self(agents.iter().map(|it| (it.agent.id.clone(), tokens(&it.agent.id))).collect())
+    }
+
+    fn tokens_for(&self, answer: &Value) -> usize {
+        match answer["agent"].as_str() {
+            Some(agent) => self.0[agent],
+            None => match answer["comparison"].as_array() {
+                Some(rows) => rows.iter().map(|row| self.0[row["agent"].as_str().unwrap()]).sum(),
+                None => self.0.values().sum(),
+            },
+        }
+    }
+}
+
+/// `kitbag agents serve --stdio`, spoken to in the modern manner.
+struct Alone {
+    stdin: tokio::process::ChildStdin,
+    lines: tokio::io::Lines<BufReader<tokio::process::ChildStdout>>,
+    _child: tokio::process::Child,
+    id: usize,
+}
+
+impl Alone {
+    fn start() -> Self {
+        let home = Home::new("");
+        let mut command = tokio::process::Command::from(home.command(&["agents", "serve", "--stdio"]));
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Self { stdin, lines: BufReader::new(stdout).lines(), _child: child, id: 0 }
+    }
+
+    async fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.id += 1;
+        let mut params = params.clone();
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let request = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params });
+        self.stdin.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+        let line = self.lines.next_line().await.unwrap().expect("an answer");
+        serde_json::from_str::<Value>(&line).unwrap()["result"].clone()
+    }
+}
+
+fn read(path: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Whether everything expected is in the answer, which may hold more.
+fn contains(answer: &Value, expected: &Value) -> bool {
+    match (answer, expected) {
+        (Value::Object(answer), Value::Object(expected)) => {
+            expected.iter().all(|(key, value)| answer.get(key).is_some_and(|it| contains(it, value)))
+        }
+        _ => answer == expected,
+    }
+}

@@ -192,47 +192,17 @@ pub(crate) fn clear(ranked: &[(usize, f32)], enough: f32, lead: f32) -> Option<M
 /// The words that say something, each in the singular.
 fn short(text: &str) -> String {
     let key = key(text);
-    let telling: Vec<&str> = key.split(' ').filter(|word| !FILLERS.contains(word)).map(singular).collect();
+    let telling: Vec<&str> = key.split(' ').filter(|word| !is_filler(word)).map(singular).collect();
     if telling.is_empty() { key } else { telling.join(" ") }
 }
 
 /// What people wrap around the thing they mean.
-const FILLERS: [&str; 34] = [
-    "a",
-    "an",
-    "and",
-    "any",
-    "are",
-    "available",
-    "can",
-    "capabilities",
-    "capability",
-    "do",
-    "does",
-    "feature",
-    "features",
-    "for",
-    "from",
-    "functionality",
-    "has",
-    "have",
-    "how",
-    "in",
-    "is",
-    "it",
-    "its",
-    "of",
-    "on",
-    "own",
-    "support",
-    "supported",
-    "supports",
-    "the",
-    "to",
-    "use",
-    "using",
-    "with",
-];
+const FILLERS: &str = "a an and any are available can capabilities capability do does feature features for from \
+    functionality has have how in is it its of on own support supported supports the to use using with";
+
+fn is_filler(word: &str) -> bool {
+    FILLERS.split(' ').any(|filler| filler == word)
+}
 
 fn singular(word: &str) -> &str {
     match word.strip_suffix('s') {

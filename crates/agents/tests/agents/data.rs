@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use kitbag_agents::record::Category;
+use kitbag_agents::record::{Category, Granularity, Maturity, Status, Tier};
 use kitbag_agents::{DataError, Library};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::root;
@@ -34,14 +35,19 @@ fn the_four_first_class_agents_come_first() {
 }
 
 #[test]
-fn the_categories_of_the_schema_are_the_categories_of_the_program() {
-    let schema: Value = read_schema();
-    let listed = schema["$defs"]["capability"]["properties"]["category"]["enum"].clone();
-    let known: Vec<Category> = serde_json::from_value(listed.clone()).unwrap();
-    assert_eq!(json!(known), listed);
-    // One more in the program would be found by a name the schema does not have.
-    let names = Library::built_in().capabilities.iter().map(|it| it.category).max().unwrap();
-    assert_eq!(names, *known.last().unwrap());
+fn the_closed_sets_of_the_schema_are_those_of_the_program() {
+    fn check<T: DeserializeOwned + std::fmt::Debug>(place: &str) {
+        // Whoever is given a word it does not know names all it does.
+        let known = serde_json::from_value::<T>(json!("?")).unwrap_err().to_string();
+        let known: Vec<&str> = known.split('`').skip(3).step_by(2).collect();
+        assert_eq!(read_schema().pointer(place), Some(&json!(known)), "{place}");
+    }
+    check::<Category>("/$defs/capability/properties/category/enum");
+    check::<Tier>("/$defs/capability/properties/tier/enum");
+    check::<Maturity>("/$defs/capability/properties/maturityLevel/enum");
+    check::<Status>("/$defs/capability/properties/status/enum");
+    check::<Status>("/$defs/source/properties/status/enum");
+    check::<Granularity>("/$defs/source/properties/granularity/enum");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use kitbag_desk::Client;
 
 use super::{Cli, Invocation, in_runtime};
 use crate::app::App;
-use crate::config::{Config, Overrides, Surroundings};
+use crate::config::{Config, Overrides, Surroundings, Whereabouts};
 use crate::signature::summary;
 
 /// Print what a shell needs to complete commands, servers and tools.
@@ -97,5 +97,5 @@ fn config() -> Option<Config> {
         data_dir: path("KITBAG_DATA_DIR"),
         ..Overrides::default()
     };
-    Config::load(&overrides, &Surroundings::of_this_process()).ok()
+    Whereabouts { overrides, around: Surroundings::of_this_process() }.load().ok()
 }

@@ -16,7 +16,7 @@ use super::failure::Advise as _;
 use super::output::{count, printable};
 use super::overriding::{Overriding, data_dir_origin, given};
 use crate::config::show::{Entry, Origin, Sources, entries, text};
-use crate::config::{Config, ConfigError, Whereabouts, nearest};
+use crate::config::{Config, nearest};
 
 /// See the configuration in force, where it comes from, and whether it is right.
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ Examples:
 pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Show(arguments) => {
-            arguments.overriding.apply(&mut invocation.overrides);
+            arguments.overriding.apply(&mut invocation.at.overrides);
             show(&arguments, &invocation).await?;
         }
         Verb::Path => path(&invocation)?,
@@ -86,7 +86,7 @@ async fn show(arguments: &ShowArguments, invocation: &Invocation) -> anyhow::Res
         Some(section) => section_of(section, &all)?,
         None => all.iter().filter(|entry| arguments.all || is_interesting(entry)).cloned().collect(),
     };
-    let data = data_dir_origin(&invocation.overrides);
+    let data = data_dir_origin(&invocation.at.overrides);
     if invocation.output.json {
         let data = json!({ "key": "data_dir", "value": config.data_dir, "origin": origin(&data, &config) });
         let head = arguments.section.is_none().then_some(data);
@@ -112,7 +112,7 @@ async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result
         Some(secret) => secrets.contains(secret),
         None => env::var_os(name).is_some(),
     };
-    let given = given(&invocation.overrides);
+    let given = given(&invocation.at.overrides);
     Ok(entries(&Sources { text: &text, config, given: &given, is_set: &is_set }))
 }
 
@@ -180,9 +180,7 @@ fn origin(origin: &Origin, config: &Config) -> Value {
 
 /// Nothing but the path goes to stdout, so that it can be handed to an editor.
 fn path(invocation: &Invocation) -> anyhow::Result<()> {
-    let (overrides, around) = (invocation.overrides.clone(), invocation.around.clone());
-    let path = around.editable(&overrides).ok_or(ConfigError::NoHome)?;
-    let files = Whereabouts { overrides, around }.files();
+    let (path, files) = (invocation.at.editable()?, invocation.at.files());
     let exists = path.is_file();
     let result = json!({ "path": path, "exists": exists, "candidates": files });
     invocation.output.show(&result, |_| path.display().to_string())?;

@@ -30,7 +30,7 @@ The exit code is 1 when nobody answers. No key is needed, and no server is
 started; whether the servers work is the business of `kitbag servers test`.";
 
 pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
-    invocation.overrides.bind = arguments.bind;
+    invocation.at.overrides.bind = arguments.bind;
     let url = format!("http://{}/health", reachable(invocation.config()?.serve.bind));
     ask(&url).await.advise(|| "start it: kitbag serve".to_owned())?;
     invocation.output.show(&json!({ "url": url, "up": true }), |_| format!("{url} answers"))?;

@@ -53,7 +53,7 @@ struct Told {
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let (at, places) = (invocation.whereabouts(), places(&invocation.around)?);
+    let (at, places) = (invocation.at.clone(), places(&invocation.at.around)?);
     let (here, elsewhere) = of_this_project(find(&places, arguments.from), &places);
     let clients: Vec<Client> = here.iter().map(|found| found.client).collect();
     let mut plan = Plan::make(here, &at).await?;
@@ -101,7 +101,9 @@ fn for_people(told: &Told, dry_run: bool) -> String {
         let foreign = foreign.map(|it| format!("only the client can fill in ${{{}}}; replace it", it.name));
         text.extend(notes.chain(foreign).map(|note| format!("\n{}: {note}", row.name)));
     }
-    text.push('\n');
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
     text.push_str(&missing(&told.servers));
     let adds = told.servers.iter().filter(|row| row.action == Action::Add);
     let (servers, secrets) =

@@ -96,11 +96,8 @@ pub(super) async fn install(
     let on =
         |found: &Found| found.servers.iter().filter(|it| !it.disabled).map(|it| it.name.clone()).collect();
     let mut beside: Vec<String> = found.iter().flat_map(|found| -> Vec<String> { on(found) }).collect();
-    let servers = if arguments.move_servers {
-        take_over(found, &invocation.whereabouts()).await?.rows
-    } else {
-        Vec::new()
-    };
+    let servers =
+        if arguments.move_servers { take_over(found, &invocation.at).await?.rows } else { Vec::new() };
     let moved: Vec<String> = moved(&servers).filter(|name| beside.contains(name)).collect();
     beside.retain(|name| !moved.contains(name));
     let installed = install_into(&spot, &door, &moved).advise(|| by_hand(&spot))?;
@@ -139,7 +136,7 @@ pub(super) fn uninstall(arguments: &UninstallArguments, invocation: &Invocation)
 impl Target {
     fn spot(&self, invocation: &Invocation) -> anyhow::Result<Spot> {
         let scope = if self.project { Scope::Project } else { Scope::User };
-        let spot = self.client.file_to_edit(&places(&invocation.around)?, scope);
+        let spot = self.client.file_to_edit(&places(&invocation.at.around)?, scope);
         spot.ok_or_else(|| anyhow!("{} has no configuration of its own for a project", self.client))
             .advise(|| format!("leave out --project: kitbag install --client {}", self.client.name()))
     }
@@ -147,7 +144,7 @@ impl Target {
 
 /// The servers that stand where Kitbag goes.
 fn theirs(spot: &Spot, invocation: &Invocation) -> anyhow::Result<Vec<Found>> {
-    let mut found = open(spot, &places(&invocation.around)?);
+    let mut found = open(spot, &places(&invocation.at.around)?);
     if spot.scope == Scope::User {
         found.retain(|found| found.project.is_none());
     }
@@ -167,12 +164,12 @@ fn launched(spot: &Spot, config: &Config, invocation: &Invocation) -> anyhow::Re
     let program = env::current_exe().context("the operating system does not say where Kitbag is")?;
     let command = if spot.scope == Scope::Project { "kitbag".to_owned() } else { text(&program) };
     let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
-    let named = invocation.overrides.config.is_some();
-    let here = |path: &&PathBuf| named || path.parent() == Some(&invocation.around.cwd);
+    let named = invocation.at.overrides.config.is_some();
+    let here = |path: &&PathBuf| named || path.parent() == Some(&invocation.at.around.cwd);
     if let Some(path) = config.origin.as_ref().filter(here).filter(|_| spot.scope != Scope::Project) {
         args.extend(["--config".to_owned(), text(path)]);
     }
-    if invocation.overrides.data_dir.is_some() {
+    if invocation.at.overrides.data_dir.is_some() {
         args.extend(["--data-dir".to_owned(), text(&config.data_dir)]);
     }
     Ok(Door::Stdio { command, args })

@@ -136,22 +136,17 @@ struct Global {
 #[derive(Debug)]
 pub(crate) struct Invocation {
     pub(crate) output: Output,
-    pub(crate) overrides: Overrides,
-    pub(crate) around: Surroundings,
+    pub(crate) at: Whereabouts,
 }
 
 impl Invocation {
     pub(crate) fn config(&self) -> anyhow::Result<Config> {
-        Config::load(&self.overrides, &self.around).context("the configuration cannot be used")
+        self.at.load().context("the configuration cannot be used")
     }
 
     /// The configuration, and whoever follows it from now on.
     pub(crate) fn follow_config(&self) -> anyhow::Result<Follower> {
-        Follower::begin(self.whereabouts()).context("the configuration cannot be used")
-    }
-
-    pub(crate) fn whereabouts(&self) -> Whereabouts {
-        Whereabouts { overrides: self.overrides.clone(), around: self.around.clone() }
+        Follower::begin(self.at.clone()).context("the configuration cannot be used")
     }
 }
 
@@ -166,8 +161,10 @@ impl Cli {
         });
         let invocation = Invocation {
             output: Output { json },
-            overrides: Overrides { config, data_dir, ..Overrides::default() },
-            around: Surroundings::of_this_process(),
+            at: Whereabouts {
+                overrides: Overrides { config, data_dir, ..Overrides::default() },
+                around: Surroundings::of_this_process(),
+            },
         };
         let ended = match self.verb {
             Some(verb) => in_runtime(verb.run(invocation)),

@@ -62,7 +62,7 @@ struct Desk {
 
 impl Desk {
     fn look(invocation: &Invocation) -> Self {
-        let Ok(places) = places(&invocation.around) else { return Self::default() };
+        let Ok(places) = places(&invocation.at.around) else { return Self::default() };
         let (found, _) = of_this_project(find(&places, None), &places);
         Self {
             has_kitbag: found.iter().any(|found| found.kitbag),

@@ -30,8 +30,8 @@ Examples:
   kitbag serve --bind 0.0.0.0:7420 --require-key";
 
 pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
-    arguments.overriding.apply(&mut invocation.overrides);
-    journal::keep_in(&invocation.around.data_dir(&invocation.overrides)?);
+    arguments.overriding.apply(&mut invocation.at.overrides);
+    journal::keep_in(&invocation.at.around.data_dir(&invocation.at.overrides)?);
     let follower = invocation.follow_config()?;
     let config = follower.running().clone();
     prefer_small_pages();

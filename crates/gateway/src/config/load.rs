@@ -44,23 +44,17 @@ pub(super) struct Ground {
     pub(super) home: Option<PathBuf>,
 }
 
-impl Config {
-    /// No file at all is fine: everything has a default.
-    pub fn load(overrides: &Overrides, around: &Surroundings) -> Result<Self, ConfigError> {
-        let found = match &overrides.config {
-            Some(path) => Some(around.cwd.join(path)),
-            None => around.candidates().into_iter().find(|path| path.is_file()),
+impl Whereabouts {
+    /// No file at all is fine: everything has a default. One that was named must be there.
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        let found = match &self.overrides.config {
+            Some(path) => Some(self.around.cwd.join(path)),
+            None => self.around.candidates().into_iter().find(|path| path.is_file()),
         };
         match found {
-            Some(path) => parse(&read(&path)?, Some(&path), overrides, around),
-            None => parse("", None, overrides, around),
+            Some(path) => self.parse(&read(&path)?, &path),
+            None => parse("", None, &self.overrides, &self.around),
         }
-    }
-}
-
-impl Whereabouts {
-    pub fn load(&self) -> Result<Config, ConfigError> {
-        Config::load(&self.overrides, &self.around)
     }
 
     /// The files it may be read from, nearest first; the first that exists counts.
@@ -69,6 +63,18 @@ impl Whereabouts {
             Some(path) => vec![self.around.cwd.join(path)],
             None => self.around.candidates(),
         }
+    }
+
+    /// The file an edit goes to: the one in use, or else the person's own.
+    pub fn editable(&self) -> Result<PathBuf, ConfigError> {
+        let files = self.files();
+        let found = files.iter().find(|path| path.is_file()).or(files.last());
+        found.cloned().ok_or(ConfigError::NoHome)
+    }
+
+    /// A configuration from its text, as if it stood in `file`.
+    pub fn parse(&self, text: &str, file: &Path) -> Result<Config, ConfigError> {
+        parse(text, Some(file), &self.overrides, &self.around)
     }
 }
 
@@ -109,15 +115,6 @@ impl Surroundings {
             config_home: directory("XDG_CONFIG_HOME"),
             data_home: directory("XDG_DATA_HOME"),
         }
-    }
-
-    /// The file an edit goes to: the one in use, or else the person's own.
-    pub fn editable(&self, overrides: &Overrides) -> Option<PathBuf> {
-        if let Some(path) = &overrides.config {
-            return Some(self.cwd.join(path));
-        }
-        let candidates = self.candidates();
-        candidates.iter().find(|path| path.is_file()).or(candidates.last()).cloned()
     }
 
     /// Where a configuration is looked for when none is named, nearest first.

@@ -302,24 +302,21 @@ fn the_nearest_file_is_taken_and_flags_lie_over_it() {
         home: Some(folder.path().join("home")),
         ..Surroundings::default()
     };
-    let load = |overrides: &Overrides| Config::load(overrides, &around).unwrap();
-    let mut overrides = Overrides::default();
+    let mut at = Whereabouts { overrides: Overrides::default(), around };
 
-    assert_eq!(
-        (load(&overrides).origin, around.editable(&overrides)),
-        (None, Some(folder.path().join("home/.config/kitbag/kitbag.toml")))
-    );
-    let user = write("home/.config/kitbag/kitbag.toml", 1);
-    assert_eq!((load(&overrides).serve.page_size, load(&overrides).origin), (1, Some(user)));
+    let user = folder.path().join("home/.config/kitbag/kitbag.toml");
+    assert_eq!((at.load().unwrap().origin, at.editable().unwrap()), (None, user.clone()));
+    write("home/.config/kitbag/kitbag.toml", 1);
+    assert_eq!((at.load().unwrap().serve.page_size, at.load().unwrap().origin), (1, Some(user)));
     let local = write("here/kitbag.toml", 2);
-    assert_eq!((load(&overrides).serve.page_size, around.editable(&overrides)), (2, Some(local)));
-    overrides.config = Some(write("elsewhere.toml", 3));
-    overrides.bind = Some("127.0.0.1:2".parse().unwrap());
-    overrides.data_dir = Some("data".into());
-    let config = load(&overrides);
+    assert_eq!((at.load().unwrap().serve.page_size, at.editable().unwrap()), (2, local));
+    at.overrides.config = Some(write("elsewhere.toml", 3));
+    at.overrides.bind = Some("127.0.0.1:2".parse().unwrap());
+    at.overrides.data_dir = Some("data".into());
+    let config = at.load().unwrap();
     assert_eq!((config.serve.page_size, config.serve.bind.port()), (3, 2));
     assert_eq!(config.store_path, folder.path().join("here/data/kitbag.db"));
 
-    overrides.config = Some("missing.toml".into());
-    assert!(matches!(Config::load(&overrides, &around), Err(ConfigError::Missing { .. })));
+    at.overrides.config = Some("missing.toml".into());
+    assert!(matches!(at.load(), Err(ConfigError::Missing { .. })));
 }

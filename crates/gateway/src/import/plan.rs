@@ -17,7 +17,7 @@ use toml_edit::Array;
 use super::keeping::Keeping;
 use super::same::same;
 use crate::config::edit::{self, EditError, NewServer, Reach};
-use crate::config::{self, Config, ConfigError, KeyPlace, Whereabouts};
+use crate::config::{KeyPlace, Whereabouts};
 
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -65,9 +65,9 @@ pub(crate) enum Action {
 impl Plan {
     /// Reads, and writes nothing.
     pub(crate) async fn make(mut found: Vec<Found>, at: &Whereabouts) -> anyhow::Result<Self> {
-        let path = at.around.editable(&at.overrides).ok_or(ConfigError::NoHome)?;
+        let path = at.editable()?;
         let text = read(&path)?;
-        let config = parse(&text, &path, at).context("the configuration cannot be used")?;
+        let config = at.parse(&text, &path).context("the configuration cannot be used")?;
         let keeping = Keeping::of(&config).await?;
         let problems = found.iter_mut().flat_map(|it| it.problems.drain(..)).collect();
         let ours = || config.servers.values().chain(config.disabled.values());
@@ -116,7 +116,7 @@ impl Plan {
     /// A secret must be in the store before anything refers to it.
     pub(crate) async fn carry_out(&mut self, at: &Whereabouts) -> anyhow::Result<()> {
         self.keeping.put_down(&self.store_path, self.secret_key).await?;
-        parse(&self.text, &self.config, at).context("the servers were not added")?;
+        at.parse(&self.text, &self.config).context("the servers were not added")?;
         edit::write(&self.config, &self.text)
             .with_context(|| format!("{} could not be written", self.config.display()))
     }
@@ -157,7 +157,7 @@ impl Plan {
     fn add(&mut self, name: &ServerName, server: &FoundServer, at: &Whereabouts) -> anyhow::Result<String> {
         let new = describe(name, server, &mut self.keeping);
         let text = edit::add_server(&self.text, name, &new)?;
-        parse(&text, &self.config, at)?;
+        at.parse(&text, &self.config)?;
         Ok(text)
     }
 
@@ -203,10 +203,6 @@ fn target(launch: &Launch) -> String {
             url.split(['?', '#']).next().unwrap_or_default().to_owned()
         }
     }
-}
-
-fn parse(text: &str, path: &Path, at: &Whereabouts) -> Result<Config, ConfigError> {
-    config::parse(text, Some(path), &at.overrides, &at.around)
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

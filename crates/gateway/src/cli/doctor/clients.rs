@@ -18,7 +18,7 @@ use crate::import::places;
 const AREA: Area = Area::Clients;
 
 pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> Vec<Finding> {
-    let Ok(places) = places(&invocation.around) else { return Vec::new() };
+    let Ok(places) = places(&invocation.at.around) else { return Vec::new() };
     let mut found = find(&places, None);
     found.retain(|found| found.project.as_ref().is_none_or(|project| places.cwd.starts_with(project)));
     let mut findings = Vec::new();

@@ -18,7 +18,7 @@ const AREA: Area = Area::Configuration;
 
 /// The configuration, if there is one to go on with.
 pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Option<Config> {
-    let loaded = Config::load(&invocation.overrides, &invocation.around);
+    let loaded = invocation.at.load();
     let config = match loaded.context("the configuration cannot be used") {
         Ok(config) => config,
         Err(error) => {

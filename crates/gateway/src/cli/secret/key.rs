@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
 use crate::config::edit::{self, set_key};
-use crate::config::{Config, ConfigError, KeyPlace};
+use crate::config::{Config, KeyPlace};
 use crate::vault::{KEY_VARIABLE, given_key, keeper, vault};
 
 /// Show where the key is that secrets are encrypted under, or move it.
@@ -69,7 +69,7 @@ async fn move_to(
     store: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let path = invocation.around.editable(&invocation.overrides).ok_or(ConfigError::NoHome)?;
+    let path = invocation.at.editable()?;
     let given = given_key()?.is_some();
     if config.secret_key == target && !given {
         return Err(anyhow!("the key is kept there already"))

@@ -68,7 +68,7 @@ pub(super) async fn fetch(
         .with_context(|| format!("`{}` cannot be run from here", server.name))?;
     invocation.output.note(&printable(&about(&entry, &plan, &registry)));
     let mut keeping = Keeping::of(&config).await?;
-    let mut answering = Answering { server: &name, keeping: &mut keeping, around: &invocation.around };
+    let mut answering = Answering { server: &name, keeping: &mut keeping, around: &invocation.at.around };
     let answers = answers::gather(&plan, &arguments.set, &mut answering, invocation.output)?;
     let filled = plan
         .fill(&answers, literally)

@@ -25,8 +25,8 @@ use crate::app::App;
 use crate::cli::Invocation;
 use crate::cli::failure::{Advise as _, Failure};
 use crate::cli::output::offers;
+use crate::config::Config;
 use crate::config::edit::{self, NewServer, Reach};
-use crate::config::{self, Config, ConfigError};
 use crate::import::keeping::Keeping;
 use from_registry::{FromRegistry, Origin};
 
@@ -162,9 +162,9 @@ impl Draft {
         force: bool,
         invocation: &Invocation,
     ) -> anyhow::Result<Self> {
-        let path = invocation.around.editable(&invocation.overrides).ok_or(ConfigError::NoHome)?;
+        let path = invocation.at.editable()?;
         let text = read(&path)?;
-        let parse = |text: &str| config::parse(text, Some(&path), &invocation.overrides, &invocation.around);
+        let parse = |text: &str| invocation.at.parse(text, &path);
         vacant(&parse(&text).context("the configuration cannot be used")?, name, force)?;
         let text = edit::add_server(&text, name, server)?;
         let config = parse(&text).with_context(|| format!("the server `{name}` was not added"))?;

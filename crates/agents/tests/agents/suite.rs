@@ -17,9 +17,11 @@ struct Suite {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Prompt {
     id: String,
-    expect: Call,
+    expected_tool: String,
+    expected_args: Value,
     #[serde(default)]
     accept: Vec<Call>,
     paraphrases: Vec<Value>,
@@ -27,6 +29,7 @@ struct Prompt {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Scenario {
     id: String,
     max_calls: usize,
@@ -44,7 +47,7 @@ struct Step {
 #[derive(Deserialize)]
 struct Call {
     tool: String,
-    arguments: Value,
+    args: Value,
 }
 
 /// Without vectors; those only make it better.
@@ -55,13 +58,13 @@ async fn the_arguments_of_fifty_prompts_are_understood_in_three_paraphrases_each
     let (mut asked, mut missed) = (0, Vec::new());
     for prompt in &suite.prompts {
         assert_eq!(prompt.paraphrases.len(), 3, "{}", prompt.id);
-        let accepted = prompt.accept.iter().map(|it| (&it.tool, &it.arguments));
+        let accepted = prompt.accept.iter().map(|it| (&it.tool, &it.args));
         for (tool, arguments) in accepted {
             assert!(run(&answers, tool, arguments).await.is_some(), "{}: {arguments}", prompt.id);
         }
-        for arguments in prompt.paraphrases.iter().chain([&prompt.expect.arguments]) {
+        for arguments in prompt.paraphrases.iter().chain([&prompt.expected_args]) {
             asked += 1;
-            let answer = run(&answers, &prompt.expect.tool, arguments).await.unwrap_or_default();
+            let answer = run(&answers, &prompt.expected_tool, arguments).await.unwrap_or_default();
             if !contains(&answer, &prompt.resolves) {
                 missed.push(format!("{} {arguments} gives {answer:.200}", prompt.id));
             }
@@ -79,7 +82,7 @@ async fn each_scenario_is_done_within_its_calls_and_no_call_is_repeated() {
     for scenario in &suite.scenarios {
         assert!(scenario.steps.len() <= scenario.max_calls, "{}", scenario.id);
         for step in &scenario.steps {
-            let answer = run(&answers, &step.call.tool, &step.call.arguments).await;
+            let answer = run(&answers, &step.call.tool, &step.call.args).await;
             let answer = answer.unwrap_or_else(|| panic!("{} would have to ask again", scenario.id));
             for (pointer, expected) in &step.expect {
                 assert_eq!(answer.pointer(pointer), Some(expected), "{} {pointer} in {answer}", scenario.id);

@@ -101,7 +101,8 @@ impl Suite {
             .map_err(|source| SuiteError::Unreadable { path: path_buf(), source })?;
         let value =
             serde_json::from_str(&text).map_err(|source| SuiteError::NotJson { path: path_buf(), source })?;
-        read::suite(value).map_err(|fault| SuiteError::Wrong { path: path_buf(), fault })
+        let unnamed = path.file_stem().unwrap_or_default().to_string_lossy();
+        read::suite(value, &unnamed).map_err(|fault| SuiteError::Wrong { path: path_buf(), fault })
     }
 
     /// Every call the suite names, with the place where it does, to be spelt as the tools are.

@@ -7,19 +7,22 @@ use serde_json::{Map, Value};
 
 use super::{Expected, Fault, Problem, Prompt, Scenario, Step, Suite};
 
-pub(super) fn suite(value: Value) -> Result<Suite, Fault> {
+/// One without a name is called `unnamed`.
+pub(super) fn suite(value: Value, unnamed: &str) -> Result<Suite, Fault> {
     let mut suite = Entry::open("the suite".to_owned(), value)?;
-    let version = suite.need("version")?;
-    if version != 1 {
-        return Err(suite.fault("version", Problem::Version { found: version }));
+    match suite.may("version")? {
+        None | Some(1) => {}
+        Some(found) => return Err(suite.fault("version", Problem::Version { found })),
     }
-    let name = suite.need_text("name")?;
-    let prompts: Vec<Value> = suite.need("prompts")?;
+    let name: Option<String> = suite.may("name")?;
+    let name = name.unwrap_or_else(|| unnamed.to_owned());
+    let mut prompts: Vec<Value> = suite.need("prompts")?;
     if prompts.is_empty() {
         return Err(suite.fault("prompts", Problem::Empty));
     }
     let scenarios: Vec<Value> = suite.may("scenarios")?;
     suite.end(&["version", "name", "prompts", "scenarios"])?;
+    prompts.iter_mut().enumerate().for_each(|(number, prompt)| identify(prompt, number));
     let prompts = each(prompts, "prompts", prompt)?;
     let scenarios = each(scenarios, "scenarios", scenario)?;
     unique("prompts", prompts.iter().map(|it| it.id.as_str()))?;
@@ -27,22 +30,29 @@ pub(super) fn suite(value: Value) -> Result<Suite, Fault> {
     Ok(Suite { name, prompts, scenarios })
 }
 
+/// Whoever gives no ids has counted.
+fn identify(prompt: &mut Value, number: usize) {
+    if let Value::Object(fields) = prompt {
+        fields.entry("id").or_insert_with(|| format!("p{:02}", number + 1).into());
+    }
+}
+
 fn prompt(mut entry: Entry) -> Result<Prompt, Fault> {
     let prompt = Prompt {
         id: entry.need_text("id")?,
-        prompt: entry.need_text("prompt")?,
-        expect: expected(entry.inner("expect")?)?,
+        prompt: entry.need_text("input")?,
+        expect: Expected { tool: entry.need_text("expectedTool")?, arguments: entry.need("expectedArgs")? },
         accept: entry.list("accept", expected)?,
         paraphrases: entry.may("paraphrases")?,
         resolves: entry.may("resolves")?,
     };
-    entry.end(&["id", "prompt", "expect", "accept", "paraphrases", "resolves"])?;
+    entry.end(&["id", "input", "expectedTool", "expectedArgs", "accept", "paraphrases", "resolves"])?;
     Ok(prompt)
 }
 
 fn expected(mut entry: Entry) -> Result<Expected, Fault> {
-    let expected = Expected { tool: entry.need_text("tool")?, arguments: entry.need("arguments")? };
-    entry.end(&["tool", "arguments"])?;
+    let expected = Expected { tool: entry.need_text("tool")?, arguments: entry.need("args")? };
+    entry.end(&["tool", "args"])?;
     Ok(expected)
 }
 
@@ -50,23 +60,23 @@ fn scenario(mut entry: Entry) -> Result<Scenario, Fault> {
     let scenario = Scenario {
         id: entry.need_text("id")?,
         title: entry.need_text("title")?,
-        max_calls: entry.need("max_calls")?,
+        max_calls: entry.need("maxCalls")?,
         steps: entry.list("steps", step)?,
     };
     if scenario.steps.is_empty() {
         return Err(entry.fault("steps", Problem::Empty));
     }
-    entry.end(&["id", "title", "max_calls", "steps"])?;
+    entry.end(&["id", "title", "maxCalls", "steps"])?;
     Ok(scenario)
 }
 
 fn step(mut entry: Entry) -> Result<Step, Fault> {
-    let call = Expected { tool: entry.need_text("tool")?, arguments: entry.need("arguments")? };
+    let call = Expected { tool: entry.need_text("tool")?, arguments: entry.need("args")? };
     let expect: Map<String, Value> = entry.may("expect")?;
     if let Some(text) = expect.keys().find(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
         return Err(entry.fault("expect", Problem::Pointer { text: text.clone() }));
     }
-    entry.end(&["tool", "arguments", "expect"])?;
+    entry.end(&["tool", "args", "expect"])?;
     Ok(Step { call, expect: expect.into_iter().collect() })
 }
 
@@ -128,11 +138,6 @@ impl Entry {
         value.map_or_else(|| Ok(T::default()), |value| self.typed(field, value))
     }
 
-    fn inner(&mut self, field: &str) -> Result<Self, Fault> {
-        let place = format!("{}, `{field}`", self.place);
-        Self::open(place, self.need(field)?)
-    }
-
     fn list<T>(&mut self, field: &str, read: impl Fn(Self) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
         let values: Vec<Value> = self.may(field)?;
         each(values, &format!("{}, {field}", self.place), read)
@@ -165,17 +170,18 @@ mod tests {
             "name": "little",
             "prompts": [{
                 "id": "p1",
-                "prompt": "Say hi",
-                "expect": { "tool": "echo", "arguments": { "word": "hi" } },
-                "accept": [{ "tool": "shout", "arguments": {} }],
+                "input": "Say hi",
+                "expectedTool": "echo",
+                "expectedArgs": { "word": "hi" },
+                "accept": [{ "tool": "shout", "args": {} }],
                 "paraphrases": [{ "word": "hello" }],
                 "resolves": { "word": "hi" },
             }],
             "scenarios": [{
                 "id": "s1",
                 "title": "Twice",
-                "max_calls": 2,
-                "steps": [{ "tool": "echo", "arguments": {}, "expect": { "/word": "hi" } }],
+                "maxCalls": 2,
+                "steps": [{ "tool": "echo", "args": {}, "expect": { "/word": "hi" } }],
             }],
         })
     }
@@ -191,12 +197,12 @@ mod tests {
         } else {
             parent.insert(field.to_owned(), value);
         }
-        assert_eq!(suite(broken).unwrap_err().to_string(), told);
+        assert_eq!(suite(broken, "s").unwrap_err().to_string(), told);
     }
 
     #[test]
     fn a_good_suite_is_read_whole() {
-        let suite = suite(good()).unwrap();
+        let suite = suite(good(), "s").unwrap();
         let prompt = &suite.prompts[0];
         assert_eq!((prompt.accept.len(), prompt.paraphrases.len()), (1, 1));
         assert_eq!(prompt.resolves.as_ref().unwrap()["word"], "hi");
@@ -207,29 +213,36 @@ mod tests {
     fn a_fault_is_named_by_entry_and_field() {
         check("/version", json!(2), "the suite, field `version`: this program knows version 1 only, not 2");
         check("/prompts", json!([]), "the suite, field `prompts`: it must not be empty");
-        check("/prompts/0/prompt", json!("gone"), "prompts[0] (p1), field `prompt`: it is missing");
+        check("/prompts/0/input", json!("gone"), "prompts[0] (p1), field `input`: it is missing");
         check("/prompts/0/id", json!(" "), "prompts[0] ( ), field `id`: it must not be empty");
         check(
-            "/prompts/0/expect/tool",
+            "/prompts/0/expectedTool",
             json!(7),
-            "prompts[0] (p1), `expect`, field `tool`: invalid type: integer `7`, expected a string",
+            "prompts[0] (p1), field `expectedTool`: invalid type: integer `7`, expected a string",
         );
         check(
             "/prompts/0/resolvs",
             json!({}),
-            "prompts[0] (p1), field `resolvs`: there is no such field; there are id, prompt, expect, accept, \
-             paraphrases, resolves",
+            "prompts[0] (p1), field `resolvs`: there is no such field; there are id, input, expectedTool, \
+             expectedArgs, accept, paraphrases, resolves",
         );
         check(
             "/prompts/0/accept",
             json!([{ "tool": "x" }]),
-            "prompts[0] (p1), accept[0], field `arguments`: it is missing",
+            "prompts[0] (p1), accept[0], field `args`: it is missing",
         );
         check(
             "/scenarios/0/steps",
-            json!([{ "tool": "x", "arguments": {}, "expect": { "word": 1 } }]),
+            json!([{ "tool": "x", "args": {}, "expect": { "word": 1 } }]),
             "scenarios[0] (s1), steps[0], field `expect`: `word` is no JSON pointer; one begins with `/`",
         );
+    }
+
+    #[test]
+    fn a_list_of_prompts_is_a_suite() {
+        let bare = json!({ "prompts": [{ "input": "Hi?", "expectedTool": "echo", "expectedArgs": {} }] });
+        let suite = suite(bare, "hello").unwrap();
+        assert_eq!((suite.name.as_str(), suite.prompts[0].id.as_str()), ("hello", "p01"));
     }
 
     #[test]
@@ -237,7 +250,7 @@ mod tests {
         let mut twice = good();
         let prompt = twice["prompts"][0].clone();
         twice["prompts"].as_array_mut().unwrap().push(prompt);
-        let told = suite(twice).unwrap_err().to_string();
+        let told = suite(twice, "s").unwrap_err().to_string();
         assert_eq!(told, "prompts[1], field `id`: `p1` is the id of an earlier entry, too");
     }
 }

@@ -115,8 +115,8 @@ async fn alone_it_understands_the_benchmark_for_a_fraction_of_what_the_files_cos
     let files = Files::read();
     for prompt in suite["prompts"].as_array().unwrap() {
         let paraphrases = prompt["paraphrases"].as_array().unwrap();
-        for arguments in [&prompt["expect"]["arguments"]].into_iter().chain(paraphrases) {
-            let called = json!({ "name": prompt["expect"]["tool"], "arguments": arguments });
+        for arguments in [&prompt["expectedArgs"]].into_iter().chain(paraphrases) {
+            let called = json!({ "name": prompt["expectedTool"], "arguments": arguments });
             let result = alone.ask("tools/call", &called).await;
             let text = result["content"][0]["text"].as_str().unwrap();
             asked += 1;

@@ -19,20 +19,21 @@ fn home(prompts: &[&str]) -> Arc<Home> {
     let prompt = |id: &&str| {
         json!({
             "id": id,
-            "prompt": format!("Echo {id}"),
-            "expect": { "tool": "echo", "arguments": { "message": id } },
+            "input": format!("Echo {id}"),
+            "expectedTool": "echo",
+            "expectedArgs": { "message": id },
             "paraphrases": [{ "message": format!("{id} ") }],
             "resolves": { "message": id },
         })
     };
-    let step = |message: &str, expected: &str| json!({ "tool": "echo", "arguments": { "message": message }, "expect": { "/message": expected } });
+    let step = |message: &str, expected: &str| json!({ "tool": "echo", "args": { "message": message }, "expect": { "/message": expected } });
     let suite = json!({
         "version": 1,
         "name": "echoes",
         "prompts": prompts.iter().map(prompt).collect::<Vec<_>>(),
         "scenarios": [
-            { "id": "s1", "title": "Two echoes", "max_calls": 2, "steps": [step("a", "a"), step("b", "b")] },
-            { "id": "s2", "title": "An odd echo", "max_calls": 1, "steps": [step("a", "z")] },
+            { "id": "s1", "title": "Two echoes", "maxCalls": 2, "steps": [step("a", "a"), step("b", "b")] },
+            { "id": "s2", "title": "An odd echo", "maxCalls": 1, "steps": [step("a", "z")] },
         ],
     });
     fs::write(home.path("suite.json"), suite.to_string()).unwrap();
@@ -333,7 +334,7 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
 
     let suite = fs::read_to_string(home.path("suite.json")).unwrap();
     let broken = |from: &str, to: &str| fs::write(home.path("suite.json"), suite.replace(from, to)).unwrap();
-    broken("\"expect\":{\"tool\":\"echo\"", "\"expect\":{\"tool\":\"eco\"");
+    broken("\"expectedTool\":\"echo\"", "\"expectedTool\":\"eco\"");
     let model = ["--server", "bed", "--dry-run"];
     fails(
         &model,
@@ -392,8 +393,8 @@ async fn whoever_calls_as_expected_passes_the_benchmark_for_less_than_half_of_th
     let prompts: Value = serde_json::from_str(&fs::read_to_string(&suite).unwrap()).unwrap();
     let model = Model::start(move |asked| {
         let mut prompts = prompts["prompts"].as_array().unwrap().iter();
-        let expected = &prompts.find(|it| it["prompt"] == asked.prompt.as_str()).unwrap()["expect"];
-        call(expected["tool"].as_str().unwrap(), expected["arguments"].clone())
+        let expected = prompts.find(|it| it["input"] == asked.prompt.as_str()).unwrap();
+        call(expected["expectedTool"].as_str().unwrap(), expected["expectedArgs"].clone())
     })
     .await;
     let home = Home::new("[agents]\nenabled = true\n");

@@ -140,15 +140,17 @@ impl BackChannel {
         }
     }
 
-    /// Puts a question to a legacy client and waits for its answer.
-    pub(crate) async fn ask(&self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
+    /// Puts a question to a legacy client and waits for its answer. It lets go of the way back
+    /// before it waits: the answer comes in elsewhere, and a stream ends with its last writer.
+    pub(crate) async fn ask(self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
         let gone = || ErrorObject::new(code::INTERNAL_ERROR, "the client went away without an answer");
-        let Some(session) = &self.session else {
+        let Self { outbox, session: Some(session) } = self else {
             return Err(ErrorObject::new(code::METHOD_NOT_FOUND, "this client cannot be asked"));
         };
         let (request, answer) = session.question(method, params);
-        let withdraw = Withdraw { session, id: Some(request.id.clone()) };
-        self.outbox.send(request.into()).await.map_err(|_| gone())?;
+        let withdraw = Withdraw { session: &session, id: Some(request.id.clone()) };
+        outbox.send(request.into()).await.map_err(|_| gone())?;
+        drop(outbox);
         let answer = answer.await.unwrap_or_else(|_| Err(gone()));
         withdraw.answered();
         answer

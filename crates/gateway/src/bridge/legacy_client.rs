@@ -2,6 +2,7 @@
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use kitbag_domain::ServerName;
 use kitbag_upstream::{Ask, Event, InFlight, Outbound};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject};
@@ -10,7 +11,7 @@ use super::{is_input_required, pass_on, send, signed};
 use crate::failure::Failure;
 use crate::pipeline::Target;
 use crate::secret::random_token;
-use crate::turn::Turn;
+use crate::turn::{BackChannel, Turn};
 
 /// A modern server that asks again and again is stopped here.
 const MAX_ROUNDS: usize = 10;
@@ -36,9 +37,14 @@ async fn follow(turn: &Turn, target: &Target, mut in_flight: InFlight, first: Ev
     let mut event = first;
     loop {
         match event {
-            Event::Done(done) => return Ok(done?),
+            Event::Done(done) => {
+                // On a pipe a server does not say for which of a client's calls it asks. What is
+                // still open was asked for another one, which waits for the answer.
+                tokio::spawn(questions.for_each(async |()| ()));
+                return Ok(done?);
+            }
             Event::Ask(ask) if turn.client.capabilities.can_answer(&ask.method, ask.params.as_ref()) => {
-                questions.push(put(turn, target, ask));
+                questions.push(put(turn.back.clone(), target.capability.server.clone(), ask));
             }
             other => pass_on(turn, other),
         }
@@ -51,11 +57,11 @@ async fn follow(turn: &Turn, target: &Target, mut in_flight: InFlight, first: Ev
     }
 }
 
-async fn put(turn: &Turn, target: &Target, ask: Ask) {
-    let params = signed(ask.params.as_ref(), &target.capability.server);
+async fn put(back: BackChannel, server: ServerName, ask: Ask) {
+    let params = signed(ask.params.as_ref(), &server);
     let withdrawn = ask.withdrawn.clone();
     tokio::select! {
-        answer = turn.back.ask(&ask.method, Some(params)) => ask.answer(answer),
+        answer = back.ask(&ask.method, Some(params)) => ask.answer(answer),
         () = withdrawn.cancelled() => {}
     }
 }
@@ -71,7 +77,7 @@ async fn ask_all(turn: &Turn, target: &Target, questions: &RawObject) -> Result<
         let params = Some(signed(params.as_ref(), &target.capability.server))
             .map(|it| with_elicitation_id(&method, it));
         let answer =
-            turn.back.ask(&method, params).await.map_err(|error| Failure::ClientRefused { error })?;
+            turn.back.clone().ask(&method, params).await.map_err(|error| Failure::ClientRefused { error })?;
         Ok::<_, Failure>((key.to_owned(), answer))
     });
     let answers = futures::future::try_join_all(asked).await?;

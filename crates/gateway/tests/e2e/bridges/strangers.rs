@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::client::Visitor;
 use crate::harness::world::{Door, SERVERS, Transport, World};
-use crate::harness::{Client, Manner, until};
+use crate::harness::{Client, Gateway, Manner, Testbed, until};
 
 /// Everybody answers with a name of their own.
 fn named(name: &'static str) -> impl Fn(Visitor) -> Visitor {
@@ -88,4 +88,22 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn a_question_put_during_a_call_that_ends_first_is_still_answered() {
+    let gateway = Gateway::with(&Testbed::named("one").era("legacy").table()).await;
+    let client = named("asker")(gateway.visitor("/mcp/all", Manner::Legacy)).connect().await;
+    client.knows("one__slow").await;
+    let asks = json!({ "name": "one__test_input_required_result_multi_round", "arguments": {} });
+    let mut asking = client.start("tools/call", &asks).await;
+    let first = asking.wait_for("elicitation/create").await;
+    let waits = json!({ "name": "one__slow", "arguments": { "ms": 1000, "steps": 4 }, "_meta": { "progressToken": 1 } });
+    let mut waiting = client.start("tools/call", &waits).await;
+    waiting.wait_for("notifications/progress").await;
+    client.answer_if_asked(&first.to_string()).await;
+    let second = waiting.wait_for("elicitation/create").await;
+    assert_eq!(waiting.finish().await.text(), "slept 1000 ms in 4 steps");
+    client.answer_if_asked(&second.to_string()).await;
+    assert_eq!(asking.finish().await.text(), "asker likes asker");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use kitbag_domain::ServerName;
 use kitbag_store::Store;
-use kitbag_upstream::{Listing, Notice, Outside, Server, ServerSpec, Upstreams};
+use kitbag_upstream::{Listing, Lookup, Notice, Outside, Server, ServerSpec, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
 use crate::config::Config;
@@ -37,8 +37,9 @@ impl House {
         config: &Config,
     ) -> anyhow::Result<(Arc<Self>, mpsc::UnboundedReceiver<Notice>)> {
         let store = Store::open(&config.store_path).await?;
-        let embedder = Arc::new(Embedder::new(&config.embedder));
-        let outside = outside(config, &store, &embedder).await?;
+        let lookup = vault::lookup(config, &store).await?;
+        let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
+        let outside = outside(config, &store, lookup, &embedder)?;
         let logs = config.data_dir.join("logs");
         let servers = with_listings(servers(config), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
@@ -64,7 +65,8 @@ impl House {
     /// stays as it is.
     pub(crate) async fn refurnish(&self, config: &Config) -> anyhow::Result<Refurnished> {
         let before = self.rooms();
-        let outside = outside(config, &before.store, &before.index.embedder()).await?;
+        let lookup = vault::lookup(config, &before.store).await?;
+        let outside = outside(config, &before.store, lookup, &before.index.embedder())?;
         let servers = with_listings(servers(config), &before.store).await?;
         let upstreams = before.upstreams.succeeded_by(servers, &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
@@ -102,8 +104,12 @@ fn servers(config: &Config) -> impl Iterator<Item = &ServerSpec> {
     config.servers.values().chain(config.agents.iter().map(|agents| &agents.spec))
 }
 
-async fn outside(config: &Config, store: &Store, embedder: &Arc<Embedder>) -> anyhow::Result<Outside> {
-    let lookup = vault::lookup(config, store).await?;
+fn outside(
+    config: &Config,
+    store: &Store,
+    lookup: Lookup,
+    embedder: &Arc<Embedder>,
+) -> anyhow::Result<Outside> {
     let logins = Some(login::logins(config, store)?);
     Ok(Outside { lookup, logins, inside: Some(inside::opener(config, embedder.clone())) })
 }

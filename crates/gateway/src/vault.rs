@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use kitbag_store::{KeyKeeper, SecretName, Store, Vault, VaultKey};
 use kitbag_upstream::{Lookup, Template, Transport};
 
-use crate::config::{Config, KeyPlace};
+use crate::config::{Config, Embedder, KeyPlace};
 use crate::keyring::Keyring;
 use crate::secrecy;
 
@@ -90,6 +90,14 @@ pub(crate) async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Loo
     }))
 }
 
+/// The same for whoever has no store at hand: one is opened only if it must be.
+pub(crate) async fn lookup_anywhere(config: &Config) -> anyhow::Result<Lookup> {
+    if !wants_secrets(config) {
+        return Ok(secrecy::hiding(environment));
+    }
+    lookup(config, &Store::open(&config.store_path).await?).await
+}
+
 impl Secrets {
     async fn look(&self) -> Result<(), kitbag_store::Error> {
         let opened = self.vault.open_all().await?;
@@ -129,7 +137,12 @@ fn wants_secrets(config: &Config) -> bool {
         }
         Transport::Inside(_) => false,
     };
-    config.servers.values().any(|it| server(&it.transport))
+    let embedder = match &config.embedder {
+        Embedder::Endpoint(endpoint) => endpoint.api_key.as_ref(),
+        Embedder::BuiltIn | Embedder::Directory(_) => None,
+    };
+    embedder.is_some_and(wants)
+        || config.servers.values().any(|it| server(&it.transport))
         || config.providers.values().any(|it| it.spec.headers.values().any(wants))
 }
 
@@ -179,6 +192,7 @@ mod tests {
             ("[servers.a]\nurl = 'https://a/${secret:x}/mcp'", true),
             ("[servers.a]\ncommand = '${secret:x}'", true),
             ("[providers.a]\nurl = 'https://a'\nheaders = { K = '${secret:x}' }", true),
+            ("[index.embedder]\nendpoint = 'https://a'\nmodel = 'm'\napi_key = '${secret:x}'", true),
             ("[servers.a]\ncommand = 'a'\nenv = { K = '${x} secret:' }", false),
         ] {
             assert_eq!(wants_secrets(&config(text)), expected, "{text}");

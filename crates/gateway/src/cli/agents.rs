@@ -17,6 +17,7 @@ use super::Invocation;
 use super::output::{count, table};
 use crate::index::embedder::Embedder;
 use crate::inside;
+use crate::vault;
 
 /// Answer what coding agents can do, with sources.
 ///
@@ -94,7 +95,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let directory = arguments.directory.or(configured);
     match arguments.verb {
         Verb::Serve(ServeArguments { stdio: _ }) => {
-            let embedder = Arc::new(Embedder::new(&config.embedder));
+            let embedder = Arc::new(Embedder::new(&config.embedder, &vault::lookup_anywhere(&config).await?));
             let answers = inside::answers(directory.as_deref(), Some(embedder))?;
             serve(Arc::new(answers), tokio::io::stdin(), tokio::io::stdout()).await?;
             Ok(ExitCode::SUCCESS)

@@ -1,5 +1,7 @@
 //! Where vectors come from: the model in the binary, a model on disk, or a service.
 
+use kitbag_upstream::Lookup;
+
 use crate::config;
 
 use super::endpoint::{Endpoint, EndpointError};
@@ -26,11 +28,14 @@ pub(super) enum Role {
 }
 
 impl Embedder {
-    pub(crate) fn new(configured: &config::Embedder) -> Self {
+    /// Variables in a key are asked of `lookup` at each request.
+    pub(crate) fn new(configured: &config::Embedder, lookup: &Lookup) -> Self {
         match configured {
             config::Embedder::BuiltIn => Self::Local(Local::built_in()),
             config::Embedder::Directory(directory) => Self::Local(Local::in_directory(directory.clone())),
-            config::Embedder::Endpoint(endpoint) => Self::Endpoint(Endpoint::new(endpoint.clone())),
+            config::Embedder::Endpoint(endpoint) => {
+                Self::Endpoint(Endpoint::new(endpoint.clone(), lookup.clone()))
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use kitbag_relevance::dense::is_sound;
-use kitbag_upstream::Unresolved;
+use kitbag_upstream::{Lookup, Unresolved};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -33,6 +33,7 @@ const MAX_MESSAGE: usize = 200;
 pub(crate) struct Endpoint {
     http: reqwest::Client,
     config: EmbeddingsEndpoint,
+    lookup: Lookup,
     /// Where it is, without anything that could be a secret.
     place: String,
     /// How long its vectors are, once that is known.
@@ -83,7 +84,7 @@ struct Item {
 }
 
 impl Endpoint {
-    pub(super) fn new(config: EmbeddingsEndpoint) -> Self {
+    pub(super) fn new(config: EmbeddingsEndpoint, lookup: Lookup) -> Self {
         let http = reqwest::Client::builder()
             // A redirected request would hand the key to an address nobody configured.
             .redirect(reqwest::redirect::Policy::none())
@@ -93,7 +94,7 @@ impl Endpoint {
             .expect("the client is built from constants");
         let dimension = config.dimensions.map_or_else(OnceLock::new, OnceLock::from);
         let place = format!("{}{}", config.url.origin().ascii_serialization(), config.url.path());
-        Self { http, config, place, dimension, trouble: Mutex::default() }
+        Self { http, config, lookup, place, dimension, trouble: Mutex::default() }
     }
 
     pub(super) fn id(&self) -> Result<String, EndpointError> {
@@ -207,7 +208,7 @@ impl Endpoint {
 
     fn key(&self) -> Result<Option<String>, Unresolved> {
         let template = self.config.api_key.as_ref();
-        template.map(|key| key.resolve(|name| std::env::var(name).ok())).transpose()
+        template.map(|key| key.resolve(|name| (self.lookup)(name))).transpose()
     }
 
     fn check(&self, vectors: &[Vec<f32>]) -> Result<(), EndpointError> {

@@ -24,6 +24,7 @@ use crate::index::intent::EmbeddedIntent;
 use crate::index::priors::Priors;
 use crate::index::source::Tool;
 use crate::rooms::now;
+use crate::vault;
 
 /// Rank the tools of a set for each of its requests and compare with the right answers.
 #[derive(Debug, Args)]
@@ -82,7 +83,8 @@ struct QueryLine {
 pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let store = kitbag_store::Store::open(&config.store_path).await?;
-    let index = CapabilityIndex::new(Arc::new(Embedder::new(&config.embedder)), store);
+    let lookup = vault::lookup(&config, &store).await?;
+    let index = CapabilityIndex::new(Arc::new(Embedder::new(&config.embedder, &lookup)), store);
     let report = measure(arguments, &index, invocation).await?;
     invocation.output.show(&report.json(), |_| report.for_people())?;
     Ok(ExitCode::SUCCESS)

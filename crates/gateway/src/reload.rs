@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use kitbag_desk::Client;
 
 use crate::app::{NoKeys, check_keys};
@@ -30,6 +30,8 @@ const SETTLE: Duration = Duration::from_millis(100);
 pub struct Follower {
     whereabouts: Whereabouts,
     running: Config,
+    /// The file in force.
+    origin: Option<PathBuf>,
     /// The clients to follow.
     clients: Vec<Client>,
     configured: Vec<Look>,
@@ -58,8 +60,8 @@ impl Follower {
     pub fn begin(whereabouts: Whereabouts) -> Result<Self, ConfigError> {
         let configured = looks(whereabouts.files());
         let running = whereabouts.load()?;
-        let (clients, written_down) = (running.follow.clone(), Vec::new());
-        Ok(Self { whereabouts, running, clients, configured, written_down })
+        let (origin, clients, written_down) = (running.origin.clone(), running.follow.clone(), Vec::new());
+        Ok(Self { whereabouts, running, origin, clients, configured, written_down })
     }
 
     pub fn running(&self) -> &Config {
@@ -117,6 +119,10 @@ impl Follower {
 
     async fn take_over(&mut self, house: &Arc<House>, entrance: Entrance) -> anyhow::Result<()> {
         let config = self.whereabouts.load()?;
+        if let (Some(path), None) = (&self.origin, &config.origin) {
+            // Whoever wants to serve nothing can say so; a file that vanished is an accident.
+            bail!("{} is gone", path.display());
+        }
         if entrance == Entrance::Http {
             let serve = Serve { bind: self.running.serve.bind, ..config.serve.clone() };
             serve.guarded()?;
@@ -135,6 +141,7 @@ impl Follower {
         background::announce_everything(&house.rooms());
         tokio::spawn(background::list_unknown(house.clone()));
         self.clients = config.follow;
+        self.origin = config.origin;
         Ok(())
     }
 }

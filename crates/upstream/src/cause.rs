@@ -80,6 +80,21 @@ impl Diagnosis {
         Self { cause, remedy }
     }
 
+    /// From the last words of a server that was running. What only keeps servers from starting is
+    /// none of its troubles, though it may have mentioned it when it started.
+    pub(crate) fn of_death(words: &str, spec: &ServerSpec) -> Option<Self> {
+        let at_start = |cause: &Cause| {
+            matches!(
+                cause,
+                Cause::Retired
+                    | Cause::ServesHttp { .. }
+                    | Cause::OwnLogin { .. }
+                    | Cause::WrongArguments { .. }
+            )
+        };
+        Self::from_words(words, spec).filter(|diagnosis| !at_start(&diagnosis.cause))
+    }
+
     /// From what a server wrote before it failed.
     pub fn from_words(words: &str, spec: &ServerSpec) -> Option<Self> {
         Cause::recognise(words).map(|cause| Self::of(cause, spec))

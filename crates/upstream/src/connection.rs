@@ -203,9 +203,7 @@ impl Opening {
         match &self.spec.transport {
             Transport::Stdio(launch) => {
                 let launched = process::launch(&self.spec, launch, &self.ground.lookup)?;
-                let max_line = self.spec.limits.max_message_bytes;
-                let (pipe, process) =
-                    stdio::connect(self.server(), launched, max_line, &self.router, &self.log);
+                let (pipe, process) = stdio::connect(&self.spec, launched, &self.router, &self.log);
                 self.pipe(Link::Pipe(pipe), Some(process)).await
             }
             Transport::Http(endpoint) => self.http(endpoint).await,

@@ -7,6 +7,7 @@ use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Era, Message, Notification, ProtocolVersion, Raw, RawObject, Request, RequestId, raw};
 use serde_json::json;
 
+use crate::error::CallError;
 use crate::exchange::{ClientFace, InFlight, LogLevel, Logs, Patience};
 use crate::headers::{self, MirrorTable};
 use crate::link::{Link, Packet};
@@ -66,12 +67,8 @@ impl Dialog {
         self.link.tell(Notification::new(method, params).into());
     }
 
-    fn lost(&self) -> crate::error::CallError {
-        crate::error::CallError::Lost {
-            server: self.server.clone(),
-            reason: self.link.closed().reason().to_owned(),
-            stderr: String::new(),
-        }
+    fn lost(&self) -> CallError {
+        CallError::lost(&self.server, self.link.closed().reason())
     }
 
     fn cancel(&self, id: i64, era: Era) -> crate::exchange::Cancel {

@@ -53,7 +53,7 @@ pub enum CallError {
     #[error("`{server}` did not answer within {after:?}")]
     TimedOut { server: ServerName, after: Duration },
     #[error("`{server}` went away during the call: {reason}")]
-    Lost { server: ServerName, reason: String, stderr: String },
+    Lost { server: ServerName, reason: String, stderr: String, diagnosis: Option<Box<Diagnosis>> },
     #[error("`{server}` answered with more than {max} bytes")]
     TooLarge { server: ServerName, max: usize },
     #[error("`{server}` answered HTTP {status}{}", hint(body))]
@@ -63,13 +63,88 @@ pub enum CallError {
     SessionExpired { server: ServerName },
 }
 
-fn hint(body: &str) -> String {
-    let line = body.trim().lines().next().unwrap_or_default();
-    let short: String = line.chars().take(200).collect();
-    if short.is_empty() { short } else { format!(": {short}") }
+impl CallError {
+    /// For a connection that leaves no words behind.
+    pub(crate) fn lost(server: &ServerName, reason: impl Into<String>) -> Self {
+        let (server, reason) = (server.clone(), reason.into());
+        Self::Lost { server, reason, stderr: String::new(), diagnosis: None }
+    }
+
+    pub fn server(&self) -> &ServerName {
+        match self {
+            Self::Start(start) => start.server(),
+            Self::Login(needed) => &needed.server,
+            Self::Refused { server, .. }
+            | Self::Busy { server, .. }
+            | Self::TimedOut { server, .. }
+            | Self::Lost { server, .. }
+            | Self::TooLarge { server, .. }
+            | Self::Http { server, .. }
+            | Self::SessionExpired { server } => server,
+        }
+    }
+
+    /// The last lines the server wrote to stderr, where they may explain the failure.
+    pub fn stderr(&self) -> Option<&str> {
+        match self {
+            Self::Start(start) => start.stderr(),
+            Self::Lost { stderr, .. } if !stderr.is_empty() => Some(stderr),
+            _ => None,
+        }
+    }
+
+    /// Why, as far as it is something we have met before.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Start(start) => start.cause(),
+            Self::Login(_) => Some(Cause::LoginNeeded),
+            Self::Lost { diagnosis, .. } => diagnosis.as_ref().map(|diagnosis| diagnosis.cause.clone()),
+            Self::Refused { .. } | Self::Http { .. } => Cause::recognise(&self.to_string()),
+            Self::Busy { .. }
+            | Self::TimedOut { .. }
+            | Self::TooLarge { .. }
+            | Self::SessionExpired { .. } => None,
+        }
+    }
+
+    /// What can be done about it.
+    pub fn remedy(&self) -> Option<String> {
+        Some(match self {
+            Self::Start(start) => return start.remedy(),
+            Self::Login(needed) => needed.remedy(),
+            Self::Lost { diagnosis: Some(diagnosis), .. } => diagnosis.remedy.clone(),
+            Self::Lost { server, .. } => {
+                format!("it is started again with the next call; if it ends again, see `kitbag logs {server}`")
+            }
+            Self::Busy { .. } => "wait for a running call to end, then try again".to_owned(),
+            Self::TimedOut { server, .. } => {
+                format!("try a smaller request, or raise `call_timeout` of [servers.{server}]")
+            }
+            Self::TooLarge { server, .. } => {
+                format!("ask for less, or raise `max_message_bytes` of [servers.{server}]")
+            }
+            Self::Refused { .. } | Self::Http { .. } | Self::SessionExpired { .. } => return None,
+        })
+    }
 }
 
 impl StartError {
+    pub fn server(&self) -> &ServerName {
+        match self {
+            Self::Variable { server, .. }
+            | Self::Launch { server, .. }
+            | Self::Exited { server, .. }
+            | Self::TimedOut { server, .. }
+            | Self::Unreachable { server, .. }
+            | Self::Inside { server, .. }
+            | Self::Unauthorized { server, .. }
+            | Self::Protocol { server, .. }
+            | Self::BackingOff { server, .. }
+            | Self::Stopping { server } => server,
+            Self::Login(needed) => &needed.server,
+        }
+    }
+
     /// The last lines the server wrote to stderr, where they may explain the failure.
     pub fn stderr(&self) -> Option<&str> {
         match self {
@@ -117,4 +192,10 @@ impl StartError {
             Self::Protocol { .. } | Self::Stopping { .. } => None,
         }
     }
+}
+
+fn hint(body: &str) -> String {
+    let line = body.trim().lines().next().unwrap_or_default();
+    let short: String = line.chars().take(200).collect();
+    if short.is_empty() { short } else { format!(": {short}") }
 }

@@ -206,11 +206,7 @@ impl InFlight {
     }
 
     fn lost(&self) -> CallError {
-        CallError::Lost {
-            server: self.server.clone(),
-            reason: "the connection closed".to_owned(),
-            stderr: String::new(),
-        }
+        CallError::lost(&self.server, "the connection closed")
     }
 }
 

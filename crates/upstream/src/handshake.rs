@@ -244,11 +244,11 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
         CallError::TooLarge { server, max } => {
             StartError::Protocol { server, reason: format!("its greeting is larger than {max} bytes") }
         }
-        CallError::Lost { server, reason, stderr } if stderr.is_empty() => {
+        CallError::Lost { server, reason, stderr, .. } if stderr.is_empty() => {
             StartError::Unreachable { server, reason }
         }
-        CallError::Lost { server, reason, stderr } => {
-            StartError::Exited { server, status: reason, stderr, diagnosis: None }
+        CallError::Lost { server, reason, stderr, diagnosis } => {
+            StartError::Exited { server, status: reason, stderr, diagnosis }
         }
         CallError::Busy { server, .. } | CallError::SessionExpired { server } => {
             StartError::Unreachable { server, reason: "it ended the session at once".to_owned() }

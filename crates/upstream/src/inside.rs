@@ -60,8 +60,7 @@ pub(crate) fn connect(
             () = closed.wait() => {}
         }
         closed.close("it ended");
-        let reason = closed.reason().to_owned();
-        router.fail_all(&CallError::Lost { server, reason, stderr: String::new() });
+        router.fail_all(&CallError::lost(&server, closed.reason()));
     });
     pipe
 }

@@ -49,7 +49,7 @@ impl Remote {
     }
 
     pub(crate) fn lost(&self, reason: String) -> CallError {
-        CallError::Lost { server: self.server.clone(), reason, stderr: String::new() }
+        CallError::lost(&self.server, reason)
     }
 
     async fn send(&self, mut request: Request, token: Option<&Grant>) -> Result<Response, CallError> {

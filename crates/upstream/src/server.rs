@@ -45,12 +45,15 @@ pub struct Server {
     places: Arc<Semaphore>,
     queued: AtomicUsize,
     last_used: Mutex<Instant>,
-    /// Watched resources, each with how many clients watch it.
-    watched: Mutex<BTreeMap<String, usize>>,
+    watched: Watched,
     /// Held while the server is told of a change in what is watched, because two changes told
     /// in the wrong order would leave a client without its updates.
     rewatching: tokio::sync::Mutex<()>,
 }
+
+/// Watched resources, each with how many clients watch it. A server that takes the place of
+/// another shares them: whoever watched goes on, and lets go at either.
+type Watched = Arc<Mutex<BTreeMap<String, usize>>>;
 
 struct Live {
     connection: Arc<Connection>,
@@ -70,6 +73,7 @@ impl Server {
         log: ServerLog,
         outside: &Outside,
         notices: mpsc::UnboundedSender<Notice>,
+        former: Option<&Self>,
     ) -> Arc<Self> {
         let credentials =
             outside.logins.as_ref().and_then(|logins| Credentials::new(&spec, &outside.lookup, logins));
@@ -87,7 +91,7 @@ impl Server {
             listed: AtomicBool::new(false),
             queued: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
-            watched: Mutex::default(),
+            watched: former.map(|former| former.watched.clone()).unwrap_or_default(),
             rewatching: tokio::sync::Mutex::default(),
         })
     }
@@ -164,6 +168,11 @@ impl Server {
         !self.listed.load(Ordering::Relaxed)
     }
 
+    /// Whether somebody watches its resources while it is not running to tell of them.
+    pub fn is_missed(&self) -> bool {
+        self.live().is_none() && !self.watched().is_empty()
+    }
+
     /// Whether it is being stopped for good.
     pub fn is_closing(&self) -> bool {
         self.closing.is_cancelled()
@@ -208,6 +217,8 @@ impl Server {
     /// Stops for good: nothing starts it again.
     pub(crate) async fn shut(&self) {
         self.closing.cancel();
+        // A start under way sees that and gives up; only then is there nothing that could go live.
+        let _no_start = self.failures.lock().await;
         self.stop().await;
     }
 
@@ -268,6 +279,10 @@ impl Server {
         if let Some(live) = self.live() {
             return Ok(live);
         }
+        let stopping = || StartError::Stopping { server: self.name().clone() };
+        if self.is_closing() {
+            return Err(stopping());
+        }
         if let (Some(last), Some(failed)) = (failures.last, self.failed.load_full()) {
             if last >= asked {
                 return Err((*failed).clone());
@@ -282,7 +297,7 @@ impl Server {
         let opening = Connection::open(spec, known, log, ground, self.notices.clone());
         let opened = tokio::select! {
             opened = opening => opened,
-            () = self.closing.cancelled() => return Err(StartError::Stopping { server: self.name().clone() }),
+            () = self.closing.cancelled() => return Err(stopping()),
         };
         match opened {
             Ok(connection) => {

@@ -64,11 +64,7 @@ pub(crate) async fn connect(remote: Remote, router: &Arc<Router>) -> Result<Pipe
             () = closed.wait() => {}
         }
         writer.abort();
-        router.fail_all(&CallError::Lost {
-            server,
-            reason: closed.reason().to_owned(),
-            stderr: String::new(),
-        });
+        router.fail_all(&CallError::lost(&server, closed.reason()));
     });
     Ok(pipe)
 }

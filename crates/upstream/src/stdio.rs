@@ -9,11 +9,13 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
 use tokio::process::ChildStderr;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::cause::Diagnosis;
 use crate::error::CallError;
 use crate::link::{Closed, Pipe};
 use crate::log::ServerLog;
 use crate::process::{Launched, Running};
 use crate::router::{Outlet, Router};
+use crate::spec::ServerSpec;
 
 /// The handle that ends the process.
 pub(crate) struct Process {
@@ -23,9 +25,8 @@ pub(crate) struct Process {
 
 /// Begins to read from and write to a server that was just launched.
 pub(crate) fn connect(
-    server: &ServerName,
+    spec: &Arc<ServerSpec>,
     launched: Launched,
-    max_line: usize,
     router: &Arc<Router>,
     log: &Arc<ServerLog>,
 ) -> (Pipe, Process) {
@@ -38,8 +39,9 @@ pub(crate) fn connect(
 
     let errors = tokio::spawn(read_stderr(pipes.stderr, log.clone()));
     let input = tokio::spawn(write(pipes.stdin, queue));
-    let output = read(pipes.stdout, max_line, server.clone(), router.clone(), pipe.clone(), log.clone());
-    let life = Life { server: server.clone(), running, pipe: pipe.clone(), ended: ended.clone() };
+    let (server, max_line) = (spec.name.clone(), spec.limits.max_message_bytes);
+    let output = read(pipes.stdout, max_line, server, router.clone(), pipe.clone(), log.clone());
+    let life = Life { spec: spec.clone(), running, pipe: pipe.clone(), ended: ended.clone() };
     tokio::spawn(life.run(output, input, errors, stopped, router.clone(), log.clone()));
     (pipe, Process { stop: Some(stop), ended })
 }
@@ -53,7 +55,7 @@ impl Process {
 }
 
 struct Life {
-    server: ServerName,
+    spec: Arc<ServerSpec>,
     running: Running,
     pipe: Pipe,
     ended: Closed,
@@ -91,9 +93,14 @@ impl Life {
         };
         // The last words are what explains the end, so they are read before anyone is told.
         let _ = tokio::time::timeout(std::time::Duration::from_millis(500), errors).await;
-        let reason = if by_us { "stopped".to_owned() } else { status };
+        let stderr = log.tail();
+        let (reason, diagnosis) = if by_us {
+            ("stopped".to_owned(), None)
+        } else {
+            (status, Diagnosis::of_death(&stderr, &self.spec).map(Box::new))
+        };
         self.pipe.closed.close(reason.clone());
-        router.fail_all(&CallError::Lost { server: self.server, reason, stderr: log.tail() });
+        router.fail_all(&CallError::Lost { server: self.spec.name.clone(), reason, stderr, diagnosis });
         self.ended.close("ended");
     }
 }

@@ -61,8 +61,11 @@ impl Upstreams {
     ) -> Arc<Self> {
         let mut next = BTreeMap::new();
         for (spec, listing) in servers {
-            let same = self.servers.get(&spec.name).filter(|server| *server.spec() == spec);
-            let server = same.cloned().unwrap_or_else(|| self.open(spec, listing, outside));
+            let former = self.servers.get(&spec.name);
+            let server = match former.filter(|former| *former.spec() == spec) {
+                Some(same) => same.clone(),
+                None => self.open(spec, listing, outside, former.map(Arc::as_ref)),
+            };
             next.insert(server.name().clone(), server);
         }
         let (log_dir, notices) = (self.log_dir.clone(), self.notices.clone());
@@ -71,9 +74,15 @@ impl Upstreams {
         upstreams
     }
 
-    fn open(&self, spec: ServerSpec, listing: Option<Listing>, outside: &Outside) -> Arc<Server> {
+    fn open(
+        &self,
+        spec: ServerSpec,
+        listing: Option<Listing>,
+        outside: &Outside,
+        former: Option<&Server>,
+    ) -> Arc<Server> {
         let log = ServerLog::new(self.log_dir.as_ref().map(|dir| dir.join(format!("{}.log", spec.name))));
-        Server::new(spec, listing, log, outside, self.notices.clone())
+        Server::new(spec, listing, log, outside, self.notices.clone(), former)
     }
 
     pub fn get(&self, name: &ServerName) -> Option<&Arc<Server>> {

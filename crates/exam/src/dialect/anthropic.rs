@@ -3,7 +3,7 @@
 use http::header::{HeaderMap, HeaderValue, InvalidHeaderValue};
 use serde_json::{Value, json};
 
-use super::{Answer, Conversation, Given, ToolCall, Usage, text};
+use super::{Answer, Conversation, Given, Stop, ToolCall, Usage, id, text};
 use crate::tools::Tool;
 
 /// Room for a thought and a call; the format wants a number.
@@ -24,7 +24,7 @@ pub(super) fn tool(tool: &Tool) -> Value {
     json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema })
 }
 
-pub(super) fn body(model: &str, tools: &[Value], conversation: &Conversation) -> Value {
+pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];
     if let Some(retry) = &conversation.retry {
         let result = |(id, error): &(String, String)| json!({ "type": "tool_result", "tool_use_id": id, "content": error, "is_error": true });
@@ -32,19 +32,34 @@ pub(super) fn body(model: &str, tools: &[Value], conversation: &Conversation) ->
         let results: Vec<Value> = retry.errors.iter().map(result).collect();
         messages.push(json!({ "role": "user", "content": results }));
     }
-    json!({ "model": model, "max_tokens": MAX_TOKENS, "tools": tools, "messages": messages })
+    json!({ "model": model, "max_tokens": MAX_TOKENS, "tools": conversation.tools, "messages": messages })
 }
 
 pub(super) fn read(body: &Value) -> Result<Answer, String> {
-    let content = body.get("content").ok_or("there is no `content`")?;
-    let blocks = content.as_array().ok_or("`content` is not a list")?;
-    let calls = blocks.iter().filter(|block| text(block, "type") == "tool_use");
-    let call = |block: &Value| ToolCall {
-        id: text(block, "id"),
-        name: text(block, "name"),
-        arguments: Given::read(block.get("input")),
-    };
-    Ok(Answer { said: content.clone(), calls: calls.map(call).collect(), usage: usage(body) })
+    let mut said = body.get("content").cloned().ok_or("there is no `content`")?;
+    let blocks = said.as_array_mut().ok_or("`content` is not a list")?;
+    let is = |block: &Value, kind: &str| text(block, "type") == kind;
+    let words: Vec<_> = blocks.iter().filter(|it| is(it, "text")).map(|it| text(it, "text")).collect();
+    let calls = blocks.iter_mut().filter(|it| is(it, "tool_use")).enumerate();
+    let calls = calls.map(|(number, call)| take(call, number)).collect();
+    Ok(Answer { said, words: words.join("\n"), calls, stop: stop(body), usage: usage(body) })
+}
+
+/// A call, which is left as it can be repeated.
+fn take(call: &mut Value, number: usize) -> ToolCall {
+    let arguments = Given::read(call.get("input"));
+    let taken = ToolCall { id: id(call, number), name: text(call, "name"), arguments };
+    call["id"] = taken.id.clone().into();
+    call["input"] = taken.arguments.repeatable();
+    taken
+}
+
+fn stop(body: &Value) -> Option<Stop> {
+    match text(body, "stop_reason").as_str() {
+        "max_tokens" | "model_context_window_exceeded" => Some(Stop::Length),
+        "refusal" => Some(Stop::Refusal),
+        _ => None,
+    }
 }
 
 /// What was read from or written to a cache was input, too.
@@ -76,7 +91,16 @@ mod tests {
             [ToolCall { id: "t1".into(), name: "echo".into(), arguments: Given::Arguments(word) }]
         );
         assert_eq!(answer.usage, Some(Usage { input: 15, output: 3 }));
-        assert_eq!(answer.said, body["content"]);
+        assert_eq!((&answer.said, answer.words.as_str()), (&body["content"], "Let me look."));
         assert_eq!(read(&json!({ "type": "error" })), Err("there is no `content`".to_owned()));
+    }
+    #[test]
+    fn what_broke_off_is_repeated_as_a_call_and_said_to_have_broken_off() {
+        let call = json!({ "type": "tool_use", "id": "", "name": "echo", "input": "{\"word\":" });
+        let answer = read(&json!({ "content": [call], "stop_reason": "max_tokens" })).unwrap();
+        assert_eq!((&answer.said[0]["id"], &answer.said[0]["input"]), (&json!("call_0"), &json!({})));
+        assert_eq!((answer.calls[0].id.as_str(), answer.stop), ("call_0", Some(Stop::Length)));
+        let refused = read(&json!({ "content": [], "stop_reason": "refusal" })).unwrap();
+        assert_eq!(refused.stop, Some(Stop::Refusal));
     }
 }

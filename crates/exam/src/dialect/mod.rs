@@ -1,8 +1,9 @@
 //! The two formats in which models are asked: what is sent, and how the answer is read.
 //!
-//! Nothing is sent that some model of the family refuses: no temperature, no forced choice, no
-//! wish for a single call. What a model said is repeated to it word for word, because some want
-//! their own thoughts back unchanged.
+//! Nothing is sent that some model of the family refuses, unless whoever asks wants it: no
+//! temperature, no forced choice, no wish for a single call. What a model said is repeated to it
+//! word for word, because some want their own thoughts back unchanged; only a call that could not
+//! be repeated as it came is put right.
 
 mod anthropic;
 mod openai;
@@ -20,16 +21,20 @@ pub(crate) enum Dialect {
     OpenAi,
 }
 
-/// A prompt and, after a call that failed, what was said then.
+/// A prompt, with what a model may use for it and, after a call that failed, what was said then.
 #[derive(Debug, Clone)]
-pub(crate) struct Conversation {
-    pub(crate) prompt: String,
+pub(crate) struct Conversation<'a> {
+    /// As [`Dialect::tools`] writes them.
+    pub(crate) tools: &'a [Value],
+    /// What else is to stand in the request.
+    pub(crate) parameters: &'a Arguments,
+    pub(crate) prompt: &'a str,
     pub(crate) retry: Option<Retry>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Retry {
-    /// The model's own message, as it came.
+    /// The model's own message.
     pub(crate) said: Value,
     /// What each of its calls came to: the call's id, and the text of the error.
     pub(crate) errors: Vec<(String, String)>,
@@ -37,9 +42,22 @@ pub(crate) struct Retry {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
+    /// As it can be repeated to the model.
     pub(crate) said: Value,
+    pub(crate) words: String,
     pub(crate) calls: Vec<ToolCall>,
+    pub(crate) stop: Option<Stop>,
     pub(crate) usage: Option<Usage>,
+}
+
+/// What ended an answer before the model was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// The limit of tokens.
+    Length,
+    /// The model, or a filter over it, would not answer.
+    Refusal,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -91,19 +109,22 @@ impl Dialect {
         tools.iter().map(write).collect()
     }
 
-    pub(crate) fn body(self, model: &str, tools: &[Value], conversation: &Conversation) -> Value {
-        match self {
-            Self::Anthropic => anthropic::body(model, tools, conversation),
-            Self::OpenAi => openai::body(model, tools, conversation),
+    pub(crate) fn body(self, model: &str, conversation: &Conversation<'_>) -> Value {
+        let mut body = match self {
+            Self::Anthropic => anthropic::body(model, conversation),
+            Self::OpenAi => openai::body(model, conversation),
+        };
+        for (name, value) in conversation.parameters {
+            body[name.as_str()] = value.clone();
         }
+        body
     }
 
     /// The answer, or what is wrong with it.
-    pub(crate) fn read(self, body: &[u8]) -> Result<Answer, String> {
-        let body = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    pub(crate) fn read(self, body: &Value) -> Result<Answer, String> {
         match self {
-            Self::Anthropic => anthropic::read(&body),
-            Self::OpenAi => openai::read(&body),
+            Self::Anthropic => anthropic::read(body),
+            Self::OpenAi => openai::read(body),
         }
     }
 }
@@ -126,6 +147,23 @@ impl Given {
             Err(_) => Self::Malformed(text.to_owned()),
         }
     }
+
+    /// What may be repeated: endpoints refuse a history whose arguments are no object.
+    fn repeatable(&self) -> Value {
+        match self {
+            Self::Arguments(arguments) => Value::Object(arguments.clone()),
+            Self::Malformed(_) => Value::Object(Arguments::new()),
+        }
+    }
+}
+
+impl Stop {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Length => "cut off at the limit of tokens",
+            Self::Refusal => "refused to answer",
+        }
+    }
 }
 
 impl Usage {
@@ -136,4 +174,10 @@ impl Usage {
 
 fn text(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// The id of a call, or one for a call that came without.
+fn id(call: &Value, number: usize) -> String {
+    let id = text(call, "id");
+    if id.is_empty() { format!("call_{number}") } else { id }
 }

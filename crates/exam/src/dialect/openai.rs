@@ -3,7 +3,7 @@
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, InvalidHeaderValue};
 use serde_json::{Value, json};
 
-use super::{Answer, Conversation, Given, ToolCall, Usage, text};
+use super::{Answer, Conversation, Given, Stop, ToolCall, Usage, id, text};
 use crate::tools::Tool;
 
 pub(super) fn headers(key: Option<&str>) -> Result<HeaderMap, InvalidHeaderValue> {
@@ -17,11 +17,16 @@ pub(super) fn headers(key: Option<&str>) -> Result<HeaderMap, InvalidHeaderValue
 }
 
 pub(super) fn tool(tool: &Tool) -> Value {
-    let function = json!({ "name": tool.name, "description": tool.description, "parameters": tool.schema });
+    let mut schema = tool.schema.clone();
+    // OpenAI refuses an object that does not say which properties it has, even where it has none.
+    if let Value::Object(members) = &mut schema {
+        members.entry("properties").or_insert_with(|| json!({}));
+    }
+    let function = json!({ "name": tool.name, "description": tool.description, "parameters": schema });
     json!({ "type": "function", "function": function })
 }
 
-pub(super) fn body(model: &str, tools: &[Value], conversation: &Conversation) -> Value {
+pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];
     if let Some(retry) = &conversation.retry {
         let result =
@@ -29,21 +34,41 @@ pub(super) fn body(model: &str, tools: &[Value], conversation: &Conversation) ->
         messages.push(retry.said.clone());
         messages.extend(retry.errors.iter().map(result));
     }
-    json!({ "model": model, "tools": tools, "messages": messages })
+    json!({ "model": model, "tools": conversation.tools, "messages": messages })
 }
 
 pub(super) fn read(body: &Value) -> Result<Answer, String> {
-    let said = body.pointer("/choices/0/message").ok_or("there is no `choices[0].message`")?;
-    let calls = said.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let call = |call: &Value| {
-        let function = call.get("function").unwrap_or(&Value::Null);
-        ToolCall {
-            id: text(call, "id"),
-            name: text(function, "name"),
-            arguments: Given::read(function.get("arguments")),
-        }
+    let choice = body.pointer("/choices/0").ok_or("there is no `choices[0]`")?;
+    let mut said = choice.get("message").cloned().ok_or("there is no `choices[0].message`")?;
+    let (words, stop) = (text(&said, "content"), stop(choice, &said));
+    let calls = said.get_mut("tool_calls").and_then(Value::as_array_mut);
+    let calls = calls.into_iter().flatten().enumerate().map(|(number, call)| take(call, number)).collect();
+    Ok(Answer { said, words, calls, stop, usage: usage(body) })
+}
+
+/// A call, which is left as it can be repeated.
+fn take(call: &mut Value, number: usize) -> ToolCall {
+    let function = call.get("function").unwrap_or(&Value::Null);
+    let taken = ToolCall {
+        id: id(call, number),
+        name: text(function, "name"),
+        arguments: Given::read(function.get("arguments")),
     };
-    Ok(Answer { said: said.clone(), calls: calls.iter().map(call).collect(), usage: usage(body) })
+    let arguments = function.get("arguments").and_then(Value::as_str);
+    let as_it_came = arguments.filter(|_| matches!(taken.arguments, Given::Arguments(_)));
+    let arguments = as_it_came.map_or_else(|| taken.arguments.repeatable().to_string(), str::to_owned);
+    call["id"] = taken.id.clone().into();
+    call["type"] = "function".into();
+    call["function"] = json!({ "name": taken.name, "arguments": arguments });
+    taken
+}
+
+fn stop(choice: &Value, said: &Value) -> Option<Stop> {
+    match text(choice, "finish_reason").as_str() {
+        "length" => Some(Stop::Length),
+        "content_filter" => Some(Stop::Refusal),
+        _ => (!text(said, "refusal").is_empty()).then_some(Stop::Refusal),
+    }
 }
 
 fn usage(body: &Value) -> Option<Usage> {
@@ -73,6 +98,35 @@ mod tests {
         check(&json!("{\"word\":"), &Given::Malformed("{\"word\":".to_owned()));
         check(&json!("[1]"), &Given::Malformed("[1]".to_owned()));
         check(&json!(7), &Given::Malformed("7".to_owned()));
+    }
+
+    #[test]
+    fn what_is_repeated_is_what_was_said_but_for_calls_nobody_would_take_back() {
+        let said = |call: Value| {
+            let message = json!({ "content": null, "reasoning": "hm", "tool_calls": [call] });
+            read(&json!({ "choices": [{ "message": message }] })).unwrap().said
+        };
+        let call = |id: &str, arguments: &str| {
+            let function = json!({ "name": "echo", "arguments": arguments });
+            json!({ "id": id, "type": "function", "function": function })
+        };
+        let untouched = call("c1", "{\"word\": \"hi\"}");
+        let kept = said(untouched.clone());
+        assert_eq!((&kept["tool_calls"][0], &kept["reasoning"]), (&untouched, &json!("hm")));
+        assert_eq!(said(call("c1", "{\"word\":"))["tool_calls"][0], call("c1", "{}"));
+        let loose = json!({ "function": { "name": "echo", "arguments": { "word": "hi" } } });
+        assert_eq!(said(loose)["tool_calls"][0], call("call_0", "{\"word\":\"hi\"}"));
+    }
+
+    #[test]
+    fn an_answer_that_ended_early_says_why() {
+        let stop = |choice: Value| read(&json!({ "choices": [choice] })).unwrap().stop;
+        let words = json!({ "content": "Well," });
+        assert_eq!(stop(json!({ "message": words, "finish_reason": "length" })), Some(Stop::Length));
+        assert_eq!(stop(json!({ "message": words, "finish_reason": "content_filter" })), Some(Stop::Refusal));
+        let refusal = json!({ "content": null, "refusal": "I can't." });
+        assert_eq!(stop(json!({ "message": refusal, "finish_reason": "stop" })), Some(Stop::Refusal));
+        assert_eq!(stop(json!({ "message": { "content": "Hi.", "refusal": null } })), None);
     }
 
     #[test]

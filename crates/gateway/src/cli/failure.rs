@@ -85,11 +85,11 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(config) = cause.downcast_ref::<ConfigError>() {
         return config.remedy();
     }
-    if let Some(start) = start_error(cause) {
-        return start.remedy();
+    if let Some(call) = cause.downcast_ref::<CallError>() {
+        return call.remedy();
     }
-    if let Some(CallError::Login(needed)) = cause.downcast_ref() {
-        return Some(needed.remedy());
+    if let Some(start) = cause.downcast_ref::<StartError>() {
+        return start.remedy();
     }
     if let Some(keyring) = cause.downcast_ref::<KeyringError>() {
         return Some(keyring.remedy().to_owned());
@@ -127,17 +127,11 @@ const TAKEN: &str = "\
 perhaps `kitbag serve` is running already; if not, choose another port: --bind 127.0.0.1:7421";
 
 fn last_words(cause: &(dyn Error + 'static)) -> Option<String> {
-    if let Some(CallError::Lost { stderr, .. }) = cause.downcast_ref() {
-        return Some(stderr.clone()).filter(|text| !text.is_empty());
-    }
-    start_error(cause)?.stderr().map(str::to_owned)
-}
-
-fn start_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a StartError> {
-    match cause.downcast_ref() {
-        Some(CallError::Start(start)) => Some(start),
-        _ => cause.downcast_ref(),
-    }
+    let said = match cause.downcast_ref::<CallError>() {
+        Some(call) => call.stderr(),
+        None => cause.downcast_ref::<StartError>()?.stderr(),
+    };
+    said.map(str::to_owned)
 }
 
 impl fmt::Display for Failure {

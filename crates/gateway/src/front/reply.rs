@@ -4,7 +4,7 @@
 //! else is told to the client as a protocol error.
 
 use http::StatusCode;
-use kitbag_upstream::{CallError, StartError};
+use kitbag_upstream::CallError;
 use kitbag_wire::meta::{code, method};
 use kitbag_wire::{Era, ErrorObject, Malformed, ProtocolVersion, Raw, RequestId, Response, raw};
 use serde_json::json;
@@ -63,7 +63,7 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
             error.clone()
         }
         Failure::Upstream(error) => ErrorObject::new(code::INTERNAL_ERROR, explain(error))
-            .with_data(&json!({ "server": server(error) })),
+            .with_data(&json!({ "server": error.server() })),
         Failure::Cancelled | Failure::TooManyRounds { .. } => ErrorObject::new(code::INTERNAL_ERROR, message),
         Failure::UnsupportedVersion { requested } => {
             let supported = [ProtocolVersion::LATEST.as_str()];
@@ -123,58 +123,11 @@ pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
 /// What happened, whose fault it is, and what to do next.
 pub(crate) fn explain(error: &CallError) -> String {
     let mut text = error.to_string();
-    let (stderr, remedy) = match error {
-        CallError::Start(start) => (start.stderr().map(str::to_owned), start.remedy()),
-        CallError::Login(needed) => (None, Some(needed.remedy())),
-        CallError::Lost { stderr, .. } if !stderr.is_empty() => (Some(stderr.clone()), None),
-        CallError::Busy { .. } => (None, Some("wait for a running call to end, then try again".to_owned())),
-        CallError::TimedOut { server, .. } => {
-            (None, Some(format!("try a smaller request, or raise `call_timeout` of [servers.{server}]")))
-        }
-        CallError::TooLarge { server, .. } => {
-            (None, Some(format!("ask for less, or raise `max_message_bytes` of [servers.{server}]")))
-        }
-        _ => (None, None),
-    };
-    if let Some(stderr) = stderr {
+    if let Some(stderr) = error.stderr() {
         text.push_str(&format!("\nIts last words:\n{stderr}"));
     }
-    let next = remedy.or_else(|| match error {
-        CallError::Lost { .. } => Some("it is started again with the next call".to_owned()),
-        _ => None,
-    });
-    if let Some(next) = next {
-        text.push_str(&format!("\nWhat to do: {next}"));
+    if let Some(remedy) = error.remedy() {
+        text.push_str(&format!("\nWhat to do: {remedy}"));
     }
     text
-}
-
-fn server(error: &CallError) -> String {
-    match error {
-        CallError::Start(start) => start_server(start).to_owned(),
-        CallError::Login(needed) => needed.server.to_string(),
-        CallError::Refused { server, .. }
-        | CallError::Busy { server, .. }
-        | CallError::TimedOut { server, .. }
-        | CallError::TooLarge { server, .. }
-        | CallError::Lost { server, .. }
-        | CallError::Http { server, .. }
-        | CallError::SessionExpired { server } => server.to_string(),
-    }
-}
-
-fn start_server(error: &StartError) -> &str {
-    match error {
-        StartError::Variable { server, .. }
-        | StartError::Launch { server, .. }
-        | StartError::Exited { server, .. }
-        | StartError::TimedOut { server, .. }
-        | StartError::Unreachable { server, .. }
-        | StartError::Inside { server, .. }
-        | StartError::Unauthorized { server, .. }
-        | StartError::Protocol { server, .. }
-        | StartError::BackingOff { server, .. }
-        | StartError::Stopping { server } => server.as_str(),
-        StartError::Login(needed) => needed.server.as_str(),
-    }
 }

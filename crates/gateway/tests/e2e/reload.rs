@@ -90,6 +90,9 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
         says(&gateway, told).await;
         assert_eq!(client.call("one__echo", &json!({})).await.text(), "{}", "after {edit}");
     }
+    fs::remove_file(gateway.home.path("kitbag.toml")).unwrap();
+    says(&gateway, "kitbag.toml is gone").await;
+    assert_eq!(client.call("one__echo", &json!({})).await.text(), "{}");
     gateway.home.configure(&Testbed::named("two").table());
     client.knows("two__echo").await;
 }

@@ -135,15 +135,8 @@ fn fails(spec: &ServerSpec, error: &CallError) -> Finding {
     if let Some(what) = finding.what.strip_prefix(&format!("`{}` ", spec.name)) {
         finding.what = what.to_owned();
     }
-    let cause = match error {
-        CallError::Start(start) => start.cause(),
-        CallError::Login(_) => Some(Cause::LoginNeeded),
-        CallError::Lost { stderr, .. } => Cause::recognise(stderr),
-        CallError::Refused { .. } | CallError::Http { .. } => Cause::recognise(&error.to_string()),
-        _ => None,
-    };
     let advice = finding.advice.clone();
-    match cause {
+    match error.cause() {
         Some(cause) => {
             let remedy = advice.unwrap_or_else(|| cause.remedy(spec));
             diagnosed(finding, &Diagnosis { cause, remedy })

@@ -60,7 +60,7 @@ impl Answers {
 
     pub(crate) async fn capability(&self, said: &str) -> Result<Asked<'_>, Miss> {
         let (names, terms) = (&self.library.capability_names, &self.library.capabilities);
-        match names.resolve(said, self.meaning.as_ref()).await {
+        match self.meant_capability(said).await {
             Match::One(Meant { at, confidence, .. }) => Ok(Asked::One { term: &terms[at], confidence }),
             Match::Several(likely) => Ok(Asked::Several(
                 likely.into_iter().map(|(at, confidence)| (&terms[at], confidence)).collect(),
@@ -79,6 +79,18 @@ impl Answers {
                 Err(Miss::Category { said: said.to_owned(), all: joined(names, 0..names.all().len()) })
             }
         }
+    }
+
+    /// Where the agent is named here as well, that says nothing about the capability; but some
+    /// things are called after an agent, so the whole is tried first.
+    async fn meant_capability(&self, said: &str) -> Match {
+        let (names, meaning) = (&self.library.capability_names, self.meaning.as_ref());
+        let whole = names.resolve(said, meaning).await;
+        let rest = self.library.agent_names.cut_from(said).filter(|_| !whole.is_certain());
+        let Some(rest) = rest else { return whole };
+        let rest = names.resolve(&rest, meaning).await;
+        let better = rest.is_certain() || matches!((&whole, &rest), (Match::Several(_) | Match::Nothing { .. }, Match::One(_)));
+        if better { rest } else { whole }
     }
 
     async fn meant_agent(&self, said: &str) -> Result<Meant, Miss> {

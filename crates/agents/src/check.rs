@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::error::{DataError, Place, Problem};
 use crate::library::Term;
-use crate::names::key;
 use crate::record::{AgentFile, Availability, Capability, Granularity, Source, Status};
+use crate::words::key;
 
 type Wrong = (Place, Problem);
 

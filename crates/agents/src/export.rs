@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::library::{Library, Term};
-use crate::names::key;
 use crate::record::{AgentFile, Availability};
+use crate::words::key;
 
 const SCHEMA: &str = include_str!("../../../agents/schema/capabilities.schema.json");
 

@@ -3,7 +3,7 @@
 //! # Layout
 //! - [`record`]: what is written down about one agent; `library`: all of it together
 //! - `files`, `check`, [`error`]: where it comes from, the rules it keeps, and what can be wrong
-//! - `names`, `meaning`: from what somebody says to what is meant
+//! - `words`, `names`, `meaning`: from what somebody says to what is meant
 //! - `asked`, `answers`, `rows`: the four questions and their answers
 //! - `tools`, [`serve()`]: the same as tools, and as an MCP server
 //! - [`lint`], [`export`]: how old it is; the whole as a static site
@@ -22,6 +22,7 @@ pub mod record;
 mod rows;
 mod serve;
 mod tools;
+mod words;
 
 pub use answers::Answers;
 pub use asked::Miss;

@@ -6,8 +6,9 @@ use std::path::Path;
 use crate::check::same_everywhere;
 use crate::error::{DataError, Problem};
 use crate::files::{AliasText, Texts, parse_agent, parse_aliases};
-use crate::names::{Named, Names, key};
+use crate::names::{Named, Names};
 use crate::record::{AgentFile, Category};
+use crate::words::key;
 
 /// The data of all agents, and the words people have for it.
 #[derive(Debug)]
@@ -29,6 +30,9 @@ pub struct Term {
     pub name: String,
     pub category: Category,
 }
+
+/// What every agent may be called besides its name.
+const ALL_ARE: [&str; 8] = ["agent", "ai", "app", "assistant", "bot", "coding", "editor", "tool"];
 
 impl Library {
     /// What is in the binary.
@@ -58,7 +62,7 @@ impl Library {
         Ok(Self {
             capability_names: capability_names(&agents, &capabilities, &aliases, &texts.aliases)?,
             agent_names: agent_names(&agents, &texts.agent_aliases)?,
-            category_names: category_names(&capabilities),
+            category_names: category_names(&capabilities, &aliases),
             agents,
             capabilities,
             aliases,
@@ -72,20 +76,20 @@ fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<Names, DataErro
         text: format!("{} {}", it.agent.name, it.agent.vendor),
     };
     let aliases: BTreeMap<String, Vec<String>> = parse_aliases(from)?;
-    let mut ways: Vec<(&str, usize)> =
-        agents.iter().enumerate().map(|(at, it)| (it.agent.name.as_str(), at)).collect();
-    for (alias, ids) in &aliases {
+    let mut ways: Vec<(String, Vec<usize>)> =
+        agents.iter().enumerate().map(|(at, it)| (it.agent.name.clone(), vec![at])).collect();
+    for (alias, ids) in aliases {
+        let mut meant = Vec::new();
         for id in ids {
-            match agents.iter().position(|it| it.agent.id == *id) {
-                Some(at) => ways.push((alias, at)),
-                None if from.must_fit => {
-                    return Err(from.wrong(alias, Problem::NoSuchAgent { id: id.clone() }));
-                }
+            match agents.iter().position(|it| it.agent.id == id) {
+                Some(at) => meant.push(at),
+                None if from.must_fit => return Err(from.wrong(&alias, Problem::NoSuchAgent { id })),
                 None => {}
             }
         }
+        ways.push((alias, meant));
     }
-    Ok(Names::new(agents.iter().map(named).collect(), &ways))
+    Ok(Names::new(agents.iter().map(named).collect(), ways, &ALL_ARE))
 }
 
 fn capability_names(
@@ -113,17 +117,20 @@ fn capability_names(
         let text = format!("{}: {}. {}", term.name, words.join(", "), said.join(" "));
         Named { name: term.name.clone(), text }
     });
-    Ok(Names::new(named.collect(), &ways))
+    let named = named.collect();
+    Ok(Names::new(named, ways.into_iter().map(|(alias, at)| (alias.to_owned(), vec![at])), &[]))
 }
 
 /// A category is also found by what is in it.
-fn category_names(capabilities: &[Term]) -> Names {
+fn category_names(capabilities: &[Term], aliases: &BTreeMap<String, String>) -> Names {
     let mut categories: Vec<Category> = capabilities.iter().map(|it| it.category).collect();
     categories.sort();
     categories.dedup();
     let place = |term: &Term| categories.iter().position(|it| *it == term.category);
-    let inside = capabilities.iter().filter_map(|term| Some((term.name.as_str(), place(term)?)));
-    let inside: Vec<_> = inside.collect();
+    let inside = capabilities.iter().flat_map(|term| {
+        let words = aliases.iter().filter(|(_, name)| **name == term.name).map(|(alias, _)| alias);
+        [&term.name].into_iter().chain(words).map(|word| (word.clone(), place(term).into_iter().collect()))
+    });
     let named = categories.iter().map(|category| Named { name: category.name(), text: category.name() });
-    Names::new(named.collect(), &inside)
+    Names::new(named.collect(), inside, &[])
 }

@@ -1,8 +1,7 @@
 //! The last resort: what is meant, judged by vectors that somebody else makes.
 //!
 //! Which model makes them is not known here, and models differ in how alike they find anything. So
-//! a likeness counts by how far it stands out from those of all other candidates, and by whether it
-//! is more than any two candidates have.
+//! a likeness is measured by what the names have: to their own thing, and to the most alike other.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,16 +28,22 @@ pub(crate) struct Meaning {
 }
 
 struct Known {
-    vectors: Vec<Vec<f32>>,
-    /// How alike any two things are. Words that are less alike to all of them mean none.
-    usual: f32,
+    /// One for each way to say something, the names first, with the things it means.
+    ways: Vec<(Vec<f32>, Vec<usize>)>,
+    /// One for each thing, of all that is known about it.
+    texts: Vec<Vec<f32>>,
+    /// How alike a name is to the things it does not mean, at best.
+    strange: f32,
+    /// How alike it is to what it does mean.
+    kin: f32,
 }
 
-/// How far the first must stand out, and how far before the next, to be taken for what is meant.
-const CERTAIN: f32 = 3.0;
-const LEAD: f32 = 0.8;
+/// From here on, and with such a lead, one thing is taken for what is meant. 0 is what strangers
+/// have, 1 is what a name has to its own thing.
+const ENOUGH: f32 = 0.7;
+const LEAD: f32 = 0.3;
 /// What words in common add to a likeness; they are known to be there.
-const WORDS: f32 = 2.0;
+const WORDS: f32 = 1.0;
 
 impl Meaning {
     pub(crate) fn new(embed: Embed) -> Self {
@@ -47,20 +52,21 @@ impl Meaning {
 
     /// Nothing, if vectors cannot be had.
     pub(crate) async fn judge(&self, names: &Names, said: &str, by_words: &[(usize, f32)]) -> Option<Match> {
-        let known = self.known.get_or_try_init(|| self.learn(names));
-        let Known { vectors, usual } = known.await.ok()?;
+        let known = self.known.get_or_try_init(|| self.learn(names)).await.ok()?;
         let asked = self.make(Side::Query, vec![said.to_owned()]).await?.pop()?;
-        let alike: Vec<f32> = vectors.iter().map(|vector| cosine(&asked, vector)).collect();
-        let mut ranked: Vec<(usize, f32)> = outstanding(&alike).into_iter().enumerate().collect();
+        let mut ranked: Vec<(usize, f32)> = known.alike(&asked, None).into_iter().enumerate().collect();
+        for (_, score) in &mut ranked {
+            *score = (*score - known.strange) / (known.kin - known.strange).max(f32::EPSILON);
+        }
         for (at, score) in by_words {
             ranked[*at].1 += WORDS * score;
         }
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let told = |(at, _): &(usize, f32)| (*at, alike[*at].clamp(0.0, 1.0));
+        let told = |(at, score): &(usize, f32)| (*at, confidence(*score));
         let (first, next) = (ranked.first()?, ranked.get(1)?);
-        Some(if alike[first.0] < *usual && by_words.is_empty() {
+        Some(if first.1 < 0.0 && by_words.is_empty() {
             Match::Nothing { near: ranked.iter().map(|(at, _)| *at).take(MOST).collect() }
-        } else if first.1 >= CERTAIN && first.1 - next.1 >= LEAD {
+        } else if first.1 >= ENOUGH && first.1 - next.1 >= LEAD {
             let (at, confidence) = told(first);
             Match::One(Meant { at, confidence, others: Vec::new() })
         } else {
@@ -69,9 +75,12 @@ impl Meaning {
     }
 
     async fn learn(&self, names: &Names) -> Result<Known, ()> {
-        let texts = names.all().iter().map(|it| it.text.clone()).collect();
-        let vectors = self.make(Side::Document, texts).await.ok_or(())?;
-        Ok(Known { usual: usual(&vectors), vectors })
+        let ways = names.ways().iter().map(|way| way.key.clone());
+        let texts = names.all().iter().map(|it| it.text.clone());
+        let mut vectors = self.make(Side::Document, ways.chain(texts).collect()).await.ok_or(())?;
+        let texts = vectors.split_off(names.ways().len());
+        let ways = vectors.into_iter().zip(names.ways().iter().map(|way| way.meant.clone())).collect();
+        Ok(Known::new(ways, texts))
     }
 
     async fn make(&self, side: Side, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
@@ -80,19 +89,37 @@ impl Meaning {
     }
 }
 
-fn usual(vectors: &[Vec<f32>]) -> f32 {
-    let pairs =
-        vectors.iter().enumerate().flat_map(|(at, one)| vectors[..at].iter().map(move |other| (one, other)));
-    let alike: Vec<f32> = pairs.map(|(one, other)| cosine(one, other)).collect();
-    mean(&alike)
+impl Known {
+    fn new(ways: Vec<(Vec<f32>, Vec<usize>)>, texts: Vec<Vec<f32>>) -> Self {
+        let mut known = Self { ways, texts, strange: 0.0, kin: 0.0 };
+        let (mut strange, mut kin) = (Vec::new(), Vec::new());
+        for at in 0..known.texts.len() {
+            let alike = known.alike(&known.ways[at].0, Some(at));
+            kin.push(alike[at]);
+            let others = alike.iter().enumerate().filter(|(other, _)| *other != at);
+            strange.push(others.map(|(_, score)| *score).fold(-1.0, f32::max));
+        }
+        (known.strange, known.kin) = (mean(&strange), mean(&kin));
+        known
+    }
+
+    /// To each thing: half by the most alike way to say it, half by all that is known about it.
+    fn alike(&self, asked: &[f32], without: Option<usize>) -> Vec<f32> {
+        let texts: Vec<f32> = self.texts.iter().map(|text| cosine(asked, text)).collect();
+        let mut best: Vec<Option<f32>> = vec![None; texts.len()];
+        for (_, (way, meant)) in self.ways.iter().enumerate().filter(|(at, _)| Some(*at) != without) {
+            let score = cosine(asked, way);
+            for at in meant {
+                best[*at] = Some(best[*at].map_or(score, |it| it.max(score)));
+            }
+        }
+        best.into_iter().zip(texts).map(|(way, text)| f32::midpoint(way.unwrap_or(text), text)).collect()
+    }
 }
 
-/// Each in standard deviations from the middle of all.
-fn outstanding(alike: &[f32]) -> Vec<f32> {
-    let middle = mean(alike);
-    let variance = mean(&alike.iter().map(|it| (it - middle).powi(2)).collect::<Vec<_>>());
-    let deviation = variance.sqrt().max(f32::EPSILON);
-    alike.iter().map(|it| (it - middle) / deviation).collect()
+/// How often such a score is right, as measured: four times in five where it is just enough.
+fn confidence(score: f32) -> f32 {
+    1.0 / (1.0 + (-3.5 * (score - 0.3)).exp())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "there are some dozen candidates")]
@@ -122,7 +149,7 @@ mod tests {
     async fn meant(said: &str, works: bool) -> Option<Match> {
         let named =
             ('a'..='j').map(|letter| Named { name: letter.to_string(), text: letter.to_string().repeat(3) });
-        let names = Names::new(named.collect(), &[]);
+        let names = Names::new(named.collect(), [], &[]);
         let vector = |text: &str| -> Vec<f32> {
             let times =
                 |letter: char| text.chars().filter(|other| *other == letter).fold(0.0, |sum, _| sum + 1.0);

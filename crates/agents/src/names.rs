@@ -6,22 +6,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::meaning::Meaning;
+use crate::words::{key, likeness, telling};
 
 /// All things of one kind, and all the ways to say them.
 #[derive(Debug)]
 pub(crate) struct Names {
     named: Vec<Named>,
     ways: Vec<Way>,
+    /// Words that say nothing among these things.
+    besides: &'static [&'static str],
     /// How many things a word is used for.
     spread: BTreeMap<String, usize>,
 }
 
 #[derive(Debug)]
-struct Way {
-    key: String,
-    short: String,
-    /// Where it may mean several things, the likeliest stands first.
-    meant: Vec<usize>,
+pub(crate) struct Way {
+    pub(crate) key: String,
+    words: Vec<String>,
+    /// Where it may mean several things, the likeliest stands first. Nothing, where it is the name
+    /// of something else that must not be taken for one of these.
+    pub(crate) meant: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -55,26 +59,34 @@ pub(crate) const MOST: usize = 3;
 /// From here on, and with such a lead, words in common decide.
 const ENOUGH: f32 = 0.5;
 const LEAD: f32 = 0.1;
+/// From here on they need nobody who can tell what is meant.
+const PLENTY: f32 = 0.7;
 /// Two letters wrong in ten are a slip, more are another word.
 const SLIP: f32 = 0.8;
 /// What a description says is less than what a name says.
 const MENTIONED: f32 = 0.3;
 
 impl Names {
-    /// The aliases name the thing they stand for by its place.
-    pub(crate) fn new(named: Vec<Named>, aliases: &[(&str, usize)]) -> Self {
+    /// The aliases name the things they stand for by their places.
+    pub(crate) fn new(
+        named: Vec<Named>,
+        aliases: impl IntoIterator<Item = (String, Vec<usize>)>,
+        besides: &'static [&'static str],
+    ) -> Self {
         let mut ways: Vec<Way> = Vec::new();
-        let own = named.iter().enumerate().map(|(at, it)| (it.name.as_str(), at));
-        for (said, at) in own.chain(aliases.iter().copied()) {
-            let key = key(said);
+        let own = named.iter().enumerate().map(|(at, it)| (it.name.clone(), vec![at]));
+        for (said, meant) in own.chain(aliases) {
+            let key = key(&said);
             match ways.iter_mut().find(|way| way.key == key) {
-                Some(way) if way.meant.contains(&at) => {}
-                Some(way) => way.meant.push(at),
-                None => ways.push(Way { short: short(said), key, meant: vec![at] }),
+                Some(way) => {
+                    let new: Vec<usize> = meant.into_iter().filter(|at| !way.meant.contains(at)).collect();
+                    way.meant.extend(new);
+                }
+                None => ways.push(Way { words: telling(&said, besides), key, meant }),
             }
         }
         let spread = spread(&ways);
-        Self { named, ways, spread }
+        Self { named, ways, besides, spread }
     }
 
     pub(crate) fn name(&self, at: usize) -> &str {
@@ -85,23 +97,30 @@ impl Names {
         &self.named
     }
 
+    pub(crate) fn ways(&self) -> &[Way] {
+        &self.ways
+    }
+
     pub(crate) async fn resolve(&self, said: &str, meaning: Option<&Meaning>) -> Match {
-        if let Some(meant) = self.by_name(said) {
-            return Match::One(meant);
+        if let Some(way) = self.by_name(said) {
+            return match way.meant.split_first() {
+                Some((at, others)) => Match::One(Meant { at: *at, confidence: 1.0, others: others.to_vec() }),
+                None => Match::Nothing { near: self.near(said) },
+            };
         }
         let by_words = self.by_words(said);
-        if let Some(meant) = clear(&by_words, ENOUGH, LEAD).or_else(|| self.by_spelling(said)) {
+        if let Some(meant) = clear(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(said)) {
             return Match::One(meant);
         }
         let judged = match meaning {
             Some(meaning) => meaning.judge(self, said, &by_words).await,
             None => None,
         };
-        match judged {
-            Some(found) => found,
+        judged.unwrap_or_else(|| match clear(&by_words, ENOUGH, LEAD) {
+            Some(meant) => Match::One(meant),
             None if by_words.is_empty() => Match::Nothing { near: self.near(said) },
             None => Match::Several(by_words.into_iter().take(MOST).collect()),
-        }
+        })
     }
 
     /// Those that sound like it, for whoever has to choose again.
@@ -111,33 +130,38 @@ impl Names {
         best.into_iter().map(|(at, _)| at).take(MOST).collect()
     }
 
-    fn by_name(&self, said: &str) -> Option<Meant> {
-        let (key, short) = (key(said), short(said));
-        let way = self.ways.iter().find(|way| way.key == key).or_else(|| {
-            let mut like_it = self.ways.iter().filter(|way| way.short == short);
-            let first = like_it.next()?;
-            // Two ways that differ only in small words may mean different things.
-            like_it.all(|way| way.meant[0] == first.meant[0]).then_some(first)
-        })?;
-        let (at, others) = way.meant.split_first()?;
-        Some(Meant { at: *at, confidence: 1.0, others: others.to_vec() })
+    /// What is left of it without any of these names; nothing, if there were none or is no more.
+    pub(crate) fn cut_from(&self, said: &str) -> Option<String> {
+        let said = format!(" {} ", key(said));
+        let mut names: Vec<String> = self.ways.iter().map(|way| format!(" {} ", way.key)).collect();
+        names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+        let rest = names.iter().fold(said.clone(), |rest, name| rest.replace(name, " "));
+        (rest != said && !rest.trim().is_empty()).then(|| rest.trim().to_owned())
     }
 
-    /// How much of what was said is in a way to say it and the other way round; a word that is
-    /// used for many things counts for less, and a part of a word as a part.
+    fn by_name(&self, said: &str) -> Option<&Way> {
+        let (key, words) = (key(said), telling(said, self.besides));
+        self.ways.iter().find(|way| way.key == key).or_else(|| {
+            let mut like_it = self.ways.iter().filter(|way| way.words == words);
+            let first = like_it.next()?;
+            // Two ways that differ only in small words may mean different things.
+            like_it.all(|way| way.meant.first() == first.meant.first()).then_some(first)
+        })
+    }
+
+    /// By the words that what was said has in common with a way to say it; else by what begins or
+    /// goes on like it, or mentions it.
     fn by_words(&self, said: &str) -> Vec<(usize, f32)> {
-        let said = short(said);
-        let words: BTreeSet<&str> = said.split(' ').collect();
+        let words = telling(said, self.besides);
+        let said = words.join(" ");
         let long = said.len() >= 4;
         let mut found = self.best(|way| {
-            let theirs: BTreeSet<&str> = way.short.split(' ').collect();
-            let common: f32 = words.intersection(&theirs).map(|word| self.weight(word)).sum();
-            let all: f32 = words.union(&theirs).map(|word| self.weight(word)).sum();
-            let part = long && way.short.contains(&said);
-            let part = if part { ENOUGH + (1.0 - ENOUGH) * ratio(said.len(), way.short.len()) } else { 0.0 };
-            part.max(common / all)
+            let whole = way.words.join(" ");
+            let part = long && format!(" {whole}").contains(&format!(" {said}"));
+            let part = if part { ENOUGH + (1.0 - ENOUGH) * ratio(said.len(), whole.len()) } else { 0.0 };
+            part.max(self.overlap(&words, &way.words))
         });
-        let mentions = |it: &Named| long && short(&it.text).contains(&said);
+        let mentions = |it: &Named| long && telling(&it.text, self.besides).join(" ").contains(&said);
         for at in (0..self.named.len()).filter(|at| mentions(&self.named[*at])) {
             match found.iter_mut().find(|(other, _)| *other == at) {
                 Some((_, score)) => *score = score.max(MENTIONED),
@@ -146,6 +170,19 @@ impl Names {
         }
         found.sort_by(|a, b| b.1.total_cmp(&a.1));
         found
+    }
+
+    /// How much of the one is in the other and the other way round; a word that is used for many
+    /// things counts for less. Only a word that is used for nothing may be another in disguise.
+    fn overlap(&self, said: &[String], way: &[String]) -> f32 {
+        let weight = |words: &[String]| words.iter().map(|word| self.weight(word)).sum::<f32>();
+        let same = |word: &String, other: &String| match self.spread.contains_key(other) {
+            true => f32::from(u8::from(word == other)),
+            false => likeness(word, other),
+        };
+        let best = |word: &String| said.iter().map(|other| same(word, other)).fold(0.0, f32::max);
+        let common: f32 = way.iter().map(|word| self.weight(word) * best(word)).sum();
+        common / (weight(said) + weight(way) - common)
     }
 
     fn by_spelling(&self, said: &str) -> Option<Meant> {
@@ -171,15 +208,14 @@ impl Names {
 
     fn weight(&self, word: &str) -> f32 {
         let spread = self.spread.get(word).copied().unwrap_or(1);
-        1.0 / (1.0 + ratio(spread, 1).ln())
+        1.0 / (1.0 + ratio(spread.max(1), 1).ln())
     }
 }
 
-/// The words of a text, small and one blank apart; whatever stands between them is no matter.
-pub(crate) fn key(text: &str) -> String {
-    let lower = text.to_lowercase();
-    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join(" ")
+impl Match {
+    pub(crate) fn is_certain(&self) -> bool {
+        matches!(self, Self::One(Meant { confidence, .. }) if *confidence >= 1.0)
+    }
 }
 
 /// The first, if it scores enough and leads the next.
@@ -189,32 +225,10 @@ pub(crate) fn clear(ranked: &[(usize, f32)], enough: f32, lead: f32) -> Option<M
     (confidence >= enough && confidence - next >= lead).then(|| Meant { at, confidence, others: Vec::new() })
 }
 
-/// The words that say something, each in the singular.
-fn short(text: &str) -> String {
-    let key = key(text);
-    let telling: Vec<&str> = key.split(' ').filter(|word| !is_filler(word)).map(singular).collect();
-    if telling.is_empty() { key } else { telling.join(" ") }
-}
-
-/// What people wrap around the thing they mean.
-const FILLERS: &str = "a an and any are available can capabilities capability do does feature features for from \
-    functionality has have how in is it its of on own support supported supports the to use using with";
-
-fn is_filler(word: &str) -> bool {
-    FILLERS.split(' ').any(|filler| filler == word)
-}
-
-fn singular(word: &str) -> &str {
-    match word.strip_suffix('s') {
-        Some(stem) if stem.len() >= 3 && !stem.ends_with('s') => stem,
-        _ => word,
-    }
-}
-
 fn spread(ways: &[Way]) -> BTreeMap<String, usize> {
     let mut users: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for way in ways {
-        for word in way.short.split(' ') {
+        for word in &way.words {
             users.entry(word).or_default().extend(&way.meant);
         }
     }
@@ -239,7 +253,10 @@ mod tests {
     async fn check(said: &str, expected: &str) {
         let named = ["Plan Mode", "Cloud Agents", "Background Agents", "Checkpoints", "Model Selection"];
         let named = named.map(|name| Named { name: name.to_owned(), text: format!("{name}, described") });
-        let names = Names::new(named.into(), &[("undo", 3), ("remote agent", 1), ("byok", 4), ("agent", 2)]);
+        let aliases =
+            [("undo", vec![3]), ("remote agent", vec![1]), ("byok", vec![4]), ("agent", vec![2]), ("plan view", vec![])];
+        let aliases = aliases.map(|(said, meant)| (said.to_owned(), meant));
+        let names = Names::new(named.into(), aliases, &["tool"]);
         let told = match names.resolve(said, None).await {
             Match::One(Meant { at, confidence: 1.0, .. }) => format!("= {}", names.name(at)),
             Match::One(Meant { at, .. }) => format!("~ {}", names.name(at)),
@@ -256,6 +273,7 @@ mod tests {
         check("Plan Mode", "= Plan Mode").await;
         check("plan-mode", "= Plan Mode").await;
         check(" PLAN_MODE ", "= Plan Mode").await;
+        check("the plan mode tool", "= Plan Mode").await;
         check("support for cloud agents", "= Cloud Agents").await;
         check("agents in the cloud", "= Cloud Agents").await;
     }
@@ -278,5 +296,10 @@ mod tests {
     async fn what_stays_open_is_told_with_the_likeliest_and_what_is_unknown_with_the_nearest() {
         check("agents that fly", "? Background Agents, Cloud Agents").await;
         check("chckpnt", "- Checkpoints").await;
+    }
+
+    #[tokio::test]
+    async fn what_is_known_to_be_something_else_is_not_taken_for_one_of_these() {
+        check("Plan View", "- Plan Mode").await;
     }
 }

@@ -67,10 +67,12 @@ pub fn install_into(spot: &Spot, door: &Door, behind: &[String]) -> Result<Insta
     let new = install(spot, clean.as_deref().unwrap_or_default(), door, &behind).map_err(failed)?;
     let changed = new != current;
     if changed {
+        let failed = |source| FileError::Write { path: spot.path.clone(), source };
+        permissions(&destination(&spot.path)).map_err(failed)?;
         if let Some(clean) = &clean {
             write_private(&backup, clean)?;
         }
-        write(&spot.path, &new).map_err(|source| FileError::Write { path: spot.path.clone(), source })?;
+        write(&spot.path, &new).map_err(failed)?;
     }
     Ok(Installed { changed, backup: Some(backup).filter(|path| path.is_file()) })
 }
@@ -89,7 +91,7 @@ pub fn uninstall_from(spot: &Spot) -> Result<Undone, FileError> {
     };
     match &undone {
         Undone::NotThere => {}
-        Undone::Nothing => fs::remove_file(&spot.path).map_err(failed(&spot.path))?,
+        Undone::Nothing => fs::remove_file(destination(&spot.path)).map_err(failed(&spot.path))?,
         Undone::Removed(text) => write(&spot.path, text).map_err(failed(&spot.path))?,
         Undone::Restored(text) => {
             write(&spot.path, text).map_err(failed(&spot.path))?;
@@ -102,9 +104,8 @@ pub fn uninstall_from(spot: &Spot) -> Result<Undone, FileError> {
 /// Whole or not at all: readers see the old file or the new one. A new file is for its owner
 /// only, since people write secrets into it; an old one keeps its permissions.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    // A link is followed, so that a configuration kept elsewhere stays a link.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let permissions = fs::metadata(&path).map_or(Permissions::from_mode(0o600), |found| found.permissions());
+    let path = destination(path);
+    let permissions = permissions(&path)?;
     replace(&path, text, permissions)
 }
 
@@ -115,6 +116,26 @@ pub fn backup_of(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// What a path leads to: a configuration kept elsewhere stays a link, even if nothing is there yet.
+fn destination(path: &Path) -> PathBuf {
+    const LINKS_AT_MOST: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_AT_MOST {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.parent().map_or_else(|| next.clone(), |folder| folder.join(&next));
+    }
+    path
+}
+
+/// Those that a file at this path has or would get; an error if its owner wants it left alone.
+fn permissions(path: &Path) -> io::Result<Permissions> {
+    let Ok(found) = fs::metadata(path) else { return Ok(Permissions::from_mode(0o600)) };
+    if found.permissions().readonly() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is marked as read-only"));
+    }
+    Ok(found.permissions())
+}
+
 fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
     replace(path, text, Permissions::from_mode(0o600))
         .map_err(|source| FileError::Write { path: path.to_owned(), source })
@@ -123,7 +144,8 @@ fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
 fn replace(path: &Path, text: &str, permissions: Permissions) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    let mut file = NamedTempFile::new_in(folder)?;
+    // The error would speak of a file that nobody knows.
+    let mut file = NamedTempFile::new_in(folder).map_err(|error| io::Error::from(error.kind()))?;
     file.write_all(text.as_bytes())?;
     file.as_file().set_permissions(permissions)?;
     file.as_file().sync_all()?;
@@ -141,6 +163,8 @@ fn read(path: &Path) -> Result<Option<String>, FileError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
     use crate::places::Platform;
 
@@ -189,6 +213,37 @@ mod tests {
             assert_eq!(uninstall_from(&spot).unwrap(), Undone::Nothing);
             assert!(!spot.path.exists(), "{client}");
         }
+    }
+
+    #[test]
+    fn a_link_stays_a_link_even_if_nothing_is_behind_it() {
+        let home = tempfile::tempdir().unwrap();
+        let spot = spot(home.path(), Client::Cursor);
+        fs::create_dir_all(spot.path.parent().unwrap()).unwrap();
+        symlink("../dotfiles/mcp.json", &spot.path).unwrap();
+        let kept = home.path().join("dotfiles/mcp.json");
+        for before in [None, Some("{ \"mcpServers\": {} }")] {
+            if let Some(before) = before {
+                fs::write(&kept, before).unwrap();
+            }
+            install_into(&spot, &door("kitbag"), &[]).unwrap();
+            assert!(spot.path.is_symlink() && fs::read_to_string(&kept).unwrap().contains("kitbag"));
+            uninstall_from(&spot).unwrap();
+            assert!(spot.path.is_symlink());
+            assert_eq!(fs::read_to_string(&kept).ok().as_deref(), before);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_marked_as_read_only_is_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let spot = spot(home.path(), Client::Cursor);
+        write(&spot.path, "{}").unwrap();
+        fs::set_permissions(&spot.path, Permissions::from_mode(0o444)).unwrap();
+        let error = install_into(&spot, &door("kitbag"), &[]).unwrap_err();
+        assert!(matches!(error, FileError::Write { .. }), "{error}");
+        assert_eq!(fs::read_to_string(&spot.path).unwrap(), "{}");
+        assert!(!backup_of(&spot.path).exists());
     }
 
     #[test]

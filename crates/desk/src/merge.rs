@@ -50,7 +50,7 @@ pub fn merge(
         }
     }
     let named = |(server, from): (FoundServer, Vec<Origin>)| {
-        let wish = ServerName::nearest(&server.name);
+        let wish = wish(&server.name);
         let ours = known(&wish, &server);
         let known = ours.is_some();
         let name = ours.unwrap_or_else(|| free(&wish, from.first().map(|it| it.client), &taken));
@@ -58,6 +58,11 @@ pub fn merge(
         Merged { name, server, from, known }
     };
     distinct.into_iter().map(named).collect()
+}
+
+/// Of `io.github.acme/weather` or a whole address the last part, as for servers of the registry.
+fn wish(name: &str) -> ServerName {
+    ServerName::nearest(name.rsplit('/').find(|part| !part.is_empty()).unwrap_or(name))
 }
 
 /// Whether two launches do the same. Where the words, variables and secrets are equal, the order
@@ -165,6 +170,14 @@ mod tests {
             found(Client::Zed, vec![stdio("git", "c", &[], false), stdio("ours", "d", &[], false)]),
         ];
         assert_eq!(names(found, &["files"]), ["git x1 off", "Git-zed x1", "git-2 x1", "known x1"]);
+    }
+
+    #[test]
+    fn a_name_that_is_an_address_is_known_by_its_last_part() {
+        let registered = stdio("io.github.acme/weather", "a", &[], false);
+        let address = stdio("github.com/acme/servers/tree/main/src/files/", "b", &[], false);
+        let found = vec![found(Client::Cline, vec![registered, address, stdio("/", "c", &[], false)])];
+        assert_eq!(names(found, &[]), ["weather x1", "files x1", "server x1"]);
     }
 
     #[test]

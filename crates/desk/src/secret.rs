@@ -123,6 +123,8 @@ fn speaks_of_a_secret(name: &str) -> bool {
         "authorization",
         "auth",
     ];
+    /// Those that also end a word of several, as in `PGPASSWORD`.
+    const RUN_TOGETHER: [&str; 6] = ["apikey", "token", "secret", "password", "passwd", "passphrase"];
     const ABOUT_ONE: [&str; 17] = [
         "path", "file", "dir", "url", "uri", "host", "port", "id", "name", "limit", "type", "ttl", "max",
         "timeout", "enabled", "mode", "method",
@@ -131,8 +133,7 @@ fn speaks_of_a_secret(name: &str) -> bool {
     let ends_about = words.last().is_some_and(|last| ABOUT_ONE.contains(&last.as_str()));
     !ends_about
         && words.iter().any(|word| {
-            SECRETS.contains(&word.as_str())
-                || ["apikey", "token", "secret"].iter().any(|end| word.ends_with(end))
+            SECRETS.contains(&word.as_str()) || RUN_TOGETHER.iter().any(|end| word.ends_with(end))
         })
 }
 
@@ -230,6 +231,7 @@ mod tests {
         for (name, text, expected) in [
             ("GITHUB_TOKEN", "ghp_abcdefghijklmnopqrstuv", "…"),
             ("DB_PASSWORD", "pw", "…"),
+            ("PGPASSWORD", "pw", "…"),
             ("Authorization", "Bearer abc", "Bearer …"),
             ("X-Api-Key", "abc", "…"),
             ("tavilyApiKey", "abc", "…"),

@@ -127,6 +127,8 @@ impl Speech<'_> {
         };
         let (head, tail) = inside.split_once(':').map_or((inside, ""), |(head, tail)| (head, tail));
         match head {
+            // Claude Code sets it for the servers of a project, and nobody does elsewhere.
+            "CLAUDE_PROJECT_DIR" if self.project.is_some() => self.project_folder(want),
             "env" => {
                 let (name, default) = with_default(tail);
                 want(name.to_owned(), Source::Environment, default)
@@ -153,10 +155,7 @@ impl Speech<'_> {
             }
             "userHome" => Part::Template(self.home.display().to_string()),
             "pathSeparator" | "/" => Part::Template("/".to_owned()),
-            "workspaceFolder" | "workspaceRoot" => match self.project {
-                Some(project) => Part::Template(project.display().to_string()),
-                None => want("WORKSPACE_FOLDER".to_owned(), Source::Folder, None),
-            },
+            "workspaceFolder" | "workspaceRoot" => self.project_folder(want),
             "workspaceFolderBasename" => match self.project.and_then(Path::file_name) {
                 Some(name) => Part::Template(name.to_string_lossy().into_owned()),
                 None => want("WORKSPACE_FOLDER_BASENAME".to_owned(), Source::Folder, None),
@@ -166,6 +165,14 @@ impl Speech<'_> {
                 let source = if is_name(name) { Source::Environment } else { Source::Foreign };
                 want(name.to_owned(), source, default)
             }
+        }
+    }
+
+    /// The folder itself, or what stands for it where none is known.
+    fn project_folder(&self, want: impl FnOnce(String, Source, Option<&str>) -> Part) -> Part {
+        match self.project {
+            Some(project) => Part::Template(project.display().to_string()),
+            None => want("WORKSPACE_FOLDER".to_owned(), Source::Folder, None),
         }
     }
 
@@ -268,6 +275,8 @@ mod tests {
         check(Cursor, "${userHome}/x${/}y", "/home/ann/x/y", &[]);
         check(Cursor, "${workspaceFolder}/x", "${WORKSPACE_FOLDER}/x", &["WORKSPACE_FOLDER"]);
         check(VsCode, "${workspaceFolder}/${workspaceFolderBasename}", "/home/ann/shop/shop", &[]);
+        check(VsCode, "${CLAUDE_PROJECT_DIR:-.}/x", "/home/ann/shop/x", &[]);
+        check(ClaudeCode, "${CLAUDE_PROJECT_DIR:-.}/x", "${CLAUDE_PROJECT_DIR:-.}/x", &[]);
         check(VsCode, "Bearer ${input:api-key}", "Bearer ${secret:api-key}", &["secret:api-key"]);
         check(VsCode, "${input:region}${input:zone}", "${REGION:-eu}${ZONE}", &["ZONE"]);
         check(VsCode, "${input:unknown}", "${secret:unknown}", &["secret:unknown"]);

@@ -1,16 +1,18 @@
 //! One model over HTTP: at a pace, with patience, and without ever showing the key.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, HeaderMap};
+use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::access::Access;
 use crate::dialect::{Answer, Conversation};
 use crate::endpoint::Endpoint;
+use crate::pace::{Pace, again_after};
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
@@ -19,7 +21,7 @@ const MAX_MESSAGE: usize = 300;
 pub struct Client {
     http: reqwest::Client,
     endpoint: Endpoint,
-    key: Option<String>,
+    access: Access,
     headers: HeaderMap,
     patience: Patience,
     pace: Pace,
@@ -55,11 +57,9 @@ pub enum EndpointError {
 }
 
 impl Client {
-    pub fn new(endpoint: Endpoint, key: Option<String>, patience: Patience) -> Result<Self, EndpointError> {
-        let headers = endpoint
-            .dialect
-            .headers(key.as_deref())
-            .map_err(|_| EndpointError::OddKey { place: endpoint.place() })?;
+    pub fn new(endpoint: Endpoint, access: Access, patience: Patience) -> Result<Self, EndpointError> {
+        let odd_key = |_| EndpointError::OddKey { place: endpoint.place() };
+        let headers = access.headers(endpoint.dialect).map_err(odd_key)?;
         let http = reqwest::Client::builder()
             // A redirected request would hand the key to an address nobody named.
             .redirect(reqwest::redirect::Policy::none())
@@ -67,7 +67,7 @@ impl Client {
             .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
             .build()
             .expect("the client is built from constants");
-        Ok(Self { http, endpoint, key, headers, pace: Pace::new(patience.per_minute), patience })
+        Ok(Self { http, endpoint, access, headers, pace: Pace::new(patience.per_minute), patience })
     }
 
     pub fn endpoint(&self) -> &Endpoint {
@@ -77,11 +77,10 @@ impl Client {
     /// The answer, and how long the model took for it, whatever had to be waited for before.
     pub(crate) async fn ask(
         &self,
-        tools: &[Value],
-        conversation: &Conversation,
+        conversation: &Conversation<'_>,
     ) -> Result<(Answer, Duration), EndpointError> {
         let Endpoint { dialect, model, .. } = &self.endpoint;
-        let body = dialect.body(model, tools, conversation).to_string();
+        let body = dialect.body(model, conversation).to_string();
         let mut pause = self.patience.first_pause;
         let mut retries = self.patience.retries;
         loop {
@@ -105,6 +104,10 @@ impl Client {
         let exchanged = tokio::time::timeout(after, self.exchange(body.to_owned())).await;
         let body =
             exchanged.unwrap_or_else(|_| Err(EndpointError::TimedOut { place: self.place(), after }))?;
+        let body = serde_json::from_slice(&body).map_err(|error| self.unreadable(error.to_string()))?;
+        if let Some(error) = failure(&body) {
+            return Err(self.refusal(error.status, None, &error.told));
+        }
         self.endpoint.dialect.read(&body).map_err(|reason| self.unreadable(reason))
     }
 
@@ -113,7 +116,7 @@ impl Client {
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
         let unreachable = |error| EndpointError::Unreachable { place: self.place(), reason: cause(error) };
         let mut response = request.send().await.map_err(unreachable)?;
-        let (status, again_after) = (response.status(), again_after(response.headers()));
+        let (status, again_after) = (response.status(), again_after(response.headers(), Timestamp::now()));
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             if body.len() + chunk.len() > MAX_ANSWER {
@@ -121,30 +124,28 @@ impl Client {
             }
             body.extend_from_slice(&chunk);
         }
-        if status.is_success() { Ok(body) } else { Err(self.refusal(status, again_after, &body)) }
+        if status.is_success() {
+            return Ok(body);
+        }
+        Err(self.refusal(status, again_after, &serde_json::from_slice(&body).unwrap_or_default()))
     }
 
-    fn refusal(&self, status: StatusCode, again_after: Option<Duration>, body: &[u8]) -> EndpointError {
+    fn refusal(&self, status: StatusCode, again_after: Option<Duration>, told: &Value) -> EndpointError {
         let place = self.place();
         match status.as_u16() {
             401 | 403 => EndpointError::Unauthorized { place, status },
             // 529 is what Anthropic says when it has too much to do.
             429 | 503 | 529 => EndpointError::Busy { place, status, again_after },
-            _ => EndpointError::Refused { place, status, message: self.message(body) },
+            _ => EndpointError::Refused { place, status, message: self.message(told) },
         }
     }
 
     /// What the endpoint says is wrong, short and without our key, should it repeat that.
-    fn message(&self, body: &[u8]) -> String {
-        let parsed: Value = serde_json::from_slice(body).unwrap_or_default();
-        let said = parsed.pointer("/error/message").or_else(|| parsed.get("message"));
-        let said = said.or_else(|| parsed.get("error")).and_then(Value::as_str);
-        let said = said.unwrap_or("no reason given");
-        let said = match &self.key {
-            Some(key) if !key.is_empty() => said.replace(key.as_str(), "***"),
-            _ => said.to_owned(),
-        };
-        said.chars().take(MAX_MESSAGE).collect()
+    fn message(&self, told: &Value) -> String {
+        let said = told.pointer("/error/message").or_else(|| told.get("message"));
+        let said = said.or_else(|| told.get("error")).or_else(|| told.get("detail"));
+        let said = said.and_then(Value::as_str).unwrap_or("no reason given");
+        self.access.hidden_in(said).chars().take(MAX_MESSAGE).collect()
     }
 
     fn unreadable(&self, reason: String) -> EndpointError {
@@ -167,11 +168,17 @@ impl EndpointError {
         }
     }
 
+    /// Whether it is about what was asked and not about who asks, or where: another prompt may fare
+    /// better.
+    pub(crate) fn is_about_the_request(&self) -> bool {
+        matches!(self, Self::Refused { status, .. } if [400, 413, 422].contains(&status.as_u16()))
+    }
+
     /// Whether another prompt would fare no better.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::OddKey { .. } | Self::Unauthorized { .. } => true,
-            Self::Refused { status, .. } => status.is_client_error(),
+            Self::Refused { status, .. } => status.is_client_error() && !self.is_about_the_request(),
             Self::Unreachable { .. }
             | Self::TimedOut { .. }
             | Self::Busy { .. }
@@ -207,40 +214,18 @@ impl fmt::Debug for Client {
     }
 }
 
-/// Hands out moments at which a request may go out.
-struct Pace {
-    interval: Duration,
-    next: Mutex<Instant>,
+/// An error in an answer that seemed to be one: some services open it before they know.
+struct Failure {
+    status: StatusCode,
+    told: Value,
 }
 
-impl Pace {
-    fn new(per_minute: Option<u32>) -> Self {
-        let interval = per_minute.map_or(Duration::ZERO, |it| Duration::from_secs(60) / it.max(1));
-        Self { interval, next: Mutex::new(Instant::now()) }
-    }
-
-    async fn turn(&self) {
-        let at = self.place(Instant::now());
-        tokio::time::sleep_until(at).await;
-    }
-
-    /// The next moment that is free, which from now on it is not.
-    fn place(&self, now: Instant) -> Instant {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = (*next).max(now);
-        *next = at + self.interval;
-        at
-    }
-
-    fn rest(&self, until: Instant) {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        *next = (*next).max(until);
-    }
-}
-
-fn again_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: f64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+fn failure(body: &Value) -> Option<Failure> {
+    let holder = [Some(body), body.pointer("/choices/0")].into_iter().flatten();
+    let told = holder.into_iter().find(|it| it.get("error").is_some_and(|error| !error.is_null()))?;
+    let code = told.pointer("/error/code").and_then(Value::as_u64).and_then(|it| u16::try_from(it).ok());
+    let status = code.and_then(|code| StatusCode::from_u16(code).ok()).filter(|it| !it.is_success());
+    Some(Failure { status: status.unwrap_or(StatusCode::BAD_GATEWAY), told: told.clone() })
 }
 
 /// The innermost cause: `reqwest` wraps "connection refused" in three layers of its own.
@@ -251,21 +236,4 @@ fn cause(error: reqwest::Error) -> String {
         cause = inner;
     }
     cause.to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_keep_the_pace_and_wait_out_a_rest() {
-        let now = Instant::now();
-        let pace = Pace { interval: Duration::from_secs(1), next: Mutex::new(now) };
-        let after = |at: Instant| at.duration_since(now).as_secs();
-        assert_eq!([(); 3].map(|()| after(pace.place(now))), [0, 1, 2]);
-        pace.rest(now + Duration::from_secs(10));
-        assert_eq!([(); 2].map(|()| after(pace.place(now))), [10, 11]);
-        let late = now + Duration::from_secs(60);
-        assert_eq!(after(pace.place(late)), 60);
-    }
 }

@@ -1,7 +1,8 @@
 //! Where a model is asked, as a person writes it down.
 //!
 //! `anthropic:MODEL` and `openai:MODEL` are the vendors' own addresses. `URL#MODEL` is any
-//! service that speaks Chat Completions, `anthropic:URL#MODEL` any that speaks Messages.
+//! service that speaks Chat Completions, `anthropic:URL#MODEL` any that speaks Messages. The URL is
+//! the base address, or the whole one with `/chat/completions` or `/messages`; a query stays.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +24,9 @@ pub struct Endpoint {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadEndpoint {
-    #[error("`{text}` names no model; write anthropic:MODEL, openai:MODEL or URL#MODEL")]
+    #[error(
+        "`{text}` does not say which model is where; write anthropic:MODEL, openai:MODEL, URL#MODEL or anthropic:URL#MODEL"
+    )]
     NoModel { text: String },
     #[error("`{text}` is no http or https address")]
     NoAddress { text: String },
@@ -56,6 +59,16 @@ impl Endpoint {
         self.dialect.tools(tools)
     }
 
+    /// The part of the address that no path or query can change the meaning of.
+    pub fn host(&self) -> &str {
+        self.base.host_str().unwrap_or_default()
+    }
+
+    /// The model alone, without where it is.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
     pub(crate) fn url(&self) -> Url {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{}", url.path().trim_end_matches('/'), self.dialect.path()));
@@ -86,7 +99,14 @@ impl FromStr for Endpoint {
         if model.trim().is_empty() {
             return Err(no_model());
         }
-        Ok(Self { dialect, base: parse(address)?, model: model.to_owned(), own })
+        let mut base = parse(address)?;
+        let path = base.path().trim_end_matches('/');
+        let shorter =
+            path.strip_suffix(dialect.path()).and_then(|it| it.strip_suffix('/')).map(str::to_owned);
+        if let Some(path) = shorter {
+            base.set_path(&path);
+        }
+        Ok(Self { dialect, base, model: model.to_owned(), own })
     }
 }
 
@@ -141,6 +161,42 @@ mod tests {
             "a/b",
             "anthropic:https://proxy.example/v1#a/b",
         );
+    }
+
+    #[test]
+    fn services_are_reached_at_the_addresses_they_document() {
+        let openai = |base: &str, model: &str, url: &str| {
+            check(
+                &format!("{base}#{model}"),
+                url,
+                model,
+                &format!("{}#{model}", base.split('?').next().unwrap()),
+            );
+        };
+        let chat = |base: &str, model: &str| openai(base, model, &format!("{base}/chat/completions"));
+        chat("http://localhost:11434/v1", "qwen3:8b");
+        chat("http://localhost:8000/v1", "Qwen/Qwen3-8B");
+        chat("https://openrouter.ai/api/v1", "meta-llama/llama-3.3-70b-instruct:free");
+        chat("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-x");
+        chat("https://bedrock-mantle.us-west-2.api.aws/v1", "openai.gpt-oss-120b");
+        chat("https://me.openai.azure.com/openai/v1", "my-deployment");
+        openai(
+            "https://me.openai.azure.com/openai/deployments/mine?api-version=2024-10-21",
+            "mine",
+            "https://me.openai.azure.com/openai/deployments/mine/chat/completions?api-version=2024-10-21",
+        );
+    }
+
+    #[test]
+    fn a_whole_address_is_as_good_as_its_base() {
+        let whole = |text: &str| text.parse::<Endpoint>().unwrap();
+        for (text, base) in [
+            ("https://x.example/v1/chat/completions/#m", "https://x.example/v1#m"),
+            ("https://x.example/d/chat/completions?api-version=1#m", "https://x.example/d?api-version=1#m"),
+            ("anthropic:https://x.example/v1/messages#m", "anthropic:https://x.example/v1#m"),
+        ] {
+            assert_eq!(whole(text), whole(base));
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Exam<'a> {
     pub suite: &'a Suite,
     pub tools: &'a Tools,
     pub candidates: &'a [Candidate],
+    /// What every request says besides, such as a temperature.
+    pub parameters: &'a Arguments,
     /// How often each prompt is put to each model.
     pub runs: u32,
     /// How many prompts are under way at once.
@@ -122,7 +124,7 @@ impl Exam<'_> {
         for ((candidate, model), definitions) in self.candidates.iter().zip(models).zip(definitions) {
             let shown = serde_json::to_string(definitions).expect("definitions are JSON");
             for prompt in &self.suite.prompts {
-                let of = fingerprint(prompt, &shown);
+                let of = fingerprint(prompt, &shown, self.parameters);
                 for run in 1..=self.runs {
                     let (place, of) = (questions.len(), of.clone());
                     questions.push(Question { place, candidate, definitions, model, prompt, run, of });
@@ -140,6 +142,7 @@ impl Exam<'_> {
         let attempt = Attempt {
             client: &question.candidate.client,
             definitions: question.definitions,
+            parameters: self.parameters,
             tools: self.tools,
             prompt: question.prompt,
             server,
@@ -152,6 +155,10 @@ impl Exam<'_> {
             run: question.run,
             of: question.of.clone(),
             calls: done.calls,
+            also: done.also,
+            words: done.words,
+            stop: done.stop,
+            untold: done.untold,
             usage: done.usage,
             ms: u64::try_from(done.took.as_millis()).unwrap_or(u64::MAX),
         })
@@ -238,8 +245,12 @@ impl Question<'_> {
     }
 }
 
-fn fingerprint(prompt: &Prompt, definitions: &str) -> String {
+fn fingerprint(prompt: &Prompt, definitions: &str, parameters: &Arguments) -> String {
     let prompt = serde_json::to_string(prompt).expect("a prompt is plain JSON");
-    let hash = blake3::Hasher::new().update(prompt.as_bytes()).update(definitions.as_bytes()).finalize();
-    hash.to_hex()[..16].to_owned()
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(prompt.as_bytes()).update(definitions.as_bytes());
+    if !parameters.is_empty() {
+        hasher.update(serde_json::to_string(parameters).expect("parameters are JSON").as_bytes());
+    }
+    hasher.finalize().to_hex()[..16].to_owned()
 }

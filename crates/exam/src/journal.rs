@@ -1,13 +1,14 @@
 //! What is answered already, a line each in a file, so that a run that ended early goes on where
 //! it was and nothing is paid for twice.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::{Given, Usage};
+use crate::dialect::{Given, Stop, Usage};
 use crate::judge::Outcome;
 
 /// What a model made of a prompt.
@@ -21,6 +22,17 @@ pub struct Record {
     pub of: String,
     /// None, if it made none; two, if the first one failed and it tried again.
     pub calls: Vec<Made>,
+    /// Further calls in the same answer, which were not made.
+    #[serde(default)]
+    pub also: usize,
+    /// What it said instead of a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// Why the error of its call could not be shown to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<String>,
     /// Absent where the endpoint did not say.
     pub usage: Option<Usage>,
     pub ms: u64,
@@ -32,6 +44,9 @@ pub struct Made {
     #[serde(flatten)]
     pub given: Given,
     pub outcome: Outcome,
+    /// What was wrong with it, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Of the call and its result.
     pub tokens: usize,
 }
@@ -65,6 +80,19 @@ impl Record {
     /// Whether the second call made good what the first one had failed.
     pub fn recovered(&self) -> bool {
         self.calls.get(1).is_some_and(|it| it.outcome == Outcome::Right)
+    }
+}
+
+/// The call as the model wrote it, on one line.
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.given {
+            Given::Arguments(arguments) => {
+                let arguments = serde_json::to_string(arguments).expect("arguments are JSON");
+                write!(f, "{} {arguments}", self.tool)
+            }
+            Given::Malformed(text) => write!(f, "{} {text}", self.tool),
+        }
     }
 }
 
@@ -128,10 +156,20 @@ mod tests {
     use super::*;
 
     fn record(run: u32, given: Given) -> Record {
-        let made = Made { tool: "echo".into(), given, outcome: Outcome::Right, tokens: 7 };
-        let usage = Some(Usage { input: 5, output: 6 });
-        let (model, prompt, of) = ("m".into(), "p".into(), "f".into());
-        Record { model, prompt, run, of, calls: vec![made], usage, ms: 12 }
+        let made = Made { tool: "echo".into(), given, outcome: Outcome::Right, why: None, tokens: 7 };
+        Record {
+            model: "m".into(),
+            prompt: "p".into(),
+            run,
+            of: "f".into(),
+            calls: vec![made],
+            also: 0,
+            words: None,
+            stop: None,
+            untold: None,
+            usage: Some(Usage { input: 5, output: 6 }),
+            ms: 12,
+        }
     }
 
     #[test]

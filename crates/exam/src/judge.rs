@@ -19,15 +19,31 @@ pub enum Outcome {
     /// The right tool; the server answered with an error.
     Failed,
     WrongTool,
+    /// A tool that nobody offered.
+    UnknownTool,
     NoCall,
 }
 
+/// What a call was, and what was wrong with it where that can be said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) outcome: Outcome,
+    pub(crate) why: Option<String>,
+}
+
 impl Outcome {
-    pub const ALL: [Self; 6] =
-        [Self::Right, Self::WrongArguments, Self::Malformed, Self::Failed, Self::WrongTool, Self::NoCall];
+    pub const ALL: [Self; 7] = [
+        Self::Right,
+        Self::WrongArguments,
+        Self::Malformed,
+        Self::Failed,
+        Self::WrongTool,
+        Self::UnknownTool,
+        Self::NoCall,
+    ];
 
     pub fn is_right_tool(self) -> bool {
-        !matches!(self, Self::WrongTool | Self::NoCall)
+        !matches!(self, Self::WrongTool | Self::UnknownTool | Self::NoCall)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -37,44 +53,75 @@ impl Outcome {
             Self::Malformed => "malformed arguments",
             Self::Failed => "failed",
             Self::WrongTool => "wrong tool",
+            Self::UnknownTool => "no such tool",
             Self::NoCall => "no call",
         }
     }
 }
 
-pub(crate) fn judge(prompt: &Prompt, tool: &str, given: &Given, called: &Called) -> Outcome {
+pub(crate) fn judge(prompt: &Prompt, tool: &str, given: &Given, called: &Called) -> Verdict {
     let accepted: Vec<_> = prompt.accept.iter().filter(|it| it.tool == tool).collect();
     let expected = prompt.expect.tool == tool;
+    let verdict = |outcome, why| Verdict { outcome, why };
     if !expected && accepted.is_empty() {
-        return Outcome::WrongTool;
+        return verdict(Outcome::WrongTool, None);
     }
-    let Given::Arguments(given) = given else { return Outcome::Malformed };
+    let Given::Arguments(given) = given else { return verdict(Outcome::Malformed, None) };
     if called.failed {
-        return Outcome::Failed;
+        return verdict(Outcome::Failed, Some(brief(&called.text)));
     }
-    let right = (expected && resolved(prompt, given, &called.structured))
-        || accepted.iter().any(|it| same_arguments(&it.arguments, given));
-    if right { Outcome::Right } else { Outcome::WrongArguments }
-}
-
-/// Whether the arguments are the expected ones and came to what they should.
-pub(crate) fn resolved(prompt: &Prompt, given: &Arguments, result: &Value) -> bool {
-    let resolves = prompt.resolves.as_ref();
-    let held = resolves.is_none_or(|it| it.iter().all(|(key, value)| contains(result.get(key), value)));
-    held && arguments_fit(prompt, given)
-}
-
-/// Each expected parameter is there and no other. A value in words of the model's own counts where
-/// `resolves` has said what it must come to.
-fn arguments_fit(prompt: &Prompt, given: &Arguments) -> bool {
-    let spellings = || std::iter::once(&prompt.expect.arguments).chain(&prompt.paraphrases);
-    let fits = |key: &str, value: &Value| {
-        prompt.resolves.as_ref().is_some_and(|it| it.contains_key(key))
-            || spellings().filter_map(|it| it.get(key)).any(|expected| same(expected, value))
+    let fault = match expected {
+        true => misfit(prompt, given).or_else(|| unresolved(prompt, &called.structured)),
+        false => Some("these are not the accepted arguments".to_owned()),
     };
-    let expected: Vec<_> = said(&prompt.expect.arguments).map(|(key, _)| key).collect();
-    said(given).count() == expected.len()
-        && said(given).all(|(key, value)| expected.contains(&key) && fits(key, value))
+    match fault {
+        Some(why) if !accepted.iter().any(|it| same_arguments(&it.arguments, given)) => {
+            verdict(Outcome::WrongArguments, Some(why))
+        }
+        _ => verdict(Outcome::Right, None),
+    }
+}
+
+/// The beginning of a text that may be long.
+pub(crate) fn brief(text: &str) -> String {
+    const ENOUGH: usize = 160;
+    match text.char_indices().nth(ENOUGH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// What is wrong with the arguments. Each expected parameter must be there and no other; a value in
+/// words of the model's own counts where `resolves` has said what it must come to.
+fn misfit(prompt: &Prompt, given: &Arguments) -> Option<String> {
+    let free = |key: &str| prompt.resolves.as_ref().is_some_and(|it| it.contains_key(key));
+    let spellings = || std::iter::once(&prompt.expect.arguments).chain(&prompt.paraphrases);
+    let spelt = |key: &str, value: &Value| spellings().filter_map(|it| it.get(key)).any(|it| same(it, value));
+    let wanted = |key: &str| said(&prompt.expect.arguments).find(|(name, _)| *name == key);
+    let missing = said(&prompt.expect.arguments).filter(|(key, _)| said(given).all(|(name, _)| name != *key));
+    let faults = missing.map(|(key, _)| format!("`{key}` is missing"));
+    let faults = faults.chain(said(given).filter_map(|(key, value)| match wanted(key) {
+        None => Some(format!("`{key}` was not asked for")),
+        Some((_, expected)) if !free(key) && !spelt(key, value) => Some(other(key, expected, value)),
+        Some(_) => None,
+    }));
+    let faults: Vec<_> = faults.collect();
+    (!faults.is_empty()).then(|| faults.join("; "))
+}
+
+fn other(key: &str, expected: &Value, given: &Value) -> String {
+    let spelt = |it: &Value| it.as_str().map_or_else(|| it.to_string(), |text| text.trim().to_owned());
+    let mistyped = spelt(given) == spelt(expected);
+    let hint = if mistyped { ", which is another type" } else { "" };
+    format!("`{key}` is {}, not {}{hint}", brief(&given.to_string()), brief(&expected.to_string()))
+}
+
+/// What the server should have understood and did not.
+fn unresolved(prompt: &Prompt, result: &Value) -> Option<String> {
+    let missed = |(key, value): &(&String, &Value)| !contains(result.get(key.as_str()), value);
+    let (key, expected) = prompt.resolves.as_ref()?.iter().find(missed)?;
+    let found = result.get(key).map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    Some(format!("the result has {} as `{key}`, not {}", brief(&found), brief(&expected.to_string())))
 }
 
 fn same_arguments(expected: &Arguments, given: &Arguments) -> bool {
@@ -147,6 +194,7 @@ mod tests {
         Prompt {
             id: "p".into(),
             prompt: "?".into(),
+            category: None,
             expect: call("look", json!({ "agent": "copilot-cli", "capability": "mcp" })),
             accept: vec![call("compare", json!({ "capability": "mcp", "agents": ["a", "b"] }))],
             paraphrases: vec![object(json!({ "agent": "Copilot in the terminal" }))],
@@ -156,8 +204,12 @@ mod tests {
 
     #[track_caller]
     fn check(tool: &str, given: Value, result: Value, expected: Outcome) {
+        assert_eq!(verdict(tool, given, result).outcome, expected);
+    }
+
+    fn verdict(tool: &str, given: Value, result: Value) -> Verdict {
         let called = Called { failed: false, text: String::new(), structured: result };
-        assert_eq!(judge(&prompt(), tool, &Given::Arguments(object(given)), &called), expected);
+        judge(&prompt(), tool, &Given::Arguments(object(given)), &called)
     }
 
     #[test]
@@ -187,10 +239,33 @@ mod tests {
     fn a_call_that_went_wrong_is_not_right_whatever_it_said() {
         let failed = Called::failure("no".into());
         let given = Given::Arguments(object(json!({ "agent": "copilot-cli", "capability": "mcp" })));
-        assert_eq!(judge(&prompt(), "look", &given, &failed), Outcome::Failed);
+        let outcome = |tool: &str, given: &Given| judge(&prompt(), tool, given, &failed).outcome;
+        assert_eq!(judge(&prompt(), "look", &given, &failed).why.as_deref(), Some("no"));
+        assert_eq!(outcome("look", &given), Outcome::Failed);
         let malformed = Given::Malformed("{".into());
-        assert_eq!(judge(&prompt(), "look", &malformed, &failed), Outcome::Malformed);
-        assert_eq!(judge(&prompt(), "list", &malformed, &failed), Outcome::WrongTool);
+        assert_eq!(outcome("look", &malformed), Outcome::Malformed);
+        assert_eq!(outcome("list", &malformed), Outcome::WrongTool);
+    }
+
+    #[test]
+    fn what_was_wrong_is_said_in_words() {
+        let why = |given: Value, result: Value, told: &str| {
+            assert_eq!(verdict("look", given, result).why.as_deref(), Some(told));
+        };
+        let mcp = || json!({ "capability": { "name": "MCP Support" } });
+        why(
+            json!({ "agent": "cursor", "tier": 1 }),
+            mcp(),
+            "`capability` is missing; `agent` is \"cursor\", not \"copilot-cli\"; `tier` was not asked for",
+        );
+        why(
+            json!({ "agent": "copilot-cli", "capability": "x" }),
+            json!({}),
+            "the result has nothing as `capability`, not {\"name\":\"MCP Support\"}",
+        );
+        let (text, number) = (json!("5"), json!(5));
+        assert_eq!(other("count", &number, &text), "`count` is \"5\", not 5, which is another type");
+        assert_eq!(other("count", &text, &number), "`count` is 5, not \"5\", which is another type");
     }
 
     #[test]

@@ -6,13 +6,14 @@
 //! # Layout
 //! - [`suite`]: the prompts and what is expected of them, read from a file
 //! - [`tools`]: the tools as the model is shown them
-//! - [`endpoint`]: where a model is asked; `dialect`: in whose format; [`client`]: over HTTP, with
-//!   patience and at a pace
+//! - [`endpoint`]: where a model is asked; `access`: as whom; `dialect`: in whose format;
+//!   [`client`]: over HTTP, with patience; `pace`: and not too fast
 //! - [`exam`]: every prompt to every model; `attempt`: one of them; [`judge`]: was it right
 //! - [`rehearsal`]: the suite against the server, without a model
 //! - [`journal`]: what is answered already, in a file, so that nothing is paid for twice
 //! - [`report`]: the figures; [`page`]: the same as a page with charts
 
+mod access;
 mod attempt;
 pub mod client;
 mod dialect;
@@ -20,14 +21,16 @@ pub mod endpoint;
 pub mod exam;
 pub mod journal;
 pub mod judge;
+mod pace;
 pub mod page;
 pub mod rehearsal;
 pub mod report;
 pub mod suite;
 pub mod tools;
 
+pub use access::Access;
 pub use client::{Client, EndpointError, Patience};
-pub use dialect::{Given, Usage};
+pub use dialect::{Given, Stop, Usage};
 pub use endpoint::{BadEndpoint, Endpoint};
 pub use exam::{Candidate, Exam, Sat, Standing, Stopped};
 pub use journal::{Journal, JournalError, Record};

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::dialect::Given;
-use crate::judge::{Outcome, contains, judge};
+use crate::judge::{Outcome, brief, contains, judge};
 use crate::suite::{Arguments, Prompt, Scenario, Step, Suite};
 use crate::tools::Called;
 
@@ -66,10 +66,12 @@ async fn try_out(
     let tool = &prompt.expect.tool;
     let called = server(tool.clone(), arguments.clone()).await;
     let shown = serde_json::to_string(arguments).expect("arguments are JSON");
-    match judge(prompt, tool, &Given::Arguments(arguments.clone()), &called) {
+    let verdict = judge(prompt, tool, &Given::Arguments(arguments.clone()), &called);
+    let why = verdict.why.unwrap_or_default();
+    match verdict.outcome {
         Outcome::Right => None,
-        Outcome::Failed => Some(format!("{}: {tool} {shown} failed: {}", prompt.id, brief(&called.text))),
-        _ => Some(format!("{}: {tool} {shown} came to something else", prompt.id)),
+        Outcome::Failed => Some(format!("{}: {tool} {shown} failed: {why}", prompt.id)),
+        _ => Some(format!("{}: {tool} {shown} came to something else: {why}", prompt.id)),
     }
 }
 
@@ -98,14 +100,6 @@ fn wrong(step: &Step, called: &Called) -> Option<String> {
     let (pointer, expected) = step.expect.iter().find(missed)?;
     let found = called.structured.pointer(pointer).map_or_else(|| "nothing".to_owned(), ToString::to_string);
     Some(format!("at {pointer} there is {}, not {expected}", brief(&found)))
-}
-
-fn brief(text: &str) -> String {
-    const ENOUGH: usize = 160;
-    match text.char_indices().nth(ENOUGH) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 impl Share {

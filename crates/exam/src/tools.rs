@@ -47,6 +47,19 @@ impl Tools {
         self.0.iter().any(|tool| tool.name == name)
     }
 
+    /// What a model is told that calls something else, with what it may have meant: some put a word
+    /// of their maker in front, as in `functions.echo`.
+    pub(crate) fn unknown(&self, name: &str) -> String {
+        let meant = |tool: &&Tool| {
+            let before = name.strip_suffix(tool.name.as_str()).and_then(|it| it.chars().next_back());
+            before.is_some_and(|c| !c.is_alphanumeric()) || tool.aliases.iter().any(|alias| alias == name)
+        };
+        match self.0.iter().filter(meant).max_by_key(|tool| tool.name.len()) {
+            Some(tool) => format!("There is no tool `{name}`. Did you mean `{}`?", tool.name),
+            None => format!("There is no tool `{name}`."),
+        }
+    }
+
     /// The suite with every tool called as the model is shown it.
     pub fn spell(&self, mut suite: Suite) -> Result<Suite, Fault> {
         for (entry, call) in suite.calls_mut() {
@@ -113,6 +126,21 @@ impl Called {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_with_a_prefix_is_told_what_it_may_have_meant() {
+        let tool = |name: &str| Tool::new(name.into(), vec![format!("bed__{name}")], &json!({}));
+        let tools = Tools::new(vec![tool("echo"), tool("big_echo")]);
+        for (called, meant) in
+            [("functions.echo", "echo"), ("default_api:big_echo", "big_echo"), ("bed__big_echo", "big_echo")]
+        {
+            assert_eq!(
+                tools.unknown(called),
+                format!("There is no tool `{called}`. Did you mean `{meant}`?")
+            );
+        }
+        assert_eq!(tools.unknown("reecho"), "There is no tool `reecho`.");
+    }
 
     #[test]
     fn a_result_is_what_a_model_reads_of_it() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use kitbag_domain::{ServerName, Timestamp};
+use kitbag_domain::{Capability, Kind, ServerName, Timestamp};
 use kitbag_store::StoredListing;
 use kitbag_upstream::{CallError, Listing, Notice, NoticeKind, Server};
 use kitbag_wire::meta::method;
@@ -36,11 +36,11 @@ const BETWEEN_PORTIONS: Duration = Duration::from_millis(100);
 const FORGOTTEN_AT_ONCE: u32 = 1_000;
 
 /// Asks every server that was never listed what it offers. Those known from an earlier run
-/// are left asleep.
+/// are left asleep, unless a client watches what they have.
 pub(crate) async fn list_unknown(house: Arc<House>) {
     let rooms = house.rooms();
-    let unknown: Vec<_> =
-        rooms.upstreams.iter().filter(|server| server.listing().is_none()).cloned().collect();
+    let wanted = |server: &&Arc<Server>| server.listing().is_none() || server.is_missed();
+    let unknown: Vec<_> = rooms.upstreams.iter().filter(wanted).cloned().collect();
     if unknown.is_empty() {
         return mention_unknown_tools(&rooms);
     }
@@ -311,12 +311,15 @@ fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
     let Ok(object) = RawObject::open(params) else { return };
     let Some(own) = object.read::<String>("uri") else { return };
     let exposed = rooms.catalog().exposed_uri(server, &own);
+    let capability = Capability { server: server.clone(), kind: Kind::Resource, name: own.clone() };
     for subscriber in rooms.sessions.subscribers() {
         let uri = match &subscriber.view {
             View::One(_) => &own,
             View::House(_) => &exposed,
         };
-        if concerns(&subscriber.view, server) && subscriber.filter().uris.contains(uri) {
+        // Rules may have changed since it subscribed.
+        let visible = || rooms.policy.visible(&subscriber.caller, &capability);
+        if concerns(&subscriber.view, server) && subscriber.filter().uris.contains(uri) && visible() {
             let params = object.clone().with("uri", uri).to_raw();
             subscriber.mailbox.put(Notification::new(method::RESOURCE_UPDATED, Some(params)).into());
         }

@@ -2,7 +2,7 @@
 //! is in the old ones finishes there.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use kitbag_domain::ServerName;
@@ -16,10 +16,13 @@ use crate::inside;
 use crate::login;
 use crate::providers::Providers;
 use crate::rooms::Rooms;
+use crate::sync::lock;
 use crate::vault;
 
 pub(crate) struct House {
     rooms: ArcSwap<Rooms>,
+    /// Held while a catalog is built, or one from older listings could replace a newer one.
+    rebuilding: Mutex<()>,
     /// Says that there is a new catalog, to whoever builds upon it.
     pub(crate) catalog_changed: Notify,
 }
@@ -45,7 +48,7 @@ impl House {
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
         let rooms = ArcSwap::from_pointee(Rooms::new(config, store, upstreams, providers, embedder));
-        let house = Self { rooms, catalog_changed: Notify::new() };
+        let house = Self { rooms, rebuilding: Mutex::default(), catalog_changed: Notify::new() };
         house.rebuild_catalog();
         Ok((Arc::new(house), notices))
     }
@@ -57,7 +60,9 @@ impl House {
 
     /// Builds the catalog anew from what the servers listed last.
     pub(crate) fn rebuild_catalog(&self) {
+        let alone = lock(&self.rebuilding);
         self.rooms.load().rebuild_catalog();
+        drop(alone);
         self.catalog_changed.notify_one();
     }
 
@@ -111,7 +116,8 @@ fn outside(
     embedder: &Arc<Embedder>,
 ) -> anyhow::Result<Outside> {
     let logins = Some(login::logins(config, store)?);
-    Ok(Outside { lookup, logins, inside: Some(inside::opener(config, embedder.clone())) })
+    let inside = Some(inside::opener(config, embedder.clone()));
+    Ok(Outside { lookup, logins, inside, edition: config.secret_key.as_str() })
 }
 
 /// Each server with what it offered in an earlier run, unless its configuration has changed since.
@@ -127,4 +133,23 @@ async fn with_listings(
         servers.push((spec.clone(), listing));
     }
     Ok(servers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{KeyPlace, Overrides, Surroundings, parse};
+
+    #[tokio::test]
+    async fn who_looked_for_secrets_under_a_key_that_was_moved_is_opened_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let around = Surroundings { home: Some(folder.path().into()), ..Surroundings::default() };
+        let text = "[servers.a]\ncommand = 'a'\n[agents]\nenabled = false";
+        let mut config = parse(text, None, &Overrides::default(), &around).unwrap();
+        let (house, _notices) = House::open(&config).await.unwrap();
+        assert_eq!(house.refurnish(&config).await.unwrap(), Refurnished::default());
+        config.secret_key = KeyPlace::Keyring;
+        let done = house.refurnish(&config).await.unwrap();
+        assert_eq!(done.changed, BTreeSet::from(["a".parse().unwrap()]));
+    }
 }

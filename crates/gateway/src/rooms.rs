@@ -85,7 +85,7 @@ impl Rooms {
         upstreams: Arc<Upstreams>,
         providers: Providers,
     ) -> Self {
-        Self {
+        let rooms = Self {
             // The listener stays where it is.
             serve: Serve { bind: self.serve.bind, ..config.serve.clone() },
             surfaces: config.surfaces.clone(),
@@ -105,7 +105,10 @@ impl Rooms {
             kept: self.kept.clone(),
             contexts: self.contexts.clone(),
             meter: self.meter.clone(),
-        }
+        };
+        // Whoever enters first must not find the shelves empty.
+        rooms.rebuild_catalog();
+        rooms
     }
 
     /// The catalog as it is now; take it once per request.

@@ -86,6 +86,8 @@ fn a_door_that_cannot_be_opened_is_explained() {
     assert!(told.contains("try: perhaps `kitbag serve` is running already"), "{told}");
     let told = home.fails(&["serve", "--require-key"]);
     assert!(told.contains("try: create one with `kitbag key create"), "{told}");
+    let told = home.run(&["serve", "--bind", "7420"]).stderr;
+    assert!(told.contains("`7420` is not an address") && told.contains("like \"127.0.0.1:7420\""), "{told}");
 }
 
 #[test]
@@ -115,6 +117,7 @@ fn an_unknown_server_is_refused_with_a_suggestion() {
     home.ok(&["servers", "add", "github", "--no-test", "--", "x"]);
     let told = home.fails(&["servers", "remove", "githb"]);
     assert_eq!(told, "error: there is no server `githb`\n  try: did you mean `github`?\n");
+    assert_eq!(home.fails(&["tools", "--server", "githb"]), told);
     let told = home.fails(&["logs", "zzz", "--json"]);
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["error"], "there is no server `zzz`");
@@ -154,6 +157,15 @@ fn the_environment_beats_the_file_and_a_flag_beats_the_environment() {
 }
 
 #[test]
+fn whoever_types_a_secret_into_the_configuration_is_told_of_a_better_place() {
+    let home = Home::new();
+    let add = |words: &[&str]| home.run(&[&["servers", "add", "--no-test"], words].concat()).stderr;
+    let told = add(&["open", "--env", "API_KEY=s3cret", "--", "x"]);
+    assert!(told.contains("kitbag secret set NAME") && !told.contains("s3cret"), "{told}");
+    assert_eq!(add(&["closed", "--env", "API_KEY=${secret:key}", "--", "x"]), "");
+}
+
+#[test]
 fn a_key_is_shown_once_listed_and_revoked() {
     let home = Home::new();
     let told = home.run(&["key", "create", "--tenant", "acme", "--label", "build machine"]);
@@ -179,6 +191,9 @@ fn data_goes_where_it_is_sent() {
     home.json(&["key", "create", "--data-dir", "elsewhere"]);
     assert!(home.path("elsewhere/kitbag.db").exists() && !home.path(".local").exists());
     assert_eq!(home.run(&["key", "create", "--tenant", "No Good"]).code, Some(2));
+    fs::write(home.path("file"), "").unwrap();
+    let told = home.fails(&["secret", "list", "--data-dir", home.path("file/data").to_str().unwrap()]);
+    assert!(told.contains("could not create the directory") && told.contains("--data-dir"), "{told}");
 }
 
 fn testbed() -> String {

@@ -70,11 +70,13 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
         "git-hub",
         "docs-codex",
         "Cursor, Codex",
+        "docs-codex: called `docs` in Codex\n",
         "export TEAM=…",
         "kitbag secret set ask-key   # Key of Ask",
     ] {
         assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
     }
+    assert!(!told.stdout.contains("called `git hub`"), "{}", told.stdout);
     assert!(told.stdout.contains("Would add 5 servers"), "{}", told.stdout);
     assert!(told.stderr.contains("mcp.json, line 7: `wrong`"), "{}", told.stderr);
     assert!(!home.config().exists() && !home.path(".local").exists());
@@ -111,6 +113,8 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
 fn only_one_client_is_read_when_only_one_is_wanted() {
     let home = home();
     assert_eq!(names(&home.json(&["import", "--from", "codex", "--dry-run"])), ["clock add", "docs add"]);
+    let told = home.ok(&["import", "--from", "codex", "--dry-run"]);
+    assert!(told.ends_with("Do it: kitbag import --from codex\n"), "{told}");
     assert_eq!(home.run(&["import", "--from", "emacs"]).code, Some(2));
     let empty = Home::new();
     let told = empty.run(&["import"]);
@@ -160,6 +164,23 @@ fn a_server_that_cannot_be_taken_over_stays_with_its_client() {
 
     let told = home.ok(&["uninstall", "--client", "cursor"]);
     assert!(told.contains("is as it was before Kitbag") && told.contains("Restart Cursor"), "{told}");
+}
+
+#[test]
+fn whoever_moves_servers_is_told_what_they_still_need_and_what_stays() {
+    let home = home();
+    let told = home.run(&["install", "--client", "cursor", "--move-servers"]);
+    assert!(told.stdout.contains("\nBefore all of them can start:\n  export TEAM=…\n"), "{}", told.stdout);
+    assert!(told.stderr.contains("mcp.json, line 7: `wrong`"), "{}", told.stderr);
+    let again = home.ok(&["install", "--client", "cursor"]);
+    assert!(again.contains("was in") && !again.contains("Restart"), "{again}");
+
+    let odd = json!({ "mcpServers": { "odd": { "command": "x", "env": { "A=B": "c" } } } });
+    fs::write(home.path(".claude.json"), odd.to_string()).unwrap();
+    let told = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
+    let stays = "Stays in Claude Code, since Kitbag cannot take it: odd (`A=B` cannot be the name of an \
+                 environment variable)";
+    assert!(told.contains(stays) && !told.contains("--move-servers"), "{told}");
 }
 
 #[test]
@@ -225,8 +246,12 @@ fn a_file_that_cannot_be_edited_is_left_alone() {
         "{told}"
     );
     assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), broken);
+    fs::write(home.path(CURSOR), b"\xff\xfe{\0}\0").unwrap();
+    let told = home.fails(&["install", "--client", "cursor"]);
+    assert!(told.contains("try: save the file as UTF-8"), "{told}");
     let told = home.fails(&["install", "--client", "claude-desktop", "--http"]);
     assert!(told.contains("Claude Desktop can only launch programs"), "{told}");
+    assert!(told.contains("try: leave out --http"), "{told}");
     let told = home.fails(&["install", "--client", "goose", "--project"]);
     assert!(told.contains("Goose has no configuration of its own for a project"), "{told}");
 }

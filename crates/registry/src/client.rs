@@ -38,6 +38,8 @@ impl Registry {
 
     pub fn at(base: Url) -> Self {
         let http = reqwest::Client::builder()
+            // No redirect may lead to where anybody on the way could change the answer.
+            .https_only(base.scheme() == "https")
             .connect_timeout(Duration::from_secs(10))
             .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
             .build()

@@ -29,7 +29,7 @@ pub enum Cause {
     NoSuchPackage { package: Option<String> },
     #[error("the package has no program of that name{}", aside(package.clone()))]
     NotAProgram { package: Option<String> },
-    #[error("there is no program `{command}` on the PATH of this process")]
+    #[error("there is no program `{command}`{}", if programs::is_path(command) { "" } else { " on the PATH of this process" })]
     NotFound { command: String },
     #[error("`{}` may not be executed", path.display())]
     NotExecutable { path: PathBuf },

@@ -39,6 +39,7 @@ pub(crate) struct Ground {
     pub(crate) lookup: Lookup,
     pub(crate) credentials: Option<Arc<Credentials>>,
     pub(crate) inside: Option<Opener>,
+    pub(crate) edition: &'static str,
 }
 
 pub(crate) struct Connection {

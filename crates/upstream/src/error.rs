@@ -114,7 +114,9 @@ impl CallError {
             Self::Login(needed) => needed.remedy(),
             Self::Lost { diagnosis: Some(diagnosis), .. } => diagnosis.remedy.clone(),
             Self::Lost { server, .. } => {
-                format!("it is started again with the next call; if it ends again, see `kitbag logs {server}`")
+                format!(
+                    "it is started again with the next call; if it ends again, see `kitbag logs {server}`"
+                )
             }
             Self::Busy { .. } => "wait for a running call to end, then try again".to_owned(),
             Self::TimedOut { server, .. } => {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use http::{HeaderName, Method, StatusCode};
+use kitbag_wire::mirror::header;
 use kitbag_wire::{Message, Response};
 use reqwest::Client;
 use sse_stream::SseByteStream;
@@ -22,7 +23,7 @@ use crate::remote::Remote;
 use crate::router::{Outlet, Router};
 use crate::sync::lock;
 
-pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");

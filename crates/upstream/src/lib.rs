@@ -15,7 +15,8 @@
 //! - [`headers`]: what HTTP mirrors of a request
 //! - [`oauth`]: logging in at remote servers; [`remote`]: the token on each request
 //! - [`provider`]: HTTP APIs that are no MCP servers
-//! - [`log`], [`logfile`], [`remedy`]: what it says on stderr, where that is kept, and what it means
+//! - [`log`], [`logfile`]: what it says on stderr, and where that is kept
+//! - [`recognise`], [`cause`], [`remedy`]: what that means, and what helps; [`programs`]: where those are
 //! - [`mask`]: keeps secrets out of what is written down
 
 mod body;

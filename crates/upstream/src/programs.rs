@@ -6,6 +6,14 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+/// The version of Node.js that current servers ask for at most.
+pub const NODE: u32 = 22;
+
+/// Whether a command says itself where the program is, on whichever system it was written.
+pub fn is_path(command: &str) -> bool {
+    command.contains(['/', '\\'])
+}
+
 /// The program that a command without a path launches.
 pub fn on_path(command: &str) -> Option<PathBuf> {
     // What the system looks through for a process that has no PATH.

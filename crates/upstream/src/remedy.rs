@@ -199,6 +199,9 @@ impl Case<'_> {
                 let folder = path.parent().unwrap_or(Path::new("/"));
                 format!("it is at {}: {}", path.display(), self.with_path(folder))
             }
+            None if programs::is_path(command) => {
+                format!("name the program as it is on this machine under `command` in {table}")
+            }
             None => format!(
                 "check that `{command}` is installed and on the PATH of this process{}",
                 installing(command).map(|how| format!("; {how}")).unwrap_or_default()
@@ -278,12 +281,12 @@ impl Case<'_> {
     }
 }
 
-fn installing(command: &str) -> Option<&'static str> {
+fn installing(command: &str) -> Option<String> {
     Some(match command {
-        "node" | "npx" | "npm" => "get Node.js 22 or later from https://nodejs.org",
-        "uv" | "uvx" => "get uv from https://docs.astral.sh/uv",
-        "docker" => "get Docker from https://docs.docker.com/get-docker",
-        "bun" | "bunx" => "get Bun from https://bun.sh",
+        "node" | "npx" | "npm" => format!("get Node.js {} or later from https://nodejs.org", programs::NODE),
+        "uv" | "uvx" => "get uv from https://docs.astral.sh/uv".to_owned(),
+        "docker" => "get Docker from https://docs.docker.com/get-docker".to_owned(),
+        "bun" | "bunx" => "get Bun from https://bun.sh".to_owned(),
         _ => return None,
     })
 }
@@ -323,6 +326,16 @@ mod tests {
         check(pin, &spec("uvx", &["mcp-notes", "--key=s3cret"], &[]), key);
         check(pin, &spec("uvx", &["mcp-notes"], &["TOKEN"]), key);
         check(pin, &spec("python3.11", &["notes.py"], &[]), "`python3.11 -m pip install 'mcp<2'`");
+    }
+
+    #[test]
+    fn a_program_that_is_missing_is_looked_for_where_it_was_named() {
+        let named = |command: &str| Cause::NotFound { command: command.to_owned() };
+        let path = named("C:\\tools\\notes.exe");
+        check(&path, &spec("C:\\tools\\notes.exe", &[], &[]), "under `command` in [servers.notes]");
+        assert_eq!(path.to_string(), "there is no program `C:\\tools\\notes.exe`");
+        check(&named("no-such"), &spec("no-such", &[], &[]), "installed and on the PATH of this process");
+        assert_eq!(named("no-such").to_string(), "there is no program `no-such` on the PATH of this process");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -31,13 +31,15 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 pub struct Server {
     spec: Arc<ServerSpec>,
     log: Arc<ServerLog>,
-    ground: Ground,
+    pub(crate) ground: Ground,
     notices: mpsc::UnboundedSender<Notice>,
     live: ArcSwapOption<Live>,
     /// Held while starting, so that those who come meanwhile share the outcome.
     failures: tokio::sync::Mutex<Failures>,
     failed: ArcSwapOption<StartError>,
     closing: CancellationToken,
+    /// Who goes on after this one has stopped for good.
+    successor: OnceLock<Arc<Self>>,
     /// What it offered last; also tells which era to greet it in.
     listing: ArcSwapOption<Listing>,
     /// Whether it was asked what it offers since it was started.
@@ -77,23 +79,33 @@ impl Server {
     ) -> Arc<Self> {
         let credentials =
             outside.logins.as_ref().and_then(|logins| Credentials::new(&spec, &outside.lookup, logins));
-        Arc::new(Self {
+        let server = Arc::new(Self {
             places: Arc::new(Semaphore::new(spec.limits.max_concurrent)),
             spec: Arc::new(spec),
             log: Arc::new(log),
-            ground: Ground { lookup: outside.lookup.clone(), credentials, inside: outside.inside.clone() },
+            ground: Ground {
+                lookup: outside.lookup.clone(),
+                credentials,
+                inside: outside.inside.clone(),
+                edition: outside.edition,
+            },
             notices,
             live: ArcSwapOption::empty(),
             failures: tokio::sync::Mutex::default(),
             failed: ArcSwapOption::empty(),
             closing: CancellationToken::new(),
+            successor: OnceLock::new(),
             listing: ArcSwapOption::from(listing.map(Arc::new)),
             listed: AtomicBool::new(false),
             queued: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
             watched: former.map(|former| former.watched.clone()).unwrap_or_default(),
             rewatching: tokio::sync::Mutex::default(),
-        })
+        });
+        if let Some(former) = former {
+            let _first = former.successor.set(server.clone());
+        }
+        server
     }
 
     pub fn name(&self) -> &ServerName {
@@ -127,8 +139,19 @@ impl Server {
         self.ground.credentials.as_ref()
     }
 
-    /// Sends a request, starting the server first if need be.
+    /// Sends a request, starting the server first if need be. One that comes when this server has
+    /// just been replaced goes to the one that took its place.
     pub async fn send(self: &Arc<Self>, outbound: &Outbound) -> Result<InFlight, CallError> {
+        let sent = self.send_here(outbound).await;
+        match (&sent, self.successor.get()) {
+            (Err(CallError::Start(StartError::Stopping { .. })), Some(next)) => {
+                Box::pin(next.send(outbound)).await
+            }
+            _ => sent,
+        }
+    }
+
+    async fn send_here(self: &Arc<Self>, outbound: &Outbound) -> Result<InFlight, CallError> {
         let place = self.place().await?;
         let live = self.started().await?;
         self.touch();
@@ -209,8 +232,10 @@ impl Server {
         let all = u32::try_from(self.spec.limits.max_concurrent).unwrap_or(u32::MAX);
         // Whoever waits for a place has asked before us and is served before us.
         let last_calls = self.places.acquire_many(all);
-        let _ = tokio::time::timeout(self.spec.limits.call_deadline, last_calls).await;
+        let all_ended = tokio::time::timeout(self.spec.limits.call_deadline, last_calls).await;
+        // Nobody gets a place between the last call and the end.
         self.places.close();
+        drop(all_ended);
         self.shut().await;
     }
 

@@ -91,6 +91,7 @@ impl Unresolved {
     pub fn remedy(&self) -> String {
         match self.secret() {
             Some(secret) => format!("set it: kitbag secret set {secret}"),
+            None if self.is_foreign() => format!("replace ${{{}}} in the configuration", self.variable),
             None => format!("set it: export {}=…", self.variable),
         }
     }
@@ -98,8 +99,14 @@ impl Unresolved {
     fn told(&self) -> String {
         match self.secret() {
             Some(secret) => format!("there is no secret `{secret}` in the store"),
+            None if self.is_foreign() => format!("Kitbag cannot fill in `{}`", self.variable),
             None => format!("the environment variable `{}` is not set", self.variable),
         }
+    }
+
+    /// Such as `config:editor.theme`, which only the client knows that it was imported from.
+    fn is_foreign(&self) -> bool {
+        self.variable.contains(':')
     }
 
     fn secret(&self) -> Option<&str> {
@@ -272,6 +279,8 @@ mod tests {
             format!("{unresolved} => {}", unresolved.remedy())
         };
         assert_eq!(told("KEY"), "the environment variable `KEY` is not set => set it: export KEY=…");
+        let expected = "Kitbag cannot fill in `config:a.b` => replace ${config:a.b} in the configuration";
+        assert_eq!(told("config:a.b"), expected);
         let expected = "there is no secret `KEY` in the store => set it: kitbag secret set KEY";
         assert_eq!(told("secret:KEY"), expected);
     }

@@ -29,6 +29,9 @@ pub struct Outside {
     pub logins: Option<Logins>,
     /// Opens the servers that run in this process; without it there are none.
     pub inside: Option<Opener>,
+    /// Another one when those who were handed the former could not go on with it, such as after
+    /// the key to all secrets was moved.
+    pub edition: &'static str,
 }
 
 #[derive(Debug)]
@@ -62,7 +65,8 @@ impl Upstreams {
         let mut next = BTreeMap::new();
         for (spec, listing) in servers {
             let former = self.servers.get(&spec.name);
-            let server = match former.filter(|former| *former.spec() == spec) {
+            let goes_on = |it: &&Arc<Server>| *it.spec() == spec && it.ground.edition == outside.edition;
+            let server = match former.filter(goes_on) {
                 Some(same) => same.clone(),
                 None => self.open(spec, listing, outside, former.map(Arc::as_ref)),
             };

@@ -10,12 +10,14 @@
 //! - [`message`]: the envelope, from bytes and back
 //! - [`object`]: one level of a JSON object, in order, values untouched
 //! - [`meta`]: the `_meta` keys both halves of the gateway read and write
+//! - [`mirror`]: what HTTP repeats of a request in its headers
 //! - [`version`]: protocol revisions and the two eras they fall into
 //! - [`sse`]: server-sent events, written
 
 pub mod lines;
 pub mod message;
 pub mod meta;
+pub mod mirror;
 pub mod object;
 pub mod sse;
 pub mod version;

@@ -20,7 +20,9 @@ pub(super) fn read(name: &str, node: &Node, speech: &Speech<'_>) -> Result<Found
         Kind::Remote(transport) => remote(name, &entry, transport, &mut writer)?,
     };
     let disabled = entry.bool("disabled")?.unwrap_or(false) || entry.bool("enabled")? == Some(false);
-    for ignored in ["name", "description", "source", "display_name", "bundled", "alwaysLoad", "version"] {
+    for ignored in
+        ["name", "description", "source", "display_name", "bundled", "alwaysLoad", "version", "gallery"]
+    {
         entry.get(ignored);
     }
     let Writer { variables, mut notes, .. } = writer;

@@ -1,6 +1,5 @@
 //! Anthropic's Messages.
 
-use http::header::{HeaderMap, HeaderValue, InvalidHeaderValue};
 use serde_json::{Value, json};
 
 use super::{Answer, Conversation, Given, Stop, ToolCall, Usage, id, text};
@@ -8,17 +7,6 @@ use crate::tools::Tool;
 
 /// Room for a thought and a call; the format wants a number.
 const MAX_TOKENS: u32 = 4096;
-
-pub(super) fn headers(key: Option<&str>) -> Result<HeaderMap, InvalidHeaderValue> {
-    let mut headers = HeaderMap::new();
-    headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
-    if let Some(key) = key {
-        let mut value = HeaderValue::try_from(key)?;
-        value.set_sensitive(true);
-        headers.insert("x-api-key", value);
-    }
-    Ok(headers)
-}
 
 pub(super) fn tool(tool: &Tool) -> Value {
     json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema })

@@ -8,7 +8,7 @@
 mod anthropic;
 mod openai;
 
-use http::HeaderMap;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -92,11 +92,23 @@ impl Dialect {
         }
     }
 
-    /// What says who asks; an error if the key cannot be a header.
-    pub(crate) fn headers(self, key: Option<&str>) -> Result<HeaderMap, http::header::InvalidHeaderValue> {
+    /// What every request must say about itself.
+    pub(crate) fn headers(self) -> HeaderMap {
         match self {
-            Self::Anthropic => anthropic::headers(key),
-            Self::OpenAi => openai::headers(key),
+            Self::Anthropic => {
+                let version =
+                    (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
+                HeaderMap::from_iter([version])
+            }
+            Self::OpenAi => HeaderMap::new(),
+        }
+    }
+
+    /// Where the key goes unless an endpoint wants it elsewhere.
+    pub(crate) fn key_header(self) -> HeaderName {
+        match self {
+            Self::Anthropic => HeaderName::from_static("x-api-key"),
+            Self::OpenAi => AUTHORIZATION,
         }
     }
 

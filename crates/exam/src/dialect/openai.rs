@@ -1,20 +1,9 @@
 //! OpenAI's Chat Completions, which many other services and programs speak as well.
 
-use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, InvalidHeaderValue};
 use serde_json::{Value, json};
 
 use super::{Answer, Conversation, Given, Stop, ToolCall, Usage, id, text};
 use crate::tools::Tool;
-
-pub(super) fn headers(key: Option<&str>) -> Result<HeaderMap, InvalidHeaderValue> {
-    let mut headers = HeaderMap::new();
-    if let Some(key) = key {
-        let mut value = HeaderValue::try_from(format!("Bearer {key}"))?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
-    Ok(headers)
-}
 
 pub(super) fn tool(tool: &Tool) -> Value {
     let mut schema = tool.schema.clone();
@@ -42,13 +31,14 @@ pub(super) fn read(body: &Value) -> Result<Answer, String> {
     let mut said = choice.get("message").cloned().ok_or("there is no `choices[0].message`")?;
     let (words, stop) = (text(&said, "content"), stop(choice, &said));
     let calls = said.get_mut("tool_calls").and_then(Value::as_array_mut);
-    let calls = calls.into_iter().flatten().enumerate().map(|(number, call)| take(call, number)).collect();
+    let calls = calls.into_iter().flatten().filter(|it| it["function"].is_object()).enumerate();
+    let calls = calls.map(|(number, call)| take(call, number)).collect();
     Ok(Answer { said, words, calls, stop, usage: usage(body) })
 }
 
 /// A call, which is left as it can be repeated.
 fn take(call: &mut Value, number: usize) -> ToolCall {
-    let function = call.get("function").unwrap_or(&Value::Null);
+    let function = &call["function"];
     let taken = ToolCall {
         id: id(call, number),
         name: text(function, "name"),
@@ -59,7 +49,7 @@ fn take(call: &mut Value, number: usize) -> ToolCall {
     let arguments = as_it_came.map_or_else(|| taken.arguments.repeatable().to_string(), str::to_owned);
     call["id"] = taken.id.clone().into();
     call["type"] = "function".into();
-    call["function"] = json!({ "name": taken.name, "arguments": arguments });
+    call["function"]["arguments"] = arguments.into();
     taken
 }
 

@@ -1,91 +1,148 @@
-//! Bars as SVG, in the page itself.
+//! Bars in the page itself: words and figures are text beside them, so that they stay readable on a
+//! narrow screen, and only the bars stretch.
 
-use std::fmt::Write as _;
-
-use super::escaped;
+use super::{count, escaped, interval, percent, thousands};
 use crate::judge::Outcome;
-use crate::report::ModelReport;
+use crate::report::{ModelReport, Rate, Report};
 
-pub(super) struct Bar {
-    pub(super) label: String,
-    pub(super) share: f64,
+pub(super) fn charts(report: &Report) -> String {
+    let mut charts =
+        rates(report, "Right tool", "Share of answers, more is better.", |it| it.invocation_accuracy);
+    charts +=
+        &rates(report, "Right arguments", "Share of answers, more is better.", |it| it.argument_accuracy);
+    charts +=
+        &rates(report, "Tried again after an error", "Share of answers, less is better.", |it| it.retry_rate);
+    charts + &outcomes(report) + &tokens(report)
 }
 
-const ROW: usize = 28;
-const THICK: usize = 18;
-const LABELS: usize = 260;
-const FULL: f64 = 480.0;
-const WIDTH: usize = 820;
-
-/// One bar a row, as long as its share; beyond the whole it ends at the edge, and its figure tells.
-pub(super) fn bars(bars: &[Bar]) -> String {
-    let mut svg = open(bars.len());
-    for (row, bar) in bars.iter().enumerate() {
-        label(&mut svg, row, &bar.label);
-        let long = FULL * bar.share.clamp(0.0, 1.0);
-        rect(&mut svg, LABELS as f64, row, FULL, "#8883");
-        rect(&mut svg, LABELS as f64, row, long, "#3b73b9");
-        let figure = format!("{:.1} %", 100.0 * bar.share);
-        text(&mut svg, LABELS + FULL as usize + 8, row, &figure);
+/// One bar a model; a line shows where the share may really be.
+fn rates(report: &Report, title: &str, note: &str, rate: fn(&ModelReport) -> Option<Rate>) -> String {
+    let measured: Vec<_> = report.models.iter().filter_map(|it| Some((it, rate(it)?))).collect();
+    if measured.is_empty() {
+        return String::new();
     }
-    svg + "</svg>\n"
+    let mut rows = String::new();
+    for (model, rate) in measured {
+        let told = format!("{}, 95 % interval {}", percent(rate.mean), interval(&rate));
+        let bars = [all(), rect("own", 0.0, 100.0 * rate.mean), reach(&rate)].concat();
+        let value = format!("{} <small>{} of {}</small>", percent(rate.mean), rate.count, rate.of);
+        rows += &row(&model.short, &svg(&told, &bars), &value, "");
+    }
+    rows += &axis("0 %", "50 %", "100 %");
+    figure(title, &format!("{note} The line is the 95 % interval."), &rows)
 }
 
 /// For each model, its answers by what became of them.
-pub(super) fn stacks(models: &[&ModelReport]) -> String {
-    let mut svg = open(models.len() + 1);
-    for (row, model) in models.iter().enumerate() {
-        label(&mut svg, row, &model.model);
-        let mut from = LABELS as f64;
-        for (outcome, number) in &model.outcomes {
-            let long = FULL * *number as f64 / model.answered.max(1) as f64;
-            rect(&mut svg, from, row, long, color(*outcome));
+fn outcomes(report: &Report) -> String {
+    let answered: Vec<_> = report.models.iter().filter(|it| it.answered > 0).collect();
+    if answered.is_empty() {
+        return String::new();
+    }
+    let mut rows = String::new();
+    for model in answered {
+        let (mut from, mut bars, mut told) = (0.0, String::new(), Vec::new());
+        for (outcome, number) in model.outcomes.iter().filter(|(_, number)| *number > 0) {
+            let long = 100.0 * *number as f64 / model.answered as f64;
+            told.push(format!("{number} {}", outcome.as_str()));
+            bars += &rect(class(*outcome), from, long);
             from += long;
         }
+        let told = told.join(", ");
+        rows += &row(&model.short, &svg(&told, &bars), &count(model.answered, "answer"), &told);
     }
-    let mut from = 0;
-    for outcome in Outcome::ALL {
-        rect(&mut svg, from as f64, models.len(), THICK as f64, color(outcome));
-        text(&mut svg, from + THICK + 6, models.len(), outcome.as_str());
-        from += 40 + 8 * outcome.as_str().len();
-    }
-    svg + "</svg>\n"
-}
-
-fn color(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Right => "#2a7d46",
-        Outcome::WrongArguments => "#d9a441",
-        Outcome::Malformed => "#a56cc1",
-        Outcome::Failed => "#6c7a89",
-        Outcome::WrongTool => "#b3402a",
-        Outcome::NoCall => "#555555",
-    }
-}
-
-fn open(rows: usize) -> String {
-    format!("<svg viewBox=\"0 0 {WIDTH} {}\" width=\"{WIDTH}\" role=\"img\" font-size=\"13\">\n", rows * ROW)
-}
-
-/// Long names keep their end, where the model is.
-fn label(svg: &mut String, row: usize, name: &str) {
-    const FITS: usize = 34;
-    let length = name.chars().count();
-    let shown: String = match length > FITS {
-        true => std::iter::once('…').chain(name.chars().skip(length - FITS + 1)).collect(),
-        false => name.to_owned(),
+    let entry = |outcome: Outcome| {
+        let patch = rect(class(outcome), 0.0, 100.0);
+        let name = outcome.as_str();
+        format!("<li><svg viewBox=\"0 0 100 100\" aria-hidden=\"true\">{patch}</svg>{name}</li>")
     };
-    text(svg, 0, row, &shown);
+    let legend = format!("<ul class=\"legend\">{}</ul>\n", Outcome::ALL.map(entry).concat());
+    figure("What became of the first call", "Number of answers.", &(rows + &legend))
 }
 
-fn text(svg: &mut String, x: usize, row: usize, text: &str) {
-    let y = row * ROW + THICK - 4;
-    writeln!(svg, "<text x=\"{x}\" y=\"{y}\">{}</text>", escaped(text))
-        .expect("writing into a string cannot fail");
+/// What tools put into a context, and what would be there without them.
+fn tokens(report: &Report) -> String {
+    let measured: Vec<_> = report.models.iter().filter_map(|it| Some((it, it.tokens.per_prompt?))).collect();
+    let raw = report.baseline_tokens.filter(|it| *it > 0).map(|it| it as f64);
+    if measured.is_empty() {
+        return String::new();
+    }
+    let most = measured.iter().map(|(_, tokens)| *tokens).chain(raw).fold(0.0, f64::max);
+    let part = |tokens: f64| 100.0 * tokens / most;
+    let mut rows = String::new();
+    for (model, tokens) in measured {
+        let definitions = model.tokens.definitions as f64;
+        let rest = tokens - definitions;
+        let bars =
+            [all(), rect("own", 0.0, part(definitions)), rect("second", part(definitions), part(rest))];
+        let mut told =
+            format!("{} definitions, {} calls and results", thousands(definitions), thousands(rest));
+        if let Some(share) = model.tokens.share_of_baseline {
+            told += &format!("; {} of the raw JSON", percent(share));
+        }
+        rows += &row(&model.short, &svg(&told, &bars.concat()), &thousands(tokens), &told);
+    }
+    if let Some(raw) = raw {
+        let bars = [all(), rect("second", 0.0, part(raw))].concat();
+        rows += &row("raw JSON, without tools", &svg("the raw JSON", &bars), &thousands(raw), "");
+    }
+    rows += &axis("0", "", &format!("{} tokens", thousands(most)));
+    let note = "Mean over all answers; the first part is the definitions. Less is better.";
+    figure("Tokens a prompt", note, &rows)
 }
 
-fn rect(svg: &mut String, x: f64, row: usize, width: f64, color: &str) {
-    let y = row * ROW;
-    writeln!(svg, "<rect x=\"{x:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"{THICK}\" fill=\"{color}\"/>")
-        .expect("writing into a string cannot fail");
+fn figure(title: &str, note: &str, rows: &str) -> String {
+    format!("<figure><figcaption>{title}<small>{note}</small></figcaption>\n{rows}</figure>\n")
+}
+
+fn row(name: &str, bar: &str, value: &str, below: &str) -> String {
+    let name = escaped(name);
+    let below =
+        if below.is_empty() { String::new() } else { format!("<small class=\"below\">{below}</small>") };
+    format!(
+        "<div class=\"row\"><span class=\"name\">{name}</span>{bar}<span class=\"value\">{value}</span>{below}</div>\n"
+    )
+}
+
+fn axis(from: &str, middle: &str, to: &str) -> String {
+    let ticks = [from, middle, to].map(|it| format!("<i>{it}</i>")).concat();
+    format!("<div class=\"row axis\" aria-hidden=\"true\"><span>{ticks}</span></div>\n")
+}
+
+/// Stretches in length alone.
+fn svg(told: &str, bars: &str) -> String {
+    let told = escaped(told);
+    format!(
+        "<svg viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{told}\">{bars}</svg>"
+    )
+}
+
+fn all() -> String {
+    rect("all", 0.0, 100.0)
+}
+
+fn rect(class: &str, from: f64, long: f64) -> String {
+    format!("<rect class=\"{class}\" x=\"{from:.2}\" y=\"0\" width=\"{long:.2}\" height=\"100\"/>")
+}
+
+/// A line with a rim, which is seen on the bar and beside it.
+fn reach(rate: &Rate) -> String {
+    let (from, to) = (100.0 * rate.low, 100.0 * rate.high);
+    let line = |class: &str| {
+        format!(
+            "<line class=\"{class}\" x1=\"{from:.2}\" x2=\"{to:.2}\" y1=\"50\" y2=\"50\" vector-effect=\"non-scaling-stroke\"/>"
+        )
+    };
+    ["rim", "reach"].map(line).concat()
+}
+
+fn class(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Right => "right",
+        Outcome::WrongArguments => "wrong-arguments",
+        Outcome::Malformed => "malformed",
+        Outcome::Failed => "failed",
+        Outcome::WrongTool => "wrong-tool",
+        Outcome::UnknownTool => "unknown-tool",
+        Outcome::NoCall => "no-call",
+    }
 }

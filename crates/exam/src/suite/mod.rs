@@ -24,6 +24,9 @@ pub struct Suite {
 pub struct Prompt {
     pub id: String,
     pub prompt: String,
+    /// What figures are broken down by; it changes no answer.
+    #[serde(skip)]
+    pub category: Option<String>,
     pub expect: Expected,
     /// Other calls that are as good.
     pub accept: Vec<Expected>,

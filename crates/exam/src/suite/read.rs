@@ -41,14 +41,18 @@ fn prompt(mut entry: Entry) -> Result<Prompt, Fault> {
     let prompt = Prompt {
         id: entry.need_text("id")?,
         prompt: entry.need_text("input")?,
+        category: entry.may("category")?,
         expect: Expected { tool: entry.need_text("expectedTool")?, arguments: entry.need("expectedArgs")? },
         accept: entry.list("accept", expected)?,
         paraphrases: entry.may("paraphrases")?,
         resolves: entry.may("resolves")?,
     };
-    entry.end(&["id", "input", "expectedTool", "expectedArgs", "accept", "paraphrases", "resolves"])?;
+    entry.end(&PROMPT)?;
     Ok(prompt)
 }
+
+const PROMPT: [&str; 8] =
+    ["id", "input", "category", "expectedTool", "expectedArgs", "accept", "paraphrases", "resolves"];
 
 fn expected(mut entry: Entry) -> Result<Expected, Fault> {
     let expected = Expected { tool: entry.need_text("tool")?, arguments: entry.need("args")? };
@@ -171,6 +175,7 @@ mod tests {
             "prompts": [{
                 "id": "p1",
                 "input": "Say hi",
+                "category": "greetings",
                 "expectedTool": "echo",
                 "expectedArgs": { "word": "hi" },
                 "accept": [{ "tool": "shout", "args": {} }],
@@ -205,6 +210,7 @@ mod tests {
         let suite = suite(good(), "s").unwrap();
         let prompt = &suite.prompts[0];
         assert_eq!((prompt.accept.len(), prompt.paraphrases.len()), (1, 1));
+        assert_eq!(prompt.category.as_deref(), Some("greetings"));
         assert_eq!(prompt.resolves.as_ref().unwrap()["word"], "hi");
         assert_eq!(suite.scenarios[0].steps[0].expect, [("/word".to_owned(), json!("hi"))]);
     }
@@ -223,8 +229,8 @@ mod tests {
         check(
             "/prompts/0/resolvs",
             json!({}),
-            "prompts[0] (p1), field `resolvs`: there is no such field; there are id, input, expectedTool, \
-             expectedArgs, accept, paraphrases, resolves",
+            "prompts[0] (p1), field `resolvs`: there is no such field; there are id, input, category, \
+             expectedTool, expectedArgs, accept, paraphrases, resolves",
         );
         check(
             "/prompts/0/accept",

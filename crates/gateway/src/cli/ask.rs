@@ -11,22 +11,7 @@ pub fn is_somebody_there() -> bool {
 
 /// One line, without its end.
 pub fn line(question: &str) -> io::Result<String> {
-    write!(stderr(), "{question}")?;
-    io::stderr().flush()?;
-    read()
-}
-
-/// One line that nobody who looks over a shoulder can read.
-pub fn secret(question: &str) -> io::Result<String> {
-    let hidden = hidden::Hidden::begin()?;
-    let answer = line(question);
-    drop(hidden);
-    // The Enter was not shown either.
-    writeln!(stderr())?;
-    answer
-}
-
-fn read() -> io::Result<String> {
+    put(question)?;
     let mut text = String::new();
     if io::stdin().read_line(&mut text)? == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -35,22 +20,59 @@ fn read() -> io::Result<String> {
     Ok(text)
 }
 
+/// One line that nobody who looks over a shoulder can read.
+pub fn secret(question: &str) -> io::Result<String> {
+    let hidden = hidden::Hidden::begin()?;
+    let answer = put(question).and_then(|()| hidden.line());
+    drop(hidden);
+    // The Enter was not shown either.
+    writeln!(stderr())?;
+    if answer.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+        hidden::interrupt();
+    }
+    answer
+}
+
+fn put(question: &str) -> io::Result<()> {
+    write!(stderr(), "{question}")?;
+    io::stderr().flush()
+}
+
 #[cfg(unix)]
 mod hidden {
-    use std::io;
+    use std::io::{self, Read as _};
 
-    use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+    use rustix::process::{Signal, getpid, kill_process};
+    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-    /// While this lives, the terminal does not show what is typed.
+    /// While this lives, the terminal does not show what is typed. An interrupt ends the line
+    /// instead of the process, which would leave a terminal behind that shows nothing.
     pub(super) struct Hidden(Termios);
 
     impl Hidden {
         pub(super) fn begin() -> io::Result<Self> {
             let before = tcgetattr(io::stdin())?;
             let mut without_echo = before.clone();
-            without_echo.local_modes.remove(LocalModes::ECHO);
+            without_echo.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
+            without_echo.special_codes[SpecialCodeIndex::VEOL] =
+                before.special_codes[SpecialCodeIndex::VINTR];
             tcsetattr(io::stdin(), OptionalActions::Flush, &without_echo)?;
             Ok(Self(before))
+        }
+
+        pub(super) fn line(&self) -> io::Result<String> {
+            let interrupt = self.0.special_codes[SpecialCodeIndex::VINTR];
+            let mut typed = Vec::new();
+            for byte in io::stdin().lock().bytes() {
+                match byte? {
+                    b'\n' => {
+                        return String::from_utf8(typed).map_err(|_| io::ErrorKind::InvalidData.into());
+                    }
+                    byte if byte == interrupt => return Err(io::ErrorKind::Interrupted.into()),
+                    byte => typed.push(byte),
+                }
+            }
+            Err(io::ErrorKind::UnexpectedEof.into())
         }
     }
 
@@ -59,6 +81,11 @@ mod hidden {
             // A terminal that has gone shows nothing anyway.
             let _gone = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
         }
+    }
+
+    /// What the terminal would have done.
+    pub(super) fn interrupt() {
+        let _alone = kill_process(getpid(), Signal::INT);
     }
 }
 
@@ -73,5 +100,11 @@ mod hidden {
         pub(super) fn begin() -> io::Result<Self> {
             Ok(Self)
         }
+
+        pub(super) fn line(&self) -> io::Result<String> {
+            super::line("")
+        }
     }
+
+    pub(super) fn interrupt() {}
 }

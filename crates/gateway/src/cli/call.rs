@@ -75,11 +75,11 @@ fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
 fn for_people(result: &Value) -> String {
     let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let shown: Vec<_> = blocks.iter().map(block).collect();
-    match (shown.is_empty(), result.get("structuredContent")) {
+    printable(&match (shown.is_empty(), result.get("structuredContent")) {
         (true, Some(structured)) => format!("{structured:#}"),
         (true, None) => format!("{result:#}"),
-        (false, _) => printable(&shown.join("\n")),
-    }
+        (false, _) => shown.join("\n"),
+    })
 }
 
 fn block(block: &Value) -> String {

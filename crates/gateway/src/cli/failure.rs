@@ -114,6 +114,7 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
         _ if cause.is::<NoKeys>() => NoKeys::REMEDY,
         _ if cause.is::<NotIndexed>() => NotIndexed::REMEDY,
         _ if is_taken(cause) => TAKEN,
+        _ if is_about_a_file_of_the_store(cause) => OUT_OF_REACH,
         _ => return None,
     };
     Some(said.to_owned())
@@ -123,6 +124,11 @@ fn is_taken(cause: &(dyn Error + 'static)) -> bool {
     cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
+fn is_about_a_file_of_the_store(cause: &(dyn Error + 'static)) -> bool {
+    matches!(cause.downcast_ref(), Some(kitbag_store::Error::File { .. }))
+}
+
+const OUT_OF_REACH: &str = "make the folder writable, or choose another with --data-dir";
 const TAKEN: &str = "\
 perhaps `kitbag serve` is running already; if not, choose another port: --bind 127.0.0.1:7421";
 

@@ -10,14 +10,14 @@ use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use crate::config::parse_bind;
+use super::overriding::address;
 
 /// Ask the gateway on this machine whether it is up.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Where it listens, if not where the configuration says.
-    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = parse_bind)]
+    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
     bind: Option<SocketAddr>,
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Invocation;
 use super::completions::clients;
-use super::output::{count, table};
+use super::output::{Output, count, printable, table};
 use crate::import::{Action, Plan, Row, of_this_project, places};
 
 /// Take over the servers that your MCP clients are configured with.
@@ -71,7 +71,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         invocation.output.note(NOTHING);
         return Ok(ExitCode::SUCCESS);
     }
-    invocation.output.show(&told, |told| for_people(told, arguments.dry_run))?;
+    let again = arguments.dry_run.then(|| arguments.for_good());
+    invocation.output.show(&told, |told| for_people(told, again.as_deref()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -81,30 +82,42 @@ No client on this machine has servers written down. Add one by hand:
 
 /// What went wrong, and what was left for another time.
 fn tell_beside(told: &Told, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
-    if invocation.output.json {
-        return;
-    }
-    for problem in told.problems.iter().filter(|problem| !problem.is_harmless()) {
-        invocation.output.warn(&problem.to_string());
-    }
+    warn_of(&told.problems, invocation.output);
     for project in elsewhere {
         let project = project.display();
         invocation.output.note(&format!("{project} has servers of its own; to import them, run this there."));
     }
 }
 
-fn for_people(told: &Told, dry_run: bool) -> String {
+/// For people; programs find them in the answer.
+pub(super) fn warn_of(problems: &[Problem], output: Output) {
+    for problem in problems.iter().filter(|problem| !output.json && !problem.is_harmless()) {
+        output.warn(&problem.to_string());
+    }
+}
+
+impl Arguments {
+    /// The same command, so that it is carried out.
+    fn for_good(&self) -> String {
+        let from = self.from.map(|client| format!(" --from {}", client.name())).unwrap_or_default();
+        let follow = if self.follow { " --follow" } else { "" };
+        format!("kitbag import{from}{follow}")
+    }
+}
+
+fn for_people(told: &Told, rehearsed: Option<&str>) -> String {
     let mut text = table(["NAME", "WHAT", "RUNS", "FROM"], told.servers.iter().map(cells));
     for row in told.servers.iter().filter(|row| row.action != Action::Known) {
-        let notes = row.reason.iter().cloned().chain(row.notes.iter().map(ToString::to_string));
+        let notes =
+            row.reason.iter().cloned().chain(renamed(row)).chain(row.notes.iter().map(ToString::to_string));
         let foreign = row.missing.iter().filter(|it| it.source == Source::Foreign);
         let foreign = foreign.map(|it| format!("only the client can fill in ${{{}}}; replace it", it.name));
-        text.extend(notes.chain(foreign).map(|note| format!("\n{}: {note}", row.name)));
+        text.extend(notes.chain(foreign).map(|note| format!("\n{}: {}", row.name, printable(&note))));
     }
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str(&missing(&told.servers));
+    text.push_str(&missing(told.servers.iter().filter(|row| row.action == Action::Add)));
     let adds = told.servers.iter().filter(|row| row.action == Action::Add);
     let (servers, secrets) =
         adds.fold((0, 0), |(servers, secrets), row| (servers + 1, secrets + row.secrets.len()));
@@ -113,13 +126,15 @@ fn for_people(told: &Told, dry_run: bool) -> String {
         0 => String::new(),
         number => format!(", with {} encrypted in the store", count(number, "secret")),
     };
-    text.push_str(&match (told.done && added, dry_run) {
+    text.push_str(&match (told.done && added, rehearsed) {
         (true, _) => format!(
             "\nAdded {servers} to {path}{secrets}.\nSee whether they work: kitbag servers test\nPut Kitbag into a \
              client: kitbag install --client NAME --move-servers"
         ),
-        (false, true) => format!("\nWould add {servers} to {path}{secrets}.\nDo it: kitbag import"),
-        (false, false) => format!("\nNothing to add to {path}."),
+        (false, Some(command)) if added => {
+            format!("\nWould add {servers} to {path}{secrets}.\nDo it: {command}")
+        }
+        (false, _) => format!("\nNothing to add to {path}."),
     });
     if !told.follow.is_empty() {
         let clients: Vec<_> = told.follow.iter().map(|client| client.title()).collect();
@@ -130,20 +145,29 @@ fn for_people(told: &Told, dry_run: bool) -> String {
 
 fn cells(row: &Row) -> [String; 4] {
     let what = match row.action {
-        Action::Add if row.disabled => "add, switched off",
+        Action::Add if row.disabled => "add, off",
         Action::Add => "add",
-        Action::Known => "there already",
-        Action::Refused => "cannot be added",
+        Action::Known => "known",
+        Action::Refused => "refused",
     };
     let mut clients: Vec<&str> = row.from.iter().map(|origin| origin.client.title()).collect();
     clients.dedup();
     [row.name.to_string(), what.to_owned(), row.target.clone(), clients.join(", ")]
 }
 
-/// What the person has to supply before all of them can start.
-fn missing(rows: &[Row]) -> String {
+/// What the client calls it, unless our name is still easy to tell by that.
+fn renamed(row: &Row) -> Option<String> {
+    let letters = |name: &str| -> String { name.chars().filter(char::is_ascii_alphanumeric).collect() };
+    let origin = row.from.first()?;
+    let ours = letters(row.name.as_str());
+    let plain = letters(&origin.name).starts_with(&ours);
+    (!plain).then(|| format!("called `{}` in {}", origin.name, origin.client))
+}
+
+/// What the person has to supply before all of these can start.
+pub(super) fn missing<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     let mut lines = BTreeSet::new();
-    for row in rows.iter().filter(|row| row.action == Action::Add) {
+    for row in rows {
         for variable in row.missing.iter().filter(|it| it.source != Source::Foreign) {
             let asked = match &variable.source {
                 Source::Asked(question) if !question.is_empty() => format!("   # {question}"),
@@ -159,5 +183,6 @@ fn missing(rows: &[Row]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    format!("\nBefore all of them can start:\n{}\n", lines.into_iter().collect::<Vec<_>>().join("\n"))
+    let lines: Vec<_> = lines.into_iter().collect();
+    printable(&format!("\nBefore all of them can start:\n{}\n", lines.join("\n")))
 }

@@ -7,7 +7,7 @@ use clap_complete::ArgValueCandidates;
 
 use super::Invocation;
 use super::completions::tools;
-use super::output::{count, table};
+use super::output::{count, printable, table};
 use super::tools::{know_all, mention};
 use crate::app::App;
 use crate::search::Verdict;
@@ -104,6 +104,6 @@ fn told(verdict: &Verdict) -> String {
 
 async fn show(app: &App, name: &str, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let entry = app.index_entry(name).await?;
-    invocation.output.show(&entry, |entry| format!("{entry:#}"))?;
+    invocation.output.show(&entry, |entry| printable(&format!("{entry:#}")))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,20 +1,25 @@
 //! `kitbag install` and `kitbag uninstall`: Kitbag in a client's own configuration, and out again.
 
 use std::env;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_desk::{Client, Door, Found, Scope, Spot, Undone, install_into, open, uninstall_from};
+use kitbag_desk::{
+    Client, Door, EditError, FileError, Found, Problem, Scope, Spot, Undone, backup_of, install_into, open,
+    uninstall_from,
+};
 use serde::Serialize;
 use serde_json::json;
 
 use super::Invocation;
 use super::completions::clients;
 use super::failure::Advise as _;
-use super::output::count;
+use super::import::{missing, warn_of};
+use super::output::{count, printable};
 use crate::config::Config;
 use crate::import::{Action, Row, places, take_over};
 
@@ -83,6 +88,9 @@ struct Told {
     /// What was taken over for that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     servers: Vec<Row>,
+    /// What could not even be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<Problem>,
 }
 
 pub(super) async fn install(
@@ -96,11 +104,15 @@ pub(super) async fn install(
     let on =
         |found: &Found| found.servers.iter().filter(|it| !it.disabled).map(|it| it.name.clone()).collect();
     let mut beside: Vec<String> = found.iter().flat_map(|found| -> Vec<String> { on(found) }).collect();
-    let servers =
-        if arguments.move_servers { take_over(found, &invocation.at).await?.rows } else { Vec::new() };
+    let (servers, problems) = if arguments.move_servers {
+        let plan = take_over(found, &invocation.at).await?;
+        (plan.rows, plan.problems)
+    } else {
+        (Vec::new(), Vec::new())
+    };
     let moved: Vec<String> = moved(&servers).filter(|name| beside.contains(name)).collect();
     beside.retain(|name| !moved.contains(name));
-    let installed = install_into(&spot, &door, &moved).advise(|| by_hand(&spot))?;
+    let installed = edited(install_into(&spot, &door, &moved))?;
     let told = Told {
         client: spot.client,
         path: spot.path,
@@ -109,14 +121,16 @@ pub(super) async fn install(
         moved,
         beside,
         servers,
+        problems,
     };
+    warn_of(&told.problems, invocation.output);
     invocation.output.show(&told, |told| for_people(told, arguments.target.project))?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn uninstall(arguments: &UninstallArguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.spot(invocation)?;
-    let undone = uninstall_from(&spot).advise(|| by_hand(&spot))?;
+    let undone = edited(uninstall_from(&spot))?;
     let path = spot.path.display();
     let (state, told) = match &undone {
         Undone::NotThere => {
@@ -125,7 +139,7 @@ pub(super) fn uninstall(arguments: &UninstallArguments, invocation: &Invocation)
         }
         Undone::Nothing => ("removed", format!("Removed {path}, which held nothing but Kitbag")),
         Undone::Restored(_) => ("restored", format!("{path} is as it was before Kitbag")),
-        Undone::Removed(_) => ("edited", format!("Took Kitbag out of {path}; your later changes stay")),
+        Undone::Removed(_) => ("edited", taken_out(&spot.path)),
     };
     let result = json!({ "client": spot.client, "path": spot.path, "state": state });
     let restart = format!("{told}.\nRestart {}, so that it notices.", spot.client);
@@ -185,8 +199,32 @@ fn running(config: &Config) -> anyhow::Result<Door> {
     Ok(Door::Http { url: format!("http://{}/mcp", config.serve.bind), headers: Vec::new() })
 }
 
-fn by_hand(spot: &Spot) -> String {
-    format!("mend the file, or edit it by hand: {}", spot.path.display())
+/// The outcome, or the error with a way on.
+fn edited<T>(outcome: Result<T, FileError>) -> anyhow::Result<T> {
+    let advice = outcome.as_ref().err().map(way_on);
+    outcome.advise(|| advice.unwrap_or_default())
+}
+
+fn way_on(error: &FileError) -> String {
+    match error {
+        FileError::Read { source, .. } if source.kind() == ErrorKind::InvalidData => {
+            "save the file as UTF-8, and try again".to_owned()
+        }
+        FileError::Read { path, .. } => format!("see who may read it: ls -l {}", path.display()),
+        FileError::Write { path, .. } => format!("see who may write there: ls -l {}", path.display()),
+        FileError::Edit { source: EditError::NoAddress { .. }, .. } => {
+            "leave out --http, so that the client launches Kitbag by itself".to_owned()
+        }
+        FileError::Edit { path, .. } => format!("mend the file, or edit it by hand: {}", path.display()),
+    }
+}
+
+/// What the file held before stays beside it, since it may not be wanted any more.
+fn taken_out(path: &Path) -> String {
+    let backup = backup_of(path);
+    let before =
+        if backup.is_file() { format!("\nAs it was before: {}", backup.display()) } else { String::new() };
+    format!("Took Kitbag out of {}; your later changes stay{before}", path.display())
 }
 
 fn text(path: &Path) -> String {
@@ -194,7 +232,7 @@ fn text(path: &Path) -> String {
 }
 
 fn for_people(told: &Told, project: bool) -> String {
-    let Told { client, path, changed, backup, moved, beside, .. } = told;
+    let Told { client, path, changed, backup, moved, servers, .. } = told;
     let name = client.name();
     let flag = if project { " --project" } else { "" };
     let mut text = match changed {
@@ -202,28 +240,43 @@ fn for_people(told: &Told, project: bool) -> String {
         false => format!("Kitbag was in {} already", path.display()),
     };
     if project {
-        text.push_str("\nWhoever works on the project needs `kitbag` on the PATH.");
+        let servers = if moved.is_empty() { "" } else { ", and these servers in it" };
+        text.push_str(&format!("\nWhoever works on the project needs `kitbag` on the PATH{servers}."));
     }
     if let Some(backup) = backup {
         text.push_str(&format!("\nAs it was before: {}", backup.display()));
     }
     if !moved.is_empty() {
-        let servers = count(moved.len(), "server");
+        let number = count(moved.len(), "server");
+        text.push_str(&format!("\nBehind Kitbag, switched off in {client}: {number} ({})", moved.join(", ")));
+    }
+    text.push_str(&staying(told, &format!("kitbag install --client {name}{flag} --move-servers")));
+    let behind = servers.iter().filter(|row| row.action != Action::Refused && !row.disabled);
+    let needed = missing(behind);
+    if !needed.is_empty() {
+        text.push_str(&format!("\n{needed}"));
+    }
+    if *changed {
+        text.push_str(&format!("\nRestart {client}, so that it notices."));
+    }
+    text.push_str(&format!("\nUndo: kitbag uninstall --client {name}{flag}"));
+    printable(&text)
+}
+
+/// The servers that the client still reaches by itself, and why.
+fn staying(told: &Told, moving: &str) -> String {
+    let refused = told.servers.iter().filter(|row| row.action == Action::Refused);
+    let mut text = String::new();
+    for row in refused {
+        let reason = row.reason.as_deref().unwrap_or_default();
         text.push_str(&format!(
-            "\nBehind Kitbag, switched off in {client}: {servers} ({})",
-            moved.join(", ")
+            "\nStays in {}, since Kitbag cannot take it: {} ({reason})",
+            told.client, row.name
         ));
     }
-    if !beside.is_empty() {
-        let servers = count(beside.len(), "server");
-        text.push_str(&format!(
-            "\nBeside Kitbag: {servers} ({}). Move them behind it:\n  kitbag install --client {name}{flag} \
-             --move-servers",
-            beside.join(", ")
-        ));
+    if text.is_empty() && !told.beside.is_empty() {
+        let (servers, names) = (count(told.beside.len(), "server"), told.beside.join(", "));
+        text = format!("\nBeside Kitbag: {servers} ({names}). Move them behind it:\n  {moving}");
     }
-    text.push_str(&format!(
-        "\nRestart {client}, so that it notices.\nUndo: kitbag uninstall --client {name}{flag}"
-    ));
     text
 }

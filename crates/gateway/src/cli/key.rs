@@ -4,14 +4,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use kitbag_domain::{KeyId, Tenant, Timestamp};
+use kitbag_domain::{KeyId, Tenant};
 use kitbag_store::{KeyInfo, Store};
 use serde::Serialize;
 use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use super::output::table;
+use super::output::{date, table};
+use crate::rooms::now;
 
 /// Create, list and revoke the API keys that open the endpoint.
 #[derive(Debug, Args)]
@@ -123,12 +124,4 @@ fn cells(row: &Row) -> [String; 5] {
         row.revoked_at.as_deref().map_or("active".to_owned(), |date| format!("revoked {}", day(date)));
     let label = row.label.clone().unwrap_or_default();
     [row.id.to_string(), row.tenant.to_string(), label, day(&row.created_at), state]
-}
-
-fn now() -> Timestamp {
-    Timestamp(jiff::Timestamp::now().as_millisecond())
-}
-
-fn date(at: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |date| date.to_string())
 }

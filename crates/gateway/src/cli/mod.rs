@@ -55,7 +55,7 @@ use output::{Color, Output};
 
 /// One MCP endpoint in front of all your MCP servers.
 #[derive(Debug, Parser)]
-#[command(name = "kitbag", version, after_help = EXAMPLES)]
+#[command(name = "kitbag", version, max_term_width = 80, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(subcommand)]
     verb: Option<Verb>,

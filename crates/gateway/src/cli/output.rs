@@ -5,6 +5,7 @@ use std::io::{self, StderrLock, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use kitbag_domain::Timestamp;
 use serde::Serialize;
 
 use super::progress;
@@ -44,7 +45,7 @@ impl Output {
     pub fn note(self, text: &str) {
         if !self.json {
             // Nothing is left to do when not even stderr listens.
-            let _unheard = writeln!(stderr(), "{text}");
+            let _unheard = writeln!(stderr(), "{}", printable(text));
         }
     }
 }
@@ -111,6 +112,11 @@ pub fn printable(text: &str) -> String {
 /// Without line breaks, by which a text could pass for several of ours.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// As programs write it down, too.
+pub fn date(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |date| date.to_string())
 }
 
 /// `1 tool`, `2 tools`.

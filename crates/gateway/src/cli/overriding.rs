@@ -19,7 +19,7 @@ pub(super) struct Overriding {
     #[arg(long, env = "KITBAG_SURFACE", hide_env_values = true, value_name = "SURFACE")]
     pub(super) surface: Option<Surface>,
     /// The address to listen on; 127.0.0.1:7420 unless configured.
-    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = parse_bind)]
+    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
     bind: Option<SocketAddr>,
     /// Let nobody in without a key, not even from this machine.
     #[arg(
@@ -41,6 +41,14 @@ impl Overriding {
         overrides.require_key = self.require_key;
         overrides.surface = self.surface;
     }
+}
+
+/// An address to listen on; whoever mistypes it on the command line is told how it is spelt.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    parse_bind(text).map_err(|problem| match problem.remedy() {
+        Some(remedy) => format!("{problem}; {remedy}"),
+        None => problem.to_string(),
+    })
 }
 
 /// Everything that was given outside the file, with how.

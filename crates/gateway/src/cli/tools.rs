@@ -11,7 +11,9 @@ use super::Invocation;
 use super::completions::servers;
 use super::next_steps::{first_steps, is_bare};
 use super::output::{Output, table};
+use super::servers::find;
 use crate::app::{App, ToolRow};
+use crate::signature::summary;
 
 /// Show the tools a client sees at the endpoint.
 #[derive(Debug, Args)]
@@ -32,6 +34,9 @@ Examples:
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
+    if let Some(server) = arguments.server.as_ref().filter(|name| !config.providers.contains_key(*name)) {
+        find(&config, server)?;
+    }
     let app = App::open(&config).await?;
     know_all(&app, invocation.output).await;
     let mut rows = app.tools();
@@ -76,16 +81,5 @@ impl Arguments {
 }
 
 fn cells(row: &ToolRow) -> [String; 2] {
-    [row.name.clone(), first_sentence(row.description.as_deref().unwrap_or_default())]
-}
-
-/// Descriptions can be pages long; a list needs only what they begin with.
-fn first_sentence(text: &str) -> String {
-    const ENOUGH: usize = 120;
-    let line = text.trim().lines().next().unwrap_or_default();
-    let sentence = line.split_once(". ").map_or(line, |(sentence, _)| sentence);
-    match sentence.char_indices().nth(ENOUGH) {
-        Some((end, _)) => format!("{}…", &sentence[..end]),
-        None => sentence.to_owned(),
-    }
+    [row.name.clone(), summary(row.description.as_deref().unwrap_or_default())]
 }

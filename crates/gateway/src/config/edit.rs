@@ -1,10 +1,14 @@
 //! Adding and removing servers in `kitbag.toml` the way a careful person would: comments,
 //! order and spelling of everything else stay as they are.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use kitbag_domain::ServerName;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, value};
 
-pub use kitbag_desk::write;
+use super::error::ConfigError;
+use super::load;
 
 /// A server as somebody describes it on the command line.
 #[derive(Debug, Clone)]
@@ -25,6 +29,20 @@ pub enum EditError {
     Syntax(#[from] TomlError),
     #[error("`servers` is not a table")]
     NotATable,
+    #[error("{} could not be written", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// The text to edit; none is written yet where there is no file.
+pub fn read(path: &Path) -> Result<String, ConfigError> {
+    match load::read(path) {
+        Err(ConfigError::Missing { .. }) => Ok(String::new()),
+        other => other,
+    }
+}
+
+pub fn write(path: &Path, text: &str) -> Result<(), EditError> {
+    kitbag_desk::write(path, text).map_err(|source| EditError::Write { path: path.to_owned(), source })
 }
 
 /// The text with the server in it; one of the same name is replaced.

@@ -124,7 +124,9 @@ impl ConfigError {
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Missing { .. } => Some("check the path, or leave it out to run on the defaults".to_owned()),
-            Self::Unreadable { .. } => None,
+            Self::Unreadable { .. } => {
+                Some("check that it is a file with text in it that you may read".to_owned())
+            }
             Self::Invalid { problem, .. } => problem.remedy(),
             Self::NoHome => Some("name a directory with --data-dir or KITBAG_DATA_DIR".to_owned()),
         }
@@ -132,7 +134,7 @@ impl ConfigError {
 }
 
 impl Problem {
-    fn remedy(&self) -> Option<String> {
+    pub(crate) fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::UnknownKey { nearest: Some(nearest), .. }
             | Self::NotOneOf { nearest: Some(nearest), .. } => {

@@ -99,7 +99,7 @@ pub fn parse(
     Ok(config)
 }
 
-fn read(path: &Path) -> Result<String, ConfigError> {
+pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
     fs::read_to_string(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => ConfigError::Missing { path: path.to_owned() },
         _ => ConfigError::Unreadable { path: path.to_owned(), source },

@@ -3,21 +3,16 @@
 //! Something in front of the gateway may route or limit by these headers; if they could
 //! differ from the body, it would be deceived.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use http::{HeaderMap, HeaderName};
+use http::HeaderMap;
 use kitbag_wire::meta::{self, method};
+use kitbag_wire::mirror::header::{METHOD, NAME, PROTOCOL_VERSION};
+use kitbag_wire::mirror::{MARK, decode, marks};
 use kitbag_wire::{Era, ProtocolVersion, RawObject};
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::turn::View;
-
-const PROTOCOL_VERSION: &str = "mcp-protocol-version";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
-const PARAM_PREFIX: &str = "mcp-param-";
 
 /// Whether the headers alone claim the modern manner.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
@@ -90,21 +85,15 @@ fn check_arguments(
 ) -> Result<(), Failure> {
     let Some(schema) = schema(rooms, view, tool) else { return Ok(()) };
     let arguments: Value = params.read("arguments").unwrap_or(Value::Null);
-    let mut marked = Vec::new();
-    marks(&schema, &mut Vec::new(), &mut marked);
-    for (path, mark) in marked {
-        let Ok(name) = HeaderName::try_from(format!("{PARAM_PREFIX}{mark}")) else { continue };
-        let shown = format!("Mcp-Param-{mark}");
-        let value =
-            path.iter().try_fold(&arguments, |value, key| value.get(key)).filter(|value| !value.is_null());
-        match (headers.get(&name), value) {
+    for mark in marks(&schema).unwrap_or_default() {
+        let name = mark.header();
+        match (headers.get(&name), mark.value(&arguments)) {
             (None, None) => {}
-            (None, Some(_)) => return Err(missing(&shown)),
-            (Some(header), value) => {
-                let header = header.to_str().ok().and_then(decode).ok_or_else(|| malformed(&shown))?;
-                let body = value.map(plain).unwrap_or_default();
-                if value.is_none() || !same(&header, &body) {
-                    return Err(mismatch(&shown, &header, &body));
+            (None, Some(_)) => return Err(missing(&name)),
+            (Some(header), body) => {
+                let header = header.to_str().ok().and_then(decode).ok_or_else(|| malformed(&name))?;
+                if !body.as_ref().is_some_and(|body| same(&header, body)) {
+                    return Err(mismatch(&name, &header, &body.unwrap_or_default()));
                 }
             }
         }
@@ -121,41 +110,15 @@ fn schema(rooms: &Rooms, view: &View, tool: &str) -> Option<Value> {
             catalog.tools.iter().find(|it| it.capability.server == *server && it.capability.name == tool)
         }
     }?;
-    if !entry.definition.get().contains("x-mcp-header") {
+    if !entry.definition.get().contains(MARK) {
         return None;
     }
     RawObject::open(&entry.definition).ok()?.read("inputSchema")
 }
 
-fn marks(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    for (name, property) in properties {
-        path.push(name.clone());
-        if let Some(mark) = property.get("x-mcp-header").and_then(Value::as_str) {
-            found.push((path.clone(), mark.to_owned()));
-        }
-        marks(property, path, found);
-        path.pop();
-    }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
 /// Numbers may be spelt differently and still be the same.
 fn same(header: &str, body: &str) -> bool {
     header == body || matches!((header.parse::<f64>(), body.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
-}
-
-fn decode(value: &str) -> Option<String> {
-    match value.strip_prefix("=?base64?").and_then(|value| value.strip_suffix("?=")) {
-        None => Some(value.to_owned()),
-        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
-    }
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

@@ -14,7 +14,7 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use kitbag_desk::{Client, Found, Places, Platform, find};
+use kitbag_desk::{Client, Found, Places, Platform, Scope, Spot, open};
 
 use crate::config::{ConfigError, Surroundings, Whereabouts};
 pub(crate) use plan::{Action, Plan, Row};
@@ -42,16 +42,22 @@ pub(crate) async fn take_over(found: Vec<Found>, at: &Whereabouts) -> anyhow::Re
     Ok(plan)
 }
 
-/// Everything these clients have written down by now.
+/// Everything these clients have written down for the person by now.
 pub(crate) async fn from_clients(clients: &[Client], at: &Whereabouts) -> anyhow::Result<Plan> {
     let places = places(&at.around)?;
-    let found = clients.iter().flat_map(|client| find(&places, Some(*client))).collect();
+    let found = own_files(clients, &places).flat_map(|spot| open(&spot, &places)).collect();
     let (here, _) = of_this_project(found, &places);
     take_over(here, at).await
 }
 
-/// The files in which these clients may write something down.
+/// The files in which these clients may write something down for the person.
 pub(crate) fn files(clients: &[Client], around: &Surroundings) -> Vec<PathBuf> {
     let Ok(places) = places(around) else { return Vec::new() };
-    clients.iter().flat_map(|client| client.spots(&places)).map(|spot| spot.path).collect()
+    own_files(clients, &places).map(|spot| spot.path).collect()
+}
+
+/// Without those that lie in a project: they came along with it, and what a stranger wrote there
+/// runs only after a person has looked at it.
+fn own_files(clients: &[Client], places: &Places) -> impl Iterator<Item = Spot> {
+    clients.iter().flat_map(|client| client.spots(places)).filter(|spot| spot.scope != Scope::Project)
 }

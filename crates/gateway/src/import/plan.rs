@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -17,7 +15,7 @@ use toml_edit::Array;
 use super::keeping::Keeping;
 use super::same::same;
 use crate::config::edit::{self, EditError, NewServer, Reach};
-use crate::config::{KeyPlace, Whereabouts};
+use crate::config::{ConfigError, KeyPlace, Whereabouts};
 
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -66,7 +64,7 @@ impl Plan {
     /// Reads, and writes nothing.
     pub(crate) async fn make(mut found: Vec<Found>, at: &Whereabouts) -> anyhow::Result<Self> {
         let path = at.editable()?;
-        let text = read(&path)?;
+        let text = edit::read(&path)?;
         let config = at.parse(&text, &path).context("the configuration cannot be used")?;
         let keeping = Keeping::of(&config).await?;
         let problems = found.iter_mut().flat_map(|it| it.problems.drain(..)).collect();
@@ -117,8 +115,7 @@ impl Plan {
     pub(crate) async fn carry_out(&mut self, at: &Whereabouts) -> anyhow::Result<()> {
         self.keeping.put_down(&self.store_path, self.secret_key).await?;
         at.parse(&self.text, &self.config).context("the servers were not added")?;
-        edit::write(&self.config, &self.text)
-            .with_context(|| format!("{} could not be written", self.config.display()))
+        Ok(edit::write(&self.config, &self.text)?)
     }
 
     fn decide(&mut self, merged: Merged, at: &Whereabouts) {
@@ -146,7 +143,7 @@ impl Plan {
                 Err(error) => {
                     self.keeping.back_to(kept);
                     row.action = Action::Refused;
-                    row.reason = Some(format!("{:#}", error.root_cause()));
+                    row.reason = Some(reason(&error));
                 }
             }
         }
@@ -188,6 +185,14 @@ fn describe(name: &ServerName, server: &FoundServer, keeping: &mut Keeping) -> N
     NewServer { reach, enabled: !server.disabled }
 }
 
+/// Without a place in the file, which does not have it.
+fn reason(error: &anyhow::Error) -> String {
+    match error.downcast_ref() {
+        Some(ConfigError::Invalid { problem, .. }) => problem.to_string(),
+        _ => error.root_cause().to_string(),
+    }
+}
+
 /// Short, and without what might be a secret.
 fn target(launch: &Launch) -> String {
     match launch {
@@ -202,12 +207,5 @@ fn target(launch: &Launch) -> String {
             let url = url.masked();
             url.split(['?', '#']).next().unwrap_or_default().to_owned()
         }
-    }
-}
-
-fn read(path: &Path) -> anyhow::Result<String> {
-    match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        other => other.with_context(|| format!("the configuration file {} cannot be read", path.display())),
     }
 }

@@ -139,7 +139,12 @@ fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
     );
     home.ok(&["install", "--client", "cursor"]);
     write(&home.path(".gemini/settings.json"), "{ broken");
+    let settings = home.path(".config/Code/User/settings.json");
+    write(&settings, r#"{"mcp": {"servers": {"time": {"command": "uvx"}}}}"#);
     let visit = Visit::to(&home, &[]);
+    // What we would not edit, a person has to.
+    let advice = format!("run `kitbag import`, then take them out of {} by hand", settings.display());
+    assert_eq!(visit.one("clients", "VS Code", "note")["try"], advice);
     let found = visit.one("clients", "Windsurf", "note");
     assert_eq!(found["what"], "goes past Kitbag to 1 server: time");
     assert_eq!(found["try"], "run `kitbag install --client windsurf --move-servers`");

@@ -1,10 +1,19 @@
 //! A configuration that is edited while the gateway runs.
 
 use std::fs;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::harness::{Client, Gateway, Home, Manner, Testbed, process, until};
+
+const UPDATED: &str = "notifications/resources/updated";
+const WATCHED: &str = "test://watched-resource";
+const OTHER: &str = "test://static-text";
 
 /// A gateway that knows what `one` offers.
 async fn with_one(more: &str) -> Gateway {
@@ -108,11 +117,103 @@ async fn a_rule_that_is_added_holds_from_then_on() {
 }
 
 #[tokio::test]
+async fn no_call_fails_however_often_servers_are_changed() {
+    let two = |round: usize| Testbed::named("two").with(&format!("idle_timeout = \"{round}m\"")).table();
+    let gateway = with_one(&two(99)).await;
+    gateway.client(Manner::Modern).await.knows("two__echo").await;
+    let done = Arc::new(AtomicBool::new(false));
+    let mut callers = JoinSet::new();
+    for tool in ["one__echo", "two__echo"] {
+        for manner in [Manner::BOTH, Manner::BOTH].concat() {
+            let (client, done) = (gateway.client(manner).await, done.clone());
+            callers.spawn(async move {
+                let mut calls = 0;
+                while !done.load(Ordering::Relaxed) {
+                    let sent = json!({ "number": calls });
+                    assert_eq!(client.call(tool, &sent).await.text(), sent.to_string(), "{tool}");
+                    calls += 1;
+                }
+                calls
+            });
+        }
+    }
+    for round in 1..=8 {
+        gateway.home.configure(&format!("{}{}", one(), two(round)));
+        let taken_over = "the changed configuration is in force";
+        until("it is in force", async || (gateway.log().matches(taken_over).count() == round).then_some(()))
+            .await;
+    }
+    done.store(true, Ordering::Relaxed);
+    assert!(callers.join_all().await.into_iter().all(|calls| calls > 0));
+    assert_eq!(gateway.log().matches("server=one era=").count(), 1, "what has not changed goes on");
+}
+
+#[tokio::test]
+async fn whoever_watches_a_resource_hears_of_it_also_after_its_server_was_changed() {
+    for era in ["legacy", "modern"] {
+        let table = |more: &str| Testbed::named("one").era(era).with(more).table();
+        let gateway = Gateway::with(&table("")).await;
+        let client = gateway.visitor("/servers/one/mcp", Manner::Modern).connect().await;
+        client.knows("touch_resource").await;
+        let mut watching = client.subscribe(&json!({ "resourceSubscriptions": [WATCHED] })).await;
+        gateway.home.configure(&table("idle_timeout = \"9m\""));
+        until("the new one runs", async || {
+            (gateway.log().matches("server=one era=").count() == 2).then_some(())
+        })
+        .await;
+        // It may not have agreed yet when it is first touched.
+        until("an update is heard", async || {
+            client.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+            tokio::time::timeout(Duration::from_millis(500), watching.wait_for(UPDATED)).await.ok()
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_is_added_holds_for_what_is_watched_already() {
+    let gateway = with_one("").await;
+    let client = gateway.visitor("/servers/one/mcp", Manner::Modern).connect().await;
+    let mut watching = client.subscribe(&json!({ "resourceSubscriptions": [WATCHED, OTHER] })).await;
+    gateway.home.configure(&format!("{}[policy]\ndeny_tools = [\"one/test://watched-*\"]", one()));
+    says(&gateway, "the changed configuration is in force").await;
+    for uri in [WATCHED, OTHER] {
+        client.call("touch_resource", &json!({ "uri": uri })).await.text();
+    }
+    assert_eq!(watching.wait_for(UPDATED).await["params"]["uri"], OTHER);
+}
+
+#[tokio::test]
 async fn what_needs_a_restart_is_named() {
     let gateway = with_one("").await;
     gateway.home.configure(&format!("[serve]\nbind = \"127.0.0.1:1\"\n{}", one()));
     says(&gateway, "key=\"serve.bind\"").await;
     assert_eq!(gateway.client(Manner::Modern).await.call("one__echo", &json!({})).await.text(), "{}");
+}
+
+#[tokio::test]
+async fn what_a_project_brings_along_is_not_imported_unasked() {
+    let home = Home::new(&format!("{}[import]\nfollow = [\"cursor\"]", one()));
+    let line = Testbed::named("two").era("legacy").line();
+    let words: Vec<_> = line.split_whitespace().collect();
+    let file = |name: &str| json!({ "mcpServers": { name: { "command": words[0], "args": words[1..] } } });
+    for (folder, name) in [("project/.cursor", "foreign"), (".cursor", "mine")] {
+        fs::create_dir_all(home.path(folder)).unwrap();
+        fs::write(home.path(folder).join("mcp.json"), file(name).to_string()).unwrap();
+    }
+    let config = home.path("kitbag.toml");
+    let mut command = home.command(&["serve", "--stdio", "--config", config.to_str().unwrap()]);
+    command
+        .current_dir(home.path("project"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut gateway = command.spawn().unwrap();
+    let written = async || fs::read_to_string(&config).ok().filter(|text| text.contains("[servers.mine]"));
+    let text = until("the person's own server is imported", written).await;
+    assert!(!text.contains("foreign"), "{text}");
+    drop(gateway.stdin.take());
+    gateway.wait().unwrap();
 }
 
 #[tokio::test]

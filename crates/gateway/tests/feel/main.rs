@@ -1,8 +1,9 @@
-//! How Kitbag feels in a terminal: the first run, waiting, help, completion, tables, and what it
+//! How Kitbag feels in a terminal: the first run, being asked, waiting, help, completion, tables, and what it
 //! takes to let it run as a service.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
+mod asking;
 mod first_run;
 mod help;
 #[path = "../home/mod.rs"]
@@ -11,6 +12,7 @@ mod packaging;
 mod progress;
 mod shell;
 mod tables;
+mod terminal;
 
 fn testbed() -> String {
     let path = std::path::Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");

@@ -1,13 +1,10 @@
 //! Whoever waits for longer than a second is told for what.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read as _;
 use std::process::Stdio;
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
 use crate::home::Home;
+use crate::terminal::Terminal;
 use crate::testbed;
 
 /// A home with a server that takes three seconds to start.
@@ -52,19 +49,14 @@ fn an_answer_that_comes_at_once_is_not_announced() {
 
 /// What the verb writes when stdout and stderr are a terminal, without colours.
 fn at_a_terminal(home: &Home, words: &[&str]) -> String {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&controller).unwrap();
-    unlockpt(&controller).unwrap();
-    let name = ptsname(&controller, Vec::new()).unwrap();
-    let terminal = || Stdio::from(File::options().write(true).open(name.to_str().unwrap()).unwrap());
+    let terminal = Terminal::open();
     let mut command = home.command(words);
-    command.args(["--color", "never"]).stdin(Stdio::null()).stdout(terminal()).stderr(terminal());
+    command.args(["--color", "never"]).stdin(Stdio::null());
+    command.stdout(terminal.stdio()).stderr(terminal.stdio());
     let mut child = command.spawn().unwrap();
     // Our own copies of the terminal would keep it open.
     drop(command);
-    let mut shown = Vec::new();
-    // Reading ends with an error once nobody has the terminal open.
-    let _closed = File::from(controller).read_to_end(&mut shown);
+    let shown = terminal.shown();
     assert!(child.wait().unwrap().success());
-    String::from_utf8(shown).unwrap()
+    shown
 }

@@ -12,6 +12,7 @@ use crate::gateway::tools;
 use crate::transcript::{Terminal, Transcript};
 
 const README: &str = include_str!("../../../../README.md");
+const EVALUATION: &str = include_str!("../../../../docs/evaluation.md");
 
 /// What the Inspector is told to do with the configuration that `kitbag install` has written.
 const INSPECT: &str = "mcp-inspector --cli --format json --config ~/.cursor/mcp.json --server kitbag \
@@ -34,6 +35,15 @@ fn a_newcomer_calls_a_tool_through_the_inspector_within_four_commands_and_a_minu
     assert_eq!(answer["result"]["structuredContent"]["timezone"], "Asia/Tokyo", "{answer}");
     assert!(shown.steps().count() < 4, "{shown:#?}");
     assert!(took < Duration::from_secs(60), "{took:?}");
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_example_of_an_exam_fits_the_server_it_is_about() {
+    let home = tempfile::tempdir().unwrap();
+    let shown = Transcript::read(EVALUATION, "console real");
+    assert_eq!(shown.steps().count(), 1, "{shown:#?}");
+    shown.replay(&newcomers_terminal(home.path()));
 }
 
 #[test]

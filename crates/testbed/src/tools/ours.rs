@@ -18,7 +18,9 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool::new("slow", "Takes `ms` milliseconds and reports `steps` steps", slow_schema, |call| {
         Box::pin(slow(call))
     }),
-    Tool::new("crash", "Ends the process in the midst of the call", no_arguments, |_| Box::pin(crash())),
+    Tool::new("crash", "Ends the process in the midst of the call", crash_schema, |call| {
+        Box::pin(crash(call))
+    }),
     Tool::new("environment", "Names the environment variables it sees", no_arguments, |_| {
         Box::pin(environment())
     }),
@@ -57,8 +59,10 @@ async fn slow(call: Call) -> Outcome {
     Reply::text(format!("slept {ms} ms in {steps} steps"))
 }
 
-async fn crash() -> Outcome {
-    let _ = writeln!(std::io::stderr(), "fatal: the crash tool was called");
+async fn crash(call: Call) -> Outcome {
+    let words: Option<String> = call.argument("words");
+    let words = words.as_deref().unwrap_or("fatal: the crash tool was called");
+    let _ = writeln!(std::io::stderr(), "{words}");
     std::process::exit(3);
 }
 
@@ -97,6 +101,10 @@ fn any_schema() -> Value {
 
 fn slow_schema() -> Value {
     json!({ "type": "object", "properties": { "ms": { "type": "integer" }, "steps": { "type": "integer" } } })
+}
+
+fn crash_schema() -> Value {
+    json!({ "type": "object", "properties": { "words": { "type": "string" } } })
 }
 
 fn big_schema() -> Value {

@@ -41,7 +41,7 @@ async fn main() -> anyhow::Result<()> {
     };
     let name = spec.name.clone();
     let lookup: Lookup = Arc::new(|variable: &str| std::env::var(variable).ok());
-    let outside = Outside { lookup, logins: Some(person::logins()), inside: None };
+    let outside = Outside { lookup, logins: Some(person::logins()), inside: None, edition: "" };
     let (upstreams, _announced) = Upstreams::new([(spec, None)], None, &outside);
     let server = upstreams.get(&name).context("the server was just mounted")?;
     let used = use_with_logins(server, &wishes).await;

@@ -130,6 +130,9 @@ impl LoginError {
                  logout {server}` first"
             ),
             Self::NotAsked => format!("see what it offers: kitbag servers test {server}"),
+            Self::Web(WebError::Unreachable { .. }) => {
+                format!("check the network, and the address in [servers.{server}]")
+            }
             Self::Variable(missing) => missing.remedy(),
             _ => return None,
         })

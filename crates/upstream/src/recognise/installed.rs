@@ -2,6 +2,7 @@
 
 use super::Said;
 use crate::cause::Cause;
+use crate::programs::NODE;
 
 pub(super) fn new_mcp_library(said: &Said<'_>) -> Option<Cause> {
     let decorators =
@@ -71,9 +72,6 @@ fn old(said: &Said<'_>, found: Option<String>) -> Cause {
     let needs = wanted.iter().find_map(|words| number(said.after(words, &['\n', '\'', '"', ','])?));
     Cause::OldNode { found: found.map(|it| format!("v{it}")), needs: needs.unwrap_or(NODE) }
 }
-
-/// What current servers ask for at most.
-const NODE: u32 = 22;
 
 pub(super) fn missing_module(said: &Said<'_>) -> Option<Cause> {
     let signs = [

@@ -4,7 +4,7 @@ use std::net::ToSocketAddrs as _;
 use std::path::Path;
 use std::time::Duration;
 
-use kitbag_desk::{Client, Found, Launch, Places, find};
+use kitbag_desk::{Client, Found, Launch, Places, Scope, find};
 use kitbag_upstream::{ServerSpec, Transport, programs};
 use tokio::net::TcpStream;
 use url::Url;
@@ -13,14 +13,13 @@ use super::finding::{Area, Finding};
 use crate::cli::Invocation;
 use crate::cli::output::count;
 use crate::config::Config;
-use crate::import::places;
+use crate::import::{of_this_project, places};
 
 const AREA: Area = Area::Clients;
 
 pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> Vec<Finding> {
     let Ok(places) = places(&invocation.at.around) else { return Vec::new() };
-    let mut found = find(&places, None);
-    found.retain(|found| found.project.as_ref().is_none_or(|project| places.cwd.starts_with(project)));
+    let (found, _) = of_this_project(find(&places, None), &places);
     let mut findings = Vec::new();
     for found in &found {
         findings.extend(unreadable(found));
@@ -55,7 +54,7 @@ fn passing(found: &Found, places: &Places) -> Option<Finding> {
         return found.kitbag.then(|| AREA.ok(title, "goes through Kitbag"));
     }
     let (number, names) = (count(names.len(), "server"), names.join(", "));
-    let advice = format!("run `{} --move-servers`", install(found, places));
+    let advice = moving(found, places);
     Some(if found.kitbag {
         AREA.warning(title, format!("has Kitbag, and goes past it to {number}: {names}")).mend(advice)
     } else {
@@ -126,8 +125,14 @@ fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
     Some(AREA.warning(client.title(), what).mend(advice))
 }
 
-fn install(found: &Found, places: &Places) -> String {
+/// How they get behind Kitbag. A client may read several files, of which we edit one.
+fn moving(found: &Found, places: &Places) -> String {
     let of_project = found.project.is_some() && found.path.starts_with(&places.cwd);
-    let flag = if of_project { " --project" } else { "" };
-    format!("kitbag install --client {}{flag}", found.client.name())
+    let (scope, flag) = if of_project { (Scope::Project, " --project") } else { (Scope::User, "") };
+    let edited = found.client.file_to_edit(places, scope).is_some_and(|spot| spot.path == found.path);
+    if edited && of_project == found.project.is_some() {
+        format!("run `kitbag install --client {}{flag} --move-servers`", found.client.name())
+    } else {
+        format!("run `kitbag import`, then take them out of {} by hand", found.path.display())
+    }
 }

@@ -80,7 +80,8 @@ fn readable_secrets(path: &Path, config: &Config) -> Option<Finding> {
     Some(AREA.problem(&subject, what).mend(advice))
 }
 
-fn has_literal_secret(spec: &ServerSpec) -> bool {
+/// Whether it could be read off the configuration.
+pub(in crate::cli) fn has_literal_secret(spec: &ServerSpec) -> bool {
     let named = |(name, template): (&String, &Template)| holds_secret(name, template.source());
     match &spec.transport {
         Transport::Stdio(launch) => {

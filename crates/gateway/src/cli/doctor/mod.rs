@@ -22,6 +22,7 @@ use kitbag_domain::ServerName;
 use super::servers::find;
 use super::{Invocation, completions};
 use crate::config::Config;
+pub(super) use configuration::has_literal_secret;
 use finding::Finding;
 use report::Report;
 

@@ -85,7 +85,7 @@ fn not_writable(path: &Path) -> Option<Finding> {
 fn unusable(path: &Path, error: Error) -> Finding {
     let advice = match &error {
         Error::Newer { .. } => "update Kitbag, or choose another place with --data-dir".to_owned(),
-        Error::File { .. } => "make the folder writable, or choose another with --data-dir".to_owned(),
+        Error::File { .. } => return AREA.error(path.display().to_string(), error),
         Error::Database { .. } => {
             format!("if it is damaged, move it away and start anew: `mv {0} {0}.old`", path.display())
         }

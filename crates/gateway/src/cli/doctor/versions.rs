@@ -6,15 +6,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use futures::future::join_all;
-use kitbag_upstream::{Transport, programs};
+use kitbag_upstream::Transport;
+use kitbag_upstream::programs::{self, NODE};
 use tokio::process::Command;
 
 use super::finding::{Area, Finding};
 use crate::config::Config;
 
 const AREA: Area = Area::Versions;
-/// What current servers ask for at most.
-const NODE: u32 = 22;
 
 pub(super) async fn check(config: &Config) -> Vec<Finding> {
     let kitbag = AREA.ok("kitbag", env!("CARGO_PKG_VERSION"));

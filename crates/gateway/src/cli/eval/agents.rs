@@ -8,14 +8,14 @@ use anyhow::Context as _;
 use clap::Args;
 use kitbag_budget::count;
 use kitbag_exam::page::page;
-use kitbag_exam::rehearsal::{Rehearsal, play_all, rehearse};
+use kitbag_exam::rehearsal::play_all;
+use kitbag_exam::report::Setting;
 use kitbag_exam::{Exam, Journal, Report, Standing, Stopped, Suite};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::candidates::Models;
-use super::figures;
 use super::server::{Examined, Which};
+use super::{figures, plan};
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
 
@@ -59,12 +59,20 @@ Examples:
   kitbag eval agents --suite suite.json --model anthropic:claude-sonnet-4-5
   kitbag eval agents --suite suite.json --resume done.jsonl --html exam.html \\
     --model openai:gpt-5 --model 'http://localhost:11434/v1#qwen3'
+  kitbag eval agents --suite suite.json --key-env KEY --key-header api-key \\
+    --model 'https://ME.openai.azure.com/openai/deployments/D?api-version=V#D'
   kitbag eval agents --suite suite.json --model openai:gpt-5 -- my-server --io
 
-Keys are read from ANTHROPIC_API_KEY and OPENAI_API_KEY; for a model at a URL,
-from the variable that --key-env names. anthropic:URL#MODEL is a service that
-speaks Anthropic's format. The exit code is 1 when a prompt stayed unanswered;
-with --dry-run, when an expected call or a scenario does not come out right.";
+A model is written in one of four ways:
+  anthropic:MODEL      at Anthropic, with the key in ANTHROPIC_API_KEY
+  openai:MODEL         at OpenAI, with the key in OPENAI_API_KEY
+  URL#MODEL            at any service that speaks Chat Completions: Ollama, vLLM,
+                       OpenRouter, Azure, Bedrock, Gemini; the key is in the
+                       variable that --key-env names
+  anthropic:URL#MODEL  at any service that speaks Anthropic's Messages
+
+The exit code is 1 when a prompt stayed unanswered; with --dry-run, when an
+expected call or a scenario does not come out right.";
 
 pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let mut suite = Suite::load(&arguments.suite)?;
@@ -77,7 +85,10 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
     let examined = arguments.which.open(invocation).await?;
     let ended = match examined.tools.spell(suite) {
         Err(fault) => Err(fault).with_context(|| format!("{} does not fit", arguments.suite.display())),
-        Ok(suite) if arguments.dry_run => dry_run(arguments, &suite, &examined, invocation).await,
+        Ok(suite) if arguments.dry_run => {
+            let endpoints = &arguments.models.endpoints;
+            plan::rehearsed(&suite, &examined, endpoints, arguments.runs, invocation).await
+        }
         Ok(suite) => examine(arguments, &suite, &examined, baseline, invocation).await,
     };
     examined.close().await;
@@ -93,11 +104,13 @@ async fn examine(
 ) -> anyhow::Result<ExitCode> {
     let output = invocation.output;
     let candidates = arguments.models.candidates(output)?;
+    let parameters = arguments.models.parameters();
     let mut journal = arguments.resume.as_deref().map_or_else(|| Ok(Journal::none()), Journal::open)?;
     let exam = Exam {
         suite,
         tools: &examined.tools,
         candidates: &candidates,
+        parameters: &parameters,
         runs: arguments.runs,
         concurrency: arguments.concurrency,
         count,
@@ -108,76 +121,24 @@ async fn examine(
     let sat = exam.sit(&server, &mut journal, |standing| line.update(&told(standing))).await;
     drop(line);
     let sat = sat.map_err(|stopped| explained(stopped, arguments.resume.as_deref()))?;
-    let report = Report::new(&exam, &sat, scenarios, TOKENIZER, baseline);
+    let at = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M %Z").to_string();
+    let setting = Setting { at, counted_with: TOKENIZER, baseline_tokens: baseline, scenarios };
+    let report = Report::new(&exam, &sat, setting);
     if let Some(path) = &arguments.html {
         fs::write(path, page(&report)).with_context(|| format!("{} cannot be written", path.display()))?;
         output.note(&format!("The page is in {}", path.display()));
     }
     output.show(&report, figures::for_people)?;
+    for warning in figures::warnings(&report) {
+        output.warn(&warning);
+    }
     for missing in &sat.unanswered {
         output.warn(&format!("{}, {}: no answer: {}", missing.model, missing.prompt, missing.why));
     }
     Ok(if sat.unanswered.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-const TOKENIZER: &str = "o200k";
-
-/// What would be sent, and what the server makes of the suite.
-#[derive(Debug, Serialize)]
-pub(super) struct Plan {
-    pub(super) suite: String,
-    pub(super) prompts: usize,
-    pub(super) runs: u32,
-    pub(super) tools: usize,
-    pub(super) counted_with: &'static str,
-    pub(super) models: Vec<Planned>,
-    pub(super) rehearsal: Rehearsal,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Planned {
-    pub(super) model: String,
-    /// If no call fails.
-    pub(super) requests: usize,
-    pub(super) definition_tokens: usize,
-    /// Definitions and prompts of all requests.
-    pub(super) input_tokens: usize,
-}
-
-async fn dry_run(
-    arguments: &Arguments,
-    suite: &Suite,
-    examined: &Examined,
-    invocation: &Invocation,
-) -> anyhow::Result<ExitCode> {
-    let runs = arguments.runs as usize;
-    let prompts: usize = suite.prompts.iter().map(|it| count(&it.prompt)).sum();
-    let planned = |endpoint: &kitbag_exam::Endpoint| {
-        let definition_tokens = count(&Value::from(endpoint.definitions(&examined.tools)).to_string());
-        let requests = suite.prompts.len() * runs;
-        Planned {
-            model: endpoint.to_string(),
-            requests,
-            definition_tokens,
-            input_tokens: requests * definition_tokens + runs * prompts,
-        }
-    };
-    let server = async |tool: String, given: Map<String, Value>| examined.call(&tool, given).await;
-    let rehearsing = rehearse(suite, &server);
-    let plan = Plan {
-        suite: suite.name.clone(),
-        prompts: suite.prompts.len(),
-        runs: arguments.runs,
-        tools: examined.tools.len(),
-        counted_with: TOKENIZER,
-        models: arguments.models.endpoints.iter().map(planned).collect(),
-        rehearsal: invocation.output.during("Trying the suite on the server", rehearsing).await,
-    };
-    invocation.output.show(&plan, figures::of_plan)?;
-    let Rehearsal { expected, scenarios, .. } = &plan.rehearsal;
-    let flawless = expected.right == expected.total && scenarios.iter().all(|it| it.problem.is_none());
-    Ok(if flawless { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
+pub(super) const TOKENIZER: &str = "o200k";
 
 fn told(standing: Standing) -> String {
     let Standing { total, done, unanswered, cost_usd } = standing;

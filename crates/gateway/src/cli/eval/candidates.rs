@@ -1,11 +1,14 @@
 //! The models that sit an exam: where each is asked, with which key, and what it costs.
 
 use std::env;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
-use kitbag_exam::{Candidate, Client, Endpoint, Patience, Price};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use kitbag_exam::{Access, Candidate, Client, Endpoint, Patience, Price};
+use serde_json::{Map, Value};
 
 use crate::cli::failure::Advise as _;
 use crate::cli::output::Output;
@@ -13,12 +16,21 @@ use crate::cli::output::Output;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Models")]
 pub(super) struct Models {
-    /// anthropic:MODEL, openai:MODEL or URL#MODEL; may be repeated.
+    /// anthropic:MODEL, openai:MODEL, URL#MODEL or anthropic:URL#MODEL; may be repeated.
     #[arg(long = "model", value_name = "ENDPOINT")]
     pub(super) endpoints: Vec<Endpoint>,
-    /// The variable that holds the key for models at a URL.
-    #[arg(long, value_name = "NAME")]
-    key_env: Option<String>,
+    /// The variable that holds the key for models at a URL, or for those at one host.
+    #[arg(long, value_name = "[HOST=]NAME", value_parser = at_host::<String>)]
+    key_env: Vec<AtHost<String>>,
+    /// The header in which they want it, such as api-key.
+    #[arg(long, value_name = "[HOST=]HEADER", value_parser = at_host::<HeaderName>)]
+    key_header: Vec<AtHost<HeaderName>>,
+    /// Another header for models at a URL; keys belong into --key-env.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
+    header: Vec<(HeaderName, HeaderValue)>,
+    /// Something else to say in every request, such as temperature=0.
+    #[arg(long, value_name = "NAME=JSON", value_parser = parameter)]
+    param: Vec<(String, Value)>,
     /// USD for a million tokens read; once for each --model, in their order.
     #[arg(long, value_name = "USD", value_parser = price, requires = "price_out")]
     price_in: Vec<f64>,
@@ -36,7 +48,18 @@ pub(super) struct Models {
     retries: u32,
 }
 
+/// Something for the models at one host, or at every URL.
+#[derive(Debug, Clone)]
+struct AtHost<T> {
+    host: Option<String>,
+    value: T,
+}
+
 impl Models {
+    pub(super) fn parameters(&self) -> Map<String, Value> {
+        self.param.iter().cloned().collect()
+    }
+
     pub(super) fn candidates(&self, output: Output) -> anyhow::Result<Vec<Candidate>> {
         if self.endpoints.is_empty() {
             return Err(anyhow!("no model is named, and a figure can only come from one"))
@@ -49,11 +72,11 @@ impl Models {
             .iter()
             .zip(prices)
             .map(|(endpoint, price)| {
-                let key = self.key(endpoint)?;
-                if key.is_some() && endpoint.is_readable_on_the_way() {
+                let access = self.access(endpoint)?;
+                if access.key.is_some() && endpoint.is_readable_on_the_way() {
                     output.warn(&format!("the key for {endpoint} is sent without encryption"));
                 }
-                let client = Client::new(endpoint.clone(), key, self.patience())?;
+                let client = Client::new(endpoint.clone(), access, self.patience())?;
                 Ok(Candidate { client, price })
             })
             .collect()
@@ -65,10 +88,21 @@ impl Models {
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!("the model {} is named twice; to ask more often, use --runs", twice[0]);
         }
-        if self.key_env.is_some() && self.endpoints.iter().all(|it| it.key_variable().is_some()) {
-            bail!("--key-env is for models at a URL; the others take ANTHROPIC_API_KEY and OPENAI_API_KEY");
+        let elsewhere = |it: &&Endpoint| it.key_variable().is_none();
+        let set = [
+            ("--key-env", !self.key_env.is_empty()),
+            ("--key-header", !self.key_header.is_empty()),
+            ("--header", !self.header.is_empty()),
+        ];
+        if let Some((flag, _)) =
+            set.iter().find(|(_, is)| *is && !self.endpoints.iter().any(|it| elsewhere(&it)))
+        {
+            bail!("{flag} is for models at a URL; the others take ANTHROPIC_API_KEY and OPENAI_API_KEY");
         }
-        Ok(())
+        let named = self.key_env.iter().filter_map(|it| it.host.as_deref());
+        let mut named = named.chain(self.key_header.iter().filter_map(|it| it.host.as_deref()));
+        let asked = |host: &str| self.endpoints.iter().filter(elsewhere).any(|it| it.host() == host);
+        named.find(|host| !asked(host)).map_or(Ok(()), |host| Err(anyhow!("no --model is at {host}")))
     }
 
     fn patience(&self) -> Patience {
@@ -81,12 +115,16 @@ impl Models {
     }
 
     /// A vendor's key goes to the vendor alone; elsewhere goes what was named for it.
-    fn key(&self, endpoint: &Endpoint) -> anyhow::Result<Option<String>> {
-        let Some(variable) = endpoint.key_variable().or(self.key_env.as_deref()) else { return Ok(None) };
-        let key = env::var(variable).ok().filter(|key| !key.is_empty());
-        let missing = || anyhow!("the environment variable `{variable}`, which holds its key, is not set");
-        let key = key.ok_or_else(missing).with_context(|| format!("{endpoint} cannot be asked"));
-        key.map(Some).advise(|| format!("set it: export {variable}=…"))
+    fn access(&self, endpoint: &Endpoint) -> anyhow::Result<Access> {
+        if let Some(variable) = endpoint.key_variable() {
+            return Ok(Access { key: Some(key(endpoint, variable)?), ..Access::default() });
+        }
+        let variable = AtHost::find(&self.key_env, endpoint.host());
+        Ok(Access {
+            key: variable.map(|variable| key(endpoint, variable)).transpose()?,
+            key_header: AtHost::find(&self.key_header, endpoint.host()).cloned(),
+            headers: HeaderMap::from_iter(self.header.iter().cloned()),
+        })
     }
 
     fn prices(&self) -> anyhow::Result<Vec<Option<Price>>> {
@@ -105,6 +143,50 @@ impl Models {
 const NO_MODEL: &str = "\
 name one: --model anthropic:MODEL with ANTHROPIC_API_KEY set, --model openai:MODEL with OPENAI_API_KEY set, \
 or --model http://localhost:11434/v1#MODEL; or see what would be sent with --dry-run";
+
+impl<T> AtHost<T> {
+    /// What was said for the host, or else for all.
+    fn find<'a>(said: &'a [Self], host: &str) -> Option<&'a T> {
+        let of = |wanted: Option<&str>| said.iter().find(|it| it.host.as_deref() == wanted);
+        of(Some(host)).or_else(|| of(None)).map(|it| &it.value)
+    }
+}
+
+fn key(endpoint: &Endpoint, variable: &str) -> anyhow::Result<String> {
+    let key = env::var(variable).ok().filter(|key| !key.is_empty());
+    let missing = || anyhow!("the environment variable `{variable}`, which holds its key, is not set");
+    let key = key.ok_or_else(missing).with_context(|| format!("{endpoint} cannot be asked"));
+    key.advise(|| format!("set it: export {variable}=…"))
+}
+
+fn at_host<T: FromStr>(text: &str) -> Result<AtHost<T>, String> {
+    let (host, value) = match text.split_once('=') {
+        Some((host, value)) => (Some(host.to_ascii_lowercase()), value),
+        None => (None, text),
+    };
+    let value = value.parse().ok().filter(|_| !value.is_empty() && host.as_deref() != Some(""));
+    Ok(AtHost { host, value: value.ok_or("write NAME, or HOST=NAME for the models at one host")? })
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let parsed = text.split_once('=').and_then(|(name, value)| {
+        let mut value = HeaderValue::try_from(value.trim()).ok()?;
+        value.set_sensitive(true);
+        Some((name.trim().parse().ok()?, value))
+    });
+    parsed.ok_or_else(|| "a header is NAME=VALUE, such as OpenAI-Project=mine".to_owned())
+}
+
+/// What is no JSON is a text, as in `reasoning_effort=low`.
+fn parameter(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("a parameter is NAME=JSON, such as temperature=0")?;
+    if OURS.contains(&name) {
+        return Err(format!("`{name}` is said by Kitbag itself"));
+    }
+    Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
+}
+
+const OURS: [&str; 5] = ["model", "messages", "tools", "stream", "n"];
 
 fn price(text: &str) -> Result<f64, String> {
     let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);

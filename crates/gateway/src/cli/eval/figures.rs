@@ -1,12 +1,12 @@
 //! What a person reads after an exam, and before one.
 
-use kitbag_exam::journal::{Made, Record};
-use kitbag_exam::page::percent;
+use kitbag_exam::journal::Record;
+use kitbag_exam::page::{interval, luck, percent};
 use kitbag_exam::rehearsal::{Played, Share};
-use kitbag_exam::report::ModelReport;
-use kitbag_exam::{Given, Outcome, Report};
+use kitbag_exam::report::{Comparison, Group, ModelReport, Rate};
+use kitbag_exam::{Outcome, Report, Stop};
 
-use super::agents::Plan;
+use super::plan::Plan;
 use crate::cli::output::{count, printable, table};
 
 /// Wrong answers shown; the page and the JSON have all of them.
@@ -14,6 +14,9 @@ const ENOUGH: usize = 20;
 
 pub(super) fn for_people(report: &Report) -> String {
     let mut parts: Vec<String> = report.models.iter().map(figures).collect();
+    parts.extend(groups(report, "TOOL", |it| &it.by_tool));
+    parts.extend(groups(report, "CATEGORY", |it| &it.by_category));
+    parts.extend(report.comparisons.iter().map(|it| comparison(report, it)));
     if !report.scenarios.is_empty() {
         parts.push(scenarios(&report.scenarios));
     }
@@ -22,7 +25,8 @@ pub(super) fn for_people(report: &Report) -> String {
         parts.push(wrong);
     }
     parts.push(format!(
-        "{}, {}, each put {} to each model. Tokens are counted with {}; usage is what the endpoint said.",
+        "{}, {}, each put {} to each model. An interval is for prompts like these, each counted once.\n\
+         Tokens are counted with {}; usage is what the endpoint said.",
         count(report.prompts.len(), "prompt"),
         count(report.tools, "tool"),
         if report.runs == 1 { "once".to_owned() } else { format!("{} times", report.runs) },
@@ -37,8 +41,10 @@ pub(super) fn of_plan(plan: &Plan) -> String {
         ["runs of each".to_owned(), plan.runs.to_string()],
         ["tools".to_owned(), plan.tools.to_string()],
         ["expected calls that come out right".to_owned(), share(plan.rehearsal.expected)],
-        ["paraphrased calls that come out right".to_owned(), share(plan.rehearsal.paraphrases)],
     ];
+    if plan.rehearsal.paraphrases.total > 0 {
+        rows.push(["paraphrased calls that come out right".to_owned(), share(plan.rehearsal.paraphrases)]);
+    }
     for it in &plan.models {
         rows.push([format!("{}: requests", it.model), it.requests.to_string()]);
         rows.push([format!("{}: tokens of the definitions", it.model), it.definition_tokens.to_string()]);
@@ -56,22 +62,69 @@ pub(super) fn of_plan(plan: &Plan) -> String {
 }
 
 fn figures(it: &ModelReport) -> String {
-    let mut rows = vec![
-        ["answered".to_owned(), format!("{} of {}", it.answered, it.asked)],
-        ["right tool".to_owned(), percent(it.invocation_accuracy)],
-        ["right arguments".to_owned(), percent(it.argument_accuracy)],
-        ["tried again after an error".to_owned(), percent(it.retry_rate)],
-        ["tokens of the definitions".to_owned(), it.tokens.definitions.to_string()],
+    let plain = |name: &str, value: String| [name.to_owned(), value, String::new(), String::new()];
+    let mut rows = vec![plain("answered", format!("{} of {}", it.answered, it.asked))];
+    let rates = [
+        ("right tool", "", it.invocation_accuracy),
+        ("right arguments", "", it.argument_accuracy),
+        ("right arguments in every run", " prompts", it.right_every_time),
+        ("tried again after an error", "", it.retry_rate),
     ];
-    let mut measured = |name: &str, value: Option<String>| {
-        rows.extend(value.map(|value| [name.to_owned(), value]));
-    };
+    for (name, of, rate) in rates.into_iter().filter_map(|(name, of, rate)| Some((name, of, rate?))) {
+        let Rate { count, of: total, .. } = rate;
+        rows.push([name.to_owned(), percent(rate.mean), format!("{count} of {total}{of}"), interval(&rate)]);
+    }
+    rows.push(plain("tokens of the definitions", it.tokens.definitions.to_string()));
+    let mut measured = |name: &str, value: Option<String>| rows.extend(value.map(|value| plain(name, value)));
     measured("tokens a prompt", it.tokens.per_prompt.map(|tokens| format!("{tokens:.0}")));
-    measured("part of the raw JSON", it.tokens.share_of_baseline.map(|it| percent(Some(it))));
+    measured("part of the raw JSON", it.tokens.share_of_baseline.map(percent));
     measured("usage, read and written", it.usage.map(|usage| format!("{}, {}", usage.input, usage.output)));
     measured("cost", it.cost_usd.map(|cost| format!("{cost:.4} USD")));
     measured("latency p50, p99", it.latency_ms.as_ref().map(|it| format!("{} ms, {} ms", it.p50, it.p99)));
-    table(["FIGURE", &printable(&it.model)], rows)
+    table(["FIGURE", &printable(&it.short), "OF ANSWERS", "95 % INTERVAL"], rows)
+}
+
+/// Nothing where there is a single group, which has the figures of the whole.
+fn groups(report: &Report, heading: &str, groups: fn(&ModelReport) -> &[Group]) -> Option<String> {
+    let rows = report.models.iter().flat_map(|model| groups(model).iter().map(move |group| (model, group)));
+    let share =
+        |it: Option<Rate>| it.map_or_else(|| "–".to_owned(), |it| format!("{} of {}", it.count, it.of));
+    let row = |(model, it): (&ModelReport, &Group)| {
+        [it.name.clone(), model.short.clone(), share(it.right_tool), share(it.right_arguments)]
+    };
+    let several = report.models.first().is_some_and(|it| groups(it).len() > 1);
+    several.then(|| table([heading, "MODEL", "RIGHT TOOL", "RIGHT ARGUMENTS"], rows.map(row)))
+}
+
+fn comparison(report: &Report, it: &Comparison) -> String {
+    let row = |name: String, prompts: &[String]| [name, prompts.len().to_string(), prompts.join(", ")];
+    let rows = [
+        row(format!("{} more often", report.short(&it.first)), &it.first_better),
+        row(format!("{} more often", report.short(&it.second)), &it.second_better),
+        ["both equally often".to_owned(), it.alike.to_string(), String::new()],
+    ];
+    table(["RIGHT", "PROMPTS", "WHICH"], rows) + &luck(it).unwrap_or_default() + "\n"
+}
+
+/// What makes figures worse than the model may be.
+pub(super) fn warnings(report: &Report) -> Vec<String> {
+    let cut_off = report.models.iter().filter(|it| it.cut_off > 0).map(|it| {
+        let answers = count(it.cut_off, "answer");
+        format!(
+            "{}: {answers} cut off at the limit of tokens; raise it, as with --param max_tokens=16000",
+            it.model
+        )
+    });
+    let untold = report.models.iter().filter_map(|it| {
+        let untold: Vec<_> = it.records.iter().filter_map(|it| it.untold.as_deref()).collect();
+        let first = untold.first()?;
+        let times = count(untold.len(), "error");
+        Some(format!(
+            "{}: {times} of calls could not be shown to it, so it could not try again: {first}",
+            it.model
+        ))
+    });
+    cut_off.chain(untold).collect()
 }
 
 fn scenarios(played: &[Played]) -> String {
@@ -89,22 +142,17 @@ fn wrong_answers(report: &Report) -> String {
         return String::new();
     }
     let row = |it: &&Record| {
-        let call = it.calls.first().map_or_else(String::new, written);
-        [it.prompt.clone(), it.model.clone(), it.outcome().as_str().to_owned(), call]
+        let first = it.calls.first();
+        let why = first.and_then(|it| it.why.as_deref()).or(it.stop.map(Stop::as_str));
+        let said = [first.map(ToString::to_string), it.words.clone(), why.map(str::to_owned)];
+        let said: Vec<_> = said.into_iter().flatten().collect();
+        let model = report.short(&it.model).to_owned();
+        [it.prompt.clone(), model, it.outcome().as_str().to_owned(), said.join("\n")]
     };
-    let shown = table(["PROMPT", "MODEL", "WRONG", "CALL"], wrong.iter().take(ENOUGH).map(row));
+    let shown = table(["PROMPT", "MODEL", "WRONG", "CALLED OR SAID"], wrong.iter().take(ENOUGH).map(row));
     match wrong.len().saturating_sub(ENOUGH) {
         0 => shown,
         more => format!("{shown}and {more} more; --html and --json show all\n"),
-    }
-}
-
-fn written(call: &Made) -> String {
-    match &call.given {
-        Given::Arguments(arguments) => {
-            format!("{} {}", call.tool, serde_json::Value::Object(arguments.clone()))
-        }
-        Given::Malformed(text) => format!("{} {text}", call.tool),
     }
 }
 

@@ -3,6 +3,7 @@
 mod agents;
 mod candidates;
 mod figures;
+mod plan;
 mod retrieval;
 mod server;
 

@@ -1,7 +1,5 @@
 //! `kitbag secret key`: where the key is that secrets are encrypted under.
 
-use std::fs;
-
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use kitbag_store::Store;
@@ -9,8 +7,7 @@ use serde_json::json;
 
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
-use crate::config::edit::{self, set_key};
-use crate::config::{Config, KeyPlace};
+use crate::config::{Config, KeyPlace, edit};
 use crate::vault::{KEY_VARIABLE, given_key, keeper, vault};
 
 /// Show where the key is that secrets are encrypted under, or move it.
@@ -78,9 +75,8 @@ async fn move_to(
     let new = keeper(target, store);
     let copied =
         vault(config.secret_key, store)?.copy_key_to(&*new).await.context("the key was not moved")?;
-    let text = if path.exists() { fs::read_to_string(&path)? } else { String::new() };
-    let text = set_key(&text, "secrets", "key", target.as_str())?;
-    edit::write(&path, &text).with_context(|| format!("{} could not be written", path.display()))?;
+    let text = edit::set_key(&edit::read(&path)?, "secrets", "key", target.as_str())?;
+    edit::write(&path, &text)?;
     if !given && config.secret_key != KeyPlace::Env {
         keeper(config.secret_key, store)
             .remove()

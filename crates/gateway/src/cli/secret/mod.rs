@@ -2,7 +2,7 @@
 
 mod key;
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::{ErrorKind, IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
@@ -11,7 +11,7 @@ use kitbag_store::{Secret, SecretName, Store, Vault};
 use serde_json::json;
 
 use super::failure::Advise as _;
-use super::output::table;
+use super::output::{date, table};
 use super::{Invocation, ask};
 use crate::rooms::now;
 use crate::vault::vault;
@@ -75,9 +75,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 async fn set(vault: &Vault, name: &SecretName, invocation: &Invocation) -> anyhow::Result<()> {
     let typed = std::io::stdin().is_terminal();
     let value = if typed { ask::secret(&format!("Value of {name}: ")) } else { read() };
-    let value = value.context("the value cannot be read from stdin")?;
+    let value = match value {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => String::new(),
+        other => other.context("the value cannot be read from stdin")?,
+    };
     if value.is_empty() {
-        return Err(anyhow!("stdin held no value"))
+        return Err(anyhow!(if typed { "no value was typed" } else { "stdin held no value" }))
             .advise(|| format!("pipe it in: printf %s VALUE | kitbag secret set {name}"));
     }
     vault.put(name, &Secret::new(value), now()).await?;
@@ -95,7 +98,7 @@ async fn list(vault: &Vault, invocation: &Invocation) -> anyhow::Result<()> {
     }
     let rows: Vec<_> = secrets
         .iter()
-        .map(|it| json!({ "name": it.name.as_str(), "updated_at": date(it.updated_at.0) }))
+        .map(|it| json!({ "name": it.name.as_str(), "updated_at": date(it.updated_at) }))
         .collect();
     let cells = |row: &serde_json::Value| {
         ["name", "updated_at"].map(|key| row[key].as_str().unwrap_or_default().to_owned())
@@ -121,9 +124,4 @@ fn read() -> std::io::Result<String> {
     let end = value.trim_end_matches(['\r', '\n']).len();
     value.truncate(end);
     Ok(value)
-}
-
-fn date(milliseconds: i64) -> String {
-    jiff::Timestamp::from_millisecond(milliseconds)
-        .map_or_else(|_| milliseconds.to_string(), |date| date.to_string())
 }

@@ -16,6 +16,7 @@ use super::person::{AtBrowser, Elsewhere};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::failure::Advise as _;
+use crate::cli::output::printable;
 use crate::config::Config;
 use crate::{login, vault};
 
@@ -123,8 +124,8 @@ fn advised<T>(outcome: Result<T, LoginError>, server: &ServerName) -> anyhow::Re
 fn told(name: &ServerName, grant: &Grant) -> String {
     let scopes =
         if grant.scopes.is_empty() { String::new() } else { format!("\nPermissions: {}", grant.scopes) };
-    format!(
+    printable(&format!(
         "Logged in at {name} through {}{scopes}\nSee what it offers: kitbag servers test {name}",
         grant.issuer
-    )
+    ))
 }

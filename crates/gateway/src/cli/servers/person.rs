@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::cli::output::{Output, stderr};
+use crate::cli::output::{Output, printable, stderr};
 use crate::cli::progress::Progress;
 
 /// Their browser comes back to us by itself.
@@ -193,7 +193,7 @@ fn show(code: &DeviceCode) {
 
 /// Programs that ask for JSON need to know it too, so it goes where errors go.
 fn tell(text: &str) {
-    let _unheard = writeln!(stderr(), "{text}");
+    let _unheard = writeln!(stderr(), "{}", printable(text));
 }
 
 const WAITING_FOR_THE_CODE: &str = "Waiting until the code is typed in";

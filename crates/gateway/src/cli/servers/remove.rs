@@ -1,8 +1,6 @@
 //! `kitbag servers remove`: one server less in the configuration file.
 
-use std::fs;
-
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_domain::ServerName;
@@ -31,10 +29,8 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
             .advise(|| "switch it off: `enabled = false` under [agents]".to_owned());
     }
     let path = config.origin.ok_or_else(|| anyhow!("there is no configuration file"))?;
-    let text = fs::read_to_string(&path)
-        .with_context(|| format!("the configuration file {} cannot be read", path.display()))?;
-    if let Some(text) = edit::remove_server(&text, name)? {
-        edit::write(&path, &text).with_context(|| format!("{} could not be written", path.display()))?;
+    if let Some(text) = edit::remove_server(&edit::read(&path)?, name)? {
+        edit::write(&path, &text)?;
     }
     invocation.output.show(&json!({ "name": name, "config": path }), |_| {
         format!("Removed `{name}` from {}", path.display())

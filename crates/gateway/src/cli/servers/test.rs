@@ -14,7 +14,7 @@ use crate::app::{App, ServerReport};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::failure::Failure;
-use crate::cli::output::{Output, count, offers, table};
+use crate::cli::output::{Output, count, offers, printable, table};
 
 /// Start servers, ask what they offer, and stop them again.
 #[derive(Debug, Args)]
@@ -94,7 +94,8 @@ fn for_people(rows: &[Row]) -> String {
         match &row.outcome {
             Outcome::Fails(failure) => text.push_str(&format!("\n{failure}\n")),
             Outcome::Works(report) => {
-                text.extend(report.problems.iter().map(|problem| format!("\n{}: {problem}\n", row.name)));
+                let told = |problem: &String| format!("\n{}: {}\n", row.name, printable(problem));
+                text.extend(report.problems.iter().map(told));
             }
         }
     }

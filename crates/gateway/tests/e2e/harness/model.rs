@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
@@ -21,8 +21,10 @@ pub(crate) enum Say {
     Broken(&'static str),
     Words,
     Status(u16),
-    /// Too many requests; try again after so many seconds.
-    Busy(u16, &'static str),
+    /// Too many requests; try again then.
+    Busy(u16, String),
+    /// An answer word for word.
+    Body(Value),
     /// Nothing, ever.
     Nothing,
     /// Something that is no answer.
@@ -37,6 +39,7 @@ pub(crate) struct Asked {
     pub(crate) error: Option<String>,
     /// How often this was asked before.
     pub(crate) before: usize,
+    pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
     pub(crate) at: Instant,
@@ -80,6 +83,7 @@ impl Model {
         let router = Router::new()
             .route("/v1/messages", post(anthropic))
             .route("/v1/chat/completions", post(openai))
+            .route("/openai/deployments/{name}/chat/completions", post(openai))
             .with_state(seen.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -102,7 +106,7 @@ impl Drop for Model {
     }
 }
 
-async fn anthropic(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn anthropic(State(seen): State<Arc<Seen>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert!(body["max_tokens"].is_u64() && headers.contains_key("anthropic-version"));
     let error = body.pointer("/messages/2/content/0/content").and_then(Value::as_str).map(str::to_owned);
@@ -110,7 +114,7 @@ async fn anthropic(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Byte
         let (call, result) = (&body["messages"][1]["content"][0], &body["messages"][2]["content"][0]);
         assert_eq!(call["id"], result["tool_use_id"]);
     }
-    answer(&seen, headers, body, error, |say| {
+    answer(&seen, (uri, headers), body, error, |say| {
         let call = |name: &str, input: Value| json!([{ "type": "tool_use", "id": "t1", "name": name, "input": input }]);
         let content = match say {
             Say::Call(name, arguments) => call(&name, arguments),
@@ -123,13 +127,13 @@ async fn anthropic(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Byte
     .await
 }
 
-async fn openai(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn openai(State(seen): State<Arc<Seen>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap();
     let error = body.pointer("/messages/2/content").and_then(Value::as_str).map(str::to_owned);
     if error.is_some() {
         assert_eq!(body["messages"][1]["tool_calls"][0]["id"], body["messages"][2]["tool_call_id"]);
     }
-    answer(&seen, headers, body, error, |say| {
+    answer(&seen, (uri, headers), body, error, |say| {
         let call = |name: &str, arguments: String| {
             let function = json!({ "name": name, "arguments": arguments });
             let call = json!({ "id": "c1", "type": "function", "function": function });
@@ -148,7 +152,7 @@ async fn openai(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Bytes) 
 
 async fn answer(
     seen: &Seen,
-    headers: HeaderMap,
+    (uri, headers): (Uri, HeaderMap),
     body: Value,
     error: Option<String>,
     write: impl Fn(Say) -> Value,
@@ -160,7 +164,7 @@ async fn answer(
         let mut asked = seen.asked.lock().unwrap();
         let same = |it: &&Asked| it.prompt == prompt && it.error.is_some() == error.is_some();
         let before = asked.iter().filter(same).count();
-        let new = Asked { prompt, error, before, headers, body, at: Instant::now() };
+        let new = Asked { prompt, error, before, uri, headers, body, at: Instant::now() };
         asked.push(new.clone());
         (seen.script.lock().unwrap())(&new)
     };
@@ -175,6 +179,7 @@ async fn answer(
         Say::Busy(status, seconds) => {
             (StatusCode::from_u16(status).unwrap(), [("retry-after", seconds)]).into_response()
         }
+        Say::Body(body) => body.to_string().into_response(),
         said => write(said).to_string().into_response(),
     }
 }

@@ -87,6 +87,21 @@ async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
 }
 
 #[tokio::test]
+async fn what_killed_a_server_in_a_call_is_told_with_what_helps() {
+    let gateway = Gateway::with(&Testbed::named("frail").table()).await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("frail__crash").await;
+    for (words, help) in [
+        ("Error: API_KEY environment variable is required", "set `API_KEY` in [servers.frail]"),
+        ("connect ECONNREFUSED 127.0.0.1:5432", "start what should answer at 127.0.0.1:5432"),
+        ("usage: frail [--db DB]", "it is started again with the next call"),
+    ] {
+        let told = client.call("frail__crash", &json!({ "words": words })).await.tool_error();
+        assert!(told.contains(words) && told.contains(&format!("What to do: {help}")), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
     let home = Home::new("");
     let cured = home.path("cured");

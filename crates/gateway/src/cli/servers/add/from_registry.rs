@@ -3,19 +3,18 @@
 //! What an entry says was written by a stranger. It is shown before it is used, and nothing in it
 //! is ever taken for a variable or a secret of ours.
 
-use std::env;
-
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use kitbag_domain::ServerName;
 use kitbag_registry::{Entry, EntryName, Filled, Kind, Plan, Registry, RemoteKind, Status, choose};
+use kitbag_upstream::programs;
 use serde::Serialize;
 
 use super::answers::{self, Answering};
 use super::{New, Wanted, pair, vacant};
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
-use crate::cli::output::{one_line, printable};
+use crate::cli::output::one_line;
 use crate::cli::servers::find::Place;
 use crate::config::edit::Reach;
 use crate::import::keeping::Keeping;
@@ -64,9 +63,9 @@ pub(super) async fn fetch(
     let server = &entry.server;
     let name = arguments.local.clone().unwrap_or_else(|| server.name.local());
     vacant(&config, &name, force)?;
-    let plan = choose(server, arguments.package, is_on_path)
+    let plan = choose(server, arguments.package, |program| programs::on_path(program).is_some())
         .with_context(|| format!("`{}` cannot be run from here", server.name))?;
-    invocation.output.note(&printable(&about(&entry, &plan, &registry)));
+    invocation.output.note(&about(&entry, &plan, &registry));
     let mut keeping = Keeping::of(&config).await?;
     let mut answering = Answering { server: &name, keeping: &mut keeping, around: &invocation.at.around };
     let answers = answers::gather(&plan, &arguments.set, &mut answering, invocation.output)?;
@@ -169,11 +168,6 @@ fn reach(filled: Filled) -> Reach {
 /// Spelt so that no `$` begins a variable: what is nowhere set has `$` as its default.
 fn literally(text: &str) -> String {
     text.replace('$', "${:-$}")
-}
-
-fn is_on_path(program: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 #[cfg(test)]

@@ -7,9 +7,7 @@
 mod answers;
 mod from_registry;
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -23,10 +21,11 @@ use serde::Serialize;
 use super::test::{Outcome, test};
 use crate::app::App;
 use crate::cli::Invocation;
+use crate::cli::doctor::has_literal_secret;
 use crate::cli::failure::{Advise as _, Failure};
 use crate::cli::output::offers;
 use crate::config::Config;
-use crate::config::edit::{self, NewServer, Reach};
+use crate::config::edit::{self, EditError, NewServer, Reach};
 use crate::import::keeping::Keeping;
 use from_registry::{FromRegistry, Origin};
 
@@ -115,11 +114,19 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let draft = Draft::of(&name, &NewServer { reach, enabled }, force, invocation)?;
     // A secret must be in the store before anything refers to it.
     keeping.put_down(&draft.config.store_path, draft.config.secret_key).await?;
+    let readable = draft.config.server(&name).is_some_and(has_literal_secret);
     let config = draft.write()?;
     let test = if wanted { Some(try_out(&name, invocation).await) } else { None };
     invocation.output.show(&Added { name, config, origin, test }, for_people)?;
+    if readable {
+        invocation.output.note(READABLE);
+    }
     Ok(ExitCode::SUCCESS)
 }
+
+const READABLE: &str = "
+What looks like a secret stands readable in that file. To have it encrypted:
+  kitbag secret set NAME    and write ${secret:NAME} in its place";
 
 /// A usage error like those of the parser, but with a way on.
 fn misses_everything(name: &ServerName) -> ExitCode {
@@ -163,7 +170,7 @@ impl Draft {
         invocation: &Invocation,
     ) -> anyhow::Result<Self> {
         let path = invocation.at.editable()?;
-        let text = read(&path)?;
+        let text = edit::read(&path)?;
         let parse = |text: &str| invocation.at.parse(text, &path);
         vacant(&parse(&text).context("the configuration cannot be used")?, name, force)?;
         let text = edit::add_server(&text, name, server)?;
@@ -172,10 +179,9 @@ impl Draft {
     }
 
     /// The file that now has the server.
-    fn write(self) -> anyhow::Result<PathBuf> {
-        let Self { path, text, .. } = self;
-        edit::write(&path, &text).with_context(|| format!("{} could not be written", path.display()))?;
-        Ok(path)
+    fn write(self) -> Result<PathBuf, EditError> {
+        edit::write(&self.path, &self.text)?;
+        Ok(self.path)
     }
 }
 
@@ -216,21 +222,13 @@ fn for_people(added: &Added) -> String {
     match test {
         None => format!("Added `{name}` to {path}\nSee whether it works: kitbag servers test {name}"),
         Some(Outcome::Works(report)) => format!(
-            "Added `{name}` to {path}\nIt works and offers {}.\nServe it: kitbag serve (start it again if it is \
-             running)",
+            "Added `{name}` to {path}\nIt works and offers {}.\nServe it: kitbag serve (one that is running takes it over)",
             offers(report.tools, report.prompts, report.resources)
         ),
         Some(Outcome::Fails(failure)) => format!(
             "Added `{name}` to {path}, but it does not work yet.\n\n{failure}\n\nAfter that: kitbag servers test \
              {name}\nOr take it out again: kitbag servers remove {name}"
         ),
-    }
-}
-
-fn read(path: &Path) -> anyhow::Result<String> {
-    match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        other => other.with_context(|| format!("the configuration file {} cannot be read", path.display())),
     }
 }
 

@@ -1,13 +1,25 @@
 //! The figures of an exam. What was not measured is absent, never nought.
+//!
+//! # Layout
+//! - this file: the figures of each model; `rate`: a share and how sure it is
+//! - `group`: the same for some of the prompts; `compare`: two models on the same prompts
+
+mod compare;
+mod group;
+mod rate;
 
 use serde::Serialize;
 
-use crate::dialect::Usage;
+pub use compare::Comparison;
+pub use group::{Group, Instead};
+pub use rate::Rate;
+
+use crate::dialect::{Stop, Usage};
 use crate::exam::{Candidate, Exam, Sat, Unanswered};
 use crate::journal::Record;
 use crate::judge::Outcome;
 use crate::rehearsal::Played;
-use crate::suite::Prompt;
+use crate::suite::{Arguments, Prompt};
 
 /// In US dollars for a million tokens, as the person who pays says.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,16 +28,30 @@ pub struct Price {
     pub output: f64,
 }
 
-#[derive(Debug, Serialize)]
-pub struct Report {
-    pub suite: String,
-    pub prompts: Vec<PromptRow>,
-    pub runs: u32,
-    pub tools: usize,
+/// What figures are seen against, and what is told along with them.
+#[derive(Debug)]
+pub struct Setting {
+    /// When, as a person reads it.
+    pub at: String,
     pub counted_with: &'static str,
     /// What the model would read instead of using tools.
     pub baseline_tokens: Option<usize>,
+    pub scenarios: Vec<Played>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub suite: String,
+    pub at: String,
+    pub prompts: Vec<PromptRow>,
+    pub runs: u32,
+    pub tools: usize,
+    pub parameters: Arguments,
+    pub counted_with: &'static str,
+    pub baseline_tokens: Option<usize>,
     pub models: Vec<ModelReport>,
+    /// Each model with the first.
+    pub comparisons: Vec<Comparison>,
     pub scenarios: Vec<Played>,
 }
 
@@ -33,21 +59,31 @@ pub struct Report {
 pub struct PromptRow {
     pub id: String,
     pub prompt: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
     pub expected: String,
 }
 
 #[derive(Debug, Serialize)]
 pub struct ModelReport {
     pub model: String,
+    /// Without where it is, if no other model of the exam has the same name.
+    pub short: String,
     pub asked: usize,
     pub answered: usize,
-    /// Shares of what was answered.
-    pub invocation_accuracy: Option<f64>,
-    pub argument_accuracy: Option<f64>,
-    pub retry_rate: Option<f64>,
+    pub invocation_accuracy: Option<Rate>,
+    pub argument_accuracy: Option<Rate>,
+    pub retry_rate: Option<Rate>,
     /// How many of the retries came out right.
     pub recovered: usize,
+    /// Of the prompts, those answered rightly every time; absent if they were put only once.
+    pub right_every_time: Option<Rate>,
     pub outcomes: Vec<(Outcome, usize)>,
+    /// Answers that ended early.
+    pub cut_off: usize,
+    pub refused: usize,
+    pub by_tool: Vec<Group>,
+    pub by_category: Vec<Group>,
     pub tokens: Tokens,
     /// As the endpoint counted; absent if it did not for every answer.
     pub usage: Option<Usage>,
@@ -79,24 +115,34 @@ impl Price {
 }
 
 impl Report {
-    pub fn new(
-        exam: &Exam<'_>,
-        sat: &Sat,
-        scenarios: Vec<Played>,
-        counted_with: &'static str,
-        baseline_tokens: Option<usize>,
-    ) -> Self {
+    pub fn new(exam: &Exam<'_>, sat: &Sat, setting: Setting) -> Self {
+        let Setting { at, counted_with, baseline_tokens, scenarios } = setting;
         let model = |candidate| ModelReport::new(exam, candidate, sat, baseline_tokens);
+        let models: Vec<_> = exam.candidates.iter().map(model).collect();
+        let comparisons = match models.split_first() {
+            Some((first, others)) => others.iter().map(|it| first.compared(it, exam)).collect(),
+            None => Vec::new(),
+        };
         Self {
             suite: exam.suite.name.clone(),
+            at,
             prompts: exam.suite.prompts.iter().map(PromptRow::new).collect(),
             runs: exam.runs,
             tools: exam.tools.len(),
+            parameters: exam.parameters.clone(),
             counted_with,
             baseline_tokens,
-            models: exam.candidates.iter().map(model).collect(),
+            models,
+            comparisons,
             scenarios,
         }
+    }
+}
+
+impl Report {
+    /// What a model is called in a few letters.
+    pub fn short<'a>(&'a self, model: &'a str) -> &'a str {
+        self.models.iter().find(|it| it.model == model).map_or(model, |it| &it.short)
     }
 }
 
@@ -106,6 +152,7 @@ impl PromptRow {
         Self {
             id: prompt.id.clone(),
             prompt: prompt.prompt.clone(),
+            category: prompt.category.clone(),
             expected: format!("{} {arguments}", prompt.expect.tool),
         }
     }
@@ -116,18 +163,23 @@ impl ModelReport {
         let model = candidate.client.endpoint().to_string();
         let records: Vec<_> = sat.records.iter().filter(|it| it.model == model).cloned().collect();
         let unanswered = sat.unanswered.iter().filter(|it| it.model == model).cloned().collect();
-        let share = |is: fn(&Record) -> bool| mean(records.iter().map(|it| f64::from(u8::from(is(it)))));
-        let outcomes = Outcome::ALL
-            .map(|outcome| (outcome, records.iter().filter(|it| it.outcome() == outcome).count()));
+        let rate = |is: fn(&Record) -> bool| Rate::of(&records, is);
+        let number = |is: &dyn Fn(&Record) -> bool| records.iter().filter(|it| is(it)).count();
         let usage = (!records.is_empty()).then(|| sum(&records)).flatten();
         Self {
+            short: short(exam, candidate),
             asked: exam.suite.prompts.len() * exam.runs as usize,
             answered: records.len(),
-            invocation_accuracy: share(|it| it.outcome().is_right_tool()),
-            argument_accuracy: share(|it| it.outcome() == Outcome::Right),
-            retry_rate: share(Record::retried),
-            recovered: records.iter().filter(|it| it.recovered()).count(),
-            outcomes: outcomes.into(),
+            invocation_accuracy: rate(|it| it.outcome().is_right_tool()),
+            argument_accuracy: rate(|it| it.outcome() == Outcome::Right),
+            retry_rate: rate(Record::retried),
+            recovered: number(&Record::recovered),
+            right_every_time: (exam.runs > 1).then(|| every_time(&records)).flatten(),
+            outcomes: Outcome::ALL.map(|outcome| (outcome, number(&|it| it.outcome() == outcome))).into(),
+            cut_off: number(&|it| it.stop == Some(Stop::Length)),
+            refused: number(&|it| it.stop == Some(Stop::Refusal)),
+            by_tool: group::by_tool(exam.suite, &records),
+            by_category: group::by_category(exam.suite, &records),
             tokens: Tokens::new(exam, candidate, &records, baseline),
             usage,
             cost_usd: candidate.price.zip(usage).map(|(price, usage)| price.of(usage)),
@@ -137,6 +189,24 @@ impl ModelReport {
             model,
         }
     }
+
+    fn compared(&self, other: &Self, exam: &Exam<'_>) -> Comparison {
+        compare::compare(exam.suite, (&self.model, &self.records), (&other.model, &other.records))
+    }
+}
+
+fn short(exam: &Exam<'_>, candidate: &Candidate) -> String {
+    let endpoint = candidate.client.endpoint();
+    let alike = exam.candidates.iter().filter(|it| it.client.endpoint().model() == endpoint.model());
+    if alike.count() == 1 { endpoint.model().to_owned() } else { endpoint.to_string() }
+}
+
+fn every_time(records: &[Record]) -> Option<Rate> {
+    // The runs of a prompt lie side by side.
+    let prompts: Vec<_> = records.chunk_by(|one, next| one.prompt == next.prompt).collect();
+    let right = |runs: &&&[Record]| runs.iter().all(|it| it.outcome() == Outcome::Right);
+    (!prompts.is_empty())
+        .then(|| Rate::new(prompts.iter().filter(right).count(), prompts.len(), prompts.len()))
 }
 
 impl Tokens {

@@ -1,0 +1,85 @@
+//! When the next request may go out: at a pace, and not before the endpoint has said.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use http::header::{HeaderMap, RETRY_AFTER};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use tokio::time::Instant;
+
+/// Hands out moments at which a request may go out.
+pub(crate) struct Pace {
+    interval: Duration,
+    next: Mutex<Instant>,
+}
+
+impl Pace {
+    pub(crate) fn new(per_minute: Option<u32>) -> Self {
+        let interval = per_minute.map_or(Duration::ZERO, |it| Duration::from_secs(60) / it.max(1));
+        Self { interval, next: Mutex::new(Instant::now()) }
+    }
+
+    pub(crate) async fn turn(&self) {
+        let at = self.place(Instant::now());
+        tokio::time::sleep_until(at).await;
+    }
+
+    pub(crate) fn rest(&self, until: Instant) {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        *next = (*next).max(until);
+    }
+
+    /// The next moment that is free, which from now on it is not.
+    fn place(&self, now: Instant) -> Instant {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = (*next).max(now);
+        *next = at + self.interval;
+        at
+    }
+}
+
+/// How long the endpoint wants to be left alone, which it says in seconds or as a date.
+pub(crate) fn again_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let said = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    match said.parse() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => {
+            let then = DateTimeParser::new().parse_timestamp(said).ok()?;
+            Some(then.duration_since(now).try_into().unwrap_or(Duration::ZERO))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_keep_the_pace_and_wait_out_a_rest() {
+        let now = Instant::now();
+        let pace = Pace { interval: Duration::from_secs(1), next: Mutex::new(now) };
+        let after = |at: Instant| at.duration_since(now).as_secs();
+        assert_eq!([(); 3].map(|()| after(pace.place(now))), [0, 1, 2]);
+        pace.rest(now + Duration::from_secs(10));
+        assert_eq!([(); 2].map(|()| after(pace.place(now))), [10, 11]);
+        let late = now + Duration::from_secs(60);
+        assert_eq!(after(pace.place(late)), 60);
+    }
+
+    #[test]
+    fn a_time_to_come_back_is_read_as_seconds_or_as_a_date() {
+        let now: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+        let check = |said: &str, seconds: Option<f64>| {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, said.parse().unwrap())]);
+            assert_eq!(again_after(&headers, now).map(|it| it.as_secs_f64()), seconds, "{said}");
+        };
+        check("7", Some(7.0));
+        check("0.25", Some(0.25));
+        check("Sun, 01 Mar 2026 12:00:30 GMT", Some(30.0));
+        check("Sun, 01 Mar 2026 11:00:00 GMT", Some(0.0));
+        check("soon", None);
+        check("-1", None);
+        assert_eq!(again_after(&HeaderMap::new(), now), None);
+    }
+}

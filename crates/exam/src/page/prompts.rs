@@ -1,0 +1,120 @@
+//! Every prompt: what was expected, what each model called, and what came of it.
+
+use super::{count, escaped};
+use crate::journal::Record;
+use crate::judge::Outcome;
+use crate::report::{ModelReport, PromptRow, Report};
+
+pub(super) fn prompts(report: &Report) -> String {
+    let kinds: Vec<_> = report.prompts.iter().map(|it| Kind::of(report, &it.id)).collect();
+    let number = |is: fn(&Kind) -> bool| kinds.iter().filter(|it| is(it)).count();
+    let mut filters = filter("all", "All", kinds.len(), true);
+    filters += &filter("wrong", "Wrong at least once", number(|it| it.wrong), false);
+    if report.models.len() > 1 {
+        filters += &filter("differs", "Models differ", number(|it| it.differs), false);
+    }
+    let articles: String =
+        report.prompts.iter().zip(&kinds).map(|(row, kind)| article(report, row, kind)).collect();
+    format!("<h2>Prompts</h2>\n<section class=\"prompts\">\n{filters}{articles}</section>\n")
+}
+
+/// What a prompt can be looked for by.
+struct Kind {
+    wrong: bool,
+    differs: bool,
+}
+
+impl Kind {
+    fn of(report: &Report, prompt: &str) -> Self {
+        let right = |model: &ModelReport| {
+            let of: Vec<_> = model.records.iter().filter(|it| it.prompt == prompt).collect();
+            let right = of.iter().filter(|it| it.outcome() == Outcome::Right).count();
+            (!of.is_empty()).then_some((right, of.len()))
+        };
+        let shares: Vec<_> = report.models.iter().filter_map(right).collect();
+        Self {
+            wrong: shares.iter().any(|(right, of)| right < of),
+            differs: shares.windows(2).any(|pair| pair[0].0 * pair[1].1 != pair[1].0 * pair[0].1),
+        }
+    }
+}
+
+/// A button that hides the other articles; the style sheet does it.
+fn filter(name: &str, title: &str, number: usize, checked: bool) -> String {
+    let checked = if checked { " checked" } else { "" };
+    format!(
+        "<input type=\"radio\" name=\"show\" id=\"show-{name}\"{checked}><label for=\"show-{name}\">{title} ({number})</label>\n"
+    )
+}
+
+fn article(report: &Report, row: &PromptRow, kind: &Kind) -> String {
+    let classes = [("wrong", kind.wrong), ("differs", kind.differs)];
+    let classes: Vec<_> = classes.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
+    let category = row.category.as_deref().map(|it| format!(" <small>{}</small>", escaped(it)));
+    let answers: String = report.models.iter().map(|it| answers(it, &row.id)).collect();
+    format!(
+        "<article class=\"{}\">\n<h3><span class=\"faint\">{}</span> {}{}</h3>\n\
+         <p><span class=\"faint\">expected</span> <code>{}</code></p>\n<table><thead><tr><th scope=\"col\">model</th>\
+         <th scope=\"col\">first call</th><th scope=\"col\">called, and what came of it</th></tr></thead>\n\
+         <tbody>{answers}</tbody></table>\n</article>\n",
+        classes.join(" "),
+        escaped(&row.id),
+        escaped(&row.prompt),
+        category.unwrap_or_default(),
+        escaped(&row.expected),
+    )
+}
+
+/// What a model answered; answers that are the same are told once.
+fn answers(model: &ModelReport, prompt: &str) -> String {
+    let mut told: Vec<(String, String, usize)> = Vec::new();
+    let records = model.records.iter().filter(|it| it.prompt == prompt).map(|it| (verdict(it), story(it)));
+    let missing = model.unanswered.iter().filter(|it| it.prompt == prompt);
+    let missing = missing.map(|it| ("<span class=\"bad\">no answer</span>".to_owned(), escaped(&it.why)));
+    for (verdict, story) in records.chain(missing) {
+        match told.iter_mut().find(|it| it.0 == verdict && it.1 == story) {
+            Some(same) => same.2 += 1,
+            None => told.push((verdict, story, 1)),
+        }
+    }
+    let runs: usize = told.iter().map(|it| it.2).sum();
+    let name = format!("<th scope=\"rowgroup\" rowspan=\"{}\">{}</th>", told.len(), escaped(&model.short));
+    let row = |(place, (verdict, story, times)): (usize, &(String, String, usize))| {
+        let name = if place == 0 { name.as_str() } else { "" };
+        let times = if runs > 1 {
+            format!(" <small>{times} of {}</small>", count(runs, "run"))
+        } else {
+            String::new()
+        };
+        format!("<tr>{name}<td>{verdict}{times}</td><td>{story}</td></tr>\n")
+    };
+    told.iter().enumerate().map(row).collect()
+}
+
+fn verdict(record: &Record) -> String {
+    let outcome = record.outcome();
+    let (class, sign) = if outcome == Outcome::Right { ("good", '✓') } else { ("bad", '✗') };
+    format!("<span class=\"{class}\">{sign} {}</span>", outcome.as_str())
+}
+
+fn story(record: &Record) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for (number, call) in record.calls.iter().enumerate() {
+        let then = match (number, call.outcome == Outcome::Right) {
+            (0, _) => String::new(),
+            (_, true) => "then <span class=\"good\">✓</span> ".to_owned(),
+            (_, false) => format!("then <span class=\"bad\">✗</span> {}: ", call.outcome.as_str()),
+        };
+        parts.push(format!("{then}<code>{}</code>", escaped(&call.to_string())));
+        parts.extend(call.why.as_deref().map(escaped));
+    }
+    parts.extend(record.words.as_deref().map(|it| format!("“{}”", escaped(it))));
+    parts.extend(record.stop.map(|it| it.as_str().to_owned()));
+    if record.also > 0 {
+        parts.push(format!("{} in the same answer did not count", count(record.also, "further call")));
+    }
+    parts.extend(
+        record.untold.as_deref().map(|it| format!("it could not be shown the error: {}", escaped(it))),
+    );
+    parts.join("<br>")
+}

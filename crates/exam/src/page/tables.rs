@@ -1,0 +1,153 @@
+//! The figures of all models side by side, then by tool and by category, two models against each
+//! other, and the scenarios.
+
+use super::{count, escaped, interval, luck, percent, thousands};
+use crate::dialect::Usage;
+use crate::report::{Comparison, Group, ModelReport, Rate, Report};
+
+pub(super) fn figures(report: &Report) -> String {
+    let heading = |it: &ModelReport| {
+        let place = if it.short == it.model { "" } else { it.model.as_str() };
+        format!("<th scope=\"col\">{}<br><small>{}</small></th>", escaped(&it.short), escaped(place))
+    };
+    let headings: String = report.models.iter().map(heading).collect();
+    let rows: String = FIGURES.iter().map(|(title, figure)| row(report, title, *figure)).collect();
+    format!(
+        "<div class=\"wide\"><table><thead><tr><td></td>{headings}</tr></thead>\n<tbody>{rows}</tbody></table></div>\n"
+    )
+}
+
+type Figure = fn(&ModelReport) -> Option<String>;
+
+const FIGURES: [(&str, Figure); 11] = [
+    ("answered", |it| Some(format!("{} of {}", it.answered, it.asked))),
+    ("right tool", |it| it.invocation_accuracy.map(|it| rate(&it, "answers"))),
+    ("right arguments", |it| it.argument_accuracy.map(|it| rate(&it, "answers"))),
+    ("right arguments in every run", |it| it.right_every_time.map(|it| rate(&it, "prompts"))),
+    ("tried again after an error", |it| {
+        let retried = rate(&it.retry_rate?, "answers");
+        Some(format!("{retried}<small>{} came out right then</small>", it.recovered))
+    }),
+    ("cut off, refused", |it| {
+        (it.cut_off + it.refused > 0).then(|| format!("{}, {}", it.cut_off, it.refused))
+    }),
+    ("tokens a prompt", |it| it.tokens.per_prompt.map(thousands)),
+    ("as a part of the raw JSON", |it| it.tokens.share_of_baseline.map(percent)),
+    ("tokens charged, read and written", |it| {
+        let Usage { input, output } = it.usage?;
+        Some(format!("{}, {}", thousands(input as f64), thousands(output as f64)))
+    }),
+    ("cost", |it| it.cost_usd.map(|cost| format!("{cost:.4} USD"))),
+    ("time to answer, p50 and p99", |it| {
+        it.latency_ms.as_ref().map(|it| format!("{} ms, {} ms", it.p50, it.p99))
+    }),
+];
+
+/// Nothing where no model has the figure.
+fn row(report: &Report, title: &str, figure: Figure) -> String {
+    let cells: Vec<_> = report.models.iter().map(figure).collect();
+    if cells.iter().all(Option::is_none) {
+        return String::new();
+    }
+    let cell = |it: Option<String>| format!("<td>{}</td>", it.unwrap_or_else(|| "–".to_owned()));
+    let cells: String = cells.into_iter().map(cell).collect();
+    format!("<tr><th scope=\"row\">{title}</th>{cells}</tr>\n")
+}
+
+/// With what it is of, and the interval.
+fn rate(rate: &Rate, of: &str) -> String {
+    let Rate { count, of: total, mean, .. } = rate;
+    format!("{}<small>{count} of {total} {of}</small><small>95 %: {}</small>", percent(*mean), interval(rate))
+}
+
+pub(super) fn groups(report: &Report) -> String {
+    by(report, "By expected tool", |it| &it.by_tool) + &by(report, "By category", |it| &it.by_category)
+}
+
+/// A single group has the figures of the whole.
+fn by(report: &Report, title: &str, groups: fn(&ModelReport) -> &[Group]) -> String {
+    let Some(first) = report.models.first().map(groups).filter(|it| it.len() > 1) else {
+        return String::new();
+    };
+    let mut rows = String::new();
+    for (place, group) in first.iter().enumerate() {
+        for (number, model) in report.models.iter().enumerate() {
+            let name = format!(
+                "<th scope=\"rowgroup\" rowspan=\"{}\">{}<small><br>{}</small></th>",
+                report.models.len(),
+                escaped(&group.name),
+                count(group.prompts, "prompt"),
+            );
+            let name = if number == 0 { name } else { String::new() };
+            rows += &format!("<tr>{name}{}</tr>\n", cells(model, &groups(model)[place]));
+        }
+    }
+    let headings = ["", "model", "right tool", "right arguments", "called instead"];
+    let headings: String = headings.iter().map(|it| format!("<th scope=\"col\">{it}</th>")).collect();
+    format!(
+        "<h2>{title}</h2>\n<div class=\"wide\"><table><thead><tr>{headings}</tr></thead>\n<tbody>{rows}</tbody></table></div>\n"
+    )
+}
+
+fn cells(model: &ModelReport, group: &Group) -> String {
+    let share = |it: Option<Rate>| it.map_or_else(|| "–".to_owned(), |it| rate(&it, "answers"));
+    let instead: Vec<_> =
+        group.instead.iter().map(|it| format!("<code>{}</code> {}", escaped(&it.tool), it.count)).collect();
+    format!(
+        "<td class=\"model\">{}</td><td>{}</td><td>{}</td><td>{}</td>",
+        escaped(&model.short),
+        share(group.right_tool),
+        share(group.right_arguments),
+        instead.join("<br>"),
+    )
+}
+
+pub(super) fn comparisons(report: &Report) -> String {
+    let told: String = report.comparisons.iter().map(|it| comparison(report, it)).collect();
+    if told.is_empty() { told } else { format!("<h2>Compared with the first model</h2>\n{told}") }
+}
+
+fn comparison(report: &Report, it: &Comparison) -> String {
+    let [first, second] = [&it.first, &it.second].map(|model| escaped(report.short(model)));
+    let better = |name: &str, prompts: &[String]| {
+        let ids = prompts.iter().map(|id| escaped(id)).collect::<Vec<_>>().join(", ");
+        let ids = if ids.is_empty() { "none".to_owned() } else { ids };
+        format!(
+            "<tr><th scope=\"row\">only or more often right: {name}</th><td>{}</td><td>{ids}</td></tr>\n",
+            prompts.len()
+        )
+    };
+    format!(
+        "<h3>{first} and {second}</h3>\n<table><tbody>{}{}<tr><th scope=\"row\">right equally often</th>\
+         <td>{}</td><td class=\"faint\">of {} that both answered</td></tr>\n</tbody></table>\n{}",
+        better(&first, &it.first_better),
+        better(&second, &it.second_better),
+        it.alike,
+        count(it.prompts, "prompt"),
+        luck(it).map(|told| format!("<p>{told}</p>\n")).unwrap_or_default(),
+    )
+}
+
+pub(super) fn scenarios(report: &Report) -> String {
+    let mut rows = String::new();
+    for it in &report.scenarios {
+        let told = match &it.problem {
+            None => "<span class=\"good\">✓ reached</span>".to_owned(),
+            Some(problem) => format!("<span class=\"bad\">✗</span> {}", escaped(problem)),
+        };
+        rows += &format!(
+            "<tr><th scope=\"row\">{}</th><td class=\"calls\">{} of {}</td><td>{told}</td></tr>\n",
+            escaped(&it.title),
+            it.calls,
+            it.max_calls,
+        );
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "<h2>Scenarios</h2>\n<p class=\"faint\">Made in a fixed order, without a model.</p>\n<table><thead><tr>\
+         <th scope=\"col\">scenario</th><th scope=\"col\">calls</th><th scope=\"col\">result</th></tr></thead>\n\
+         <tbody>{rows}</tbody></table>\n"
+    )
+}

@@ -1,0 +1,88 @@
+//! Two models on the same prompts: where they differ, and whether chance would differ as much.
+
+use serde::Serialize;
+
+use crate::journal::Record;
+use crate::judge::Outcome;
+use crate::suite::Suite;
+
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    pub first: String,
+    pub second: String,
+    /// Those that both have answered.
+    pub prompts: usize,
+    /// On how many of them both were right equally often.
+    pub alike: usize,
+    /// The ids of the prompts on which this one was right more often.
+    pub first_better: Vec<String>,
+    pub second_better: Vec<String>,
+    /// How often a fair coin, tossed for each prompt on which they differ, would fall at least as
+    /// unevenly; absent where they differ on none.
+    pub chance: Option<f64>,
+}
+
+pub(super) fn compare(suite: &Suite, first: (&str, &[Record]), second: (&str, &[Record])) -> Comparison {
+    let mut comparison = Comparison {
+        first: first.0.to_owned(),
+        second: second.0.to_owned(),
+        prompts: 0,
+        alike: 0,
+        first_better: Vec::new(),
+        second_better: Vec::new(),
+        chance: None,
+    };
+    for id in suite.prompts.iter().map(|it| &it.id) {
+        let Some((one, other)) = right(first.1, id).zip(right(second.1, id)) else { continue };
+        comparison.prompts += 1;
+        if one > other {
+            comparison.first_better.push(id.clone());
+        } else if one < other {
+            comparison.second_better.push(id.clone());
+        } else {
+            comparison.alike += 1;
+        }
+    }
+    comparison.chance = chance(comparison.first_better.len(), comparison.second_better.len());
+    comparison
+}
+
+/// How often the answers to a prompt were right, if there are any.
+fn right(records: &[Record], prompt: &str) -> Option<f64> {
+    let of: Vec<_> = records.iter().filter(|it| it.prompt == prompt).collect();
+    let right = of.iter().filter(|it| it.outcome() == Outcome::Right).count();
+    (!of.is_empty()).then(|| right as f64 / of.len() as f64)
+}
+
+/// The exact sign test, on both sides.
+fn chance(one: usize, other: usize) -> Option<f64> {
+    let (tosses, fewer) = (one + other, one.min(other));
+    // The logarithm, because a power of two soon leaves the range of numbers.
+    let mut ln_ways = 0.0;
+    let mut tail = 0.0;
+    for heads in 0..=fewer {
+        let probability: f64 = (ln_ways - tosses as f64 * std::f64::consts::LN_2).exp();
+        tail += probability;
+        ln_ways += ((tosses - heads) as f64).ln() - ((heads + 1) as f64).ln();
+    }
+    (tosses > 0).then(|| (2.0 * tail).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_is_that_of_a_fair_coin() {
+        let check = |one, other, expected: f64| {
+            let found = chance(one, other).unwrap();
+            assert!((found - expected).abs() < 1e-6, "{one}:{other} is {found}");
+        };
+        check(0, 1, 1.0);
+        check(5, 0, 0.0625);
+        check(9, 2, 0.065_429_687);
+        check(3, 3, 1.0);
+        check(600, 400, 1e-9);
+        assert_eq!(chance(0, 0), None);
+    }
+}

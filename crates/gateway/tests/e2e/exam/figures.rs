@@ -1,0 +1,115 @@
+//! What is made of many answers: how sure it is, of which tools it is true, and where models differ.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{call, home, obey, report, share};
+use crate::harness::gateway::{Home, Told};
+use crate::harness::model::{Asked, Model};
+
+/// Two models behind one address: `good` is always right, `poor` only where it is lucky.
+async fn sit(home: &Home, words: &[&str]) -> Told {
+    let poor = |asked: &Asked| match asked.prompt.trim_start_matches("Echo ") {
+        "a" | "b" => obey(asked),
+        // Right only the first time it is asked.
+        "c" if asked.before_of_the_model() == 0 => obey(asked),
+        _ => call("environment", json!({})),
+    };
+    let model =
+        Model::start(move |asked| if asked.body["model"] == "good" { obey(asked) } else { poor(asked) })
+            .await;
+    let [good, poor] = ["good", "poor"].map(|name| format!("{}#{name}", model.url));
+    let exam = ["eval", "agents", "--suite", "suite.json", "--server", "bed", "--runs", "2"];
+    home.kitbag(&[&exam[..], &["--concurrency", "1", "--model", &good, "--model", &poor], words].concat())
+        .await
+}
+
+impl Asked {
+    /// `good` is asked everything before `poor` is.
+    fn before_of_the_model(&self) -> usize {
+        self.before - 2
+    }
+}
+
+/// A home whose first two prompts have another category than the rest.
+fn sorted() -> std::sync::Arc<Home> {
+    let home = home(&["a", "b", "c", "d", "e"]);
+    let path = home.path("suite.json");
+    let mut suite: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    for (number, prompt) in suite["prompts"].as_array_mut().unwrap().iter_mut().enumerate() {
+        prompt["category"] = if number < 2 { "easy" } else { "hard" }.into();
+    }
+    fs::write(path, suite.to_string()).unwrap();
+    home
+}
+
+#[tokio::test]
+async fn figures_say_of_how_many_and_how_sure() {
+    let told = sit(&sorted(), &["--json"]).await;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let report = report(&told);
+    let poor = &report["models"][1];
+    let rate = &poor["argument_accuracy"];
+    assert_eq!(share(rate), (5, 10, 0.5));
+    // Five prompts, however often they were put: Wilson's interval for a half of five.
+    let (low, high) = (rate["low"].as_f64().unwrap(), rate["high"].as_f64().unwrap());
+    assert!((low - 0.1704).abs() < 1e-3 && (high - 0.8296).abs() < 1e-3, "{rate}");
+    assert_eq!(share(&poor["right_every_time"]), (2, 5, 0.4));
+    assert_eq!(share(&report["models"][0]["right_every_time"]), (5, 5, 1.0));
+}
+
+#[tokio::test]
+async fn figures_are_broken_down_by_tool_and_by_category() {
+    let report = report(&sit(&sorted(), &["--json"]).await);
+    let poor = &report["models"][1];
+    let tool = &poor["by_tool"][0];
+    assert_eq!(
+        (&tool["name"], &tool["prompts"], share(&tool["right_tool"]).0),
+        (&json!("echo"), &json!(5), 5)
+    );
+    assert_eq!(tool["instead"], json!([{ "tool": "environment", "count": 5 }]));
+    let category = |number: usize| {
+        let group = &poor["by_category"][number];
+        (group["name"].as_str().unwrap(), share(&group["right_arguments"]))
+    };
+    assert_eq!([category(0), category(1)], [("easy", (4, 4, 1.0)), ("hard", (1, 6, 1.0 / 6.0))]);
+}
+
+#[tokio::test]
+async fn two_models_are_compared_prompt_by_prompt() {
+    let home = sorted();
+    let report = report(&sit(&home, &["--json"]).await);
+    let comparison = &report["comparisons"][0];
+    let [first, second] = [0, 1].map(|number| report["models"][number]["model"].clone());
+    let expected = json!({
+        "first": first, "second": second, "prompts": 5, "alike": 2,
+        "first_better": ["c", "d", "e"], "second_better": [], "chance": 0.25,
+    });
+    assert_eq!(without_rounding(comparison), expected);
+
+    let told = sit(&home, &["--html", "exam.html"]).await.stdout;
+    for part in [
+        "CATEGORY",
+        "easy",
+        "4 of 4",
+        "good more often",
+        "c, d, e",
+        "3 prompts at least this unevenly in 25.0 %",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let page = fs::read_to_string(home.path("exam.html")).unwrap();
+    for part in
+        ["By category", "Compared with the first model", "Models differ (3)", "1 of 2 runs", "5 of 10"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+fn without_rounding(comparison: &Value) -> Value {
+    let mut comparison = comparison.clone();
+    let chance = comparison["chance"].as_f64().unwrap();
+    comparison["chance"] = json!((chance * 1e6).round() / 1e6);
+    comparison
+}

@@ -1,0 +1,45 @@
+//! A person who is asked, and changes their mind.
+
+use std::os::unix::process::ExitStatusExt as _;
+
+use rustix::process::Signal;
+use rustix::termios::{LocalModes, tcgetattr};
+
+use crate::home::Home;
+use crate::terminal::Terminal;
+
+#[test]
+fn whoever_gives_up_typing_a_secret_has_their_terminal_back() {
+    let mut terminal = Terminal::open();
+    let (held, before) = (terminal.end(), LocalModes::ECHO | LocalModes::ISIG | LocalModes::ICANON);
+    let modes = || tcgetattr(&held).unwrap().local_modes;
+    assert!(modes().contains(before));
+    let home = Home::new();
+    let mut command = home.command(&["secret", "set", "token"]);
+    command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
+    let mut child = command.spawn().unwrap();
+    terminal.wait_for("Value of token: ");
+    assert!(!modes().contains(LocalModes::ECHO));
+    terminal.press("s3cr\u{3}");
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+    assert!(modes().contains(before));
+    drop((held, command));
+    assert!(!terminal.shown().contains("s3cr"));
+}
+
+#[test]
+fn whoever_types_nothing_is_told_that_nothing_was_kept() {
+    for nothing in ["\n", "\u{4}"] {
+        let mut terminal = Terminal::open();
+        let home = Home::new();
+        let mut command = home.command(&["secret", "set", "token"]);
+        command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        terminal.wait_for("Value of token: ");
+        terminal.press(nothing);
+        let shown = terminal.shown();
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+        assert!(shown.contains("no value was typed") && shown.contains("printf %s VALUE"), "{shown}");
+    }
+}

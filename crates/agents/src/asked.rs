@@ -89,7 +89,8 @@ impl Answers {
         let rest = self.library.agent_names.cut_from(said).filter(|_| !whole.is_certain());
         let Some(rest) = rest else { return whole };
         let rest = names.resolve(&rest, meaning).await;
-        let better = rest.is_certain() || matches!((&whole, &rest), (Match::Several(_) | Match::Nothing { .. }, Match::One(_)));
+        let better = rest.is_certain()
+            || matches!((&whole, &rest), (Match::Several(_) | Match::Nothing { .. }, Match::One(_)));
         if better { rest } else { whole }
     }
 

@@ -42,6 +42,8 @@ struct Known {
 /// have, 1 is what a name has to its own thing.
 const ENOUGH: f32 = 0.7;
 const LEAD: f32 = 0.3;
+/// What is less alike than this to all of them means none.
+const NOTHING: f32 = -0.3;
 /// What words in common add to a likeness; they are known to be there.
 const WORDS: f32 = 1.0;
 
@@ -64,7 +66,7 @@ impl Meaning {
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
         let told = |(at, score): &(usize, f32)| (*at, confidence(*score));
         let (first, next) = (ranked.first()?, ranked.get(1)?);
-        Some(if first.1 < 0.0 && by_words.is_empty() {
+        Some(if first.1 < NOTHING && by_words.is_empty() {
             Match::Nothing { near: ranked.iter().map(|(at, _)| *at).take(MOST).collect() }
         } else if first.1 >= ENOUGH && first.1 - next.1 >= LEAD {
             let (at, confidence) = told(first);

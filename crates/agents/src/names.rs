@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::meaning::Meaning;
-use crate::words::{key, likeness, telling};
+use crate::words::{key, likeness, misspelt, stem, telling};
 
 /// All things of one kind, and all the ways to say them.
 #[derive(Debug)]
@@ -61,8 +61,6 @@ const ENOUGH: f32 = 0.5;
 const LEAD: f32 = 0.1;
 /// From here on they need nobody who can tell what is meant.
 const PLENTY: f32 = 0.7;
-/// Two letters wrong in ten are a slip, more are another word.
-const SLIP: f32 = 0.8;
 /// What a description says is less than what a name says.
 const MENTIONED: f32 = 0.3;
 
@@ -73,16 +71,21 @@ impl Names {
         aliases: impl IntoIterator<Item = (String, Vec<usize>)>,
         besides: &'static [&'static str],
     ) -> Self {
-        let mut ways: Vec<Way> = Vec::new();
         let own = named.iter().enumerate().map(|(at, it)| (it.name.clone(), vec![at]));
-        for (said, meant) in own.chain(aliases) {
-            let key = key(&said);
+        let said: Vec<(String, Vec<usize>)> =
+            own.chain(aliases).map(|(said, meant)| (key(&said), meant)).collect();
+        let single: BTreeSet<String> = said.iter().flat_map(|(key, _)| key.split(' ').map(stem)).collect();
+        let mut ways: Vec<Way> = Vec::new();
+        for (key, meant) in said {
             match ways.iter_mut().find(|way| way.key == key) {
                 Some(way) => {
                     let new: Vec<usize> = meant.into_iter().filter(|at| !way.meant.contains(at)).collect();
                     way.meant.extend(new);
                 }
-                None => ways.push(Way { words: telling(&said, besides), key, meant }),
+                None => {
+                    let words = telling(&key, besides, |word| single.contains(word));
+                    ways.push(Way { words, key, meant });
+                }
             }
         }
         let spread = spread(&ways);
@@ -140,7 +143,7 @@ impl Names {
     }
 
     fn by_name(&self, said: &str) -> Option<&Way> {
-        let (key, words) = (key(said), telling(said, self.besides));
+        let (key, words) = (key(said), self.telling(said));
         self.ways.iter().find(|way| way.key == key).or_else(|| {
             let mut like_it = self.ways.iter().filter(|way| way.words == words);
             let first = like_it.next()?;
@@ -152,7 +155,7 @@ impl Names {
     /// By the words that what was said has in common with a way to say it; else by what begins or
     /// goes on like it, or mentions it.
     fn by_words(&self, said: &str) -> Vec<(usize, f32)> {
-        let words = telling(said, self.besides);
+        let words = self.telling(said);
         let said = words.join(" ");
         let long = said.len() >= 4;
         let mut found = self.best(|way| {
@@ -161,7 +164,7 @@ impl Names {
             let part = if part { ENOUGH + (1.0 - ENOUGH) * ratio(said.len(), whole.len()) } else { 0.0 };
             part.max(self.overlap(&words, &way.words))
         });
-        let mentions = |it: &Named| long && telling(&it.text, self.besides).join(" ").contains(&said);
+        let mentions = |it: &Named| long && self.telling(&it.text).join(" ").contains(&said);
         for at in (0..self.named.len()).filter(|at| mentions(&self.named[*at])) {
             match found.iter_mut().find(|(other, _)| *other == at) {
                 Some((_, score)) => *score = score.max(MENTIONED),
@@ -187,8 +190,15 @@ impl Names {
 
     fn by_spelling(&self, said: &str) -> Option<Meant> {
         let said = key(said);
-        let best = self.best(|way| share(strsim::normalized_damerau_levenshtein(&said, &way.key)));
-        clear(&best, SLIP, f32::EPSILON).filter(|_| said.len() >= 4)
+        let best = self.best(|way| match misspelt(&said, &way.key) {
+            true => share(strsim::normalized_damerau_levenshtein(&said, &way.key)),
+            false => 0.0,
+        });
+        clear(&best, f32::EPSILON, f32::EPSILON)
+    }
+
+    fn telling(&self, text: &str) -> Vec<String> {
+        telling(text, self.besides, |word| self.spread.contains_key(word))
     }
 
     /// Every thing with its best way, the best first; what scores nothing is left out.
@@ -253,8 +263,13 @@ mod tests {
     async fn check(said: &str, expected: &str) {
         let named = ["Plan Mode", "Cloud Agents", "Background Agents", "Checkpoints", "Model Selection"];
         let named = named.map(|name| Named { name: name.to_owned(), text: format!("{name}, described") });
-        let aliases =
-            [("undo", vec![3]), ("remote agent", vec![1]), ("byok", vec![4]), ("agent", vec![2]), ("plan view", vec![])];
+        let aliases = [
+            ("undo", vec![3]),
+            ("remote agent", vec![1]),
+            ("byok", vec![4]),
+            ("agent", vec![2]),
+            ("plan view", vec![]),
+        ];
         let aliases = aliases.map(|(said, meant)| (said.to_owned(), meant));
         let names = Names::new(named.into(), aliases, &["tool"]);
         let told = match names.resolve(said, None).await {

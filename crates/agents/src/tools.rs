@@ -32,21 +32,21 @@ impl Tool {
 
     /// As `tools/list` shows it.
     pub fn definition(self, library: &Library) -> Value {
-        let agent =
-            json!({ "type": "string", "description": format!("Id or name, e.g. {}", agents(library)) });
+        let examples = agents(library, if self == Self::Lookup { 4 } else { 1 });
+        let agent = json!({ "type": "string", "description": format!("Id or name, e.g. {examples}") });
         let capability =
             json!({ "type": "string", "description": "In any words, e.g. mcp, hooks, plan mode" });
         let (title, description, properties, required) = match self {
             Self::Lookup => (
                 "Look up a capability",
                 "Whether one coding agent (Copilot, Claude Code, Gemini CLI, Cursor…) supports a feature such as \
-                 MCP, and how to set it up. Gives tier, maturity, command, config file, pitfalls and sources.",
+                 MCP, and how: tier, setup command, config file, pitfalls, sources.",
                 json!({ "agent": agent, "capability": capability }),
                 json!(["agent", "capability"]),
             ),
             Self::Compare => (
                 "Compare a capability",
-                "How coding agents differ in one feature: availability, tier, maturity and setup for each. \
+                "Which coding agents support a feature, and how they differ: tier, maturity, setup. \
                  `available: null` means undocumented.",
                 json!({
                     "capability": capability,
@@ -58,18 +58,18 @@ impl Tool {
             ),
             Self::List => (
                 "List capabilities",
-                "What one coding agent can do, or which agents have what in a category: names, tiers, \
-                 availability. Give agent, category or both.",
+                "All features of one coding agent, or of every agent in a category, with tier and availability. \
+                 Give agent, category or both.",
                 json!({
                     "agent": agent,
-                    "category": { "type": "string", "description": format!("One of {}", categories(library)) },
+                    "category": { "type": "string", "description": format!("E.g. {}", categories(library)) },
                 }),
                 json!([]),
             ),
             Self::Sources => (
                 "Get sources",
-                "Where facts about coding agents are documented: URLs with the day they were verified, to cite. \
-                 For an agent, a capability or both.",
+                "Where facts about coding agents are documented: URLs to cite, with the day each was last \
+                 checked. For an agent, a capability or both.",
                 json!({ "agent": agent, "capability": capability }),
                 json!([]),
             ),
@@ -131,13 +131,17 @@ fn rows() -> Value {
 }
 
 /// The first few; whoever names another is understood as well.
-fn agents(library: &Library) -> String {
-    library.agents.iter().take(4).map(|it| it.agent.id.as_str()).collect::<Vec<_>>().join(", ")
+fn agents(library: &Library, many: usize) -> String {
+    library.agents.iter().take(many).map(|it| it.agent.id.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// The dozen that hold most; the others hold one capability each, and are found by its words too.
 fn categories(library: &Library) -> String {
-    let names = library.category_names.all().iter().map(|it| it.name.as_str());
-    names.collect::<Vec<_>>().join(", ")
+    let size = |name: &str| library.capabilities.iter().filter(|it| it.category.name() == name).count();
+    let mut names: Vec<&str> = library.category_names.all().iter().map(|it| it.name.as_str()).collect();
+    names.sort_by_key(|name| std::cmp::Reverse(size(name)));
+    names.truncate(12);
+    names.join(", ")
 }
 
 /// Models write `null` and empty text where they mean nothing.

@@ -53,6 +53,11 @@ fn a_new_server_is_tried_out_and_its_tools_are_there_at_once() {
     assert!(home.ok(&["tools", "echo"]).contains("bed__echo"));
     assert!(home.ok(&["call", "bed__echo", "message=hi"]).contains("hi"));
     assert_eq!(home.run(&["call", "bed__echo", "message=hi"]).stderr, "");
+
+    // Whoever wants the tools of one server hears nothing of another.
+    home.ok(&["servers", "add", "gone", "--no-test", "--", "no-such-program"]);
+    let told = home.run(&["tools", "--server", "bed"]);
+    assert!(told.stdout.contains("bed__echo") && told.stderr.is_empty(), "{}", told.stderr);
 }
 
 #[test]

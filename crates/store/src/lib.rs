@@ -71,7 +71,7 @@ pub enum Error {
     )]
     PepperMissing { path: PathBuf },
     #[error("`{}` should hold 32 bytes and holds {found}; restore it from a backup", path.display())]
-    PepperDamaged { path: PathBuf, found: usize },
+    WrongLength { path: PathBuf, found: usize },
     #[error(
         "{place} is missing, and without it no secret in the database can be opened; restore it from a \
          backup, set KITBAG_SECRET_KEY, or remove the secrets and set them anew"
@@ -218,6 +218,6 @@ mod tests {
 
         std::fs::write(&pepper, "short").unwrap();
         let error = Store::open(&path(&directory)).await.unwrap_err();
-        assert!(matches!(error, Error::PepperDamaged { found: 5, .. }), "{error}");
+        assert!(matches!(error, Error::WrongLength { found: 5, .. }), "{error}");
     }
 }

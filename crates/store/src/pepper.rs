@@ -34,7 +34,7 @@ pub(crate) fn load(opening: &Opening, path: &Path, has_keys: bool) -> Result<Pep
         Ok(bytes) => bytes
             .try_into()
             .map(Pepper)
-            .map_err(|bytes: Vec<u8>| Error::PepperDamaged { path: path.to_owned(), found: bytes.len() }),
+            .map_err(|bytes: Vec<u8>| Error::WrongLength { path: path.to_owned(), found: bytes.len() }),
         Err(missing) if missing.kind() == io::ErrorKind::NotFound => {
             if has_keys {
                 return Err(Error::PepperMissing { path: path.to_owned() });

@@ -44,9 +44,10 @@ impl Store {
 impl KeyKeeper for KeyFile {
     fn read(&self) -> Result<Option<VaultKey>, Error> {
         match std::fs::read(&self.path) {
-            Ok(bytes) => bytes.try_into().map(|bytes| Some(VaultKey(bytes))).map_err(|bytes: Vec<u8>| {
-                Error::PepperDamaged { path: self.path.clone(), found: bytes.len() }
-            }),
+            Ok(bytes) => bytes
+                .try_into()
+                .map(|bytes| Some(VaultKey(bytes)))
+                .map_err(|bytes: Vec<u8>| Error::WrongLength { path: self.path.clone(), found: bytes.len() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(self.failed("read", source)),
         }

@@ -7,7 +7,7 @@
 //!
 //! # Layout
 //! - [`spec`]: how to reach a server, and within which limits
-//! - [`server`]: its life: lazy start, restart, back-off, idle stop
+//! - [`server`]: its life: lazy start, restart, back-off, idle stop; [`places`]: how much at once
 //! - [`connection`]: a greeted server that takes requests; [`handshake`] is the greeting
 //! - [`exchange`], [`router`], [`dialog`]: one request; sorting what comes back; sending
 //! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`], [`inside`]
@@ -35,6 +35,7 @@ mod log;
 mod logfile;
 pub mod mask;
 pub mod oauth;
+mod places;
 mod process;
 pub mod programs;
 pub mod provider;

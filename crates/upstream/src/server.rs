@@ -2,13 +2,13 @@
 //! left alone for a while when it keeps failing, stopped when nobody calls.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use kitbag_domain::ServerName;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +18,7 @@ use crate::exchange::{InFlight, Outbound};
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::oauth::Credentials;
+use crate::places::{NoPlace, Places};
 use crate::router::{Notice, NoticeKind};
 use crate::spec::ServerSpec;
 use crate::sync::lock;
@@ -44,8 +45,7 @@ pub struct Server {
     listing: ArcSwapOption<Listing>,
     /// Whether it was asked what it offers since it was started.
     listed: AtomicBool,
-    places: Arc<Semaphore>,
-    queued: AtomicUsize,
+    places: Places,
     last_used: Mutex<Instant>,
     watched: Watched,
     /// Held while the server is told of a change in what is watched, because two changes told
@@ -80,7 +80,7 @@ impl Server {
         let credentials =
             outside.logins.as_ref().and_then(|logins| Credentials::new(&spec, &outside.lookup, logins));
         let server = Arc::new(Self {
-            places: Arc::new(Semaphore::new(spec.limits.max_concurrent)),
+            places: Places::new(&spec.limits),
             spec: Arc::new(spec),
             log: Arc::new(log),
             ground: Ground {
@@ -97,7 +97,6 @@ impl Server {
             successor: OnceLock::new(),
             listing: ArcSwapOption::from(listing.map(Arc::new)),
             listed: AtomicBool::new(false),
-            queued: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
             watched: former.map(|former| former.watched.clone()).unwrap_or_default(),
             rewatching: tokio::sync::Mutex::default(),
@@ -229,13 +228,7 @@ impl Server {
 
     /// Lets the calls that are under way come to their end, then stops for good.
     pub async fn retire(&self) {
-        let all = u32::try_from(self.spec.limits.max_concurrent).unwrap_or(u32::MAX);
-        // Whoever waits for a place has asked before us and is served before us.
-        let last_calls = self.places.acquire_many(all);
-        let all_ended = tokio::time::timeout(self.spec.limits.call_deadline, last_calls).await;
-        // Nobody gets a place between the last call and the end.
-        self.places.close();
-        drop(all_ended);
+        self.places.close(self.spec.limits.call_deadline).await;
         self.shut().await;
     }
 
@@ -267,24 +260,17 @@ impl Server {
         self.live.load_full().filter(|live| live.connection.is_open())
     }
 
-    /// A free place among the calls that may run at once, or a short wait for one.
     async fn place(&self) -> Result<OwnedSemaphorePermit, CallError> {
-        if let Ok(place) = self.places.clone().try_acquire_owned() {
-            return Ok(place);
-        }
-        let waiting = Waiting::new(&self.queued);
-        if waiting.position > self.spec.limits.max_queued {
-            return Err(CallError::Busy {
-                server: self.name().clone(),
-                running: self.spec.limits.max_concurrent,
-                queued: self.spec.limits.max_queued,
-            });
-        }
-        self.places
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(|_| StartError::Stopping { server: self.name().clone() }.into())
+        let server = || self.name().clone();
+        let limits = &self.spec.limits;
+        self.places.take().await.map_err(|none| match none {
+            NoPlace::Full => CallError::Busy {
+                server: server(),
+                running: limits.max_concurrent,
+                queued: limits.max_queued,
+            },
+            NoPlace::Closed => StartError::Stopping { server: server() }.into(),
+        })
     }
 
     async fn started(self: &Arc<Self>) -> Result<Arc<Live>, StartError> {
@@ -396,23 +382,5 @@ impl Failures {
             0 | 1 => Duration::ZERO,
             count => (FIRST_WAIT * 2u32.saturating_pow(count - 2)).min(LONGEST_WAIT),
         }
-    }
-}
-
-/// A place in the queue, given back when the wait is over or given up.
-struct Waiting<'a> {
-    queued: &'a AtomicUsize,
-    position: usize,
-}
-
-impl<'a> Waiting<'a> {
-    fn new(queued: &'a AtomicUsize) -> Self {
-        Self { queued, position: queued.fetch_add(1, Ordering::Relaxed) + 1 }
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.queued.fetch_sub(1, Ordering::Relaxed);
     }
 }

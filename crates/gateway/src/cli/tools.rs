@@ -38,7 +38,10 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         find(&config, server)?;
     }
     let app = App::open(&config).await?;
-    know_all(&app, invocation.output).await;
+    match arguments.server.as_ref().filter(|name| config.servers.contains_key(*name)) {
+        Some(server) => know(server, &app, invocation.output).await,
+        None => know_all(&app, invocation.output).await,
+    }
     let mut rows = app.tools();
     app.close().await;
     rows.retain(|row| arguments.accept(row));
@@ -55,6 +58,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 const NO_TOOLS: &str = "No tools. See which servers answer: kitbag servers test";
+
+/// Nobody else needs to be started for the tools of one.
+async fn know(server: &ServerName, app: &App, output: Output) {
+    let asked = output.during("Asking the server what it offers", app.listing(server, false)).await;
+    mention(asked.err().as_slice(), output);
+}
 
 /// Asks the servers that nobody has asked yet, and tells of those that give no answer.
 pub(super) async fn know_all(app: &App, output: Output) {

@@ -169,6 +169,7 @@ fn a_client_that_does_not_find_kitbag_is_named() {
     };
     write(&home.path(".cursor/mcp.json"), &entry("/old/kitbag"));
     write(&home.path(".codeium/windsurf/mcp_config.json"), &entry("kitbag"));
+    write(&home.path(".mcp.json"), &entry("kitbag"));
     write(
         &home.path(".lmstudio/mcp.json"),
         r#"{"mcpServers": {"kitbag": {"url": "http://127.0.0.1:1/mcp"}}}"#,
@@ -183,6 +184,7 @@ fn a_client_that_does_not_find_kitbag_is_named() {
         "problem: launches /old/kitbag, which is not there => run `kitbag install --client cursor`";
     assert_eq!(said(&visit, "Cursor"), expected);
     assert!(said(&visit, "Windsurf").starts_with("problem: launches `kitbag`, which is not on the PATH"));
+    assert!(said(&visit, "Claude Code").contains("=> put it there, such as with `ln -s /"));
     let expected = "warning: connects to http://127.0.0.1:1/mcp, where nobody answers => run `kitbag serve`";
     assert_eq!(said(&visit, "LM Studio"), expected);
 

@@ -1,5 +1,6 @@
 //! Which clients on this machine go through Kitbag, which past it, and whether they find it.
 
+use std::env;
 use std::net::ToSocketAddrs as _;
 use std::path::Path;
 use std::time::Duration;
@@ -78,7 +79,9 @@ async fn door(found: &Found) -> Option<Finding> {
             }
             if programs::on_path(&command).is_none() {
                 let what = format!("launches `{command}`, which is not on the PATH");
-                return Some(AREA.problem(title, what).mend(again));
+                // A project's file is for others, too, who have the program elsewhere.
+                let advice = if found.project.is_some() { linking(&command) } else { again };
+                return Some(AREA.problem(title, what).mend(advice));
             }
             let thin = found.project.is_none() && found.client.has_windows();
             let what =
@@ -91,6 +94,11 @@ async fn door(found: &Found) -> Option<Finding> {
             (!answers(&url).await).then(|| AREA.warning(title, what).mend("run `kitbag serve`"))
         }
     }
+}
+
+fn linking(command: &str) -> String {
+    let program = env::current_exe().unwrap_or_default();
+    format!("put it there, such as with `ln -s {} ~/.local/bin/{command}`", program.display())
 }
 
 async fn answers(url: &str) -> bool {

@@ -80,7 +80,9 @@ async fn ask(config: &Config, able: &[&ServerSpec], whole: bool, output: Output)
     let (mut findings, mut listed) = (Vec::new(), BTreeSet::new());
     while let Some((spec, outcome)) = asked.next().await {
         waiting.remove(&spec.name);
-        still_waiting(&progress, &waiting);
+        if !waiting.is_empty() {
+            still_waiting(&progress, &waiting);
+        }
         match outcome {
             Ok(report) => {
                 listed.insert(spec.name.clone());

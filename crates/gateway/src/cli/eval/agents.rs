@@ -10,7 +10,7 @@ use kitbag_budget::count;
 use kitbag_exam::page::page;
 use kitbag_exam::rehearsal::play_all;
 use kitbag_exam::report::Setting;
-use kitbag_exam::{Exam, Journal, Report, Standing, Stopped, Suite};
+use kitbag_exam::{Candidate, Exam, Journal, Report, Standing, Stopped, Suite};
 use serde_json::{Map, Value};
 
 use super::candidates::Models;
@@ -78,10 +78,11 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
     let mut suite = Suite::load(&arguments.suite)?;
     suite.prompts.truncate(arguments.limit.unwrap_or(usize::MAX));
     let baseline = baseline(&arguments.baseline)?;
-    if !arguments.dry_run {
-        // What is missing should be told before a server is started.
-        arguments.models.candidates(invocation.output)?;
-    }
+    // What is missing should be told before a server is started.
+    let candidates = match arguments.dry_run {
+        true => Vec::new(),
+        false => arguments.models.candidates(invocation.output)?,
+    };
     let examined = arguments.which.open(invocation).await?;
     let ended = match examined.tools.spell(suite) {
         Err(fault) => Err(fault).with_context(|| format!("{} does not fit", arguments.suite.display())),
@@ -89,7 +90,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
             let endpoints = &arguments.models.endpoints;
             plan::rehearsed(&suite, &examined, endpoints, arguments.runs, invocation).await
         }
-        Ok(suite) => examine(arguments, &suite, &examined, baseline, invocation).await,
+        Ok(suite) => examine(arguments, &suite, &examined, &candidates, baseline, invocation).await,
     };
     examined.close().await;
     ended
@@ -99,17 +100,17 @@ async fn examine(
     arguments: &Arguments,
     suite: &Suite,
     examined: &Examined,
+    candidates: &[Candidate],
     baseline: Option<usize>,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let output = invocation.output;
-    let candidates = arguments.models.candidates(output)?;
     let parameters = arguments.models.parameters();
     let mut journal = arguments.resume.as_deref().map_or_else(|| Ok(Journal::none()), Journal::open)?;
     let exam = Exam {
         suite,
         tools: &examined.tools,
-        candidates: &candidates,
+        candidates,
         parameters: &parameters,
         runs: arguments.runs,
         concurrency: arguments.concurrency,

@@ -88,21 +88,21 @@ impl Models {
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!("the model {} is named twice; to ask more often, use --runs", twice[0]);
         }
-        let elsewhere = |it: &&Endpoint| it.key_variable().is_none();
-        let set = [
+        let hosts: Vec<_> =
+            self.endpoints.iter().filter(|it| it.key_variable().is_none()).map(Endpoint::host).collect();
+        let given = [
             ("--key-env", !self.key_env.is_empty()),
             ("--key-header", !self.key_header.is_empty()),
             ("--header", !self.header.is_empty()),
         ];
-        if let Some((flag, _)) =
-            set.iter().find(|(_, is)| *is && !self.endpoints.iter().any(|it| elsewhere(&it)))
-        {
+        if let Some((flag, _)) = given.iter().find(|(_, is)| *is && hosts.is_empty()) {
             bail!("{flag} is for models at a URL; the others take ANTHROPIC_API_KEY and OPENAI_API_KEY");
         }
-        let named = self.key_env.iter().filter_map(|it| it.host.as_deref());
-        let mut named = named.chain(self.key_header.iter().filter_map(|it| it.host.as_deref()));
-        let asked = |host: &str| self.endpoints.iter().filter(elsewhere).any(|it| it.host() == host);
-        named.find(|host| !asked(host)).map_or(Ok(()), |host| Err(anyhow!("no --model is at {host}")))
+        let named = self.key_env.iter().map(|it| &it.host).chain(self.key_header.iter().map(|it| &it.host));
+        if let Some(host) = named.flatten().find(|host| !hosts.contains(&host.as_str())) {
+            bail!("no --model is at {host}");
+        }
+        Ok(())
     }
 
     fn patience(&self) -> Patience {

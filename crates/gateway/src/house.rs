@@ -44,7 +44,7 @@ impl House {
         let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
         let outside = outside(config, &store, lookup, &embedder)?;
         let logs = config.data_dir.join("logs");
-        let servers = with_listings(servers(config), &store).await?;
+        let servers = with_listings(config.running(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
         let rooms = ArcSwap::from_pointee(Rooms::new(config, store, upstreams, providers, embedder));
@@ -72,7 +72,7 @@ impl House {
         let before = self.rooms();
         let lookup = vault::lookup(config, &before.store).await?;
         let outside = outside(config, &before.store, lookup, &before.index.embedder())?;
-        let servers = with_listings(servers(config), &before.store).await?;
+        let servers = with_listings(config.running(), &before.store).await?;
         let upstreams = before.upstreams.succeeded_by(servers, &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
         let after = Arc::new(before.succeeded_by(config, upstreams, providers));
@@ -102,11 +102,6 @@ impl Refurnished {
 
 fn is_gone(server: &Arc<Server>, after: &Upstreams) -> bool {
     after.get(server.name()).is_none_or(|it| !Arc::ptr_eq(it, server))
-}
-
-/// Those somebody configured, and those that are built in.
-fn servers(config: &Config) -> impl Iterator<Item = &ServerSpec> {
-    config.servers.values().chain(config.agents.iter().map(|agents| &agents.spec))
 }
 
 fn outside(

@@ -246,6 +246,11 @@ fn a_file_that_cannot_be_edited_is_left_alone() {
         "{told}"
     );
     assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), broken);
+    let taken = r#"{ "mcpServers": { "kitbag": { "command": "rucksack", "args": ["serve"] } } }"#;
+    fs::write(home.path(CURSOR), taken).unwrap();
+    let told = home.fails(&["install", "--client", "cursor"]);
+    assert!(told.contains("has a server `kitbag` that is something else") && told.contains("try:"), "{told}");
+    assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), taken);
     fs::write(home.path(CURSOR), b"\xff\xfe{\0}\0").unwrap();
     let told = home.fails(&["install", "--client", "cursor"]);
     assert!(told.contains("try: save the file as UTF-8"), "{told}");

@@ -16,7 +16,7 @@ use crate::tree::{self, Format, Node};
 pub use door::Door;
 
 /// What Kitbag is called in clients' files.
-pub(crate) const NAME: &str = "kitbag";
+pub const NAME: &str = "kitbag";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {

@@ -1,6 +1,7 @@
 //! From the files of clients to the servers in them.
 
 mod entry;
+mod refused;
 mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,9 @@ pub fn find(places: &Places, only: Option<Client>) -> Vec<Found> {
     let mut seen = BTreeSet::new();
     // In the home itself, the person's file and the project's are the same.
     let spots = clients.flat_map(|client| client.spots(places)).filter(|spot| seen.insert(spot.path.clone()));
-    spots.flat_map(|spot| open(&spot, places)).collect()
+    let mut found: Vec<Found> = spots.flat_map(|spot| open(&spot, places)).collect();
+    refused::mark(&mut found, places);
+    found
 }
 
 /// What stands in one file. A file can speak of several projects.

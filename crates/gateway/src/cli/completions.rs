@@ -64,6 +64,13 @@ const ASKED: &str = "KITBAG_COMPLETE";
 
 pub(super) fn servers() -> Vec<CompletionCandidate> {
     let Some(config) = config() else { return Vec::new() };
+    let running = config.running().map(|spec| &spec.name);
+    running.chain(config.disabled.keys()).map(|name| name.as_str().into()).collect()
+}
+
+/// Those somebody configured, without what is built in.
+pub(super) fn own_servers() -> Vec<CompletionCandidate> {
+    let Some(config) = config() else { return Vec::new() };
     config.servers.keys().chain(config.disabled.keys()).map(|name| name.as_str().into()).collect()
 }
 

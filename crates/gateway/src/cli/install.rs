@@ -9,8 +9,8 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_desk::{
-    Client, Door, EditError, FileError, Found, Problem, Scope, Spot, Undone, backup_of, install_into, open,
-    uninstall_from,
+    Client, Door, EditError, FileError, Found, NAME, Problem, Scope, Spot, Undone, backup_of, install_into,
+    open, uninstall_from,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -101,6 +101,11 @@ pub(super) async fn install(
     let config = invocation.config()?;
     let door = if arguments.http { running(&config)? } else { launched(&spot, &config, invocation)? };
     let found = theirs(&spot, invocation)?;
+    if found.iter().flat_map(|found| &found.servers).any(|server| server.name == NAME) {
+        let path = spot.path.display();
+        return Err(anyhow!("{path} has a server `{NAME}` that is something else"))
+            .advise(|| "give that one another name there, then try again".to_owned());
+    }
     let on =
         |found: &Found| found.servers.iter().filter(|it| !it.disabled).map(|it| it.name.clone()).collect();
     let mut beside: Vec<String> = found.iter().flat_map(|found| -> Vec<String> { on(found) }).collect();

@@ -111,6 +111,11 @@ impl Config {
         self.data_dir.join("logs").join(format!("{server}.log"))
     }
 
+    /// Those that run: the ones somebody configured, and what is built in.
+    pub fn running(&self) -> impl Iterator<Item = &ServerSpec> {
+        self.servers.values().chain(self.agents.iter().map(|agents| &agents.spec))
+    }
+
     /// Enabled or not, or built in.
     pub fn server(&self, name: &ServerName) -> Option<&ServerSpec> {
         let built_in = || self.agents.as_ref().map(|agents| &agents.spec).filter(|spec| spec.name == *name);

@@ -310,6 +310,28 @@ fn a_server_that_is_nearly_too_slow_is_a_warning() {
 }
 
 #[test]
+fn what_is_built_in_is_looked_at_too_and_wrong_data_is_named() {
+    let home = Home::new();
+    write(&home.path("kitbag.toml"), "");
+    let visit = Visit::to(&home, &["agents"]);
+    assert!(visit.one("servers", "agents", "ok")["what"].as_str().unwrap().starts_with("offers 4 tools"));
+    let visit = Visit::to(&home, &["--offline"]);
+    assert_eq!(visit.one("servers", "agents", "note")["what"], "is built in; knows 12 agents");
+
+    write(&home.path("kitbag.toml"), "[agents]\ndirectory = 'data'\n");
+    let file = "data/agents/mine/capabilities/current.json";
+    write(&home.path(file), r#"{"agent":{"id":"mine","name":"Mine"},"capabilities":[]}"#);
+    for words in [&[][..], &["agents"], &["--offline"]] {
+        let visit = Visit::to(&home, words);
+        let found = visit.one("servers", "agents", "problem");
+        let place = format!("{file}, field `agent`: missing field `vendor`");
+        assert!(found.to_string().contains(&place), "{words:?} {found:#}");
+        assert!(found["try"].as_str().unwrap().contains("agents/schema/"), "{words:?} {found:#}");
+        assert_eq!(visit.code, Some(1));
+    }
+}
+
+#[test]
 fn one_server_is_looked_at_alone_and_nothing_is_started_offline() {
     let home = Home::new();
     let mark = home.path("started");

@@ -184,6 +184,36 @@ async fn a_rule_that_is_added_holds_for_what_is_watched_already() {
 }
 
 #[tokio::test]
+async fn what_is_built_in_goes_and_comes_back_with_other_data() {
+    const LOOKUP: &str = "agents__lookup_capability";
+    let gateway = Gateway::with("[agents]\nenabled = true\n").await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows(LOOKUP).await;
+    gateway.home.configure("[agents]\nenabled = false\n");
+    lacks(&client, LOOKUP).await;
+    for agent in ["mine", "yours"] {
+        let folder = gateway.home.path(&format!("{agent}/agents/{agent}/capabilities"));
+        fs::create_dir_all(&folder).unwrap();
+        let data = json!({
+            "agent": {
+                "id": agent, "name": agent, "vendor": "Me", "version": "1", "lastUpdated": "2026-01-01",
+            },
+            "capabilities": [
+                { "name": "Cooking", "category": "testing", "available": null, "status": "unknown" },
+            ],
+        });
+        fs::write(folder.join("current.json"), data.to_string()).unwrap();
+        gateway.home.configure(&format!("[agents]\ndirectory = \"{agent}\"\n"));
+        client.knows(LOOKUP).await;
+        until("the new data is asked", async || {
+            let answer = client.call(LOOKUP, &json!({ "agent": agent, "capability": "cooking" })).await;
+            (answer.result()["structuredContent"]["agent"] == agent).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn what_needs_a_restart_is_named() {
     let gateway = with_one("").await;
     gateway.home.configure(&format!("[serve]\nbind = \"127.0.0.1:1\"\n{}", one()));

@@ -13,6 +13,7 @@ mod servers;
 mod store;
 mod versions;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -75,7 +76,9 @@ async fn look(
     if !whole {
         // Asked for by name, a server is looked at even while it is switched off.
         let named = arguments.servers.iter().map(|name| Ok((name.clone(), find(&config, name)?.clone())));
-        config.servers = named.collect::<anyhow::Result<_>>()?;
+        let mut named = named.collect::<anyhow::Result<BTreeMap<_, _>>>()?;
+        config.agents = config.agents.filter(|agents| named.remove(&agents.spec.name).is_some());
+        config.servers = named;
     }
     let state = store::check(&config, findings).await;
     findings.extend(configuration::providers(&config, &state));

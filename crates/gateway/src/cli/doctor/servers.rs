@@ -12,6 +12,7 @@ use crate::app::{App, ServerReport};
 use crate::cli::output::{Output, count, offers};
 use crate::cli::progress::Progress;
 use crate::config::{Config, nearest};
+use crate::inside;
 
 const AREA: Area = Area::Servers;
 /// Launchers fill every core for seconds; all at once, each would look slow.
@@ -24,15 +25,16 @@ pub(super) async fn check(
     whole: bool,
     output: Output,
 ) -> Vec<Finding> {
-    if config.servers.is_empty() {
+    let (mut findings, mut able) = (Vec::new(), Vec::new());
+    if whole && config.servers.is_empty() {
         let advice = "take over what your clients have with `kitbag import`, or run `kitbag servers add`";
-        return vec![AREA.note("none", "no server is configured").mend(advice)];
+        findings.push(AREA.note("none", "no server is configured").mend(advice));
     }
     let Some(lookup) = &state.lookup else {
-        return vec![AREA.note("all", "were not started, because the store cannot be used")];
+        findings.push(AREA.note("all", "were not started, because the store cannot be used"));
+        return findings;
     };
-    let (mut findings, mut able) = (Vec::new(), Vec::new());
-    for spec in config.servers.values() {
+    for spec in config.running() {
         let missing = spec.unresolved(lookup);
         findings.extend(missing.iter().map(|source| {
             let cause = Cause::MissingVariable { variable: source.variable.clone() };
@@ -44,7 +46,7 @@ pub(super) async fn check(
         }
     }
     if offline {
-        findings.extend(able.iter().map(|spec| on_this_machine(spec)));
+        findings.extend(able.iter().map(|spec| on_this_machine(spec, config)));
     } else if !able.is_empty() {
         findings.extend(ask(config, &able, whole, output).await);
     }
@@ -53,7 +55,7 @@ pub(super) async fn check(
 }
 
 /// Without starting it.
-fn on_this_machine(spec: &ServerSpec) -> Finding {
+fn on_this_machine(spec: &ServerSpec, config: &Config) -> Finding {
     let subject = spec.name.as_str();
     match &spec.transport {
         Transport::Stdio(launch) => match launch.obstacle() {
@@ -63,7 +65,15 @@ fn on_this_machine(spec: &ServerSpec) -> Finding {
             None => AREA.note(subject, "was not started; its program is there"),
         },
         Transport::Http(_) | Transport::Sse(_) => AREA.note(subject, "was not reached"),
-        Transport::Inside(_) => AREA.note(subject, "is built in"),
+        Transport::Inside(_) => {
+            let directory = config.agents.as_ref().and_then(|agents| agents.directory.as_deref());
+            match inside::library(directory) {
+                Ok(library) => {
+                    AREA.note(subject, format!("is built in; knows {}", count(library.agents.len(), "agent")))
+                }
+                Err(error) => AREA.error(subject, error),
+            }
+        }
     }
 }
 

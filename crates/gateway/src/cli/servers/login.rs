@@ -14,7 +14,7 @@ use serde_json::json;
 use super::find;
 use super::person::{AtBrowser, Elsewhere};
 use crate::cli::Invocation;
-use crate::cli::completions::servers;
+use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
 use crate::cli::output::printable;
 use crate::config::Config;
@@ -24,7 +24,7 @@ use crate::{login, vault};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LoginArguments {
-    #[arg(add = ArgValueCandidates::new(servers))]
+    #[arg(add = ArgValueCandidates::new(own_servers))]
     name: ServerName,
     /// Use a browser on another machine: type in a code there, or paste here where it ended up.
     #[arg(long)]
@@ -38,7 +38,7 @@ pub(super) struct LoginArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  kitbag servers logout tracker")]
 pub(super) struct LogoutArguments {
-    #[arg(add = ArgValueCandidates::new(servers))]
+    #[arg(add = ArgValueCandidates::new(own_servers))]
     name: ServerName,
 }
 

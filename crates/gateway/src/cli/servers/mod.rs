@@ -62,9 +62,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 /// The configured server of that name, or an error that knows what was probably meant.
 pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<&'a ServerSpec> {
-    let built_in = || config.agents.iter().map(|agents| &agents.spec.name);
-    let known =
-        || config.servers.keys().chain(config.disabled.keys()).chain(built_in()).map(ServerName::as_str);
+    let running = || config.running().map(|spec| &spec.name);
+    let known = || running().chain(config.disabled.keys()).map(ServerName::as_str);
     let advice = || match nearest(name.as_str(), known()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => "see which there are with `kitbag servers list`".to_owned(),

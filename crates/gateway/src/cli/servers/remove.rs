@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::find;
 use crate::cli::Invocation;
-use crate::cli::completions::servers;
+use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
 use crate::config::edit;
 
@@ -16,7 +16,7 @@ use crate::config::edit;
 #[derive(Debug, Args)]
 #[command(visible_alias = "rm", after_help = "Examples:\n  kitbag servers remove time")]
 pub(super) struct Arguments {
-    #[arg(add = ArgValueCandidates::new(servers))]
+    #[arg(add = ArgValueCandidates::new(own_servers))]
     name: ServerName,
 }
 

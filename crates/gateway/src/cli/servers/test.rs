@@ -54,10 +54,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         config.servers.insert(name.clone(), spec);
     }
     let names = match arguments.names {
-        names if names.is_empty() => {
-            let built_in = config.agents.iter().map(|agents| &agents.spec.name);
-            config.servers.keys().chain(built_in).cloned().collect()
-        }
+        names if names.is_empty() => config.running().map(|spec| spec.name.clone()).collect(),
         names => names,
     };
     let app = App::open(&config).await?;

@@ -79,6 +79,8 @@ fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<Names, DataErro
     let mut ways: Vec<(String, Vec<usize>)> =
         agents.iter().enumerate().map(|(at, it)| (it.agent.name.clone(), vec![at])).collect();
     for (alias, ids) in aliases {
+        // Ours may name agents that a directory does not have; that makes them no strangers there.
+        let stranger = ids.is_empty();
         let mut meant = Vec::new();
         for id in ids {
             match agents.iter().position(|it| it.agent.id == id) {
@@ -87,7 +89,9 @@ fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<Names, DataErro
                 None => {}
             }
         }
-        ways.push((alias, meant));
+        if stranger || !meant.is_empty() {
+            ways.push((alias, meant));
+        }
     }
     Ok(Names::new(agents.iter().map(named).collect(), ways, &ALL_ARE))
 }

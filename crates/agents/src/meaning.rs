@@ -32,18 +32,17 @@ struct Known {
     ways: Vec<(Vec<f32>, Vec<usize>)>,
     /// One for each thing, of all that is known about it.
     texts: Vec<Vec<f32>>,
-    /// How alike a name is to the things it does not mean, at best.
-    strange: f32,
-    /// How alike it is to what it does mean.
+    /// How alike a name is to what it means.
     kin: f32,
+    /// How alike it is to the most alike of what it does not mean.
+    strange: f32,
+    /// Whoever is less alike than this to everything means none of it.
+    foreign: f32,
 }
 
-/// From here on, and with such a lead, one thing is taken for what is meant. 0 is what strangers
-/// have, 1 is what a name has to its own thing.
+/// From here on, and with such a lead, one thing is taken for what is meant.
 const ENOUGH: f32 = 0.7;
 const LEAD: f32 = 0.3;
-/// What is less alike than this to all of them means none.
-const NOTHING: f32 = -0.3;
 /// What words in common add to a likeness; they are known to be there.
 const WORDS: f32 = 1.0;
 
@@ -54,19 +53,20 @@ impl Meaning {
 
     /// Nothing, if vectors cannot be had.
     pub(crate) async fn judge(&self, names: &Names, said: &str, by_words: &[(usize, f32)]) -> Option<Match> {
-        let known = self.known.get_or_try_init(|| self.learn(names)).await.ok()?;
+        // Whoever makes vectors gives up on a question sooner than on all that is known.
         let asked = self.make(Side::Query, vec![said.to_owned()]).await?.pop()?;
-        let mut ranked: Vec<(usize, f32)> = known.alike(&asked, None).into_iter().enumerate().collect();
-        for (_, score) in &mut ranked {
-            *score = (*score - known.strange) / (known.kin - known.strange).max(f32::EPSILON);
-        }
+        let known = self.known.get_or_try_init(|| self.learn(names)).await.ok()?;
+        let alike = known.alike(&asked, None);
+        let foreign = by_words.is_empty() && alike.iter().all(|it| *it < known.foreign);
+        let mut ranked: Vec<(usize, f32)> =
+            alike.into_iter().map(|it| known.measure(it)).enumerate().collect();
         for (at, score) in by_words {
             ranked[*at].1 += WORDS * score;
         }
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
         let told = |(at, score): &(usize, f32)| (*at, confidence(*score));
         let (first, next) = (ranked.first()?, ranked.get(1)?);
-        Some(if first.1 < NOTHING && by_words.is_empty() {
+        Some(if foreign {
             Match::Nothing { near: ranked.iter().map(|(at, _)| *at).take(MOST).collect() }
         } else if first.1 >= ENOUGH && first.1 - next.1 >= LEAD {
             let (at, confidence) = told(first);
@@ -93,16 +93,22 @@ impl Meaning {
 
 impl Known {
     fn new(ways: Vec<(Vec<f32>, Vec<usize>)>, texts: Vec<Vec<f32>>) -> Self {
-        let mut known = Self { ways, texts, strange: 0.0, kin: 0.0 };
-        let (mut strange, mut kin) = (Vec::new(), Vec::new());
+        let mut known = Self { ways, texts, kin: 0.0, strange: 0.0, foreign: 0.0 };
+        let (mut kin, mut strange, mut usual) = (Vec::new(), Vec::new(), Vec::new());
         for at in 0..known.texts.len() {
-            let alike = known.alike(&known.ways[at].0, Some(at));
-            kin.push(alike[at]);
-            let others = alike.iter().enumerate().filter(|(other, _)| *other != at);
-            strange.push(others.map(|(_, score)| *score).fold(-1.0, f32::max));
+            let mut alike = known.alike(&known.ways[at].0, Some(at));
+            kin.push(alike.swap_remove(at));
+            strange.push(alike.iter().copied().fold(-1.0, f32::max));
+            usual.push(mean(&alike));
         }
-        (known.strange, known.kin) = (mean(&strange), mean(&kin));
+        (known.kin, known.strange) = (mean(&kin), mean(&strange));
+        known.foreign = f32::midpoint(known.strange, mean(&usual));
         known
+    }
+
+    /// 0 is what strangers have, 1 is what a name has to its own thing.
+    fn measure(&self, alike: f32) -> f32 {
+        (alike - self.strange) / (self.kin - self.strange).max(f32::EPSILON)
     }
 
     /// To each thing: half by the most alike way to say it, half by all that is known about it.

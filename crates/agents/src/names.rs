@@ -179,21 +179,19 @@ impl Names {
     /// things counts for less. Only a word that is used for nothing may be another in disguise.
     fn overlap(&self, said: &[String], way: &[String]) -> f32 {
         let weight = |words: &[String]| words.iter().map(|word| self.weight(word)).sum::<f32>();
-        let same = |word: &String, other: &String| match self.spread.contains_key(other) {
-            true => f32::from(u8::from(word == other)),
-            false => likeness(word, other),
+        let could_be = |word: &str, other: &str| word == other || !self.spread.contains_key(other);
+        let best = |word: &String| {
+            let others = said.iter().filter(|other| could_be(word, other));
+            others.map(|other| likeness(word, other)).fold(0.0, f32::max)
         };
-        let best = |word: &String| said.iter().map(|other| same(word, other)).fold(0.0, f32::max);
         let common: f32 = way.iter().map(|word| self.weight(word) * best(word)).sum();
         common / (weight(said) + weight(way) - common)
     }
 
     fn by_spelling(&self, said: &str) -> Option<Meant> {
         let said = key(said);
-        let best = self.best(|way| match misspelt(&said, &way.key) {
-            true => share(strsim::normalized_damerau_levenshtein(&said, &way.key)),
-            false => 0.0,
-        });
+        let alike = |way: &Way| share(strsim::normalized_damerau_levenshtein(&said, &way.key));
+        let best = self.best(|way| if misspelt(&said, &way.key) { alike(way) } else { 0.0 });
         clear(&best, f32::EPSILON, f32::EPSILON)
     }
 

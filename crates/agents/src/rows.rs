@@ -12,10 +12,10 @@ const UNDOCUMENTED: &str = "No document that was read says whether it has this."
 
 /// Everything about one capability of one agent.
 pub(crate) fn whole(agent: &AgentFile, term: &Term) -> Value {
-    let Some(it) = agent.capability(&term.name) else { return unknown(agent, term, None) };
-    if it.available == Availability::Unknown {
-        return unknown(agent, term, it.description.as_deref());
-    }
+    let it = match agent.capability(&term.name) {
+        Some(it) if it.available != Availability::Unknown => it,
+        other => return unknown(agent, term, other),
+    };
     let mut row = json!({ "name": it.name, "category": it.category, "available": it.available });
     if it.available == Availability::Yes {
         row["tier"] = json!(it.tier);
@@ -123,12 +123,13 @@ pub(crate) fn rounded(confidence: f32) -> Value {
     json!((f64::from(confidence) * 100.0).round() / 100.0)
 }
 
-fn unknown(agent: &AgentFile, term: &Term, said: Option<&str>) -> Value {
-    let description = said.unwrap_or(UNDOCUMENTED);
+/// What comes near it, where somebody wrote that down; else where to go on reading.
+fn unknown(agent: &AgentFile, term: &Term, it: Option<&Capability>) -> Value {
+    let description = it.and_then(|it| it.description.as_deref()).unwrap_or(UNDOCUMENTED);
     let mut row = json!({ "name": term.name, "category": term.category, "available": null, "description": description });
-    if let Some(page) = &agent.documentation.official_docs {
-        row["implementationNotes"] = json!({ "startUrl": page });
-    }
+    let page = || agent.documentation.official_docs.as_ref().map(|page| json!({ "startUrl": page }));
+    let notes = it.and_then(|it| it.implementation_notes.as_ref()).map(|notes| json!(notes));
+    put_some(&mut row, "implementationNotes", notes.or_else(page));
     row
 }
 

@@ -7,6 +7,10 @@ use crate::answers::Answers;
 use crate::asked::Miss;
 use crate::library::Library;
 
+/// More than any name, and any question in its place, needs.
+const LONG: usize = 500;
+const MANY: usize = 100;
+
 /// What a call came to: an answer, or words that help to ask again.
 pub type Told = Result<Value, Miss>;
 
@@ -149,7 +153,7 @@ fn text(arguments: &RawObject, key: &str) -> Result<Option<String>, ErrorObject>
     let Some(value) = arguments.get(key).filter(|it| it.get() != "null") else { return Ok(None) };
     let text: String =
         serde_json::from_str(value.get()).map_err(|_| invalid(format!("`{key}` must be a string")))?;
-    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+    name(text, key).map(|text| Some(text).filter(|text| !text.trim().is_empty()))
 }
 
 /// One text is as good as a list of one.
@@ -157,13 +161,19 @@ fn texts(arguments: &RawObject, key: &str) -> Result<Vec<String>, ErrorObject> {
     let Some(value) = arguments.get(key).filter(|it| it.get() != "null") else { return Ok(Vec::new()) };
     let many: Option<Vec<String>> = serde_json::from_str(value.get()).ok();
     match many {
-        Some(many) => Ok(many),
+        Some(many) if many.len() > MANY => Err(invalid(format!("`{key}` may have {MANY} entries"))),
+        Some(many) => many.into_iter().map(|one| name(one, key)).collect(),
         None => {
             let one =
                 text(arguments, key).map_err(|_| invalid(format!("`{key}` must be a list of strings")))?;
             Ok(one.into_iter().collect())
         }
     }
+}
+
+/// Whatever is said is held against every name there is, letter by letter.
+fn name(text: String, key: &str) -> Result<String, ErrorObject> {
+    if text.len() > LONG { Err(invalid(format!("`{key}` may have {LONG} letters"))) } else { Ok(text) }
 }
 
 fn needed<'a>(value: Option<&'a str>, key: &str) -> Result<&'a str, ErrorObject> {

@@ -70,7 +70,7 @@ fn akin(one: &str, other: &str) -> bool {
 /// miss the first, and in a short word not the last.
 fn slip(one: &str, other: &str) -> bool {
     let (letters, others): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    if letters.first() != others.first() {
+    if letters.first() != others.first() || letters.len().abs_diff(others.len()) > 2 {
         return false;
     }
     let wrong = strsim::damerau_levenshtein(one, other);

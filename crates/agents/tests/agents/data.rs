@@ -51,6 +51,20 @@ fn the_closed_sets_of_the_schema_are_those_of_the_program() {
 }
 
 #[test]
+fn the_schema_says_of_every_field_what_it_is_for() {
+    fn check(place: &str, part: &Value) {
+        let Some(part) = part.as_object() else { return };
+        for (name, field) in part.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            assert!(field["description"].is_string(), "{place}/{name}");
+        }
+        for (name, below) in part.get("$defs").and_then(Value::as_object).into_iter().flatten() {
+            check(name, below);
+        }
+    }
+    check("", &read_schema());
+}
+
+#[test]
 fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
     let entry = "capabilities/0";
     let mistakes: [(&str, Value, &str); 22] = [

@@ -126,6 +126,30 @@ async fn what_is_meant_by_nobody_is_answered_with_what_there_is() {
 }
 
 #[tokio::test]
+async fn an_agent_named_beside_the_capability_is_no_hindrance() {
+    let answers = answers();
+    for (said, meant) in [
+        ("claude code hooks", "Lifecycle Hooks"),
+        ("MCP in Cursor", "MCP Support"),
+        ("Gemini CLI sandbox", "Sandboxing"),
+        ("claude.md", "Custom Instructions"),
+    ] {
+        let answer = run(&answers, "compare_capability", &json!({ "capability": said })).await.unwrap();
+        assert_eq!(answer["capability"], meant, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_longer_than_any_name_is_refused() {
+    let (answers, long) = (answers(), "mcp ".repeat(200));
+    let told = miss(&answers, "compare_capability", &json!({ "capability": long })).await;
+    assert_eq!(told, "`capability` may have 500 letters");
+    let many = vec!["zed"; 200];
+    let told = miss(&answers, "compare_capability", &json!({ "capability": "mcp", "agents": many })).await;
+    assert_eq!(told, "`agents` may have 100 entries");
+}
+
+#[tokio::test]
 async fn several_that_may_be_meant_are_told_with_how_likely_they_are() {
     let arguments = json!({ "agent": "claude-code", "capability": "agents that talk" });
     let answer = run(&answers(), "lookup_capability", &arguments).await.unwrap();

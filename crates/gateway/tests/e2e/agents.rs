@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use kitbag_budget::count;
 use serde_json::{Value, json};
@@ -217,17 +218,20 @@ struct Alone {
     stdin: tokio::process::ChildStdin,
     lines: tokio::io::Lines<BufReader<tokio::process::ChildStdout>>,
     _child: tokio::process::Child,
+    _home: Arc<Home>,
     id: usize,
 }
 
 impl Alone {
     fn start(config: &str) -> Self {
         let home = Home::new(config);
-        let mut command = tokio::process::Command::from(home.command(&["agents", "serve", "--stdio"]));
+        let config = home.path("kitbag.toml");
+        let words = ["agents", "serve", "--stdio", "--config", config.to_str().unwrap()];
+        let mut command = tokio::process::Command::from(home.command(&words));
         command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        Self { stdin, lines: BufReader::new(stdout).lines(), _child: child, id: 0 }
+        Self { stdin, lines: BufReader::new(stdout).lines(), _child: child, _home: home, id: 0 }
     }
 
     async fn ask(&mut self, method: &str, params: &Value) -> Value {

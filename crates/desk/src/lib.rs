@@ -27,5 +27,5 @@ pub use found::{Found, FoundServer, Launch, Note, Problem, Source, Transport, Va
 pub use merge::{Merged, Origin, merge};
 pub use places::{Places, Platform};
 pub use read::{find, open, read};
-pub use secret::{holds_secret, secrets_in_address, secrets_in_argument};
+pub use secret::{holds_secret, is_scheme, secrets_in_address, secrets_in_argument};
 pub use value::Value;

@@ -22,7 +22,7 @@ pub fn holds_secret(name: &str, text: &str) -> bool {
 /// The parts of a literal text that stands under a name, such as a variable or a header.
 pub(crate) fn split(name: &str, text: &str) -> Vec<Part> {
     if let Some((scheme, rest)) = text.split_once(' ')
-        && SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme))
+        && is_scheme(scheme)
         && !is_placeholder(rest)
     {
         return vec![Part::Template(format!("{scheme} ")), Part::Secret(rest.to_owned())];
@@ -101,7 +101,10 @@ pub(crate) fn keys_in(text: &str) -> Vec<Part> {
     parts
 }
 
-const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "apikey"];
+/// Whether a word says how a secret is sent that comes behind it, as in `Bearer …`.
+pub fn is_scheme(word: &str) -> bool {
+    ["bearer", "basic", "token", "apikey"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
+}
 
 /// Whether a name says that its value is nobody's business.
 fn speaks_of_a_secret(name: &str) -> bool {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap};
 use jiff::Timestamp;
+use kitbag_fetch::{BodyError, cause, client};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -60,11 +61,9 @@ impl Client {
     pub fn new(endpoint: Endpoint, access: Access, patience: Patience) -> Result<Self, EndpointError> {
         let odd_key = |_| EndpointError::OddKey { place: endpoint.place() };
         let headers = access.headers(endpoint.dialect).map_err(odd_key)?;
-        let http = reqwest::Client::builder()
+        let http = client()
             // A redirected request would hand the key to an address nobody named.
             .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(10))
-            .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
             .build()
             .expect("the client is built from constants");
         Ok(Self { http, endpoint, access, headers, pace: Pace::new(patience.per_minute), patience })
@@ -115,15 +114,12 @@ impl Client {
         let request = self.http.post(self.endpoint.url()).headers(self.headers.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
         let unreachable = |error| EndpointError::Unreachable { place: self.place(), reason: cause(error) };
-        let mut response = request.send().await.map_err(unreachable)?;
+        let response = request.send().await.map_err(unreachable)?;
         let (status, again_after) = (response.status(), again_after(response.headers(), Timestamp::now()));
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-            if body.len() + chunk.len() > MAX_ANSWER {
-                return Err(self.unreadable(format!("more than {MAX_ANSWER} bytes")));
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let body = kitbag_fetch::body(response, MAX_ANSWER).await.map_err(|error| match error {
+            BodyError::Lost(error) => unreachable(error),
+            too_large => self.unreadable(too_large.to_string()),
+        })?;
         if status.is_success() {
             return Ok(body);
         }
@@ -226,14 +222,4 @@ fn failure(body: &Value) -> Option<Failure> {
     let code = told.pointer("/error/code").and_then(Value::as_u64).and_then(|it| u16::try_from(it).ok());
     let status = code.and_then(|code| StatusCode::from_u16(code).ok()).filter(|it| !it.is_success());
     Some(Failure { status: status.unwrap_or(StatusCode::BAD_GATEWAY), told: told.clone() })
-}
-
-/// The innermost cause: `reqwest` wraps "connection refused" in three layers of its own.
-fn cause(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use kitbag_store::{KeyKeeper, SecretName, Store, Vault, VaultKey};
-use kitbag_upstream::{Lookup, Template, Transport};
+use kitbag_upstream::{Lookup, ServerSpec, Template, Transport};
 
 use crate::config::{Config, Embedder, KeyPlace};
 use crate::keyring::Keyring;
@@ -127,22 +127,19 @@ fn environment(variable: &str) -> Option<String> {
 fn wants_secrets(config: &Config) -> bool {
     let marker = format!("${{{}", Template::SECRET);
     let wants = |template: &Template| template.source().contains(&marker);
-    let server = |transport: &Transport| match transport {
-        Transport::Stdio(launch) => {
-            wants(&Template::new(&launch.command)) || launch.args.iter().chain(launch.env.values()).any(wants)
-        }
-        Transport::Http(endpoint) | Transport::Sse(endpoint) => {
-            wants(&endpoint.address())
-                || endpoint.headers.values().chain(&endpoint.oauth.client_secret).any(wants)
-        }
-        Transport::Inside(_) => false,
+    let client_secret = |transport: &Transport| match transport {
+        Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint.oauth.client_secret.clone(),
+        Transport::Stdio(_) | Transport::Inside(_) => None,
+    };
+    let server = |spec: &ServerSpec| {
+        spec.templates().any(|it| wants(&it)) || client_secret(&spec.transport).is_some_and(|it| wants(&it))
     };
     let embedder = match &config.embedder {
         Embedder::Endpoint(endpoint) => endpoint.api_key.as_ref(),
         Embedder::BuiltIn | Embedder::Directory(_) => None,
     };
     embedder.is_some_and(wants)
-        || config.servers.values().any(|it| server(&it.transport))
+        || config.servers.values().any(server)
         || config.providers.values().any(|it| it.spec.headers.values().any(wants))
 }
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use kitbag_fetch::{BodyError, cause, client, retry_after};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::StatusCode;
-use reqwest::header::RETRY_AFTER;
 use url::Url;
 
 use crate::entry::{Entry, Page};
@@ -37,11 +37,9 @@ impl Registry {
     pub const OFFICIAL: &str = "https://registry.modelcontextprotocol.io";
 
     pub fn at(base: Url) -> Self {
-        let http = reqwest::Client::builder()
+        let http = client()
             // No redirect may lead to where anybody on the way could change the answer.
             .https_only(base.scheme() == "https")
-            .connect_timeout(Duration::from_secs(10))
-            .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
             .build()
             .expect("the client is built from constants");
         let place = format!("{}{}", base.origin().ascii_serialization(), base.path().trim_end_matches('/'));
@@ -137,15 +135,12 @@ impl Registry {
     async fn exchange(&self, url: Url) -> Result<Vec<u8>, RegistryError> {
         let unreachable =
             |error| RegistryError::Unreachable { place: self.place.clone(), reason: cause(error) };
-        let mut response = self.http.get(url).send().await.map_err(unreachable)?;
-        let (status, again_after) = (response.status(), retry_after(&response));
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-            if body.len() + chunk.len() > MAX_ANSWER {
-                return Err(self.unreadable(&format!("more than {MAX_ANSWER} bytes")));
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let response = self.http.get(url).send().await.map_err(unreachable)?;
+        let (status, again_after) = (response.status(), retry_after(response.headers()));
+        let body = kitbag_fetch::body(response, MAX_ANSWER).await.map_err(|error| match error {
+            BodyError::Lost(error) => unreachable(error),
+            too_large => self.unreadable(&too_large),
+        })?;
         let place = self.place.clone();
         match status {
             status if status.is_success() => Ok(body),
@@ -164,19 +159,4 @@ fn message(body: &[u8]) -> String {
     let parsed: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let said = ["detail", "error", "message", "title"].iter().find_map(|key| parsed.get(key)?.as_str());
     said.map(|said| format!(": {}", said.chars().take(MAX_MESSAGE).collect::<String>())).unwrap_or_default()
-}
-
-fn retry_after(response: &reqwest::Response) -> Option<Duration> {
-    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds))
-}
-
-/// The innermost cause: `reqwest` wraps "connection refused" in three layers of its own.
-fn cause(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }

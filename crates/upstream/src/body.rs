@@ -47,13 +47,10 @@ impl SinceEvent {
     }
 }
 
-/// The innermost cause: `reqwest` wraps "connection refused" in three layers of its own.
+/// The reason at the bottom, and whether it was our patience that ended.
 pub(crate) fn describe(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    if error.is_timeout() { format!("timed out: {cause}") } else { cause.to_string() }
+    let cause = kitbag_fetch::innermost(error);
+    if error.is_timeout() { format!("timed out: {cause}") } else { cause }
 }
 
 fn too_large(max: usize) -> String {

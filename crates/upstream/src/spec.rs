@@ -1,5 +1,6 @@
 //! What must be known to connect to a server: how to reach it, and within which limits.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -151,17 +152,8 @@ impl ServerSpec {
 
     /// The variables without which it cannot be reached.
     pub fn unresolved(&self, lookup: &Lookup) -> Vec<Unresolved> {
-        let (first, others): (_, Vec<_>) = match &self.transport {
-            Transport::Stdio(launch) => {
-                (Template::new(&launch.command), launch.args.iter().chain(launch.env.values()).collect())
-            }
-            Transport::Http(endpoint) | Transport::Sse(endpoint) => {
-                (endpoint.address(), endpoint.headers.values().collect())
-            }
-            Transport::Inside(_) => return Vec::new(),
-        };
         let mut missing = Vec::new();
-        for template in [&first].into_iter().chain(others) {
+        for template in self.templates() {
             if let Err(unresolved) = template.resolve(|name| lookup(name))
                 && !missing.contains(&unresolved)
             {
@@ -169,6 +161,21 @@ impl ServerSpec {
             }
         }
         missing
+    }
+
+    /// Every text that has to be filled in before it can be reached.
+    pub fn templates(&self) -> impl Iterator<Item = Cow<'_, Template>> {
+        let (first, others): (_, Vec<_>) = match &self.transport {
+            Transport::Stdio(launch) => (
+                Some(Template::new(&launch.command)),
+                launch.args.iter().chain(launch.env.values()).collect(),
+            ),
+            Transport::Http(endpoint) | Transport::Sse(endpoint) => {
+                (Some(endpoint.address()), endpoint.headers.values().collect())
+            }
+            Transport::Inside(_) => (None, Vec::new()),
+        };
+        first.map(Cow::Owned).into_iter().chain(others.into_iter().map(Cow::Borrowed))
     }
 }
 

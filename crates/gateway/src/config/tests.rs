@@ -169,9 +169,74 @@ fn names_and_patterns_are_checked_where_they_stand() {
 }
 
 #[test]
-fn every_key_reaches_what_the_program_runs_on() {
-    let config = config(
-        r#"
+fn every_key_of_the_house_reaches_what_the_program_runs_on() {
+    let config = config(WRITTEN_OUT).unwrap();
+    assert_eq!(
+        config.serve,
+        Serve {
+            bind: "127.0.0.1:9000".parse().unwrap(),
+            require_key: true,
+            allowed_hosts: vec!["kit.example".to_owned()],
+            allowed_origins: vec!["https://app.example".to_owned()],
+            max_body_bytes: 1_000_000,
+            page_size: 50,
+        }
+    );
+    assert_eq!(config.store_path, Path::new("/etc/state/kitbag.db"));
+    assert_eq!(config.data_dir, Path::new("/home/ann/.local/share/kitbag"));
+}
+
+#[test]
+fn every_key_of_a_server_reaches_what_the_program_runs_on() {
+    let config = config(WRITTEN_OUT).unwrap();
+    assert_eq!(config.servers.keys().map(ServerName::as_str).collect::<Vec<_>>(), ["git", "remote"]);
+    assert_eq!(config.disabled.keys().map(ServerName::as_str).collect::<Vec<_>>(), ["old"]);
+
+    let git = &config.servers[&"git".parse().unwrap()];
+    assert_eq!(
+        *git,
+        ServerSpec {
+            name: "git".parse().unwrap(),
+            transport: Transport::Stdio(Launch {
+                command: "uvx".to_owned(),
+                args: ["mcp-server-git", "--repository", "${REPO}"].map(Template::from).to_vec(),
+                env: BTreeMap::from([("TOKEN".to_owned(), Template::from("${GIT_TOKEN:-none}"))]),
+                cwd: Some("/home/ann/src".into()),
+            }),
+            era: Some(Era::Legacy),
+            limits: Limits {
+                start_timeout: Duration::from_secs(90),
+                call_timeout: Duration::from_secs(5),
+                call_deadline: Duration::from_secs(7200),
+                idle_timeout: Duration::from_millis(500),
+                max_concurrent: 1,
+                max_queued: 0,
+                max_message_bytes: 2048,
+            },
+        }
+    );
+    let endpoint = Endpoint {
+        url: "https://host/mcp?key=1".parse().unwrap(),
+        headers: BTreeMap::from([("Authorization".to_owned(), Template::from("Bearer ${TOKEN}"))]),
+        oauth: Settings::default(),
+    };
+    assert_eq!(config.servers[&"remote".parse().unwrap()].transport, Transport::Http(endpoint));
+    assert!(matches!(config.disabled[&"old".parse().unwrap()].transport, Transport::Sse(_)));
+}
+
+#[test]
+fn every_rule_reaches_what_the_program_runs_on() {
+    let config = config(WRITTEN_OUT).unwrap();
+    let may = |tenant: &str, server: &str, tool: &str| {
+        let caller = Caller { tenant: tenant.parse().unwrap(), key: None };
+        config.policy.visible(&caller, &Capability::tool(server.parse().unwrap(), tool))
+    };
+    assert!(
+        may("acme", "git", "log") && !may("acme", "git", "delete_branch") && !may("acme", "remote", "log")
+    );
+}
+
+const WRITTEN_OUT: &str = r#"
         [serve]
         bind = "localhost:9000"
         require_key = true
@@ -211,65 +276,7 @@ fn every_key_reaches_what_the_program_runs_on() {
         url = "http://host/sse"
         transport = "sse"
         enabled = false
-        "#,
-    )
-    .unwrap();
-
-    assert_eq!(
-        config.serve,
-        Serve {
-            bind: "127.0.0.1:9000".parse().unwrap(),
-            require_key: true,
-            allowed_hosts: vec!["kit.example".to_owned()],
-            allowed_origins: vec!["https://app.example".to_owned()],
-            max_body_bytes: 1_000_000,
-            page_size: 50,
-        }
-    );
-    assert_eq!(config.store_path, Path::new("/etc/state/kitbag.db"));
-    assert_eq!(config.data_dir, Path::new("/home/ann/.local/share/kitbag"));
-    assert_eq!(config.servers.keys().map(ServerName::as_str).collect::<Vec<_>>(), ["git", "remote"]);
-    assert_eq!(config.disabled.keys().map(ServerName::as_str).collect::<Vec<_>>(), ["old"]);
-
-    let git = &config.servers[&"git".parse().unwrap()];
-    assert_eq!(
-        *git,
-        ServerSpec {
-            name: "git".parse().unwrap(),
-            transport: Transport::Stdio(Launch {
-                command: "uvx".to_owned(),
-                args: ["mcp-server-git", "--repository", "${REPO}"].map(Template::from).to_vec(),
-                env: BTreeMap::from([("TOKEN".to_owned(), Template::from("${GIT_TOKEN:-none}"))]),
-                cwd: Some("/home/ann/src".into()),
-            }),
-            era: Some(Era::Legacy),
-            limits: Limits {
-                start_timeout: Duration::from_secs(90),
-                call_timeout: Duration::from_secs(5),
-                call_deadline: Duration::from_secs(7200),
-                idle_timeout: Duration::from_millis(500),
-                max_concurrent: 1,
-                max_queued: 0,
-                max_message_bytes: 2048,
-            },
-        }
-    );
-    let endpoint = Endpoint {
-        url: "https://host/mcp?key=1".parse().unwrap(),
-        headers: BTreeMap::from([("Authorization".to_owned(), Template::from("Bearer ${TOKEN}"))]),
-        oauth: Settings::default(),
-    };
-    assert_eq!(config.servers[&"remote".parse().unwrap()].transport, Transport::Http(endpoint));
-    assert!(matches!(config.disabled[&"old".parse().unwrap()].transport, Transport::Sse(_)));
-
-    let may = |tenant: &str, server: &str, tool: &str| {
-        let caller = Caller { tenant: tenant.parse().unwrap(), key: None };
-        config.policy.visible(&caller, &Capability::tool(server.parse().unwrap(), tool))
-    };
-    assert!(
-        may("acme", "git", "log") && !may("acme", "git", "delete_branch") && !may("acme", "remote", "log")
-    );
-}
+    "#;
 
 #[test]
 fn an_empty_configuration_is_the_defaults() {

@@ -7,7 +7,8 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use http::StatusCode;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use kitbag_fetch::{BodyError, cause, client, retry_after};
 use kitbag_relevance::dense::is_sound;
 use kitbag_upstream::{Lookup, Unresolved};
 use serde::{Deserialize, Serialize};
@@ -85,11 +86,9 @@ struct Item {
 
 impl Endpoint {
     pub(super) fn new(config: EmbeddingsEndpoint, lookup: Lookup) -> Self {
-        let http = reqwest::Client::builder()
+        let http = client()
             // A redirected request would hand the key to an address nobody configured.
             .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(10))
-            .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
             .build()
             .expect("the client is built from constants");
         let dimension = config.dimensions.map_or_else(OnceLock::new, OnceLock::from);
@@ -187,15 +186,12 @@ impl Endpoint {
         }
         let unreachable =
             |error| EndpointError::Unreachable { place: self.place.clone(), reason: cause(error) };
-        let mut response = request.send().await.map_err(unreachable)?;
-        let (status, again_after) = (response.status(), retry_after(&response));
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-            if body.len() + chunk.len() > MAX_ANSWER {
-                return Err(self.unreadable(format!("more than {MAX_ANSWER} bytes")));
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let response = request.send().await.map_err(unreachable)?;
+        let (status, again_after) = (response.status(), retry_after(response.headers()));
+        let body = kitbag_fetch::body(response, MAX_ANSWER).await.map_err(|error| match error {
+            BodyError::Lost(error) => unreachable(error),
+            too_large => self.unreadable(too_large.to_string()),
+        })?;
         if status.is_success() { Ok(body) } else { Err(self.refusal(status, again_after, &body)) }
     }
 
@@ -269,21 +265,6 @@ fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
         *value /= length;
     }
     Some(vector)
-}
-
-fn retry_after(response: &reqwest::Response) -> Option<Duration> {
-    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds))
-}
-
-/// The innermost cause: `reqwest` wraps "connection refused" in three layers of its own.
-fn cause(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }
 
 impl EndpointError {

@@ -180,11 +180,6 @@ impl Courier {
     }
 }
 
-/// The reason at the bottom; the layers above it repeat the address.
-fn innermost(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), innermost)
-}
-
 #[async_trait]
 impl HttpClient for Courier {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
@@ -200,7 +195,7 @@ impl HttpClient for Courier {
         self.mention(match &sent {
             Ok((status, _)) if status.is_success() => None,
             Ok((status, _)) => Some(status.to_string()),
-            Err(error) => Some(innermost(error)),
+            Err(error) => Some(kitbag_fetch::innermost(error)),
         });
         let (status, body) = sent?;
         Ok(Response::builder().status(status).body(body)?)

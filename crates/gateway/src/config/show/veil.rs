@@ -1,6 +1,6 @@
 //! Shows of a value what may be seen: variables always, secrets never.
 
-use kitbag_desk::{secrets_in_address, secrets_in_argument};
+use kitbag_desk::{is_scheme, secrets_in_address, secrets_in_argument};
 use toml::Value;
 
 use super::kinds::Secrecy;
@@ -82,9 +82,8 @@ fn veil(text: &str) -> String {
 }
 
 fn veil_literal(text: &str) -> String {
-    const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "apikey"];
     let (first, rest) = text.split_once(' ').map_or(("", text), |(first, rest)| (first, rest));
-    if SCHEMES.iter().any(|scheme| first.eq_ignore_ascii_case(scheme)) {
+    if is_scheme(first) {
         return format!("{first} {}", veil_literal(rest));
     }
     if text.trim().is_empty() { text.to_owned() } else { VEIL.to_owned() }

@@ -16,7 +16,7 @@ use kitbag_desk::Client;
 
 use crate::app::{NoKeys, check_keys};
 use crate::background;
-use crate::config::{Config, ConfigError, OpenDoor, Serve, Whereabouts};
+use crate::config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
 use crate::house::House;
 use crate::import::{self, Action};
 
@@ -32,6 +32,8 @@ pub struct Follower {
     running: Config,
     /// The file in force.
     origin: Option<PathBuf>,
+    /// The project's file beside it.
+    project: Project,
     /// The clients to follow.
     clients: Vec<Client>,
     configured: Vec<Look>,
@@ -60,8 +62,10 @@ impl Follower {
     pub fn begin(whereabouts: Whereabouts) -> Result<Self, ConfigError> {
         let configured = looks(whereabouts.files());
         let running = whereabouts.load()?;
-        let (origin, clients, written_down) = (running.origin.clone(), running.follow.clone(), Vec::new());
-        Ok(Self { whereabouts, running, origin, clients, configured, written_down })
+        tell(&running.project);
+        let (origin, project) = (running.origin.clone(), running.project.clone());
+        let (clients, written_down) = (running.follow.clone(), Vec::new());
+        Ok(Self { whereabouts, running, origin, project, clients, configured, written_down })
     }
 
     pub fn running(&self) -> &Config {
@@ -140,9 +144,20 @@ impl Follower {
         }
         background::announce_everything(&house.rooms());
         tokio::spawn(background::list_unknown(house.clone()));
+        if config.project != self.project {
+            tell(&config.project);
+        }
         self.clients = config.follow;
         self.origin = config.origin;
+        self.project = config.project;
         Ok(())
+    }
+}
+
+/// A project's file that is not obeyed must not be missed for long.
+pub(crate) fn tell(project: &Project) {
+    for (what, remedy) in project.notices() {
+        tracing::warn!(remedy, "{what}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
-use home::Home;
+use home::{CONFIG, Home};
 use serde_json::{Value, json};
 
 #[test]
@@ -131,9 +131,9 @@ fn an_unknown_server_is_refused_with_a_suggestion() {
 #[test]
 fn a_wrong_configuration_is_told_as_what_why_and_what_now() {
     let home = Home::new();
-    fs::write(home.path("kitbag.toml"), "[servers.git]\ncomand = 'x'\n").unwrap();
+    home.write(CONFIG, "[servers.git]\ncomand = 'x'\n");
     let told = home.fails(&["servers", "list"]);
-    let path = fs::canonicalize(home.path("kitbag.toml")).unwrap();
+    let path = fs::canonicalize(home.config()).unwrap();
     assert_eq!(
         told,
         format!(

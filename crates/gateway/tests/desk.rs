@@ -21,10 +21,7 @@ const VSCODE: &str = ".vscode/mcp.json";
 /// A home with three clients that share a server and disagree about another.
 fn home() -> Home {
     let home = Home::new();
-    let write = |path: &str, text: &str| {
-        fs::create_dir_all(home.path(path).parent().unwrap()).unwrap();
-        fs::write(home.path(path), text).unwrap();
-    };
+    let write = |path: &str, text: &str| home.write(path, text);
     write(
         CURSOR,
         r#"{

@@ -136,7 +136,9 @@ async fn a_search_that_finds_nothing_or_nobody_says_what_to_do() {
     );
     assert_eq!(desk.run(&["servers", "find", "x", "--registry-url", "ftp://h"]).code, Some(2));
 
-    fs::write(desk.path("kitbag.toml"), format!("[registry]\nurl = '{}/'\n", desk.shelf.url)).unwrap();
+    fs::create_dir_all(desk.path(".config/kitbag")).unwrap();
+    fs::write(desk.path(".config/kitbag/kitbag.toml"), format!("[registry]\nurl = '{}/'\n", desk.shelf.url))
+        .unwrap();
     let mut command = desk.command(&["servers", "find", "ledger"]);
     let output = command.env_remove("KITBAG_REGISTRY_URL").output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().contains("io.github.acme/ledger"));

@@ -83,8 +83,10 @@ pub(crate) fn launch(spec: &ServerSpec, launch: &Launch, lookup: &Lookup) -> Res
     }
     let mark = new_mark();
     command.env(MARK, &mark);
-    if let Some(cwd) = &launch.cwd {
-        command.current_dir(cwd);
+    // Not where the gateway was started: that may be a project, and package managers and
+    // interpreters obey what they find in the folder they are started in.
+    if let Some(folder) = launch.cwd.clone().or_else(std::env::home_dir) {
+        command.current_dir(folder);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! What must be known to connect to a server: how to reach it, and within which limits.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -177,6 +177,16 @@ impl ServerSpec {
         };
         first.map(Cow::Owned).into_iter().chain(others.into_iter().map(Cow::Borrowed))
     }
+
+    /// The names of everything that is filled in for it, `secret:` before those of secrets.
+    pub fn variables(&self) -> BTreeSet<String> {
+        let client_secret = match &self.transport {
+            Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint.oauth.client_secret.clone(),
+            Transport::Stdio(_) | Transport::Inside(_) => None,
+        };
+        let templates = self.templates().chain(client_secret.map(Cow::Owned));
+        templates.flat_map(|template| template.variables().map(str::to_owned).collect::<Vec<_>>()).collect()
+    }
 }
 
 impl Launch {
@@ -226,25 +236,55 @@ impl Template {
         &self.0
     }
 
+    /// The names of the variables in it, as they are looked up.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let names = self.pieces().filter_map(|piece| Some(piece.blank?.variable));
+        // `${:-$}` is how a dollar sign is spelt that begins no variable.
+        names.filter(|name| !name.is_empty())
+    }
+
     pub fn resolve(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<String, Unresolved> {
         let mut filled = String::with_capacity(self.0.len());
-        let mut rest = self.0.as_str();
-        while let Some((before, after)) = rest.split_once("${") {
-            let Some((inside, tail)) = after.split_once('}') else { break };
-            filled.push_str(before);
-            let (variable, default) = match inside.split_once(":-") {
-                Some((variable, default)) => (variable, Some(default)),
-                None => (inside, None),
-            };
+        for Piece { plain, blank } in self.pieces() {
+            filled.push_str(plain);
+            let Some(Blank { variable, default }) = blank else { continue };
             match lookup(variable).or_else(|| default.map(str::to_owned)) {
                 Some(value) => filled.push_str(&value),
                 None => return Err(Unresolved { variable: variable.to_owned() }),
             }
-            rest = tail;
         }
-        filled.push_str(rest);
         Ok(filled)
     }
+
+    fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        let mut rest = Some(self.0.as_str());
+        std::iter::from_fn(move || {
+            let text = rest?;
+            let found =
+                text.split_once("${").and_then(|(plain, after)| Some((plain, after.split_once('}')?)));
+            let Some((plain, (inside, tail))) = found else {
+                rest = None;
+                return Some(Piece { plain: text, blank: None });
+            };
+            rest = Some(tail);
+            let (variable, default) = match inside.split_once(":-") {
+                Some((variable, default)) => (variable, Some(default)),
+                None => (inside, None),
+            };
+            Some(Piece { plain, blank: Some(Blank { variable, default }) })
+        })
+    }
+}
+
+/// A stretch of a template's text, and what is to be filled in behind it.
+struct Piece<'a> {
+    plain: &'a str,
+    blank: Option<Blank<'a>>,
+}
+
+struct Blank<'a> {
+    variable: &'a str,
+    default: Option<&'a str>,
 }
 
 impl fmt::Debug for Template {
@@ -277,6 +317,21 @@ mod tests {
         check("plain $TOKEN ${unclosed", Ok("plain $TOKEN ${unclosed"));
         check("${MISSING}", Err("MISSING"));
         check("${secret:KEY}", Err("secret:KEY"));
+    }
+
+    #[test]
+    fn every_variable_that_would_be_looked_up_is_named() {
+        for text in ["${A}-${B:-x}-${secret:c}", "${:-$}{secret:x} ${A", "${A${B}", "${A:-${B}}", "plain"] {
+            let asked = std::cell::RefCell::new(BTreeSet::new());
+            let template = Template::new(text);
+            let filled = template.resolve(|name| {
+                asked.borrow_mut().insert(name.to_owned());
+                (!name.is_empty()).then(String::new)
+            });
+            filled.unwrap();
+            asked.borrow_mut().remove("");
+            assert_eq!(template.variables().map(str::to_owned).collect::<BTreeSet<_>>(), asked.into_inner());
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
+use kitbag_domain::ServerName;
 use kitbag_store::Store;
 use kitbag_upstream::{Template, Unresolved};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use super::failure::Advise as _;
 use super::output::{count, printable};
 use super::overriding::{Overriding, data_dir_origin, given};
 use crate::config::show::{Entry, Origin, Sources, entries, text};
-use crate::config::{Config, nearest};
+use crate::config::{Config, Project, nearest};
 
 /// See the configuration in force, where it comes from, and whether it is right.
 #[derive(Debug, Args)]
@@ -154,8 +155,15 @@ fn heading(config: &Config, data: &Origin) -> String {
         .origin
         .as_ref()
         .map_or("none, the defaults apply".to_owned(), |path| path.display().to_string());
+    let project = match &config.project {
+        Project::InForce { path, servers, .. } => {
+            let names: Vec<_> = servers.iter().map(ServerName::as_str).collect();
+            format!("# Project: {} adds {}\n", path.display(), names.join(", "))
+        }
+        _ => String::new(),
+    };
     let (dir, origin) = (config.data_dir.display(), data.told(None));
-    format!("# Configuration: {file}\n# Data: {dir} ({origin})\n\n")
+    format!("# Configuration: {file}\n{project}# Data: {dir} ({origin})\n\n")
 }
 
 fn row(entry: &Entry, config: &Config) -> Value {
@@ -180,13 +188,13 @@ fn origin(origin: &Origin, config: &Config) -> Value {
 
 /// Nothing but the path goes to stdout, so that it can be handed to an editor.
 fn path(invocation: &Invocation) -> anyhow::Result<()> {
-    let (path, files) = (invocation.at.editable()?, invocation.at.files());
+    let path = invocation.at.editable()?;
     let exists = path.is_file();
-    let result = json!({ "path": path, "exists": exists, "candidates": files });
+    let result = json!({ "path": path, "exists": exists, "project": invocation.at.project_file() });
     invocation.output.show(&result, |_| path.display().to_string())?;
     if !exists {
-        let looked = files.iter().map(|file| format!("\n  {}", file.display())).collect::<String>();
-        invocation.output.note(&format!("There is no file yet, so the defaults apply. Looked for:{looked}"));
+        let missing = format!("There is no {} yet, so the defaults apply.", path.display());
+        invocation.output.note(&missing);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`key`], [`secret`],
-//!   [`import`], [`install`], [`doctor`]
+//!   [`trust`], [`import`], [`install`], [`doctor`]
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: that something is going on, while it does
 //! - [`ask`]: questions to the person at the terminal
@@ -41,6 +41,7 @@ pub mod serve;
 pub mod servers;
 pub mod tokens;
 pub mod tools;
+pub mod trust;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -75,8 +76,9 @@ Examples:
   kitbag call time__get_current_time timezone=Asia/Tokyo
   kitbag doctor
 
-Configuration is read from --config, $KITBAG_CONFIG, ./kitbag.toml or
-~/.config/kitbag/kitbag.toml, the first there is; without one, defaults apply.";
+Configuration is read from --config, $KITBAG_CONFIG or
+~/.config/kitbag/kitbag.toml, the first that is named; without one, defaults
+apply. A kitbag.toml in the current directory adds servers once you trust it.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -93,6 +95,7 @@ enum Verb {
     Agents(agents::Arguments),
     Key(key::Arguments),
     Secret(secret::Arguments),
+    Trust(trust::Arguments),
     Import(import::Arguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
@@ -141,7 +144,11 @@ pub(crate) struct Invocation {
 
 impl Invocation {
     pub(crate) fn config(&self) -> anyhow::Result<Config> {
-        self.at.load().context("the configuration cannot be used")
+        let config = self.at.load().context("the configuration cannot be used")?;
+        for (what, remedy) in config.project.notices() {
+            self.output.warn(&format!("{what}\n  try: {remedy}"));
+        }
+        Ok(config)
     }
 
     /// The configuration, and whoever follows it from now on.
@@ -190,6 +197,7 @@ impl Verb {
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
+            Self::Trust(arguments) => trust::run(arguments, &invocation),
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,
             Self::Uninstall(arguments) => install::uninstall(&arguments, &invocation),

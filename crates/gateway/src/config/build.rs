@@ -18,7 +18,7 @@ use super::load::Ground;
 use super::raw::{
     RawAudit, RawConfig, RawImport, RawRegistry, RawRules, RawSecrets, RawServe, RawTelemetry, Texts,
 };
-use super::{Config, KeyPlace, Serve, agents, index, provider, server, surfaces};
+use super::{Config, KeyPlace, Project, Serve, agents, index, provider, server, surfaces};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     let mut servers = BTreeMap::new();
@@ -64,6 +64,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         providers,
         follow: follow(raw.import)?,
         origin: None,
+        project: Project::None,
     })
 }
 

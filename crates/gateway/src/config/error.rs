@@ -107,6 +107,8 @@ pub enum Problem {
     Network(NetworkError),
     #[error(transparent)]
     Pattern(#[from] PatternError),
+    #[error("`{section}` belongs in your own configuration; a project's file may only have `servers`")]
+    NotForProjects { section: String },
     #[error("an empty list allows either nothing or everything, depending on whom you ask")]
     EmptyAllowList { key: &'static str },
 }
@@ -180,6 +182,7 @@ impl Problem {
             Self::ClientDocument => "write it like \"https://host/client.json\"".to_owned(),
             Self::NoMethods => "remove `methods` to allow GET and HEAD, or name some".to_owned(),
             Self::Network(_) => "write it like \"10.0.0.0/8\" or \"10.1.2.3\"".to_owned(),
+            Self::NotForProjects { section } => format!("remove `{section}`"),
             Self::EmptyAllowList { key } => {
                 let deny = key.replace("allow", "deny");
                 format!("remove `{key}` to allow everything, or write `{deny} = [\"*\"]` to allow nothing")

@@ -1,5 +1,5 @@
-//! Where a configuration is found, and what lies over it: defaults, then the file, then
-//! the environment and flags.
+//! Where a configuration is found, and what lies over it: defaults, then the person's own file,
+//! then the environment and flags, and beside it the servers of a project that is trusted.
 
 use std::env;
 use std::fs;
@@ -8,7 +8,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
-use super::{Config, build, raw};
+use super::trust::TrustFile;
+use super::{Config, build, project, raw};
 use crate::surface::Surface;
 
 /// What flags and environment say; either beats the file.
@@ -47,29 +48,42 @@ pub(super) struct Ground {
 impl Whereabouts {
     /// No file at all is fine: everything has a default. One that was named must be there.
     pub fn load(&self) -> Result<Config, ConfigError> {
-        let found = match &self.overrides.config {
-            Some(path) => Some(self.around.cwd.join(path)),
-            None => self.around.candidates().into_iter().find(|path| path.is_file()),
+        let own = self.own_file().filter(|path| self.overrides.config.is_some() || path.is_file());
+        let mut config = match own {
+            Some(path) => self.parse(&read(&path)?, &path)?,
+            None => parse("", None, &self.overrides, &self.around)?,
         };
-        match found {
-            Some(path) => self.parse(&read(&path)?, &path),
-            None => parse("", None, &self.overrides, &self.around),
-        }
+        project::lay_over(&mut config, self);
+        Ok(config)
     }
 
-    /// The files it may be read from, nearest first; the first that exists counts.
-    pub fn files(&self) -> Vec<PathBuf> {
+    /// The person's own file, whether it exists or not: the one that is named, or else the usual one.
+    pub fn own_file(&self) -> Option<PathBuf> {
         match &self.overrides.config {
-            Some(path) => vec![self.around.cwd.join(path)],
-            None => self.around.candidates(),
+            Some(path) => Some(self.around.cwd.join(path)),
+            None => self.around.usual_file(),
         }
     }
 
-    /// The file an edit goes to: the one in use, or else the person's own.
+    /// The file an edit goes to.
     pub fn editable(&self) -> Result<PathBuf, ConfigError> {
-        let files = self.files();
-        let found = files.iter().find(|path| path.is_file()).or(files.last());
-        found.cloned().ok_or(ConfigError::NoHome)
+        self.own_file().ok_or(ConfigError::NoHome)
+    }
+
+    /// The file of the project in the current directory, trusted or not.
+    pub fn project_file(&self) -> Option<PathBuf> {
+        let is_own = |path: &PathBuf| {
+            self.own_file().and_then(|own| fs::canonicalize(own).ok()).is_some_and(|own| own == *path)
+        };
+        project::file_in(&self.around.cwd).filter(|path| !is_own(path))
+    }
+
+    /// Every file that decides which configuration is in force.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let project = self.around.cwd.join(FILE_NAME);
+        let trust = self.around.data_dir(&self.overrides).ok();
+        let trust = trust.map(|data_dir| TrustFile::in_data_dir(&data_dir).path().to_owned());
+        self.own_file().into_iter().chain([project]).chain(trust).collect()
     }
 
     /// A configuration from its text, as if it stood in `file`.
@@ -117,11 +131,10 @@ impl Surroundings {
         }
     }
 
-    /// Where a configuration is looked for when none is named, nearest first.
-    fn candidates(&self) -> Vec<PathBuf> {
+    /// The person's own configuration when none is named.
+    fn usual_file(&self) -> Option<PathBuf> {
         let home = self.config_home.clone().or_else(|| self.home.as_ref().map(|home| home.join(".config")));
-        let user = home.map(|home| home.join("kitbag").join(FILE_NAME));
-        [Some(self.cwd.join(FILE_NAME)), user].into_iter().flatten().collect()
+        home.map(|home| home.join("kitbag").join(FILE_NAME))
     }
 
     /// Where everything lives that Kitbag writes for itself; the file has no say in it.
@@ -135,4 +148,4 @@ impl Surroundings {
     }
 }
 
-const FILE_NAME: &str = "kitbag.toml";
+pub(super) const FILE_NAME: &str = "kitbag.toml";

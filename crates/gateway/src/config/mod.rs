@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //! - `load`: where a configuration is found, and what lies over it
+//! - [`project`]: the servers a project brings along; [`trust`]: the projects that the person trusts
 //! - `raw`: what people write into the file; `keys`: which keys there are
 //! - `build`, `server`, `agents`, `oauth`, `provider`, `index`, `surfaces`: from what people write to what the program runs on
 //! - `error`: what can be wrong, and what to do about it
@@ -16,6 +17,7 @@ pub(crate) mod index;
 mod keys;
 mod load;
 mod oauth;
+pub(crate) mod project;
 mod provider;
 mod raw;
 #[cfg(test)]
@@ -25,6 +27,7 @@ pub(crate) mod show;
 mod surfaces;
 #[cfg(test)]
 mod tests;
+pub(crate) mod trust;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -43,6 +46,7 @@ pub use error::{ConfigError, Place, Problem};
 pub use index::{DeclaredTool, Embedder};
 pub(crate) use keys::nearest;
 pub use load::{Overrides, Surroundings, Whereabouts, parse};
+pub use project::Project;
 pub use provider::ProviderConfig;
 
 use crate::surface::Surfaces;
@@ -76,6 +80,8 @@ pub struct Config {
     pub follow: Vec<Client>,
     /// The file it was read from; absent when it is all defaults.
     pub origin: Option<PathBuf>,
+    /// The file of the project in the current directory.
+    pub project: Project,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

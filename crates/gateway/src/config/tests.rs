@@ -296,7 +296,7 @@ fn a_door_to_the_world_needs_a_key() {
 }
 
 #[test]
-fn the_nearest_file_is_taken_and_flags_lie_over_it() {
+fn the_persons_own_file_is_taken_and_flags_lie_over_it() {
     let folder = tempfile::tempdir().unwrap();
     let write = |path: &str, page_size: u32| -> PathBuf {
         let path = folder.path().join(path);
@@ -314,9 +314,9 @@ fn the_nearest_file_is_taken_and_flags_lie_over_it() {
     let user = folder.path().join("home/.config/kitbag/kitbag.toml");
     assert_eq!((at.load().unwrap().origin, at.editable().unwrap()), (None, user.clone()));
     write("home/.config/kitbag/kitbag.toml", 1);
-    assert_eq!((at.load().unwrap().serve.page_size, at.load().unwrap().origin), (1, Some(user)));
-    let local = write("here/kitbag.toml", 2);
-    assert_eq!((at.load().unwrap().serve.page_size, at.editable().unwrap()), (2, local));
+    assert_eq!((at.load().unwrap().serve.page_size, at.load().unwrap().origin), (1, Some(user.clone())));
+    write("here/kitbag.toml", 2);
+    assert_eq!((at.load().unwrap().serve.page_size, at.editable().unwrap()), (1, user));
     at.overrides.config = Some(write("elsewhere.toml", 3));
     at.overrides.bind = Some("127.0.0.1:2".parse().unwrap());
     at.overrides.data_dir = Some("data".into());

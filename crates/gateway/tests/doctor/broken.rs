@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::home::Home;
+use crate::home::{CONFIG, Home};
 use crate::{Visit, program, testbed, write};
 
 /// A server, and what the doctor should say of it.
@@ -248,8 +248,8 @@ fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
     let servers = [from_npm(), from_pypi(), by_nature(&home), from_afar()].concat();
     runners(&home, &servers);
     let tables = servers.iter().map(|server| format!("[servers.{}]\n{}\n", server.name, server.table));
-    write(&home.path("kitbag.toml"), &tables.collect::<String>());
-    fs::set_permissions(home.path("kitbag.toml"), fs::Permissions::from_mode(0o600)).unwrap();
+    home.write(CONFIG, &tables.collect::<String>());
+    fs::set_permissions(home.config(), fs::Permissions::from_mode(0o600)).unwrap();
 
     let visit = Visit::to(&home, &[]);
     assert_eq!(visit.code, Some(1));
@@ -285,7 +285,7 @@ fn a_list_that_is_advertised_and_not_given_is_a_warning_and_an_odd_one_out_is_na
     let home = Home::new();
     program(&home.path("bin/liar"), LIAR);
     let tools = "[tools.liar__ech]\ncost_usd = 1\n[tools.liar__echo]\ncost_usd = 1\n";
-    write(&home.path("kitbag.toml"), &format!("[servers.liar]\ncommand = 'liar'\n{tools}"));
+    home.write(CONFIG, &format!("[servers.liar]\ncommand = 'liar'\n{tools}"));
     let visit = Visit::to(&home, &[]);
     assert_eq!(visit.code, Some(0), "{:#}", visit.report);
     let found: Vec<&Value> = visit.findings("servers", "liar");
@@ -302,7 +302,7 @@ fn a_list_that_is_advertised_and_not_given_is_a_warning_and_an_odd_one_out_is_na
 fn a_server_that_is_nearly_too_slow_is_a_warning() {
     let home = Home::new();
     let table = format!("command = '{}'\nargs = ['--manner', 'slow-start', 'stdio']\n", testbed());
-    write(&home.path("kitbag.toml"), &format!("[servers.bed]\n{table}start_timeout = '5s'\n"));
+    home.write(CONFIG, &format!("[servers.bed]\n{table}start_timeout = '5s'\n"));
     let visit = Visit::to(&home, &["bed"]);
     let found = visit.findings("servers", "bed");
     assert!(visit.code == Some(0) && found.len() == 2 && found[1]["severity"] == "warning", "{found:#?}");
@@ -312,13 +312,13 @@ fn a_server_that_is_nearly_too_slow_is_a_warning() {
 #[test]
 fn what_is_built_in_is_looked_at_too_and_wrong_data_is_named() {
     let home = Home::new();
-    write(&home.path("kitbag.toml"), "");
+    home.write(CONFIG, "");
     let visit = Visit::to(&home, &["agents"]);
     assert!(visit.one("servers", "agents", "ok")["what"].as_str().unwrap().starts_with("offers 4 tools"));
     let visit = Visit::to(&home, &["--offline"]);
     assert_eq!(visit.one("servers", "agents", "note")["what"], "is built in; knows 12 agents");
 
-    write(&home.path("kitbag.toml"), "[agents]\ndirectory = 'data'\n");
+    home.write(CONFIG, "[agents]\ndirectory = 'data'\n");
     let file = "data/agents/mine/capabilities/current.json";
     write(&home.path(file), r#"{"agent":{"id":"mine","name":"Mine"},"capabilities":[]}"#);
     for words in [&[][..], &["agents"], &["--offline"]] {
@@ -336,8 +336,8 @@ fn one_server_is_looked_at_alone_and_nothing_is_started_offline() {
     let home = Home::new();
     let mark = home.path("started");
     let script = format!("touch {}", mark.display());
-    write(
-        &home.path("kitbag.toml"),
+    home.write(
+        CONFIG,
         &format!(
             "[servers.a]\ncommand = 'sh'\nargs = ['-c', '{script}']\n[servers.b]\ncommand = 'acme-missing'\n"
         ),

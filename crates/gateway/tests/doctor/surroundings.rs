@@ -6,10 +6,8 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
-use crate::home::Home;
+use crate::home::{CONFIG, Home};
 use crate::{Visit, program, testbed, write};
-
-const CONFIG: &str = ".config/kitbag/kitbag.toml";
 
 /// A home whose address nobody else has.
 fn home(servers: &str) -> Home {

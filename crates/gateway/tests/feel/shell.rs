@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use crate::home::Home;
+use crate::home::{CONFIG, Home};
 use crate::testbed;
 
 /// What bash would offer after these words, with the cursor at the end.
@@ -46,7 +46,7 @@ fn bash_completes_verbs_flags_and_names() {
 #[test]
 fn a_configuration_that_cannot_be_read_completes_no_names_and_says_nothing() {
     let home = Home::new();
-    fs::write(home.path("kitbag.toml"), "[servers.git]\ncomand = 'x'\n").unwrap();
+    home.write(CONFIG, "[servers.git]\ncomand = 'x'\n");
     assert_eq!(completed(&home, "kitbag servers test g"), [""]);
     assert_eq!(completed(&home, "kitbag call g"), [""]);
 }

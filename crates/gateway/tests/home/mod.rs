@@ -6,6 +6,9 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// The person's own configuration.
+pub(crate) const CONFIG: &str = ".config/kitbag/kitbag.toml";
+
 /// A person's home of its own, with nothing in it.
 pub(crate) struct Home(TempDir);
 
@@ -63,7 +66,14 @@ impl Home {
         told.stderr
     }
 
+    /// Folders on the way are made.
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");
+        std::fs::write(path, text).expect("a file can be written");
+    }
+
     pub(crate) fn config(&self) -> PathBuf {
-        self.path(".config/kitbag/kitbag.toml")
+        self.path(CONFIG)
     }
 }

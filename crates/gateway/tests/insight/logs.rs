@@ -7,12 +7,12 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{CONFIG, Home};
 
 #[test]
 fn the_logs_of_all_are_told_as_one_story_and_followed() {
     let home = Home::new();
-    fs::write(home.path("kitbag.toml"), "servers.git.command = 'x'\nservers.time.command = 'x'\n").unwrap();
+    home.write(CONFIG, "servers.git.command = 'x'\nservers.time.command = 'x'\n");
     assert_eq!(home.ok(&["logs"]), "");
     let [git, time] = ["git", "time"].map(|name| home.path(&format!(".local/share/kitbag/logs/{name}.log")));
     append(&git.with_extension("log.1"), &stderr(1, "first"));
@@ -75,7 +75,7 @@ fn a_server_and_the_gateway_are_heard_and_no_secret_with_them() {
         "#,
         testbed = json!(testbed()),
     );
-    fs::write(home.path("kitbag.toml"), config).unwrap();
+    home.write(CONFIG, &config);
     let run = |words: &[&str], input: &str| {
         let mut command = home.command(words);
         command.env("A", secrets[0]).env("Q", secrets[3]);
@@ -122,9 +122,9 @@ fn a_server_and_the_gateway_are_heard_and_no_secret_with_them() {
 #[test]
 fn a_gateway_that_cannot_start_leaves_the_reason_in_its_log() {
     let home = Home::new();
-    fs::write(home.path("kitbag.toml"), "[servers.git]\ncomand = 'x'\n").unwrap();
+    home.write(CONFIG, "[servers.git]\ncomand = 'x'\n");
     home.fails(&["serve", "--stdio"]);
-    fs::remove_file(home.path("kitbag.toml")).unwrap();
+    fs::remove_file(home.config()).unwrap();
     let told = home.ok(&["logs"]);
     assert!(told.contains("error: ") && told.contains("there is no key `comand`"), "{told}");
 }

@@ -8,9 +8,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{CONFIG, Home};
 
-const CONFIG: &str = r#"
+const SETTINGS: &str = r#"
 [serve]
 page_size = 50
 
@@ -27,7 +27,7 @@ enabled = false
 #[test]
 fn the_configuration_in_force_is_shown_with_where_it_comes_from() {
     let home = Home::new();
-    fs::write(home.path("kitbag.toml"), CONFIG).unwrap();
+    home.write(CONFIG, SETTINGS);
     let show = |words: &[&str]| {
         let mut command = home.command(&[&["config", "show"], words].concat());
         let output = command.env("KITBAG_REQUIRE_KEY", "yes").env("TOKEN", "s3cret").output().unwrap();
@@ -43,7 +43,7 @@ fn the_configuration_in_force_is_shown_with_where_it_comes_from() {
     let shown = shown.join("\n\n");
     assert_eq!(
         shown,
-        r#"# Configuration: /home/ann/kitbag.toml
+        r#"# Configuration: /home/ann/.config/kitbag/kitbag.toml
 # Data: /home/ann/.local/share/kitbag (default)
 
 [serve]
@@ -75,7 +75,7 @@ env.TOKEN = "${TOKEN}"         # kitbag.toml:8, TOKEN set
     assert_eq!(show(&["servers.docs"]).lines().filter(|line| line.ends_with("# default")).count(), 10);
 
     let rows: Value = serde_json::from_str(&show(&["serve", "--json"])).unwrap();
-    let file = json!({ "from": "file", "line": 3, "path": here.join("kitbag.toml") });
+    let file = json!({ "from": "file", "line": 3, "path": here.join(".config/kitbag/kitbag.toml") });
     assert_eq!(rows[5], json!({ "key": "serve.page_size", "value": 50, "origin": file }));
     let variable = json!({ "from": "variable", "name": "KITBAG_REQUIRE_KEY" });
     assert_eq!(rows[1], json!({ "key": "serve.require_key", "value": true, "origin": variable }));
@@ -96,8 +96,8 @@ fn the_file_is_named_and_judged() {
     );
     assert!(home.ok(&["config", "check"]).contains("defaults can be used"));
 
-    fs::write(home.path("kitbag.toml"), CONFIG).unwrap();
-    let here = fs::canonicalize(home.path("kitbag.toml")).unwrap();
+    home.write(CONFIG, SETTINGS);
+    let here = fs::canonicalize(home.config()).unwrap();
     assert_eq!(home.ok(&["config", "path"]).trim(), here.to_str().unwrap());
     let told = home.run(&["config", "check"]);
     assert_eq!(
@@ -107,7 +107,7 @@ fn the_file_is_named_and_judged() {
     let warning = "warning: `servers.git.env.TOKEN`: the environment variable `TOKEN` is not set\n";
     assert!(told.stderr.contains(warning), "{}", told.stderr);
 
-    fs::write(home.path("kitbag.toml"), "[serve]\nbnd = 1\n").unwrap();
+    home.write(CONFIG, "[serve]\nbnd = 1\n");
     let told = home.fails(&["config", "check"]);
     assert!(told.contains("line 2, in `serve`") && told.contains("try: did you mean `bind`?"), "{told}");
 }

@@ -12,7 +12,7 @@ use super::finding::{Area, Finding};
 use super::store::State;
 use crate::cli::Invocation;
 use crate::cli::output::count;
-use crate::config::Config;
+use crate::config::{Config, Project};
 
 const AREA: Area = Area::Configuration;
 
@@ -30,6 +30,7 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Opt
         }
     };
     findings.push(loaded_from(&config));
+    findings.extend(project(&config.project));
     findings.extend(config.origin.as_deref().and_then(|path| readable_secrets(path, &config)));
     Some(config)
 }
@@ -59,6 +60,23 @@ fn loaded_from(config: &Config) -> Finding {
             .note("kitbag.toml", "there is none, so the defaults apply")
             .mend("take over what your clients have with `kitbag import`, or run `kitbag servers add`"),
     }
+}
+
+/// The file of the project in the current directory, and why what it asks for is not in force.
+fn project(project: &Project) -> Vec<Finding> {
+    let subject = |path: &Path| path.display().to_string();
+    let obstacles = project
+        .notices()
+        .into_iter()
+        .filter_map(|(what, remedy)| Some(AREA.note(subject(project.path()?), what).mend(remedy)));
+    let in_force = match project {
+        Project::InForce { path, servers, .. } => {
+            let servers = count(servers.len(), "server");
+            Some(AREA.ok(subject(path), format!("is trusted, and adds {servers} in this folder")))
+        }
+        _ => None,
+    };
+    in_force.into_iter().chain(obstacles).collect()
 }
 
 /// A secret that stands in a file others can read.

@@ -61,6 +61,7 @@ impl Home {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.folder.path())
+            .env("KITBAG_CONFIG", self.path("kitbag.toml"))
             .env("KITBAG_DATA_DIR", self.path("data"))
             .env("COLUMNS", "200")
             .envs(self.environment.lock().unwrap().clone());

@@ -1,0 +1,359 @@
+//! A project's own `kitbag.toml`: servers for one folder, laid over the person's configuration
+//! while its text is exactly what the person trusted.
+//!
+//! A project file is a stranger's word, since it came along with the folder. It adds servers and
+//! nothing else, never takes the place of a server the person has, and is handed a secret or a
+//! variable only if the person granted that one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kitbag_domain::ServerName;
+use kitbag_upstream::ServerSpec;
+
+use super::error::{ConfigError, Fault, Problem};
+use super::load::{Ground, Whereabouts};
+use super::trust::{Trust, TrustFile};
+use super::{Config, build, raw};
+
+/// How a project's file stands to the configuration in force.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Project {
+    #[default]
+    None,
+    /// The person never said yes to it.
+    Untrusted {
+        path: PathBuf,
+    },
+    /// The person said yes to another text.
+    Changed {
+        path: PathBuf,
+    },
+    /// It, or what is written down about trust, cannot be read.
+    Unusable {
+        path: PathBuf,
+        reason: String,
+    },
+    InForce {
+        path: PathBuf,
+        servers: BTreeSet<ServerName>,
+        left_out: Vec<LeftOut>,
+    },
+}
+
+/// A server of a trusted project that is not in force all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    pub server: ServerName,
+    pub why: Obstacle,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    #[error("you have a server or provider of that name")]
+    NameTaken,
+    #[error("it wants {}, which was not granted", wanted(variable))]
+    NotGranted { variable: String },
+}
+
+/// A project's file, read and found to hold servers and nothing else.
+#[derive(Debug)]
+pub(crate) struct ProjectFile {
+    pub(crate) hash: String,
+    pub(crate) servers: Vec<ServerSpec>,
+    pub(crate) disabled: Vec<ServerSpec>,
+}
+
+impl Project {
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::None => None,
+            Self::Untrusted { path }
+            | Self::Changed { path }
+            | Self::Unusable { path, .. }
+            | Self::InForce { path, .. } => Some(path),
+        }
+    }
+
+    /// What the person should know about it: a sentence, and what to do.
+    pub fn notices(&self) -> Vec<(String, String)> {
+        let look =
+            |path: &Path| format!("see what it would run, and decide: kitbag trust {}", path.display());
+        match self {
+            Self::None => Vec::new(),
+            Self::Untrusted { path } => {
+                vec![(format!("{} is not in force: you have not trusted it", path.display()), look(path))]
+            }
+            Self::Changed { path } => vec![(
+                format!("{} is not in force: it has changed since you trusted it", path.display()),
+                look(path),
+            )],
+            Self::Unusable { path, reason } => vec![(
+                format!("{} is not in force: {reason}", path.display()),
+                "mend it, and trust it again with `kitbag trust`".to_owned(),
+            )],
+            Self::InForce { path, left_out, .. } => {
+                left_out.iter().map(|left_out| left_out.notice(path)).collect()
+            }
+        }
+    }
+}
+
+impl LeftOut {
+    fn notice(&self, path: &Path) -> (String, String) {
+        let what = format!("`{}` of {} is left out: {}", self.server, path.display(), self.why);
+        let remedy = match &self.why {
+            Obstacle::NameTaken => "give one of the two another name".to_owned(),
+            Obstacle::NotGranted { variable } => {
+                format!("grant it, if you mean to: kitbag trust {} {}", path.display(), granting(variable))
+            }
+        };
+        (what, remedy)
+    }
+}
+
+impl ProjectFile {
+    pub(crate) fn read(path: &Path, at: &Whereabouts) -> Result<Self, ConfigError> {
+        let text = super::load::read(path)?;
+        Self::parse(&text, path, at)
+    }
+
+    fn parse(text: &str, path: &Path, at: &Whereabouts) -> Result<Self, ConfigError> {
+        let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+        let ground = Ground {
+            data_dir: at.around.data_dir(&at.overrides)?,
+            base: folder.clone(),
+            home: at.around.home.clone(),
+        };
+        let built =
+            only_servers(text).and_then(|()| raw::read(text)).and_then(|raw| build::build(raw, &ground));
+        let config = built.map_err(|fault| fault.at(text, Some(path)))?;
+        let in_folder = |specs: std::collections::BTreeMap<_, _>| {
+            specs.into_values().map(|spec| started_in(&folder, spec)).collect()
+        };
+        Ok(Self {
+            hash: Trust::hash_of(text),
+            servers: in_folder(config.servers),
+            disabled: in_folder(config.disabled),
+        })
+    }
+
+    /// Every secret and variable of the person that its servers ask for.
+    pub(crate) fn variables(&self) -> BTreeSet<String> {
+        self.servers.iter().chain(&self.disabled).flat_map(ServerSpec::variables).collect()
+    }
+}
+
+/// The person's configuration with the project's servers beside it, as far as they are trusted.
+pub(super) fn lay_over(config: &mut Config, at: &Whereabouts) {
+    let Some(path) = at.project_file() else { return };
+    config.project = match standing(&path, config, at) {
+        Ok(standing) => standing,
+        Err(reason) => Project::Unusable { path, reason },
+    };
+}
+
+fn standing(path: &Path, config: &mut Config, at: &Whereabouts) -> Result<Project, String> {
+    let trusted = TrustFile::in_data_dir(&config.data_dir).of(path).map_err(|error| error.to_string())?;
+    let path = path.to_owned();
+    let Some(trust) = trusted else { return Ok(Project::Untrusted { path }) };
+    // Read once: what is hashed is what is parsed.
+    let text = super::load::read(&path).map_err(|error| error.to_string())?;
+    if Trust::hash_of(&text) != trust.hash {
+        return Ok(Project::Changed { path });
+    }
+    let file = ProjectFile::parse(&text, &path, at).map_err(|error| error.to_string())?;
+    let (mut servers, mut left_out) = (BTreeSet::new(), Vec::new());
+    for (spec, enabled) in both(file) {
+        match obstacle(&spec, config, &trust) {
+            Some(why) => left_out.push(LeftOut { server: spec.name, why }),
+            None => {
+                servers.insert(spec.name.clone());
+                let place = if enabled { &mut config.servers } else { &mut config.disabled };
+                place.insert(spec.name.clone(), spec);
+            }
+        }
+    }
+    Ok(Project::InForce { path, servers, left_out })
+}
+
+fn both(file: ProjectFile) -> impl Iterator<Item = (ServerSpec, bool)> {
+    let enabled = file.servers.into_iter().map(|spec| (spec, true));
+    enabled.chain(file.disabled.into_iter().map(|spec| (spec, false)))
+}
+
+fn obstacle(spec: &ServerSpec, config: &Config, trust: &Trust) -> Option<Obstacle> {
+    if config.server(&spec.name).is_some() || config.providers.contains_key(&spec.name) {
+        return Some(Obstacle::NameTaken);
+    }
+    let missing = spec.variables().into_iter().find(|variable| !trust.grants(variable))?;
+    Some(Obstacle::NotGranted { variable: missing })
+}
+
+/// Rules, keys, addresses and everything else are the person's alone to say.
+fn only_servers(text: &str) -> Result<(), Fault> {
+    let Ok(document) = toml::de::DeTable::parse(text) else { return Ok(()) };
+    match document.get_ref().keys().find(|key| key.get_ref() != "servers") {
+        Some(key) => {
+            let section = key.get_ref().to_string();
+            Err(Fault::new(key.span(), section.clone(), Problem::NotForProjects { section }))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A project's servers work in its folder, wherever the gateway was started.
+fn started_in(folder: &Path, mut spec: ServerSpec) -> ServerSpec {
+    if let kitbag_upstream::Transport::Stdio(launch) = &mut spec.transport {
+        launch.cwd.get_or_insert_with(|| folder.to_owned());
+    }
+    spec
+}
+
+/// The file of the project in that folder, if there is one.
+pub(super) fn file_in(folder: &Path) -> Option<PathBuf> {
+    let path = folder.join(super::load::FILE_NAME);
+    match fs::canonicalize(&path) {
+        Ok(path) => path.is_file().then_some(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(_) => Some(path),
+    }
+}
+
+fn wanted(variable: &str) -> String {
+    match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
+        Some(secret) => format!("your secret `{secret}`"),
+        None => format!("your variable `{variable}`"),
+    }
+}
+
+/// The flag of `kitbag trust` that grants it.
+fn granting(variable: &str) -> String {
+    match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
+        Some(secret) => format!("--grant-secret {secret}"),
+        None => format!("--grant-variable {variable}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Overrides, Surroundings};
+
+    /// A person's configuration and a project's, and the servers in force there.
+    struct Folders(tempfile::TempDir);
+
+    impl Folders {
+        fn new(own: &str, project: &str) -> Self {
+            let folders = Self(tempfile::tempdir().unwrap());
+            folders.write("home/.config/kitbag/kitbag.toml", own);
+            folders.write("project/kitbag.toml", project);
+            folders
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.0.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn at(&self) -> Whereabouts {
+            let (cwd, home) = (self.0.path().join("project"), Some(self.0.path().join("home")));
+            let around = Surroundings { cwd, home, ..Surroundings::default() };
+            Whereabouts { overrides: Overrides::default(), around }
+        }
+
+        fn trust(&self, granted: &[&str]) {
+            let at = self.at();
+            let path = at.project_file().unwrap();
+            let text = fs::read_to_string(&path).unwrap();
+            let (secrets, variables): (Vec<_>, Vec<_>) =
+                granted.iter().partition(|name| name.starts_with("secret:"));
+            let secret = |name: &&str| name.trim_start_matches("secret:").to_owned();
+            let trust = Trust {
+                path,
+                hash: Trust::hash_of(&text),
+                since: jiff::Timestamp::UNIX_EPOCH,
+                secrets: secrets.into_iter().map(secret).collect(),
+                variables: variables.into_iter().map(|name: &&str| (*name).to_owned()).collect(),
+            };
+            let data_dir = at.around.data_dir(&at.overrides).unwrap();
+            TrustFile::in_data_dir(&data_dir).add(trust).unwrap();
+        }
+
+        /// The servers in force, and what is told.
+        fn check(&self, servers: &[&str], told: &str) {
+            let config = self.at().load().unwrap();
+            let found: Vec<_> = config.servers.keys().map(ServerName::as_str).collect();
+            let notices = config.project.notices();
+            let all: Vec<_> = notices.iter().map(|(what, remedy)| format!("{what} => {remedy}")).collect();
+            assert_eq!(found, servers, "{all:?}");
+            match told {
+                "" => assert_eq!(all, [""; 0]),
+                told => assert!(all.iter().any(|it| it.contains(told)), "{all:?}"),
+            }
+        }
+    }
+
+    const OWN: &str = "[servers.mine]\ncommand = 'mine'";
+    const THEIRS: &str = "[servers.theirs]\ncommand = 'theirs'";
+
+    #[test]
+    fn a_projects_servers_are_in_force_only_while_its_text_is_the_one_that_was_trusted() {
+        let folders = Folders::new(OWN, THEIRS);
+        folders.check(&["mine"], "you have not trusted it");
+        folders.trust(&[]);
+        folders.check(&["mine", "theirs"], "");
+        folders.write("project/kitbag.toml", "[servers.theirs]\ncommand = 'sh'");
+        folders.check(&["mine"], "it has changed since you trusted it");
+        folders.trust(&[]);
+        folders.check(&["mine", "theirs"], "");
+    }
+
+    #[test]
+    fn a_project_adds_servers_and_never_rules_or_a_server_in_place_of_another() {
+        let folders = Folders::new(OWN, &format!("{THEIRS}\n[servers.mine]\ncommand = 'other'"));
+        folders.trust(&[]);
+        folders.check(&["mine", "theirs"], "`mine` of");
+        let config = folders.at().load().unwrap();
+        let mine = &config.servers[&"mine".parse().unwrap()].transport;
+        assert!(matches!(mine, kitbag_upstream::Transport::Stdio(launch) if launch.command == "mine"));
+        for section in ["policy", "serve", "store", "tenants.a", "providers.a", "surfaces", "import"] {
+            folders.write("project/kitbag.toml", &format!("{THEIRS}\n[{section}]\n"));
+            folders.trust(&[]);
+            folders.check(&["mine"], "belongs in your own configuration");
+        }
+    }
+
+    #[test]
+    fn a_project_is_handed_only_secrets_and_variables_that_were_granted() {
+        for (text, variable) in [
+            ("command = 'x'\nenv = { A = '${secret:token}' }", "secret:token"),
+            ("command = 'x'\nargs = ['${AWS_SECRET:-none}']", "AWS_SECRET"),
+            ("command = '${HOME}/x'", "HOME"),
+            ("url = 'https://a.example/${secret:token}'", "secret:token"),
+            ("url = 'https://a.example/'\nheaders = { A = '${TOKEN}' }", "TOKEN"),
+            (
+                "url = 'https://a.example/'\noauth = { client_id = 'a', client_secret = '${secret:token}' }",
+                "secret:token",
+            ),
+        ] {
+            let folders = Folders::new(OWN, &format!("[servers.theirs]\n{text}"));
+            folders.trust(&["secret:other", "OTHER"]);
+            folders.check(&["mine"], "was not granted");
+            folders.trust(&[variable]);
+            folders.check(&["mine", "theirs"], "");
+        }
+    }
+
+    #[test]
+    fn a_project_in_the_folder_of_ones_own_configuration_is_no_project() {
+        let folders = Folders::new("", THEIRS);
+        let mut at = folders.at();
+        at.overrides.config = Some("kitbag.toml".into());
+        let config = at.load().unwrap();
+        assert_eq!((config.servers.len(), config.project), (1, Project::None));
+    }
+}

@@ -1,0 +1,164 @@
+//! Which project files the person trusts: by path and by the hash of their text, each with the
+//! secrets and variables it may be handed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// One project file as it was when the person said yes to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Trust {
+    /// Without links, so that the same file is known by whatever way it is reached.
+    pub(crate) path: PathBuf,
+    /// Of the whole text.
+    pub(crate) hash: String,
+    pub(crate) since: jiff::Timestamp,
+    /// The names of secrets in the store that its servers may be handed.
+    #[serde(default)]
+    pub(crate) secrets: BTreeSet<String>,
+    /// The names of environment variables that its servers may be handed.
+    #[serde(default)]
+    pub(crate) variables: BTreeSet<String>,
+}
+
+/// The file that trust is written down in. It lies in the data directory, which no project writes to.
+#[derive(Debug, Clone)]
+pub(crate) struct TrustFile {
+    path: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TrustError {
+    #[error("{}, where trusted projects are written down, cannot be read", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{}, where trusted projects are written down, is damaged", path.display())]
+    Damaged { path: PathBuf, source: Box<toml::de::Error> },
+    #[error("{}, where trusted projects are written down, cannot be written", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Content {
+    #[serde(default)]
+    projects: Vec<Trust>,
+}
+
+impl Trust {
+    /// The hash that stands for a text.
+    pub(crate) fn hash_of(text: &str) -> String {
+        blake3::hash(text.as_bytes()).to_hex().to_string()
+    }
+
+    pub(super) fn grants(&self, variable: &str) -> bool {
+        match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
+            Some(secret) => self.secrets.contains(secret),
+            None => self.variables.contains(variable),
+        }
+    }
+}
+
+impl TrustFile {
+    pub(crate) fn in_data_dir(data_dir: &Path) -> Self {
+        Self { path: data_dir.join("trusted.toml") }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Everything that is trusted; nothing where nothing was ever written down.
+    pub(crate) fn all(&self) -> Result<Vec<Trust>, TrustError> {
+        let text = match fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            read => read.map_err(|source| TrustError::Read { path: self.path.clone(), source })?,
+        };
+        let content: Content = toml::from_str(&text)
+            .map_err(|source| TrustError::Damaged { path: self.path.clone(), source: Box::new(source) })?;
+        Ok(content.projects)
+    }
+
+    /// What was said of the file at that path.
+    pub(crate) fn of(&self, path: &Path) -> Result<Option<Trust>, TrustError> {
+        Ok(self.all()?.into_iter().find(|trust| trust.path == path))
+    }
+
+    /// In place of what was said of the same file before.
+    pub(crate) fn add(&self, trust: Trust) -> Result<(), TrustError> {
+        let mut projects = self.all()?;
+        projects.retain(|other| other.path != trust.path);
+        projects.push(trust);
+        self.write(projects)
+    }
+
+    /// Says whether it was trusted.
+    pub(crate) fn withdraw(&self, path: &Path) -> Result<bool, TrustError> {
+        let mut projects = self.all()?;
+        let before = projects.len();
+        projects.retain(|trust| trust.path != path);
+        let withdrawn = projects.len() < before;
+        if withdrawn {
+            self.write(projects)?;
+        }
+        Ok(withdrawn)
+    }
+
+    fn write(&self, projects: Vec<Trust>) -> Result<(), TrustError> {
+        let failed = |source| TrustError::Write { path: self.path.clone(), source };
+        let text = toml::to_string(&Content { projects }).map_err(|error| failed(io::Error::other(error)))?;
+        if let Some(folder) = self.path.parent() {
+            create_private(folder).map_err(failed)?;
+        }
+        kitbag_desk::write(&self.path, &text).map_err(failed)
+    }
+}
+
+/// The data directory may not exist yet; what is in it is for its owner only.
+fn create_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trust(path: &str, text: &str) -> Trust {
+        Trust {
+            path: path.into(),
+            hash: Trust::hash_of(text),
+            since: jiff::Timestamp::UNIX_EPOCH,
+            secrets: BTreeSet::from(["token".to_owned()]),
+            variables: BTreeSet::new(),
+        }
+    }
+
+    #[test]
+    fn trust_is_remembered_replaced_and_withdrawn() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TrustFile::in_data_dir(&folder.path().join("data"));
+        assert_eq!(file.all().unwrap(), []);
+        file.add(trust("/a", "one")).unwrap();
+        file.add(trust("/b", "two")).unwrap();
+        file.add(trust("/a", "three")).unwrap();
+        assert_eq!(file.of(Path::new("/a")).unwrap(), Some(trust("/a", "three")));
+        assert_eq!(file.all().unwrap().len(), 2);
+        assert!(file.withdraw(Path::new("/a")).unwrap() && !file.withdraw(Path::new("/a")).unwrap());
+        assert_eq!(file.all().unwrap(), [trust("/b", "two")]);
+    }
+
+    #[test]
+    fn a_damaged_file_trusts_nothing_and_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TrustFile::in_data_dir(folder.path());
+        fs::write(file.path(), "projects = 3").unwrap();
+        assert!(matches!(file.of(Path::new("/a")), Err(TrustError::Damaged { .. })));
+        assert!(matches!(file.add(trust("/a", "one")), Err(TrustError::Damaged { .. })));
+        assert_eq!(fs::read_to_string(file.path()).unwrap(), "projects = 3");
+    }
+}

@@ -197,7 +197,7 @@ impl Verb {
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
-            Self::Trust(arguments) => trust::run(arguments, &invocation),
+            Self::Trust(arguments) => trust::run(&arguments, &invocation),
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,
             Self::Uninstall(arguments) => install::uninstall(&arguments, &invocation),

@@ -71,19 +71,19 @@ struct TrustingArguments {
     yes: bool,
 }
 
-pub(super) fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    match arguments.verb {
-        None => trust(arguments.trusting, invocation)?,
+pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    match &arguments.verb {
+        None => trust(&arguments.trusting, invocation)?,
         Some(Verb::List) => list(invocation)?,
         Some(Verb::Withdraw { path }) => withdraw(path.as_deref(), invocation)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn trust(arguments: TrustingArguments, invocation: &Invocation) -> anyhow::Result<()> {
+fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let path = existing_file(arguments.path.as_deref(), invocation)?;
     let file = ProjectFile::read(&path, &invocation.at).context("this file cannot be trusted")?;
-    let granted = Granted::from(&arguments);
+    let granted = Granted::from(arguments);
     let refused: Vec<String> = file.variables().into_iter().filter(|name| !granted.covers(name)).collect();
     if !arguments.yes {
         return Err(anyhow!("nothing in {} was put in force", path.display()))

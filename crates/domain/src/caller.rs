@@ -1,4 +1,4 @@
-//! Who asks, and for which tenant.
+//! Who asks, for which tenant and in which role.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,12 +23,25 @@ pub struct TenantError {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KeyId(pub String);
 
+/// What a key is for. No role may do what another may: who watches a gateway need not use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Calls tools and reads figures, for one tenant.
+    #[default]
+    User,
+    /// Reads the figures and records of every tenant, and calls nothing.
+    Operator,
+}
+
 /// The authenticated origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
+    /// An operator belongs to no tenant; `local` stands here then, and no rule is asked about it.
     pub tenant: Tenant,
     /// Absent for the person at this machine, who needs no key.
     pub key: Option<KeyId>,
+    pub role: Role,
 }
 
 impl Tenant {
@@ -43,8 +56,59 @@ impl Tenant {
 }
 
 impl Caller {
+    /// The person at this machine, who needs no key.
     pub fn local() -> Self {
-        Self { tenant: Tenant::local(), key: None }
+        Self { tenant: Tenant::local(), key: None, role: Role::User }
+    }
+
+    /// Who presents a key of that tenant.
+    pub fn user(tenant: Tenant, key: KeyId) -> Self {
+        Self { tenant, key: Some(key), role: Role::User }
+    }
+
+    pub fn operator(key: KeyId) -> Self {
+        Self { tenant: Tenant::local(), key: Some(key), role: Role::Operator }
+    }
+
+    pub fn is_local(&self) -> bool {
+        self.key.is_none()
+    }
+
+    /// Whether figures and records of other tenants may be shown to this caller.
+    pub fn sees_all_tenants(&self) -> bool {
+        self.is_local() || self.role == Role::Operator
+    }
+}
+
+impl Role {
+    pub const ALL: [Self; 2] = [Self::User, Self::Operator];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is not a role: there are `user` and `operator`")]
+pub struct RoleError {
+    pub name: String,
+}
+
+impl FromStr for Role {
+    type Err = RoleError;
+
+    fn from_str(name: &str) -> Result<Self, RoleError> {
+        let found = Self::ALL.into_iter().find(|role| role.as_str() == name);
+        found.ok_or_else(|| RoleError { name: name.to_owned() })
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

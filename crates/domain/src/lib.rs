@@ -6,7 +6,7 @@
 //! # Layout
 //! - [`server`]: the name of an upstream server
 //! - [`capability`]: one thing a server offers, and the name a client sees for it
-//! - [`caller`]: who asks, and for which tenant
+//! - [`caller`]: who asks, for which tenant and in which role
 //! - [`decision`]: may it happen
 //! - [`observation`]: what happened
 
@@ -16,7 +16,7 @@ pub mod decision;
 pub mod observation;
 pub mod server;
 
-pub use caller::{Caller, KeyId, Tenant, TenantError};
+pub use caller::{Caller, KeyId, Role, RoleError, Tenant, TenantError};
 pub use capability::{Capability, ExposedName, Kind};
 pub use decision::Decision;
 pub use observation::{Observation, Outcome, Timestamp};

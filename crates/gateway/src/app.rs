@@ -31,6 +31,7 @@ use crate::meter::Meter;
 use crate::meter::report::{Tokens, report};
 use crate::pipeline::{self, Call, CallMethod};
 use crate::reload::{Entrance, Follower};
+use crate::rooms::now;
 use crate::search::{self, Found, Verdict};
 use crate::surface::{Door, Surface};
 use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
@@ -161,6 +162,7 @@ impl App {
             tokio::spawn(follower.follow(self.house.clone(), entrance)).abort_handle(),
             tokio::spawn(background::follow_catalog(self.house.clone())).abort_handle(),
             tokio::spawn(background::forget_old_audit(self.house.clone())).abort_handle(),
+            tokio::spawn(background::keep_key_uses(self.house.clone())).abort_handle(),
             tokio::spawn(login::follow(self.house.clone())).abort_handle(),
         ]);
     }
@@ -175,6 +177,7 @@ impl App {
         }
         Meter::close(rooms.clone()).await;
         rooms.audit.shutdown().await;
+        background::keep_key_uses_now(&rooms).await;
         rooms.store.close().await;
     }
 
@@ -318,7 +321,7 @@ impl std::fmt::Debug for App {
 
 /// A door that wants a key nobody has would be a wall.
 pub(crate) async fn check_keys(serve: &Serve, store: &Store) -> anyhow::Result<()> {
-    if serve.keyless() || store.has_active_keys().await? {
+    if serve.keyless() || store.has_active_keys(now()).await? {
         return Ok(());
     }
     Err(NoKeys.into())

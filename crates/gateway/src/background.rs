@@ -32,6 +32,8 @@ const TRY_AGAIN: Duration = Duration::from_secs(30);
 /// How often a long computation is mentioned.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
+/// How soon `kitbag key list` shows that a key was used.
+const KEEP_USES_EVERY: Duration = Duration::from_secs(5);
 const BETWEEN_PORTIONS: Duration = Duration::from_millis(100);
 const FORGOTTEN_AT_ONCE: u32 = 1_000;
 
@@ -148,6 +150,20 @@ pub(crate) async fn forget_old_audit(house: Arc<House>) {
             }
         };
         tokio::time::sleep(pause).await;
+    }
+}
+
+/// Writes down beside the requests when keys were last used.
+pub(crate) async fn keep_key_uses(house: Arc<House>) {
+    loop {
+        tokio::time::sleep(KEEP_USES_EVERY).await;
+        keep_key_uses_now(&house.rooms()).await;
+    }
+}
+
+pub(crate) async fn keep_key_uses_now(rooms: &Rooms) {
+    if let Err(error) = rooms.store.keep_key_uses().await {
+        tracing::warn!(%error, "when keys were last used could not be written down");
     }
 }
 

@@ -191,6 +191,28 @@ fn a_key_is_shown_once_listed_and_revoked() {
 }
 
 #[test]
+fn a_key_is_made_for_a_role_and_a_time_that_make_sense() {
+    let home = Home::new();
+    let told = home.fails(&["key", "create", "--role", "operator", "--tenant", "acme"]);
+    assert!(
+        told.contains("an operator belongs to no tenant") && told.contains("leave out --tenant"),
+        "{told}"
+    );
+    for expires in ["2020-01-01", "-1d", "whenever"] {
+        let told = home.run(&["key", "create", "--expires", expires]);
+        assert_eq!(told.code, Some(2), "{expires}: {}", told.stderr);
+    }
+    assert_eq!(home.run(&["key", "create", "--role", "king"]).code, Some(2));
+    assert_eq!(home.json(&["key", "list"]), json!([]), "nothing was made of all that");
+    home.ok(&["key", "create", "--role", "operator", "--expires", "90d"]);
+    let listed = home.ok(&["key", "list"]);
+    assert!(listed.contains("operator") && listed.contains("(all)"), "{listed}");
+    assert!(listed.contains("expires in 90 days") && listed.contains("never"), "{listed}");
+    let told = home.fails(&["key", "rotate", "00000000"]);
+    assert!(told.contains("no key `00000000` that still works"), "{told}");
+}
+
+#[test]
 fn data_goes_where_it_is_sent() {
     let home = Home::new();
     home.json(&["key", "create", "--data-dir", "elsewhere"]);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     fn caller(tenant: &str) -> Caller {
-        Caller { tenant: tenant.parse().unwrap(), key: None }
+        Caller { tenant: tenant.parse().unwrap(), ..Caller::local() }
     }
 
     fn capability(text: &str) -> Capability {

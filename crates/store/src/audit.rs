@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kitbag_domain::{Caller, Capability, KeyId, Kind, Observation, Outcome, ServerName, Tenant, Timestamp};
+use kitbag_domain::{
+    Caller, Capability, KeyId, Kind, Observation, Outcome, Role, ServerName, Tenant, Timestamp,
+};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row, Sqlite};
 
@@ -101,6 +103,8 @@ fn row(row: &SqliteRow) -> Result<AuditRow, Error> {
     let caller = Caller {
         tenant: parsed("tenant", text("tenant")?, |it| it.parse().ok())?,
         key: maybe("key_id")?.map(KeyId),
+        // Who calls something is never an operator.
+        role: Role::User,
     };
     let capability = Capability {
         server: parsed("server name", text("server")?, |it| it.parse().ok())?,
@@ -131,7 +135,7 @@ pub(crate) mod tests {
         let (server, name) = capability.split_once('/').unwrap();
         Observation {
             at: Timestamp(at),
-            caller: Caller { tenant: tenant.parse().unwrap(), key: None },
+            caller: Caller { tenant: tenant.parse().unwrap(), ..Caller::local() },
             client: None,
             capability: Capability::tool(server.parse().unwrap(), name),
             outcome: Outcome::Ok,

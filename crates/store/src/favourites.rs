@@ -58,7 +58,7 @@ mod tests {
             kitbag_domain::Observation { outcome: Outcome::ToolError, ..seen(14, "acme", "git/push") };
         rows.push(failed);
         store.record(&rows).await.unwrap();
-        let acme = Caller { tenant: "acme".parse().unwrap(), key: None };
+        let acme = Caller { tenant: "acme".parse().unwrap(), ..Caller::local() };
         let found = store.favourites(&acme, Timestamp(5), 20).await.unwrap();
         let names: Vec<_> = found.into_iter().map(|it| it.name).collect();
         assert_eq!(names, ["diff", "log"]);

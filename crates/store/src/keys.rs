@@ -1,24 +1,42 @@
-//! API keys: created once, shown once, recognised by a keyed hash.
+//! API keys: created once, shown once, listed, rotated and revoked.
 //!
 //! A token is `kb_<id>_<secret>`. The id is public and finds the row; the secret has 256 random
-//! bits and is stored nowhere.
+//! bits and is stored nowhere. How a key is recognised is in `key_door`.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use kitbag_domain::{Caller, KeyId, Tenant, Timestamp};
-use sqlx::SqlitePool;
-use subtle::ConstantTimeEq;
+use kitbag_domain::{KeyId, Role, Tenant, Timestamp};
+use sqlx::{SqliteConnection, SqlitePool};
 
-use crate::pepper::{Pepper, random};
+use crate::pepper::random;
 use crate::{Error, Store, failed, unreadable};
+
+/// What a key is to be made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyOrder {
+    /// `local` for an operator, who belongs to no tenant.
+    pub tenant: Tenant,
+    pub role: Role,
+    /// A few words by which people recognise the key.
+    pub label: Option<String>,
+    /// From then on the key opens nothing.
+    pub expires_at: Option<Timestamp>,
+}
 
 #[derive(Debug)]
 pub struct NewKey {
     pub id: KeyId,
     pub token: Token,
+}
+
+/// A key that takes the place of another.
+#[derive(Debug)]
+pub struct Rotated {
+    pub order: KeyOrder,
+    pub key: NewKey,
+    /// When the former key stops working.
+    pub former_ends_at: Timestamp,
 }
 
 /// The whole credential. It exists only between its creation and the one time it is shown.
@@ -28,9 +46,31 @@ pub struct Token(String);
 pub struct KeyInfo {
     pub id: KeyId,
     pub tenant: Tenant,
+    pub role: Role,
     pub label: Option<String>,
     pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    /// To the minute, and not at once.
+    pub last_used_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
+}
+
+impl KeyOrder {
+    /// A key with which tools are called for that tenant, without an end.
+    pub fn user(tenant: Tenant) -> Self {
+        Self { tenant, role: Role::User, label: None, expires_at: None }
+    }
+
+    /// A key with which every tenant's figures are read, without an end.
+    pub fn operator() -> Self {
+        Self { role: Role::Operator, ..Self::user(Tenant::local()) }
+    }
+}
+
+impl KeyInfo {
+    pub fn is_expired(&self, at: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| end <= at)
+    }
 }
 
 impl Token {
@@ -46,56 +86,60 @@ impl fmt::Debug for Token {
 }
 
 impl Store {
-    pub async fn create_key(
-        &self,
-        tenant: &Tenant,
-        label: Option<&str>,
-        at: Timestamp,
-    ) -> Result<NewKey, Error> {
-        let secret = hex(&random::<SECRET_BYTES>());
-        let hash = self.door.pepper.hash(&secret);
-        loop {
-            let id = hex(&random::<ID_BYTES>());
-            let done = sqlx::query(
-                "INSERT INTO api_keys (id, tenant, label, secret_hash, created_at) VALUES (?, ?, ?, ?, ?)
-                 ON CONFLICT (id) DO NOTHING",
-            )
-            .bind(&id)
-            .bind(tenant.as_str())
-            .bind(label)
-            .bind(hash.as_bytes().as_slice())
-            .bind(at.0)
-            .execute(&self.sqlite.writer)
-            .await
-            .map_err(failed("create a key"))?;
-            if done.rows_affected() == 1 {
-                let token = Token(format!("{PREFIX}{id}_{secret}"));
-                return Ok(NewKey { id: KeyId(id), token });
-            }
-        }
+    pub async fn create_key(&self, order: &KeyOrder, at: Timestamp) -> Result<NewKey, Error> {
+        let mut writer = self.sqlite.writer.acquire().await.map_err(failed("create a key"))?;
+        self.insert_key(&mut writer, order, at).await
     }
 
-    /// Who presents this token; nobody if it is malformed, unknown, wrong or revoked.
-    ///
-    /// A key that was seen lately is recognised from memory. What memory says is at most
-    /// one second old, which is therefore how long a key may outlive its revocation by
-    /// another process; a revocation by this one is noticed at once.
-    pub async fn authenticate(&self, token: &str) -> Result<Option<Caller>, Error> {
-        let Some(presented) = Presented::parse(token) else { return Ok(None) };
-        let hash = self.door.pepper.hash(presented.secret);
-        let Some(lock) = self.lock(presented.id).await? else { return Ok(None) };
-        let caller = |tenant| Caller { tenant, key: Some(KeyId(presented.id.to_owned())) };
-        Ok(lock.open(&hash).map(caller))
+    /// Makes a key like that one, which itself goes on working for `grace`; nothing if there is
+    /// no such key that still works. A key that lasts for a while is followed by one that lasts
+    /// as long, unless `expires_at` says otherwise.
+    pub async fn rotate_key(
+        &self,
+        id: &KeyId,
+        grace: Duration,
+        expires_at: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<Option<Rotated>, Error> {
+        const ACTION: &str = "rotate a key";
+        let mut transaction = self.sqlite.writer.begin().await.map_err(failed(ACTION))?;
+        let row: Option<InfoRow> = sqlx::query_as(SELECT_ONE)
+            .bind(&id.0)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(failed(ACTION))?;
+        let former = match row.map(info).transpose()? {
+            Some(former) if former.revoked_at.is_none() && !former.is_expired(at) => former,
+            _ => return Ok(None),
+        };
+        let lifetime = former.expires_at.map(|end| end.0.saturating_sub(former.created_at.0));
+        let like_former = lifetime.map(|lifetime| Timestamp(at.0.saturating_add(lifetime)));
+        let order = KeyOrder {
+            tenant: former.tenant,
+            role: former.role,
+            label: former.label,
+            expires_at: expires_at.or(like_former),
+        };
+        let key = self.insert_key(&mut transaction, &order, at).await?;
+        let end_of_grace =
+            Timestamp(at.0.saturating_add(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX)));
+        let former_ends_at = former.expires_at.map_or(end_of_grace, |end| end.min(end_of_grace));
+        sqlx::query("UPDATE api_keys SET expires_at = ? WHERE id = ?")
+            .bind(former_ends_at.0)
+            .bind(&id.0)
+            .execute(&mut *transaction)
+            .await
+            .map_err(failed(ACTION))?;
+        transaction.commit().await.map_err(failed(ACTION))?;
+        Ok(Some(Rotated { order, key, former_ends_at }))
     }
 
     /// Every key there ever was, the oldest first.
     pub async fn keys(&self) -> Result<Vec<KeyInfo>, Error> {
-        let rows: Vec<InfoRow> = sqlx::query_as(
-            "SELECT id, tenant, label, created_at, revoked_at FROM api_keys ORDER BY created_at, id",
-        )
-        .fetch_all(&self.sqlite.reader)
-        .await
-        .map_err(failed("list the keys"))?;
+        let rows: Vec<InfoRow> = sqlx::query_as(SELECT_ALL)
+            .fetch_all(&self.sqlite.reader)
+            .await
+            .map_err(failed("list the keys"))?;
         rows.into_iter().map(info).collect()
     }
 
@@ -111,281 +155,198 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
-    pub async fn has_active_keys(&self) -> Result<bool, Error> {
-        any_active(&self.sqlite.reader).await
+    /// Whether any key opens the door at that moment.
+    pub async fn has_active_keys(&self, at: Timestamp) -> Result<bool, Error> {
+        sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM api_keys
+             WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?))",
+        )
+        .bind(at.0)
+        .fetch_one(&self.sqlite.reader)
+        .await
+        .map_err(failed("look for keys"))
     }
 
-    async fn lock(&self, id: &str) -> Result<Option<Lock>, Error> {
-        let Some(known) = self.door.known(id) else {
-            let read = self.read_lock(id).await?;
-            if let Some(lock) = &read {
-                self.door.remember(id, lock.clone());
-            }
-            return Ok(read);
-        };
-        // Held while reading, so that of many requests with one key a single one goes to the
-        // database when the memory has aged, and the others wait for what it finds.
-        let mut lock = known.lock().await;
-        if lock.read_at.elapsed() > Door::TRUSTED_FOR {
-            match self.read_lock(id).await? {
-                Some(read) => *lock = read,
-                None => return Ok(None),
+    /// Which of these keys no longer open anything: revoked, expired or gone.
+    pub async fn ended_keys(&self, of: &[KeyId], at: Timestamp) -> Result<Vec<KeyId>, Error> {
+        let ids: Vec<&str> = of.iter().map(|id| id.0.as_str()).collect();
+        let living: Vec<String> = sqlx::query_scalar(
+            "SELECT id FROM api_keys WHERE id IN (SELECT value FROM json_each(?))
+             AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)",
+        )
+        .bind(format!("[\"{}\"]", ids.join("\",\"")))
+        .bind(at.0)
+        .fetch_all(&self.sqlite.reader)
+        .await
+        .map_err(failed("look for revoked keys"))?;
+        Ok(of.iter().filter(|id| !living.contains(&id.0)).cloned().collect())
+    }
+
+    async fn insert_key(
+        &self,
+        connection: &mut SqliteConnection,
+        order: &KeyOrder,
+        at: Timestamp,
+    ) -> Result<NewKey, Error> {
+        let secret = hex(&random::<SECRET_BYTES>());
+        let hash = self.door.pepper.hash(&secret);
+        loop {
+            let id = hex(&random::<ID_BYTES>());
+            let done = sqlx::query(
+                "INSERT INTO api_keys (id, tenant, role, label, secret_hash, created_at, expires_at)
+                 VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+            )
+            .bind(&id)
+            .bind(order.tenant.as_str())
+            .bind(order.role.as_str())
+            .bind(order.label.as_deref())
+            .bind(hash.as_bytes().as_slice())
+            .bind(at.0)
+            .bind(order.expires_at.map(|at| at.0))
+            .execute(&mut *connection)
+            .await
+            .map_err(failed("create a key"))?;
+            if done.rows_affected() == 1 {
+                let token = Token(format!("{PREFIX}{id}_{secret}"));
+                return Ok(NewKey { id: KeyId(id), token });
             }
         }
-        Ok(Some(lock.clone()))
-    }
-
-    async fn read_lock(&self, id: &str) -> Result<Option<Lock>, Error> {
-        let read_at = Instant::now();
-        let row: Option<(String, Vec<u8>, bool)> =
-            sqlx::query_as("SELECT tenant, secret_hash, revoked_at IS NULL FROM api_keys WHERE id = ?")
-                .bind(id)
-                .fetch_optional(&self.sqlite.reader)
-                .await
-                .map_err(failed("look up a key"))?;
-        let Some((tenant, hash, active)) = row else { return Ok(None) };
-        let hash = hash.try_into().map_err(|_| unreadable("key hash", "(not shown)"))?;
-        let tenant = parse_tenant(&tenant)?;
-        Ok(Some(Lock { fitting: active.then_some(Fitting { tenant, hash }), read_at }))
     }
 }
 
-pub(crate) async fn any_active(pool: &SqlitePool) -> Result<bool, Error> {
+/// Whether a hash in the table depends on the pepper and was not given up.
+pub(crate) async fn any_unrevoked(pool: &SqlitePool) -> Result<bool, Error> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM api_keys WHERE revoked_at IS NULL)")
         .fetch_one(pool)
         .await
         .map_err(failed("look for keys"))
 }
 
-const PREFIX: &str = "kb_";
-const ID_BYTES: usize = 4;
-const SECRET_BYTES: usize = 32;
+pub(crate) const PREFIX: &str = "kb_";
+pub(crate) const ID_BYTES: usize = 4;
+pub(crate) const SECRET_BYTES: usize = 32;
 
-/// A token as it came in, of the right shape; the secret is still unchecked.
-struct Presented<'a> {
-    id: &'a str,
-    secret: &'a str,
-}
+const SELECT_ALL: &str = "SELECT id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at
+     FROM api_keys ORDER BY created_at, id";
+const SELECT_ONE: &str = "SELECT id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at
+     FROM api_keys WHERE id = ?";
 
-impl<'a> Presented<'a> {
-    fn parse(token: &'a str) -> Option<Self> {
-        let (id, secret) = token.strip_prefix(PREFIX)?.split_once('_')?;
-        let fits =
-            id.len() == 2 * ID_BYTES && secret.len() == 2 * SECRET_BYTES && is_hex(id) && is_hex(secret);
-        fits.then_some(Self { id, secret })
-    }
-}
+type InfoRow = (String, String, String, Option<String>, i64, Option<i64>, Option<i64>, Option<i64>);
 
-/// What it takes to recognise keys: the pepper, and a memory of those seen lately.
-///
-/// Unknown ids are not remembered, so nobody can fill the memory by guessing.
-#[derive(Debug)]
-pub(crate) struct Door {
-    pepper: Pepper,
-    known: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Lock>>>>,
-}
-
-/// What the table said about one key, and when.
-#[derive(Debug, Clone)]
-struct Lock {
-    /// Absent when the key is revoked.
-    fitting: Option<Fitting>,
-    read_at: Instant,
-}
-
-#[derive(Clone)]
-struct Fitting {
-    tenant: Tenant,
-    hash: [u8; blake3::OUT_LEN],
-}
-
-impl Door {
-    const TRUSTED_FOR: Duration = Duration::from_secs(1);
-
-    pub(crate) fn new(pepper: Pepper) -> Self {
-        Self { pepper, known: Mutex::default() }
-    }
-
-    fn known(&self, id: &str) -> Option<Arc<tokio::sync::Mutex<Lock>>> {
-        self.known.lock().expect(NEVER_POISONED).get(id).cloned()
-    }
-
-    /// Keeps what is already known: it may be a revocation that came after `lock` was read.
-    fn remember(&self, id: &str, lock: Lock) {
-        let mut known = self.known.lock().expect(NEVER_POISONED);
-        known.entry(id.to_owned()).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(lock)));
-    }
-
-    fn bar(&self, id: &str) {
-        let barred = Lock { fitting: None, read_at: Instant::now() };
-        let mut known = self.known.lock().expect(NEVER_POISONED);
-        known.insert(id.to_owned(), Arc::new(tokio::sync::Mutex::new(barred)));
-    }
-}
-
-const NEVER_POISONED: &str = "nothing panics while holding this lock";
-
-impl Lock {
-    fn open(self, hash: &blake3::Hash) -> Option<Tenant> {
-        let Fitting { tenant, hash: expected } = self.fitting?;
-        bool::from(expected.ct_eq(hash.as_bytes())).then_some(tenant)
-    }
-}
-
-impl fmt::Debug for Fitting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fitting").field("tenant", &self.tenant).finish_non_exhaustive()
-    }
-}
-
-type InfoRow = (String, String, Option<String>, i64, Option<i64>);
-
-fn info((id, tenant, label, created_at, revoked_at): InfoRow) -> Result<KeyInfo, Error> {
+fn info(row: InfoRow) -> Result<KeyInfo, Error> {
+    let (id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at) = row;
     Ok(KeyInfo {
         id: KeyId(id),
         tenant: parse_tenant(&tenant)?,
+        role: parse_role(&role)?,
         label,
         created_at: Timestamp(created_at),
+        expires_at: expires_at.map(Timestamp),
+        last_used_at: last_used_at.map(Timestamp),
         revoked_at: revoked_at.map(Timestamp),
     })
 }
 
-fn parse_tenant(text: &str) -> Result<Tenant, Error> {
+pub(crate) fn parse_tenant(text: &str) -> Result<Tenant, Error> {
     text.parse().map_err(|_| unreadable("tenant", text))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+pub(crate) fn parse_role(text: &str) -> Result<Role, Error> {
+    text.parse().map_err(|_| unreadable("role", text))
 }
 
-fn is_hex(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{path, store};
+    use crate::key_door::Recognition;
+    use crate::tests::store;
 
     fn acme() -> Tenant {
         "acme".parse().unwrap()
     }
 
     #[tokio::test]
-    async fn a_key_opens_the_door_for_its_tenant_also_after_a_restart() {
-        let (directory, store) = store().await;
-        let key = store.create_key(&acme(), Some("laptop"), Timestamp(5)).await.unwrap();
-        let expected = Some(Caller { tenant: acme(), key: Some(key.id.clone()) });
-        assert_eq!(store.authenticate(key.token.reveal()).await.unwrap(), expected);
-        assert_eq!(store.authenticate(key.token.reveal()).await.unwrap(), expected, "from memory");
-        store.close().await;
-        let store = Store::open(&path(&directory)).await.unwrap();
-        assert_eq!(store.authenticate(key.token.reveal()).await.unwrap(), expected);
-    }
-
-    #[tokio::test]
-    async fn nothing_but_the_exact_token_opens_the_door() {
-        let (_directory, store) = store().await;
-        let key = store.create_key(&acme(), None, Timestamp(5)).await.unwrap();
-        let other = store.create_key(&acme(), None, Timestamp(5)).await.unwrap();
-        let token = key.token.reveal();
-        let (head, secret) = token.rsplit_once('_').unwrap();
-        let (other_head, _) = other.token.reveal().rsplit_once('_').unwrap();
-        let last = if secret.ends_with('0') { "1" } else { "0" };
-        for wrong in [
-            String::new(),
-            "kb_".to_owned(),
-            "kb__".to_owned(),
-            head.to_owned(),
-            secret.to_owned(),
-            format!("{head}_"),
-            format!("{other_head}_{secret}"),
-            format!("{}{last}", &token[..token.len() - 1]),
-            format!("{token} "),
-            token.to_uppercase(),
-            format!("kb_00000000_{secret}"),
-            "kb_é_é".to_owned(),
-        ] {
-            assert_eq!(store.authenticate(&wrong).await.unwrap(), None, "{wrong}");
-        }
-        assert!(store.authenticate(token).await.unwrap().is_some());
-    }
-
-    #[tokio::test]
-    async fn a_revoked_key_no_longer_opens_the_door() {
-        let (_directory, store) = store().await;
-        let key = store.create_key(&acme(), None, Timestamp(5)).await.unwrap();
-        assert!(store.authenticate(key.token.reveal()).await.unwrap().is_some());
-        assert!(store.revoke_key(&key.id, Timestamp(9)).await.unwrap());
-        assert_eq!(store.authenticate(key.token.reveal()).await.unwrap(), None);
-        assert_eq!(store.authenticate(key.token.reveal()).await.unwrap(), None, "from memory");
-        assert!(!store.revoke_key(&key.id, Timestamp(10)).await.unwrap(), "revoked twice");
-        assert_eq!(store.keys().await.unwrap()[0].revoked_at, Some(Timestamp(9)));
-    }
-
-    #[tokio::test]
-    async fn a_key_revoked_elsewhere_is_refused_within_two_seconds() {
-        let (directory, here) = store().await;
-        let elsewhere = Store::open(&path(&directory)).await.unwrap();
-        let key = here.create_key(&acme(), None, Timestamp(5)).await.unwrap();
-        assert!(here.authenticate(key.token.reveal()).await.unwrap().is_some());
-        elsewhere.revoke_key(&key.id, Timestamp(9)).await.unwrap();
-        let refused = async {
-            while here.authenticate(key.token.reveal()).await.unwrap().is_some() {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(2), refused).await.expect("the revocation was noticed");
-    }
-
-    #[tokio::test]
-    async fn a_key_created_elsewhere_works_at_once() {
-        let (directory, here) = store().await;
-        let elsewhere = Store::open(&path(&directory)).await.unwrap();
-        let key = elsewhere.create_key(&acme(), None, Timestamp(5)).await.unwrap();
-        assert!(here.authenticate(key.token.reveal()).await.unwrap().is_some());
-    }
-
-    #[tokio::test]
     async fn keys_are_listed_with_everything_but_their_secret() {
         let (_directory, store) = store().await;
-        assert!(!store.has_active_keys().await.unwrap());
-        let first = store.create_key(&acme(), Some("laptop"), Timestamp(5)).await.unwrap();
-        let second = store.create_key(&Tenant::local(), None, Timestamp(6)).await.unwrap();
+        assert!(!store.has_active_keys(Timestamp(5)).await.unwrap());
+        let labelled = KeyOrder { label: Some("laptop".to_owned()), ..KeyOrder::user(acme()) };
+        let first = store.create_key(&labelled, Timestamp(5)).await.unwrap();
+        let lasting = KeyOrder { expires_at: Some(Timestamp(50)), ..KeyOrder::operator() };
+        let second = store.create_key(&lasting, Timestamp(6)).await.unwrap();
         store.revoke_key(&second.id, Timestamp(7)).await.unwrap();
-        let listed = |id: &KeyId, tenant, label: Option<&str>, created_at, revoked_at| KeyInfo {
-            id: id.clone(),
-            tenant,
-            label: label.map(str::to_owned),
+        let listed = |key: &NewKey, order: &KeyOrder, created_at, revoked_at| KeyInfo {
+            id: key.id.clone(),
+            tenant: order.tenant.clone(),
+            role: order.role,
+            label: order.label.clone(),
             created_at: Timestamp(created_at),
+            expires_at: order.expires_at,
+            last_used_at: None,
             revoked_at,
         };
         assert_eq!(
             store.keys().await.unwrap(),
-            [
-                listed(&first.id, acme(), Some("laptop"), 5, None),
-                listed(&second.id, Tenant::local(), None, 6, Some(Timestamp(7))),
-            ]
+            [listed(&first, &labelled, 5, None), listed(&second, &lasting, 6, Some(Timestamp(7)))]
         );
-        assert!(store.has_active_keys().await.unwrap());
+        assert!(store.has_active_keys(Timestamp(8)).await.unwrap());
         store.revoke_key(&first.id, Timestamp(8)).await.unwrap();
-        assert!(!store.has_active_keys().await.unwrap());
+        assert!(!store.has_active_keys(Timestamp(8)).await.unwrap());
     }
 
     #[tokio::test]
-    async fn a_secret_is_neither_printed_nor_stored() {
-        let (directory, store) = store().await;
-        let key = store.create_key(&acme(), None, Timestamp(5)).await.unwrap();
-        store.authenticate(key.token.reveal()).await.unwrap();
-        let (_, secret) = key.token.reveal().rsplit_once('_').unwrap();
-        let hash = hex(store.door.pepper.hash(secret).as_bytes());
-        let printed = format!("{key:?} {store:?}");
-        assert!(!printed.contains(secret) && !printed.contains(&hash), "{printed}");
+    async fn a_rotated_key_works_until_its_grace_ends_and_its_successor_from_the_start() {
+        let (_directory, store) = store().await;
+        let order = KeyOrder {
+            label: Some("laptop".to_owned()),
+            expires_at: Some(Timestamp(1_000)),
+            ..KeyOrder::user(acme())
+        };
+        let former = store.create_key(&order, Timestamp(0)).await.unwrap();
+        let rotated = store
+            .rotate_key(&former.id, Duration::from_millis(50), None, Timestamp(100))
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(rotated.order, KeyOrder { expires_at: Some(Timestamp(1_100)), ..order });
+        assert_eq!(rotated.former_ends_at, Timestamp(150));
+        let opens = async |key: &NewKey, at| {
+            let found = store.authenticate(key.token.reveal(), Timestamp(at)).await.unwrap();
+            matches!(found, Recognition::Known(_))
+        };
+        assert!(opens(&former, 149).await && opens(&rotated.key, 100).await);
+        assert!(!opens(&former, 150).await && opens(&rotated.key, 150).await);
+    }
 
-        store.close().await;
-        for entry in std::fs::read_dir(directory.path().join("data")).unwrap() {
-            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-            assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
-        }
+    #[tokio::test]
+    async fn grace_never_lengthens_the_life_of_a_key_and_a_dead_one_is_not_rotated() {
+        let (_directory, store) = store().await;
+        let order = KeyOrder { expires_at: Some(Timestamp(100)), ..KeyOrder::user(acme()) };
+        let key = store.create_key(&order, Timestamp(0)).await.unwrap();
+        let rotate = async |at| {
+            let rotated = store.rotate_key(&key.id, Duration::from_secs(3600), None, Timestamp(at)).await;
+            rotated.unwrap().map(|rotated| rotated.former_ends_at)
+        };
+        assert_eq!(rotate(10).await, Some(Timestamp(100)));
+        assert_eq!(rotate(100).await, None, "it has expired");
+        let none = store.rotate_key(&KeyId("none".to_owned()), Duration::ZERO, None, Timestamp(1)).await;
+        assert!(none.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn of_the_keys_in_use_those_that_ended_are_named() {
+        let (_directory, store) = store().await;
+        let living = store.create_key(&KeyOrder::user(acme()), Timestamp(0)).await.unwrap();
+        let lasting = KeyOrder { expires_at: Some(Timestamp(10)), ..KeyOrder::user(acme()) };
+        let expiring = store.create_key(&lasting, Timestamp(0)).await.unwrap();
+        let revoked = store.create_key(&KeyOrder::user(acme()), Timestamp(0)).await.unwrap();
+        store.revoke_key(&revoked.id, Timestamp(5)).await.unwrap();
+        let all = [living.id.clone(), expiring.id.clone(), revoked.id.clone()];
+        assert_eq!(store.ended_keys(&all, Timestamp(9)).await.unwrap(), [revoked.id.clone()]);
+        assert_eq!(store.ended_keys(&all, Timestamp(10)).await.unwrap(), [expiring.id, revoked.id]);
+        assert_eq!(store.ended_keys(&[], Timestamp(10)).await.unwrap(), []);
     }
 }

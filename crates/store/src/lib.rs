@@ -8,7 +8,7 @@
 //! - [`listings`]: what each server offered when it was last asked
 //! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
 //! - [`mirror`]: what an index says of its entries, by exact name
-//! - [`keys`]: API keys, kept as keyed hashes
+//! - [`keys`]: API keys, kept as keyed hashes; [`key_door`]: how one is recognised
 //! - [`secrets`]: what configuration refers to by name, encrypted
 //! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
@@ -22,6 +22,7 @@
 pub mod audit;
 pub mod audit_tracks;
 pub mod favourites;
+pub mod key_door;
 pub mod keys;
 pub mod listings;
 pub mod logins;
@@ -39,7 +40,8 @@ use std::sync::Arc;
 
 pub use audit::{AuditQuery, AuditRow};
 pub use audit_tracks::Track;
-pub use keys::{KeyInfo, NewKey, Token};
+pub use key_door::Recognition;
+pub use keys::{KeyInfo, KeyOrder, NewKey, Rotated, Token};
 pub use listings::StoredListing;
 pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault};
 pub use sink::AuditSink;
@@ -51,7 +53,7 @@ pub use vectors::TextHash;
 pub struct Store {
     path: Arc<Path>,
     sqlite: sqlite::Sqlite,
-    door: Arc<keys::Door>,
+    door: Arc<key_door::Door>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -100,9 +102,9 @@ impl Store {
     pub async fn open(path: &Path) -> Result<Self, Error> {
         let opening = sqlite::Opening::begin(path).await?;
         let sqlite = sqlite::Sqlite::connect(path).await?;
-        let has_keys = keys::any_active(&sqlite.writer).await?;
+        let has_keys = keys::any_unrevoked(&sqlite.writer).await?;
         let pepper = pepper::load(&opening, &path.with_file_name("pepper"), has_keys)?;
-        Ok(Self { path: path.into(), sqlite, door: Arc::new(keys::Door::new(pepper)) })
+        Ok(Self { path: path.into(), sqlite, door: Arc::new(key_door::Door::new(pepper)) })
     }
 
     /// Where the database is.
@@ -149,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn only_the_owner_can_read_what_is_stored() {
         let (directory, store) = store().await;
-        store.create_key(&Tenant::local(), None, Timestamp(1)).await.unwrap();
+        store.create_key(&KeyOrder::user(Tenant::local()), Timestamp(1)).await.unwrap();
         let data = directory.path().join("data");
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&data), 0o700);
@@ -194,13 +196,14 @@ mod tests {
             let path = path.clone();
             openings.spawn(async move {
                 let store = Store::open(&path).await?;
-                store.create_key(&Tenant::local(), None, Timestamp(number)).await
+                store.create_key(&KeyOrder::user(Tenant::local()), Timestamp(number)).await
             });
         }
         let created = openings.join_all().await;
         let store = Store::open(&path).await.unwrap();
         for key in created {
-            assert!(store.authenticate(key.unwrap().token.reveal()).await.unwrap().is_some());
+            let found = store.authenticate(key.unwrap().token.reveal(), Timestamp(9)).await.unwrap();
+            assert!(matches!(found, Recognition::Known(_)), "{found:?}");
         }
     }
 
@@ -211,7 +214,7 @@ mod tests {
         std::fs::remove_file(&pepper).unwrap();
         Store::open(&path(&directory)).await.expect("no key depends on the pepper yet");
 
-        store.create_key(&Tenant::local(), None, Timestamp(1)).await.unwrap();
+        store.create_key(&KeyOrder::user(Tenant::local()), Timestamp(1)).await.unwrap();
         std::fs::remove_file(&pepper).unwrap();
         let error = Store::open(&path(&directory)).await.unwrap_err();
         assert!(matches!(error, Error::PepperMissing { .. }), "{error}");

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use kitbag_domain::{Caller, Capability, Observation, Outcome, Tenant, Timestamp};
-use kitbag_store::{AuditQuery, Store, StoredListing};
+use kitbag_store::{AuditQuery, KeyOrder, Recognition, Store, StoredListing};
 use sqlx::{ConnectOptions, Connection};
 
 const PLAY_THE_WRITER: &str = "KITBAG_KILL_TEST_DATABASE";
@@ -117,8 +117,8 @@ impl Acknowledged {
         for (id, token) in &self.tokens {
             let revoked_at = known.get(id).unwrap_or_else(|| panic!("key {id} is lost"));
             assert!(revoked_at.is_some() || !self.revoked.contains(id), "the revocation of {id} is lost");
-            let caller = store.authenticate(token).await.expect("keys can be looked up");
-            assert_eq!(caller.is_some(), revoked_at.is_none(), "{caller:?}");
+            let found = store.authenticate(token, Timestamp(3)).await.expect("keys can be looked up");
+            assert_eq!(matches!(found, Recognition::Known(_)), revoked_at.is_none(), "{found:?}");
         }
         for (server, written) in &self.listings {
             let server = server.parse().expect("a server name");
@@ -175,7 +175,8 @@ fn the_writer() {
 
 async fn write_keys(store: &Store) {
     loop {
-        let key = store.create_key(&Tenant::local(), None, Timestamp(1)).await.expect("a key is created");
+        let order = KeyOrder::user(Tenant::local());
+        let key = store.create_key(&order, Timestamp(1)).await.expect("a key is created");
         acknowledge(&format!("key {} {}", key.id, key.token.reveal()));
         if key.id.0.starts_with(|first: char| first.is_ascii_digit()) {
             store.revoke_key(&key.id, Timestamp(2)).await.expect("it is revoked");

@@ -1,20 +1,24 @@
 //! `kitbag key`: who may use the endpoint from elsewhere.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser as _;
 use clap::{Args, Subcommand};
-use kitbag_domain::{KeyId, Tenant};
-use kitbag_store::{KeyInfo, Store};
+use kitbag_domain::{KeyId, Role, Tenant, Timestamp};
+use kitbag_store::{KeyInfo, KeyOrder, Store};
 use serde::Serialize;
 use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
+use super::moment::{self, relative};
 use super::output::{date, table};
 use crate::rooms::now;
 
-/// Create, list and revoke the API keys that open the endpoint.
+/// Create, list, rotate and revoke the API keys that open the endpoint.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -24,30 +28,43 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  kitbag key create --tenant acme --label 'build machine'
+  kitbag key create --tenant acme --label 'build machine' --expires 90d
+  kitbag key create --role operator --label prometheus
   kitbag key list
+  kitbag key rotate 3f9c1a20
   kitbag key revoke 3f9c1a20
 
 A client sends its key as `Authorization: Bearer KEY`. The key decides the tenant, and
-the tenant's rules in the configuration decide what the client may use.";
+the tenant's rules in the configuration decide what the client may use. An operator's
+key reads the figures of every tenant, and calls nothing.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Create a key and show it, this once.
-    #[command(
-        after_help = "Examples:\n  kitbag key create\n  kitbag key create --tenant acme --label 'build machine'"
-    )]
-    Create {
-        /// For whom; rules for a tenant stand under [tenants.NAME].
-        #[arg(long, default_value_t = Tenant::local())]
-        tenant: Tenant,
-        /// A few words to recognise the key by.
-        #[arg(long)]
-        label: Option<String>,
-    },
+    #[command(after_help = "\
+Examples:
+  kitbag key create
+  kitbag key create --tenant acme --label 'build machine'
+  kitbag key create --tenant acme --expires 2027-01-31
+  kitbag key create --role operator")]
+    Create(CreateArguments),
     /// Show all keys, without the secret that nobody knows any more.
     #[command(visible_alias = "ls", after_help = "Examples:\n  kitbag key list\n  kitbag key list --json")]
     List,
+    /// Create a key like another, which goes on working for a while.
+    #[command(
+        after_help = "Examples:\n  kitbag key rotate 3f9c1a20\n  kitbag key rotate 3f9c1a20 --grace 0s"
+    )]
+    Rotate {
+        /// As `kitbag key list` shows it.
+        id: String,
+        /// How long the former key still works.
+        #[arg(long, default_value = "1h", value_name = "LENGTH", value_parser = moment::length)]
+        grace: Duration,
+        /// When the new key stops working; without it, after as long as the former was made for.
+        #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::end)]
+        expires: Option<Timestamp>,
+    },
     /// Make a key useless, for good.
     #[command(after_help = "Examples:\n  kitbag key revoke 3f9c1a20")]
     Revoke {
@@ -56,42 +73,97 @@ enum Verb {
     },
 }
 
+#[derive(Debug, Args)]
+struct CreateArguments {
+    /// For whom; rules for a tenant stand under [tenants.NAME]. Without it, `local`.
+    #[arg(long)]
+    tenant: Option<Tenant>,
+    /// `user` calls tools for its tenant; `operator` reads every tenant's figures, calls nothing and
+    /// has no tenant.
+    #[arg(long, default_value = Role::User.as_str(), value_parser = roles())]
+    role: Role,
+    /// A few words to recognise the key by.
+    #[arg(long)]
+    label: Option<String>,
+    /// When it stops working: after a length such as 90d, or at the beginning of a day (UTC).
+    #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::end)]
+    expires: Option<Timestamp>,
+}
+
+fn roles() -> impl clap::builder::TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(Role::ALL.map(Role::as_str)).try_map(|name| name.parse::<Role>())
+}
+
 #[derive(Debug, Serialize)]
 struct Row {
     id: KeyId,
-    tenant: Tenant,
+    /// Absent for an operator's key.
+    tenant: Option<Tenant>,
+    role: Role,
     label: Option<String>,
     created_at: String,
+    expires_at: Option<String>,
+    last_used_at: Option<String>,
     revoked_at: Option<String>,
+    #[serde(skip)]
+    seen: Seen,
+}
+
+/// What people read in place of dates.
+#[derive(Debug)]
+struct Seen {
+    last_used: String,
+    state: String,
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let store = Store::open(&config.store_path).await.context("the keys cannot be reached")?;
     match arguments.verb {
-        Verb::Create { tenant, label } => create(&store, &tenant, label.as_deref(), invocation).await?,
+        Verb::Create(wanted) => create(&store, &wanted.order()?, invocation).await?,
         Verb::List => list(&store, invocation).await?,
+        Verb::Rotate { id, grace, expires } => {
+            rotate(&store, &KeyId(id), grace, expires, invocation).await?;
+        }
         Verb::Revoke { id } => revoke(&store, KeyId(id), invocation).await?,
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn create(
-    store: &Store,
-    tenant: &Tenant,
-    label: Option<&str>,
-    invocation: &Invocation,
-) -> anyhow::Result<()> {
-    let key = store.create_key(tenant, label, now()).await?;
-    invocation.output.note(&format!(
-        "Key {} for tenant `{tenant}`. Keep it now: it is not stored and cannot be shown again.",
-        key.id
-    ));
-    let token = key.token.reveal();
+impl CreateArguments {
+    fn order(self) -> anyhow::Result<KeyOrder> {
+        let Self { tenant, role, label, expires } = self;
+        let order = match (role, tenant) {
+            (Role::User, tenant) => KeyOrder::user(tenant.unwrap_or_else(Tenant::local)),
+            (Role::Operator, None) => KeyOrder::operator(),
+            (Role::Operator, Some(tenant)) => {
+                return Err(anyhow!("an operator belongs to no tenant, and `{tenant}` was given"))
+                    .advise(|| "leave out --tenant, or leave out --role".to_owned());
+            }
+        };
+        Ok(KeyOrder { label, expires_at: expires, ..order })
+    }
+}
+
+async fn create(store: &Store, order: &KeyOrder, invocation: &Invocation) -> anyhow::Result<()> {
+    let key = store.create_key(order, now()).await?;
+    let whose = whose(order);
     invocation
         .output
-        .show(&json!({ "id": key.id, "tenant": tenant, "label": label, "key": token }), |_| token.to_owned())
+        .note(&format!("Key {} {whose}. Keep it now: it is not stored and cannot be shown again.", key.id));
+    let token = key.token.reveal();
+    invocation.output.show(
+        &json!({
+            "id": key.id,
+            "tenant": named_tenant(order.role, &order.tenant),
+            "role": order.role,
+            "label": order.label,
+            "expires_at": order.expires_at.map(date),
+            "key": token,
+        }),
+        |_| token.to_owned(),
+    )
 }
 
 async fn list(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
@@ -100,9 +172,44 @@ async fn list(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
         invocation.output.note("No keys yet. Create one: kitbag key create --tenant acme");
         return Ok(());
     }
-    invocation
-        .output
-        .show(&rows, |rows| table(["ID", "TENANT", "LABEL", "CREATED", "STATE"], rows.iter().map(cells)))
+    let headings = ["ID", "TENANT", "ROLE", "LABEL", "CREATED", "LAST USED", "STATE"];
+    invocation.output.show(&rows, |rows| table(headings, rows.iter().map(cells)))
+}
+
+async fn rotate(
+    store: &Store,
+    id: &KeyId,
+    grace: Duration,
+    expires: Option<Timestamp>,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let Some(rotated) = store.rotate_key(id, grace, expires, now()).await? else {
+        return Err(anyhow!("there is no key `{id}` that still works"))
+            .advise(|| "see which there are with `kitbag key list`".to_owned());
+    };
+    let (new, whose) = (&rotated.key.id, whose(&rotated.order));
+    let ends = if grace.is_zero() {
+        "no longer works".to_owned()
+    } else {
+        format!("works until {}", date(rotated.former_ends_at))
+    };
+    invocation.output.note(&format!(
+        "Key {new} {whose}, in place of {id}, which {ends}. Keep it now: it is not stored and cannot be \
+         shown again."
+    ));
+    let token = rotated.key.token.reveal();
+    invocation.output.show(
+        &json!({
+            "id": new,
+            "tenant": named_tenant(rotated.order.role, &rotated.order.tenant),
+            "role": rotated.order.role,
+            "label": rotated.order.label,
+            "expires_at": rotated.order.expires_at.map(date),
+            "former": { "id": id, "expires_at": date(rotated.former_ends_at) },
+            "key": token,
+        }),
+        |_| token.to_owned(),
+    )
 }
 
 async fn revoke(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Result<()> {
@@ -113,15 +220,57 @@ async fn revoke(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Re
     invocation.output.show(&json!({ "id": id, "revoked": true }), |_| format!("Revoked key {id}"))
 }
 
-fn row(key: KeyInfo) -> Row {
-    let KeyInfo { id, tenant, label, created_at, revoked_at } = key;
-    Row { id, tenant, label, created_at: date(created_at), revoked_at: revoked_at.map(date) }
+fn whose(order: &KeyOrder) -> String {
+    let whose = match order.role {
+        Role::User => format!("for tenant `{}`", order.tenant),
+        Role::Operator => "for an operator".to_owned(),
+    };
+    match order.expires_at {
+        Some(end) => format!("{whose}, good until {}", date(end)),
+        None => whose,
+    }
 }
 
-fn cells(row: &Row) -> [String; 5] {
-    let day = |date: &str| date.split('T').next().unwrap_or_default().to_owned();
-    let state =
-        row.revoked_at.as_deref().map_or("active".to_owned(), |date| format!("revoked {}", day(date)));
+fn named_tenant(role: Role, tenant: &Tenant) -> Option<Tenant> {
+    (role == Role::User).then(|| tenant.clone())
+}
+
+fn row(key: KeyInfo) -> Row {
+    let seen = Seen {
+        last_used: key.last_used_at.map_or_else(|| "never".to_owned(), relative),
+        state: state(&key, now()),
+    };
+    let KeyInfo { id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at } = key;
+    Row {
+        id,
+        tenant: named_tenant(role, &tenant),
+        role,
+        label,
+        created_at: date(created_at),
+        expires_at: expires_at.map(date),
+        last_used_at: last_used_at.map(date),
+        revoked_at: revoked_at.map(date),
+        seen,
+    }
+}
+
+fn state(key: &KeyInfo, now: Timestamp) -> String {
+    match (key.revoked_at, key.expires_at) {
+        (Some(at), _) => format!("revoked {}", day(&date(at))),
+        (None, Some(end)) if key.is_expired(now) => format!("expired {}", day(&date(end))),
+        (None, Some(end)) => format!("expires {}", relative(end)),
+        (None, None) => "active".to_owned(),
+    }
+}
+
+fn cells(row: &Row) -> [String; 7] {
+    let tenant = row.tenant.as_ref().map_or_else(|| "(all)".to_owned(), ToString::to_string);
     let label = row.label.clone().unwrap_or_default();
-    [row.id.to_string(), row.tenant.to_string(), label, day(&row.created_at), state]
+    let Seen { last_used, state } = &row.seen;
+    let (role, created) = (row.role.to_string(), day(&row.created_at));
+    [row.id.to_string(), tenant, role, label, created, last_used.clone(), state.clone()]
+}
+
+fn day(date: &str) -> String {
+    date.split('T').next().unwrap_or_default().to_owned()
 }

@@ -12,6 +12,7 @@
 //! - [`failure`]: how an error is told: what, why, what now
 //! - [`logging`]: where log lines go, and how they look; `journal`: the file a gateway keeps them in
 //! - [`arguments`]: `key=value` words into the arguments of a call
+//! - `moment`: when something ends or was, as people type and read it
 
 pub mod agents;
 pub mod arguments;
@@ -31,6 +32,7 @@ pub mod key;
 pub mod logging;
 pub mod logs;
 pub mod man;
+mod moment;
 mod next_steps;
 pub mod output;
 mod overriding;

@@ -228,7 +228,7 @@ fn every_key_of_a_server_reaches_what_the_program_runs_on() {
 fn every_rule_reaches_what_the_program_runs_on() {
     let config = config(WRITTEN_OUT).unwrap();
     let may = |tenant: &str, server: &str, tool: &str| {
-        let caller = Caller { tenant: tenant.parse().unwrap(), key: None };
+        let caller = Caller { tenant: tenant.parse().unwrap(), ..Caller::local() };
         config.policy.visible(&caller, &Capability::tool(server.parse().unwrap(), tool))
     };
     assert!(

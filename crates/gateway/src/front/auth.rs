@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use kitbag_domain::Caller;
-use kitbag_store::Store;
+use kitbag_domain::{Caller, Role};
+use kitbag_store::{Recognition, Store};
 
 use super::guard;
 use crate::config::Serve;
-use crate::rooms::Rooms;
+use crate::rooms::{Rooms, now};
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
@@ -23,16 +23,38 @@ pub(super) enum Refused {
         "this gateway wants an API key: send `Authorization: Bearer kb_…` (make one with `kitbag key create`)"
     )]
     KeyWanted,
-    #[error("the API key is unknown or was revoked")]
+    #[error(
+        "the API key is unknown, was revoked or has expired (see which there are with `kitbag key list`, make a \
+         new one with `kitbag key create`)"
+    )]
     KeyUnknown,
+    #[error(
+        "this is an operator's key: it reads /metrics and /v1/tokens and calls nothing; for tools, make one with \
+         `kitbag key create --tenant NAME`"
+    )]
+    CallsNothing,
     #[error("the Authorization header is not of the form `Bearer kb_…`")]
     NotABearer,
     #[error("keys cannot be checked right now: {0}")]
     Store(#[from] kitbag_store::Error),
 }
 
-/// Lets somebody in, or says why not.
+/// Lets in who may use the servers, or says why not.
 pub(super) async fn admit(rooms: &Rooms, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, Refused> {
+    let caller = admit_reader(rooms, peer, headers).await?;
+    match caller.role {
+        Role::User => Ok(caller),
+        Role::Operator => Err(Refused::CallsNothing),
+    }
+}
+
+/// Lets in who may read figures and records: an operator, too. What is shown to a caller of one
+/// tenant is for the reader of this to narrow, by [`Caller::sees_all_tenants`].
+pub(super) async fn admit_reader(
+    rooms: &Rooms,
+    peer: SocketAddr,
+    headers: &HeaderMap,
+) -> Result<Caller, Refused> {
     match guard::refusal(&rooms.serve, headers) {
         Some(reason) => Err(Refused::Foreign { reason }),
         None => caller(&rooms.serve, &rooms.store, peer, headers).await,
@@ -59,5 +81,16 @@ async fn caller(
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, token)| token.trim())
         .ok_or(Refused::NotABearer)?;
-    store.authenticate(token).await?.ok_or(Refused::KeyUnknown)
+    match store.authenticate(token, now()).await? {
+        Recognition::Known(caller) => Ok(caller),
+        Recognition::Unknown => Err(Refused::KeyUnknown),
+        Recognition::Revoked(key) => {
+            tracing::warn!(%key, %peer, "a revoked key was refused");
+            Err(Refused::KeyUnknown)
+        }
+        Recognition::Expired(key) => {
+            tracing::warn!(%key, %peer, "an expired key was refused; `kitbag key create` makes a new one");
+            Err(Refused::KeyUnknown)
+        }
+    }
 }

@@ -27,7 +27,7 @@ pub(super) async fn metrics(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
 ) -> HttpResponse {
-    let caller = match auth::admit(&rooms, peer, &headers).await {
+    let caller = match auth::admit_reader(&rooms, peer, &headers).await {
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
@@ -43,7 +43,7 @@ pub(super) async fn tokens(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
 ) -> HttpResponse {
-    let caller = match auth::admit(&rooms, peer, &headers).await {
+    let caller = match auth::admit_reader(&rooms, peer, &headers).await {
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };

@@ -111,7 +111,9 @@ pub(super) fn refuse_at_door(id: Option<RequestId>, era: Era, failure: &Failure)
 
 pub(super) fn not_admitted(refused: &Refused) -> HttpResponse {
     let status = match refused {
-        Refused::Foreign { .. } => return (StatusCode::FORBIDDEN, format!("{refused}\n")).into_response(),
+        Refused::Foreign { .. } | Refused::CallsNothing => {
+            return (StatusCode::FORBIDDEN, format!("{refused}\n")).into_response();
+        }
         Refused::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNAUTHORIZED,
     };

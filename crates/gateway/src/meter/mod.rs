@@ -76,13 +76,11 @@ impl Meter {
         }
     }
 
-    /// The figures this caller may see: of its tenant, or all where nobody needs a key.
+    /// The figures this caller may see: of every tenant for an operator and where nobody needs a
+    /// key, else of its own.
     pub(crate) fn figures(&self, caller: &Caller) -> Tables {
         let tables = lock(&self.tables);
-        match caller.key {
-            Some(_) => tables.of(&caller.tenant),
-            None => tables.clone(),
-        }
+        if caller.sees_all_tenants() { tables.clone() } else { tables.of(&caller.tenant) }
     }
 
     /// Begins to send everything to the collector of the configuration, if it names one.

@@ -197,7 +197,7 @@ mod tests {
 
     fn client(tenant: &str, era: Era, id: &str) -> turn::Client {
         turn::Client {
-            caller: Caller { tenant: tenant.parse().unwrap(), key: None },
+            caller: Caller { tenant: tenant.parse().unwrap(), ..Caller::local() },
             era,
             id: id.into(),
             name: Some("zed".to_owned()),

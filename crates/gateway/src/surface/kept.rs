@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn caller(tenant: &str) -> Caller {
-        Caller { tenant: tenant.parse().unwrap(), key: None }
+        Caller { tenant: tenant.parse().unwrap(), ..Caller::local() }
     }
 
     #[test]

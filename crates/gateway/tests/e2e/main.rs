@@ -7,6 +7,7 @@
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
 //! - [`bad_input`]: what clients should not send
 //! - [`callers`]: who may come in, and what is written down about it
+//! - [`keys`]: what a key is for, and how long it is good
 //! - [`login`]: servers that ask who we are
 //! - [`merged`]: everything behind one endpoint
 //! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
@@ -26,6 +27,7 @@ mod exam;
 mod fidelity;
 mod harness;
 mod index;
+mod keys;
 mod login;
 mod merged;
 mod meter;

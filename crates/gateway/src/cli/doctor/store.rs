@@ -10,6 +10,7 @@ use kitbag_upstream::Lookup;
 
 use super::finding::{Area, Finding};
 use crate::config::Config;
+use crate::rooms::now;
 use crate::vault;
 
 const AREA: Area = Area::Store;
@@ -43,7 +44,7 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State
             return none;
         }
     };
-    let has_keys = store.has_active_keys().await.unwrap_or(false);
+    let has_keys = store.has_active_keys(now()).await.unwrap_or(false);
     let lookup = match vault::lookup(config, &store).await {
         Ok(lookup) => Some(lookup),
         Err(error) => {

@@ -1,14 +1,16 @@
 //! The house, opened: built once from the configuration, used by every verb of the command line.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures::future::join_all;
-use kitbag_domain::{Caller, ServerName};
+use kitbag_domain::{Caller, Role, ServerName, Tenant};
+use kitbag_policy::Policy;
 use kitbag_relevance::Options;
-use kitbag_store::Store;
+use kitbag_store::{KeyInfo, Store};
 use kitbag_upstream::{CallError, Logs, Server};
 use kitbag_wire::{Era, RawObject};
 use serde::{Serialize, Serializer};
@@ -111,6 +113,9 @@ impl App {
     pub async fn serve_http(mut self, follower: Follower, ready: impl FnOnce(&Banner)) -> anyhow::Result<()> {
         let rooms = self.house.rooms();
         check_keys(&rooms.serve, &rooms.store).await?;
+        for tenant in unknown_tenants(&rooms.policy, &rooms.store).await? {
+            tracing::warn!(%tenant, "{}", UnknownTenant::WHAT);
+        }
         let bind = rooms.serve.bind;
         let listener =
             TcpListener::bind(bind).await.with_context(|| format!("the address {bind} cannot be used"))?;
@@ -162,6 +167,7 @@ impl App {
             tokio::spawn(follower.follow(self.house.clone(), entrance)).abort_handle(),
             tokio::spawn(background::follow_catalog(self.house.clone())).abort_handle(),
             tokio::spawn(background::forget_old_audit(self.house.clone())).abort_handle(),
+            tokio::spawn(background::close_ended_keys(self.house.clone())).abort_handle(),
             tokio::spawn(background::keep_key_uses(self.house.clone())).abort_handle(),
             tokio::spawn(login::follow(self.house.clone())).abort_handle(),
         ]);
@@ -325,6 +331,30 @@ pub(crate) async fn check_keys(serve: &Serve, store: &Store) -> anyhow::Result<(
         return Ok(());
     }
     Err(NoKeys.into())
+}
+
+/// Tenants that have keys which open nothing, because the configuration does not name them.
+pub(crate) async fn unknown_tenants(
+    policy: &Policy,
+    store: &Store,
+) -> Result<BTreeSet<Tenant>, kitbag_store::Error> {
+    let now = now();
+    let active = |key: &KeyInfo| key.revoked_at.is_none() && !key.is_expired(now) && key.role == Role::User;
+    let tenants = store.keys().await?.into_iter().filter(active).map(|key| key.tenant);
+    Ok(tenants.filter(|tenant| !policy.knows(tenant)).collect())
+}
+
+pub(crate) struct UnknownTenant;
+
+impl UnknownTenant {
+    pub(crate) const WHAT: &str = "keys of this tenant open nothing: it has no table under [tenants]";
+
+    pub(crate) fn remedy(tenant: &Tenant) -> String {
+        format!(
+            "add `[tenants.{tenant}]` to the configuration (it may stay empty), set `unknown = \"allow\"` under \
+             [tenants], or revoke the keys"
+        )
+    }
 }
 
 /// A request by the person at this machine.

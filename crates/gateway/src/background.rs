@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use kitbag_domain::{Capability, Kind, ServerName, Timestamp};
+use kitbag_domain::{Capability, KeyId, Kind, ServerName, Timestamp};
 use kitbag_store::StoredListing;
 use kitbag_upstream::{CallError, Listing, Notice, NoticeKind, Server};
 use kitbag_wire::meta::method;
@@ -32,6 +32,9 @@ const TRY_AGAIN: Duration = Duration::from_secs(30);
 /// How often a long computation is mentioned.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
+/// How soon what was opened with a key ends after the key has. Revocations come from other processes,
+/// so the store has to be asked.
+const LOOK_FOR_ENDED_KEYS: Duration = Duration::from_millis(500);
 /// How soon `kitbag key list` shows that a key was used.
 const KEEP_USES_EVERY: Duration = Duration::from_secs(5);
 const BETWEEN_PORTIONS: Duration = Duration::from_millis(100);
@@ -150,6 +153,36 @@ pub(crate) async fn forget_old_audit(house: Arc<House>) {
             }
         };
         tokio::time::sleep(pause).await;
+    }
+}
+
+/// Closes the sessions and streams of keys that were revoked or have expired.
+pub(crate) async fn close_ended_keys(house: Arc<House>) {
+    loop {
+        tokio::time::sleep(LOOK_FOR_ENDED_KEYS).await;
+        let rooms = house.rooms();
+        let mut in_use = rooms.sessions.keys();
+        in_use.extend(rooms.holders.keys());
+        in_use.extend(rooms.parking.keys());
+        if in_use.is_empty() {
+            continue;
+        }
+        let in_use: Vec<KeyId> = in_use.into_iter().collect();
+        match rooms.store.ended_keys(&in_use, now()).await {
+            Ok(ended) if ended.is_empty() => {}
+            Ok(ended) => close_of(&rooms, &ended).await,
+            Err(error) => tracing::warn!(%error, "whether keys were revoked could not be looked up"),
+        }
+    }
+}
+
+async fn close_of(rooms: &Rooms, ended: &[KeyId]) {
+    let named: Vec<_> = ended.iter().map(ToString::to_string).collect();
+    tracing::info!(keys = named.join(", "), "closing what was opened with keys that have ended");
+    rooms.holders.cancel_of(ended);
+    rooms.parking.give_up_of(ended);
+    for session in rooms.sessions.close_of(ended) {
+        forget_subscriptions(rooms, &session).await;
     }
 }
 
@@ -295,7 +328,7 @@ async fn keep(rooms: &Rooms, server: &Server, listing: &Listing) {
 
 fn announce_changes(rooms: &Rooms, server: &ServerName, changes: Changes) {
     announce(rooms, changes, |subscriber| {
-        concerns(&subscriber.view, server) && rooms.policy.server_visible(&subscriber.caller, server)
+        concerns(&subscriber.view, server) && rooms.server_visible(&subscriber.caller, server)
     });
 }
 

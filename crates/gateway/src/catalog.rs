@@ -119,6 +119,12 @@ impl Catalog {
         entry.map_or_else(|| uri.to_owned(), |entry| entry.exposed.clone())
     }
 
+    /// Everything that one server has on offer.
+    pub(crate) fn of_server(&self, server: &ServerName) -> impl Iterator<Item = &Entry> {
+        let all = [&self.tools, &self.prompts, &self.resources, &self.templates].into_iter().flatten();
+        all.filter(move |entry| entry.capability.server == *server)
+    }
+
     pub(crate) fn listings(&self) -> impl Iterator<Item = (&ServerName, &Arc<Listing>)> {
         self.listings.iter()
     }

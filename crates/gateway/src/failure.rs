@@ -43,6 +43,11 @@ pub(crate) enum Failure {
     UnknownServer { server: String },
     #[error("{reason}")]
     Denied { reason: String },
+    /// Rules forbid it, and the caller is not to know that it exists.
+    #[error("{told}")]
+    Hidden { told: Box<Self> },
+    #[error("`{provider}` has nothing at `{subject}`")]
+    UnknownPath { provider: ServerName, subject: String },
     #[error(transparent)]
     Upstream(#[from] CallError),
     #[error("the request was cancelled")]
@@ -69,10 +74,18 @@ impl Failure {
         Self::BadParams { reason: reason.into() }
     }
 
+    /// What may be said of it.
+    pub(crate) fn told(&self) -> &Self {
+        match self {
+            Self::Hidden { told } => told,
+            other => other,
+        }
+    }
+
     /// How it is written into the audit.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
-            Self::Denied { .. } => Outcome::Denied,
+            Self::Denied { .. } | Self::Hidden { .. } => Outcome::Denied,
             Self::Cancelled => Outcome::Cancelled,
             Self::Upstream(CallError::Refused { .. })
             | Self::ClientRefused { .. }
@@ -92,6 +105,7 @@ impl Failure {
             | Self::UnknownResource { .. }
             | Self::UnknownServer { .. }
             | Self::UnknownProvider { .. }
+            | Self::UnknownPath { .. }
             | Self::UnknownGroup { .. }
             | Self::UnknownResult { .. }
             | Self::UnsupportedVersion { .. }

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 mod failure;
 mod front;
+mod hidden;
 mod house;
 mod import;
 mod index;

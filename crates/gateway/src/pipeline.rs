@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use kitbag_domain::{Capability, Decision, Kind, Observation, Outcome, ServerName};
+use kitbag_domain::{Capability, Kind, Observation, Outcome, ServerName};
 use kitbag_upstream::provider::{Provider, ProviderAnswer, ProviderCall};
 use kitbag_upstream::{Outbound, Server};
 use kitbag_wire::meta::{method, result_type};
@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::bridge;
 use crate::failure::Failure;
+use crate::hidden::{self, Asked};
 use crate::rooms::{Rooms, now};
 use crate::turn::{Turn, View};
 
@@ -53,6 +54,7 @@ pub(crate) struct Target {
 
 pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
     let started = Instant::now();
+    let asked = Asked::of(&call);
     let target = match resolve(rooms, turn, &mut call) {
         Ok(target) => target,
         Err(failure) => {
@@ -62,25 +64,35 @@ pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Resu
             return answer;
         }
     };
-    let answer = match decide(rooms, turn, &target).and_then(|()| validate(rooms, turn, &target, call)) {
+    let decided = decide(rooms, turn, &target, &asked);
+    let answer = match decided.and_then(|()| validate(rooms, turn, &target, call)) {
         Ok(outbound) => dispatch(rooms, turn, &target, outbound).await,
         Err(failure) => Err(failure),
     };
+    let answer = hidden::in_our_words(rooms, turn, &asked, answer);
     let answer = answer.map(|result| remember_task(rooms, turn, &target, result));
     observe(rooms, turn, target.capability, &answer, started);
     answer
 }
 
 /// The same road to an HTTP provider. Policy knows such a call as `<provider>/<METHOD> <path>`.
+/// `unknown` is what a caller reads who may not know of the provider.
 pub(crate) async fn request(
     rooms: &Rooms,
     turn: &Turn,
     provider: &Provider,
     call: ProviderCall,
+    unknown: impl FnOnce() -> Failure,
 ) -> Result<Raw, Failure> {
     let started = Instant::now();
     let capability = Capability::tool(provider.spec().name.clone(), call.subject());
-    let answer = match permit(rooms, turn, &capability) {
+    let visible = rooms.server_visible(&turn.client.caller, &capability.server);
+    let no_such_path =
+        || Failure::UnknownPath { provider: capability.server.clone(), subject: capability.name.clone() };
+    let refusal = || if visible { no_such_path() } else { unknown() };
+    let permitted = hidden::known_tenant(rooms, &turn.client.caller)
+        .and_then(|()| hidden::permit(rooms, turn, &capability, refusal));
+    let answer = match permitted {
         Ok(()) => tokio::select! {
             answer = provider.call(call) => answer.map(|answer| provided(&answer)).map_err(Failure::from),
             () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
@@ -93,6 +105,7 @@ pub(crate) async fn request(
 
 /// Finds the server and puts its own name for the thing in place of ours.
 fn resolve(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Target, Failure> {
+    hidden::known_tenant(rooms, &turn.client.caller)?;
     let definition = definition(rooms, turn, call);
     let capability = match &turn.view {
         _ if matches!(call.method, CallMethod::Task(_)) => resolve_task(rooms, turn, call)?,
@@ -177,8 +190,11 @@ fn unlisted_tool(rooms: &Rooms, turn: &Turn, exposed: &str) -> Option<Capability
 pub(crate) fn unknown_tool(rooms: &Rooms, turn: &Turn, name: String) -> Failure {
     let catalog = rooms.catalog();
     let visible = catalog.tools.iter().filter(|it| rooms.policy.visible(&turn.client.caller, &it.capability));
-    let near = crate::catalog::near(&name, visible.map(|it| it.exposed.as_str()));
-    let near = near.into_iter().map(str::to_owned).collect();
+    let names = visible.filter_map(|it| match &turn.view {
+        View::House(_) => Some(it.exposed.as_str()),
+        View::One(server) => (it.capability.server == *server).then_some(it.capability.name.as_str()),
+    });
+    let near = crate::catalog::near(&name, names).into_iter().map(str::to_owned).collect();
     Failure::UnknownTool { name, near }
 }
 
@@ -193,7 +209,11 @@ fn resolve_task(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabilit
             capability
         }),
     };
-    found.ok_or_else(|| Failure::params(format!("there is no task `{id}`")))
+    found.ok_or_else(|| unknown_task(&id))
+}
+
+pub(crate) fn unknown_task(id: &str) -> Failure {
+    Failure::params(format!("there is no task `{id}`"))
 }
 
 fn resolve_completion(
@@ -218,22 +238,19 @@ fn resolve_completion(
     Ok(capability)
 }
 
-fn decide(rooms: &Rooms, turn: &Turn, target: &Target) -> Result<(), Failure> {
+fn decide(rooms: &Rooms, turn: &Turn, target: &Target, asked: &Asked) -> Result<(), Failure> {
     let Capability { server, name, .. } = &target.capability;
     match turn.view {
         // A list is about the server; what it contains is filtered one by one.
-        View::One(_) if name.is_empty() => match rooms.policy.server_visible(&turn.client.caller, server) {
+        View::One(_) if name.is_empty() => match rooms.server_visible(&turn.client.caller, server) {
             true => Ok(()),
             false => Err(Failure::UnknownServer { server: server.to_string() }),
         },
-        _ => permit(rooms, turn, &target.capability),
-    }
-}
-
-fn permit(rooms: &Rooms, turn: &Turn, capability: &Capability) -> Result<(), Failure> {
-    match rooms.policy.decide(&turn.client.caller, capability) {
-        Decision::Allow => Ok(()),
-        Decision::Deny(reason) => Err(Failure::Denied { reason }),
+        _ => {
+            hidden::permit(rooms, turn, &target.capability, || asked.unknown(rooms, turn))?;
+            let is_listed = hidden::is_listed(rooms, turn, asked, &target.capability);
+            if is_listed { Ok(()) } else { Err(asked.unknown(rooms, turn)) }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use kitbag_domain::{ServerName, Timestamp};
+use kitbag_domain::{Caller, ServerName, Timestamp};
 use kitbag_policy::Policy;
 use kitbag_store::{AuditSink, Store};
 use kitbag_upstream::Upstreams;
@@ -16,12 +16,14 @@ use kitbag_upstream::Upstreams;
 use crate::bridge::Parking;
 use crate::catalog::Catalog;
 use crate::config::{Config, Serve};
+use crate::front::ready::Readiness;
 use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
 use crate::index::priors::Declared;
-use crate::meter::Meter;
+use crate::meter::{Meter, Process};
 use crate::providers::Providers;
 use crate::schema::Checker;
+use crate::session::holders::KeyHolders;
 use crate::session::registry::Registry;
 use crate::surface::{Contexts, Kept, Surfaces};
 use crate::tasks::Tasks;
@@ -31,6 +33,7 @@ pub(crate) struct Rooms {
     pub(crate) surfaces: Surfaces,
     pub(crate) policy: Policy,
     pub(crate) keep_audit: Duration,
+    pub(crate) metrics_per_tool: bool,
     /// What is declared of single tools, by the name clients call them.
     pub(crate) declared: Declared,
     pub(crate) upstreams: Arc<Upstreams>,
@@ -39,6 +42,7 @@ pub(crate) struct Rooms {
     pub(crate) store: Store,
     pub(crate) audit: AuditSink,
     pub(crate) sessions: Arc<Registry>,
+    pub(crate) holders: Arc<KeyHolders>,
     pub(crate) parking: Arc<Parking>,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) index: Arc<CapabilityIndex>,
@@ -46,6 +50,7 @@ pub(crate) struct Rooms {
     pub(crate) kept: Arc<Kept>,
     pub(crate) contexts: Arc<Contexts>,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) readiness: Arc<Readiness>,
 }
 
 impl Rooms {
@@ -56,11 +61,13 @@ impl Rooms {
         providers: Providers,
         embedder: Arc<Embedder>,
     ) -> Self {
+        Process::begin();
         Self {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
             policy: config.policy.clone(),
             keep_audit: config.keep_audit,
+            metrics_per_tool: config.telemetry.per_tool,
             declared: config.tools.clone(),
             upstreams,
             providers,
@@ -69,12 +76,14 @@ impl Rooms {
             index: Arc::new(CapabilityIndex::new(embedder, store.clone())),
             store,
             sessions: Arc::default(),
+            holders: Arc::default(),
             parking: Arc::default(),
             tasks: Arc::default(),
             checker: Arc::default(),
             kept: Arc::default(),
             contexts: Arc::default(),
             meter: Arc::new(Meter::new(config.telemetry.clone())),
+            readiness: Arc::default(),
         }
     }
 
@@ -91,6 +100,7 @@ impl Rooms {
             surfaces: config.surfaces.clone(),
             policy: config.policy.clone(),
             keep_audit: config.keep_audit,
+            metrics_per_tool: config.telemetry.per_tool,
             declared: config.tools.clone(),
             upstreams,
             providers,
@@ -98,6 +108,7 @@ impl Rooms {
             store: self.store.clone(),
             audit: self.audit.clone(),
             sessions: self.sessions.clone(),
+            holders: self.holders.clone(),
             parking: self.parking.clone(),
             tasks: self.tasks.clone(),
             index: self.index.clone(),
@@ -105,6 +116,7 @@ impl Rooms {
             kept: self.kept.clone(),
             contexts: self.contexts.clone(),
             meter: self.meter.clone(),
+            readiness: self.readiness.clone(),
         };
         // Whoever enters first must not find the shelves empty.
         rooms.rebuild_catalog();
@@ -114,6 +126,34 @@ impl Rooms {
     /// The catalog as it is now; take it once per request.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
+    }
+
+    /// Whether the caller may know of a server or an API. From a caller with a key one is hidden also
+    /// when rules leave it nothing there: its name alone would tell of what it may not see.
+    pub(crate) fn server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
+        if caller.is_local() || !self.policy.judges_tools(caller) {
+            return self.policy.server_visible(caller, server);
+        }
+        let catalog = self.catalog();
+        let mut offered = catalog.of_server(server).peekable();
+        match offered.peek() {
+            Some(_) => offered.any(|entry| self.policy.visible(caller, &entry.capability)),
+            None => self.policy.may_reach(caller, server),
+        }
+    }
+
+    /// How many tools of the index the caller may see, and how many of those have their vector.
+    pub(crate) fn indexed(&self, caller: &Caller) -> (usize, usize) {
+        let snapshot = self.index.snapshot();
+        if caller.sees_all_tenants() {
+            return (snapshot.index.len(), snapshot.index.embedded());
+        }
+        let catalog = self.catalog();
+        let visible = catalog.tools.iter().filter(|entry| self.policy.visible(caller, &entry.capability));
+        let documents = visible.filter_map(|entry| snapshot.index.get(&entry.exposed));
+        documents.fold((0, 0), |(tools, embedded), document| {
+            (tools + 1, embedded + usize::from(document.vector.is_some()))
+        })
     }
 
     /// Servers that have not said yet what they offer.

@@ -5,10 +5,12 @@
 //! # Layout
 //! - [`address`]: which addresses a request may be sent to
 //! - [`rules`]: allow and deny lists; [`pattern`]: the patterns in them
+//! - `reach`: whether a server could have anything for a caller
 //! - this file: whose rules apply, and the sentence a refused caller reads
 
 pub mod address;
 pub mod pattern;
+mod reach;
 pub mod rules;
 
 use std::collections::BTreeMap;
@@ -20,20 +22,56 @@ pub use pattern::{Pattern, PatternError};
 use rules::{Refusal, Subject};
 pub use rules::{RuleText, Rules};
 
-/// The default rules and those of each tenant. Both must permit; a tenant without rules of
-/// its own has only the default ones.
+/// The default rules and those of each tenant. Both must permit.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     default: Rules,
     tenants: BTreeMap<Tenant, Rules>,
+    unknown: UnknownTenants,
+}
+
+/// What holds for a key of a tenant that the configuration does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnknownTenants {
+    /// It may use nothing: a slip in a tenant's name must not give away everything.
+    #[default]
+    Deny,
+    /// It has the rules for every tenant.
+    Allow,
+}
+
+impl UnknownTenants {
+    pub const ALL: [(&str, Self); 2] = [("deny", Self::Deny), ("allow", Self::Allow)];
 }
 
 impl Policy {
-    pub fn new(default: Rules, tenants: BTreeMap<Tenant, Rules>) -> Self {
-        Self { default, tenants }
+    pub fn new(default: Rules, tenants: BTreeMap<Tenant, Rules>, unknown: UnknownTenants) -> Self {
+        Self { default, tenants, unknown }
+    }
+
+    /// Whether keys of this tenant may be used at all. The tenant of the person at this machine
+    /// needs no table.
+    pub fn knows(&self, tenant: &Tenant) -> bool {
+        self.unknown == UnknownTenants::Allow
+            || *tenant == Tenant::local()
+            || self.tenants.contains_key(tenant)
+    }
+
+    /// Why this caller may use nothing at all, if its tenant is one that nobody has named.
+    pub fn unknown_tenant(&self, caller: &Caller) -> Option<String> {
+        let tenant = &caller.tenant;
+        (!caller.is_local() && !self.knows(tenant)).then(|| {
+            format!(
+                "tenant `{tenant}` has no rules, so it may use nothing: add a table [tenants.{tenant}] to the \
+                 configuration of the gateway, which may be empty, or set `unknown = \"allow\"` under [tenants]"
+            )
+        })
     }
 
     pub fn decide(&self, caller: &Caller, capability: &Capability) -> Decision {
+        if let Some(reason) = self.unknown_tenant(caller) {
+            return Decision::Deny(reason);
+        }
         match self.refusal(caller, &Subject::capability(capability)) {
             None => Decision::Allow,
             Some((origin, refusal)) => Decision::Deny(explain(caller, capability, origin, &refusal)),
@@ -41,12 +79,18 @@ impl Policy {
     }
 
     pub fn visible(&self, caller: &Caller, capability: &Capability) -> bool {
-        self.refusal(caller, &Subject::capability(capability)).is_none()
+        self.unknown_tenant(caller).is_none()
+            && self.refusal(caller, &Subject::capability(capability)).is_none()
     }
 
     /// Whether the caller may know of the server at all; what it offers is asked one by one.
     pub fn server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
-        self.refusal(caller, &Subject::server(server)).is_none()
+        self.unknown_tenant(caller).is_none() && self.refusal(caller, &Subject::server(server)).is_none()
+    }
+
+    /// The rules for every tenant, and those of this caller's.
+    pub(crate) fn rules_for(&self, caller: &Caller) -> impl Iterator<Item = &Rules> {
+        std::iter::once(&self.default).chain(self.tenants.get(&caller.tenant))
     }
 
     fn refusal(&self, caller: &Caller, subject: &Subject<'_>) -> Option<(Origin, Refusal<'_>)> {
@@ -86,7 +130,7 @@ fn listed(patterns: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_domain::Kind;
+    use kitbag_domain::{KeyId, Kind};
 
     use super::*;
 
@@ -94,7 +138,7 @@ mod tests {
     fn policy(text: &str) -> Policy {
         let (default, acme) = text.split_once('|').unwrap();
         let tenants = BTreeMap::from([("acme".parse().unwrap(), rules(acme))]);
-        Policy::new(rules(default), tenants)
+        Policy::new(rules(default), tenants, UnknownTenants::Deny)
     }
 
     fn rules(text: &str) -> Rules {
@@ -203,6 +247,28 @@ mod tests {
             |tenant: &str, server: &str| policy.server_visible(&caller(tenant), &server.parse().unwrap());
         assert!(sees("acme", "github") && !sees("acme", "mail") && !sees("acme", "files"));
         assert!(sees("globex", "github") && !sees("globex", "mail") && sees("globex", "files"));
+    }
+
+    #[test]
+    fn a_key_of_a_tenant_that_nobody_has_named_opens_nothing() {
+        let key = || KeyId("3f9c1a20".to_owned());
+        let of = |tenant: &str| Caller::user(tenant.parse().unwrap(), key());
+        let mail = capability("mail/send");
+        let check = |policy: &Policy, caller: &Caller, expected: bool| {
+            assert_eq!(policy.visible(caller, &mail), expected, "{caller:?}");
+            assert_eq!(policy.server_visible(caller, &mail.server), expected, "{caller:?}");
+            assert_eq!(policy.decide(caller, &mail) == Decision::Allow, expected, "{caller:?}");
+            assert_eq!(policy.unknown_tenant(caller).is_none(), expected, "{caller:?}");
+        };
+        let denying = policy("|");
+        check(&denying, &of("acme"), true);
+        check(&denying, &of("ghost"), false);
+        check(&denying, &of("local"), true);
+        check(&denying, &Caller::local(), true);
+        let Some(reason) = denying.unknown_tenant(&of("ghost")) else { panic!("it is refused") };
+        assert!(reason.contains("`ghost` has no rules") && reason.contains("[tenants.ghost]"), "{reason}");
+        let allowing = Policy::new(rules(""), BTreeMap::new(), UnknownTenants::Allow);
+        check(&allowing, &of("ghost"), true);
     }
 
     #[track_caller]

@@ -3,6 +3,7 @@
 use kitbag_domain::{Capability, ServerName};
 
 use crate::pattern::{Pattern, PatternError, path};
+use crate::reach::{covers_all_of, may_cover_some_of};
 
 /// The four lists as they stand in the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +40,18 @@ impl Rules {
         let path = subject.path.as_deref();
         let denied = self.servers.deny(subject.server).or_else(|| self.tools.deny(path?));
         denied.or_else(|| self.servers.miss(subject.server)).or_else(|| self.tools.miss(path?))
+    }
+}
+
+impl Rules {
+    pub(crate) fn judges_tools(&self) -> bool {
+        !(self.tools.allow.is_empty() && self.tools.deny.is_empty())
+    }
+
+    pub(crate) fn may_reach(&self, server: &ServerName) -> bool {
+        let Lists { allow, deny } = &self.tools;
+        !deny.iter().any(|pattern| covers_all_of(pattern, server))
+            && (allow.is_empty() || allow.iter().any(|pattern| may_cover_some_of(pattern, server)))
     }
 }
 

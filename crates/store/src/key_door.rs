@@ -84,7 +84,7 @@ impl Store {
 
     async fn read_lock(&self, id: &str) -> Result<Option<Lock>, Error> {
         let read_at = Instant::now();
-        let row: Option<(String, String, Vec<u8>, Option<i64>, bool)> = sqlx::query_as(
+        let row: Option<LockRow> = sqlx::query_as(
             "SELECT tenant, role, secret_hash, expires_at, revoked_at IS NOT NULL FROM api_keys WHERE id = ?",
         )
         .bind(id)
@@ -98,6 +98,8 @@ impl Store {
         Ok(Some(Lock { fitting: Some(Fitting { tenant, role, hash, expires_at, revoked }), read_at }))
     }
 }
+
+type LockRow = (String, String, Vec<u8>, Option<i64>, bool);
 
 /// A token as it came in, of the right shape; the secret is still unchecked.
 struct Presented<'a> {
@@ -171,6 +173,10 @@ impl Door {
         let barred = Lock { fitting: None, read_at: Instant::now() };
         let mut known = self.known.lock().expect(NEVER_POISONED);
         known.insert(id.to_owned(), Arc::new(tokio::sync::Mutex::new(barred)));
+    }
+
+    pub(crate) fn forget(&self, id: &str) {
+        self.known.lock().expect(NEVER_POISONED).remove(id);
     }
 
     fn used(&self, id: &str, at: Timestamp) {
@@ -339,6 +345,18 @@ mod tests {
             }
         };
         tokio::time::timeout(Duration::from_secs(2), refused).await.expect("the revocation was noticed");
+    }
+
+    #[tokio::test]
+    async fn a_key_that_was_found_to_have_ended_is_refused_from_then_on() {
+        let (directory, here) = store().await;
+        let elsewhere = Store::open(&path(&directory)).await.unwrap();
+        let key = created(&here).await;
+        assert_eq!(found(&here, key.token.reveal()).await, known(&key));
+        elsewhere.revoke_key(&key.id, Timestamp(9)).await.unwrap();
+        let ended = here.ended_keys(std::slice::from_ref(&key.id), NOW).await.unwrap();
+        assert_eq!(ended, std::slice::from_ref(&key.id));
+        assert_eq!(found(&here, key.token.reveal()).await, Recognition::Revoked(key.id));
     }
 
     #[tokio::test]

@@ -167,7 +167,8 @@ impl Store {
         .map_err(failed("look for keys"))
     }
 
-    /// Which of these keys no longer open anything: revoked, expired or gone.
+    /// Which of these keys no longer open anything: revoked, expired or gone. None of them is
+    /// recognised from memory after that.
     pub async fn ended_keys(&self, of: &[KeyId], at: Timestamp) -> Result<Vec<KeyId>, Error> {
         let ids: Vec<&str> = of.iter().map(|id| id.0.as_str()).collect();
         let living: Vec<String> = sqlx::query_scalar(
@@ -179,7 +180,9 @@ impl Store {
         .fetch_all(&self.sqlite.reader)
         .await
         .map_err(failed("look for revoked keys"))?;
-        Ok(of.iter().filter(|id| !living.contains(&id.0)).cloned().collect())
+        let ended: Vec<KeyId> = of.iter().filter(|id| !living.contains(&id.0)).cloned().collect();
+        ended.iter().for_each(|id| self.door.forget(&id.0));
+        Ok(ended)
     }
 
     async fn insert_key(
@@ -345,7 +348,8 @@ mod tests {
         let revoked = store.create_key(&KeyOrder::user(acme()), Timestamp(0)).await.unwrap();
         store.revoke_key(&revoked.id, Timestamp(5)).await.unwrap();
         let all = [living.id.clone(), expiring.id.clone(), revoked.id.clone()];
-        assert_eq!(store.ended_keys(&all, Timestamp(9)).await.unwrap(), [revoked.id.clone()]);
+        let ended = store.ended_keys(&all, Timestamp(9)).await.unwrap();
+        assert_eq!(ended, std::slice::from_ref(&revoked.id));
         assert_eq!(store.ended_keys(&all, Timestamp(10)).await.unwrap(), [expiring.id, revoked.id]);
         assert_eq!(store.ended_keys(&[], Timestamp(10)).await.unwrap(), []);
     }

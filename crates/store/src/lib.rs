@@ -112,6 +112,16 @@ impl Store {
         &self.path
     }
 
+    /// Writes what is there already: that a disk is full shows only in writing.
+    pub async fn check_writable(&self) -> Result<(), Error> {
+        // A number in the file's head that nothing else here uses.
+        sqlx::query("PRAGMA user_version = 0")
+            .execute(&self.sqlite.writer)
+            .await
+            .map(drop)
+            .map_err(failed("write"))
+    }
+
     /// Waits for what is under way and closes the files. Clones stop working too.
     pub async fn close(&self) {
         self.sqlite.close().await;
@@ -175,6 +185,21 @@ mod tests {
         let error = Store::open(&path(&directory)).await.unwrap_err();
         assert!(matches!(error, Error::Newer { found: 9000, known: 1.., .. }), "{error}");
         assert!(error.to_string().contains("update kitbag"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn whether_the_store_can_be_written_is_found_out_by_writing() {
+        let (directory, store) = store().await;
+        store.check_writable().await.unwrap();
+        let other = Store::open(&path(&directory)).await.unwrap();
+        let writing = other.sqlite.writer.begin_with("BEGIN IMMEDIATE").await.unwrap();
+        let waiting =
+            tokio::time::timeout(std::time::Duration::from_millis(200), store.check_writable()).await;
+        assert!(waiting.is_err(), "somebody else is writing");
+        writing.rollback().await.unwrap();
+        store.check_writable().await.unwrap();
+        store.close().await;
+        assert!(store.check_writable().await.is_err());
     }
 
     #[tokio::test]

@@ -56,6 +56,11 @@ impl AuditSink {
         self.lost.load(Ordering::Relaxed)
     }
 
+    /// How many observations wait to be written.
+    pub fn queued(&self) -> usize {
+        self.queue.max_capacity() - self.queue.capacity()
+    }
+
     fn start(store: Store, capacity: usize) -> Self {
         let (queue, observed) = mpsc::channel(capacity);
         let (asks, asked) = mpsc::channel(1);

@@ -7,7 +7,8 @@
 //!
 //! # Layout
 //! - [`spec`]: how to reach a server, and within which limits
-//! - [`server`]: its life: lazy start, restart, back-off, idle stop; [`places`]: how much at once
+//! - [`server`]: its life: lazy start, restart, back-off, idle stop; [`places`]: how much at once;
+//!   [`figures`]: how busy it is
 //! - [`connection`]: a greeted server that takes requests; [`handshake`] is the greeting
 //! - [`exchange`], [`router`], [`dialog`]: one request; sorting what comes back; sending
 //! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`], [`inside`]
@@ -25,6 +26,7 @@ mod connection;
 mod dialog;
 mod error;
 mod exchange;
+mod figures;
 mod handshake;
 mod headers;
 mod http;
@@ -54,6 +56,7 @@ mod watch;
 pub use cause::{Cause, Diagnosis};
 pub use error::{CallError, StartError};
 pub use exchange::{Ask, ClientFace, Event, Identity, InFlight, LogLevel, Logs, Outbound};
+pub use figures::ServerFigures;
 pub use inside::{NotOpened, Opener};
 pub use listing::{Listing, Problem};
 pub use logfile::{LogFile, LogLine, LogStream};

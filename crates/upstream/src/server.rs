@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{Connection, Ground};
 use crate::error::{CallError, StartError};
 use crate::exchange::{InFlight, Outbound};
+use crate::figures::{ServerFigures, Tally};
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::oauth::Credentials;
@@ -46,6 +47,7 @@ pub struct Server {
     /// Whether it was asked what it offers since it was started.
     listed: AtomicBool,
     places: Places,
+    tally: Tally,
     last_used: Mutex<Instant>,
     watched: Watched,
     /// Held while the server is told of a change in what is watched, because two changes told
@@ -97,6 +99,7 @@ impl Server {
             successor: OnceLock::new(),
             listing: ArcSwapOption::from(listing.map(Arc::new)),
             listed: AtomicBool::new(false),
+            tally: Tally::default(),
             last_used: Mutex::new(Instant::now()),
             watched: former.map(|former| former.watched.clone()).unwrap_or_default(),
             rewatching: tokio::sync::Mutex::default(),
@@ -131,6 +134,11 @@ impl Server {
                 Arc::new(StartError::Variable { server, source })
             }),
         }
+    }
+
+    /// How busy it is, and how often it was started.
+    pub fn figures(&self) -> ServerFigures {
+        self.tally.figures(self.live().map(|live| live.connection.in_flight()))
     }
 
     /// Who we are to it, where that is a matter of logging in.
@@ -263,6 +271,7 @@ impl Server {
     async fn place(&self) -> Result<OwnedSemaphorePermit, CallError> {
         let server = || self.name().clone();
         let limits = &self.spec.limits;
+        let _waiting = self.tally.wait();
         self.places.take().await.map_err(|none| match none {
             NoPlace::Full => CallError::Busy {
                 server: server(),
@@ -335,7 +344,9 @@ impl Server {
         let watch = Watch::begin(connection.clone(), self.watched_uris());
         let live = Arc::new(Live { connection, watch });
         self.listed.store(false, Ordering::Relaxed);
-        self.live.store(Some(live.clone()));
+        // Whoever stops it takes it out; one that is still there has ended by itself.
+        let before = self.live.swap(Some(live.clone()));
+        self.tally.started(before.is_some());
         self.touch();
         let _ = self.notices.send(Notice { server: self.name().clone(), kind: NoticeKind::Started });
         tracing::info!(server = %self.name(), era = %live.connection.hello.era, "ready");

@@ -4,12 +4,12 @@
 //! forge or to read. It opens only for the caller it was given to, only for the same request,
 //! only once, and only for a while.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, KeyId};
 use kitbag_upstream::{Ask, InFlight, Outbound};
 
 use crate::failure::Failure;
@@ -82,6 +82,20 @@ impl Parking {
         Ok(place.parked)
     }
 
+    /// The keys whose callers have a call parked.
+    pub(crate) fn keys(&self) -> HashSet<KeyId> {
+        lock(&self.places).values().filter_map(|place| place.purpose.caller.key.clone()).collect()
+    }
+
+    /// Gives up the calls of keys that open nothing any more.
+    pub(crate) fn give_up_of(&self, ended: &[KeyId]) {
+        let is_ended =
+            |place: &Place| place.purpose.caller.key.as_ref().is_some_and(|key| ended.contains(key));
+        let given_up: Vec<_> = lock(&self.places).extract_if(|_, place| is_ended(place)).collect();
+        // Dropping one cancels it at its server, which is nothing to do while others wait.
+        drop(given_up);
+    }
+
     fn clear_later(&self, ticket: Ticket) {
         let places = Arc::downgrade(&self.places);
         tokio::spawn(async move {
@@ -118,5 +132,24 @@ impl Purpose {
             hash.update(b"\0").update(name.as_bytes()).update(b"\0").update(value.get().as_bytes());
         }
         Self { caller: turn.client.caller.clone(), digest: *hash.finalize().as_bytes() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn calls_parked_with_a_key_that_has_ended_are_given_up() {
+        let parking = Parking::default();
+        let key = |id: &str| KeyId(id.to_owned());
+        let purpose =
+            |id: &str| Purpose { caller: Caller::user("acme".parse().unwrap(), key(id)), digest: [0; 32] };
+        let ended = parking.park(purpose("ended"), Parked::CallAgain);
+        let living = parking.park(purpose("living"), Parked::CallAgain);
+        assert_eq!(parking.keys().len(), 2);
+        parking.give_up_of(&[key("ended")]);
+        assert!(parking.claim(&ended, &purpose("ended")).is_err());
+        assert!(parking.claim(&living, &purpose("living")).is_ok());
     }
 }

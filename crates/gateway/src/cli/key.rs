@@ -16,6 +16,7 @@ use super::Invocation;
 use super::failure::Advise as _;
 use super::moment::{self, relative};
 use super::output::{date, table};
+use crate::config::Config;
 use crate::rooms::now;
 
 /// Create, list, rotate and revoke the API keys that open the endpoint.
@@ -120,7 +121,11 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let config = invocation.config()?;
     let store = Store::open(&config.store_path).await.context("the keys cannot be reached")?;
     match arguments.verb {
-        Verb::Create(wanted) => create(&store, &wanted.order()?, invocation).await?,
+        Verb::Create(wanted) => {
+            let order = wanted.order()?;
+            create(&store, &order, invocation).await?;
+            warn_of_unknown_tenant(&config, &order, invocation);
+        }
         Verb::List => list(&store, invocation).await?,
         Verb::Rotate { id, grace, expires } => {
             rotate(&store, &KeyId(id), grace, expires, invocation).await?;
@@ -134,6 +139,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 impl CreateArguments {
     fn order(self) -> anyhow::Result<KeyOrder> {
         let Self { tenant, role, label, expires } = self;
+        if tenant.as_ref().is_some_and(|tenant| tenant.as_str() == "unknown") {
+            return Err(anyhow!(
+                "no tenant can be called `unknown`: that is the setting for tenants without a table"
+            ))
+            .advise(|| "choose another name".to_owned());
+        }
         let order = match (role, tenant) {
             (Role::User, tenant) => KeyOrder::user(tenant.unwrap_or_else(Tenant::local)),
             (Role::Operator, None) => KeyOrder::operator(),
@@ -164,6 +175,22 @@ async fn create(store: &Store, order: &KeyOrder, invocation: &Invocation) -> any
         }),
         |_| token.to_owned(),
     )
+}
+
+/// A slip in the name of a tenant makes a key that opens nothing; better said now than found out.
+fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invocation) {
+    let tenant = &order.tenant;
+    if order.role == Role::Operator || config.policy.knows(tenant) {
+        return;
+    }
+    let file = match &config.origin {
+        Some(file) => format!("`{}`", file.display()),
+        None => "the configuration".to_owned(),
+    };
+    invocation.output.warn(&format!(
+        "this key opens nothing yet: {file} has no table for the tenant `{tenant}`. Write `[tenants.{tenant}]` there \
+         (it may stay empty), or `unknown = \"allow\"` under [tenants]"
+    ));
 }
 
 async fn list(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kitbag_desk::Client;
 use kitbag_domain::{ServerName, Tenant};
-use kitbag_policy::{Policy, RuleText, Rules};
+use kitbag_policy::{Policy, RuleText, Rules, UnknownTenants};
 use kitbag_registry::Registry;
 use toml::Spanned;
 use url::Url;
@@ -16,9 +16,10 @@ use url::Url;
 use super::error::{Fault, Problem};
 use super::load::Ground;
 use super::raw::{
-    RawAudit, RawConfig, RawImport, RawRegistry, RawRules, RawSecrets, RawServe, RawTelemetry, Texts,
+    Named, RawAudit, RawConfig, RawImport, RawRegistry, RawRules, RawSecrets, RawServe, RawTelemetry,
+    RawTenants, Texts,
 };
-use super::{Config, KeyPlace, Project, Serve, agents, index, provider, server, surfaces};
+use super::{Config, KeyPlace, Project, Serve, Telemetry, agents, index, provider, server, surfaces};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     let mut servers = BTreeMap::new();
@@ -56,9 +57,9 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         embedder: index::embedder(raw.index, ground)?,
         tools: index::tools(raw.tools)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
-        telemetry: telemetry(raw.telemetry)?,
+        telemetry: telemetry(&raw.telemetry)?,
         registry: registry(raw.registry)?,
-        policy: policy(raw.policy, raw.tenants)?,
+        policy: policy(raw.policy, raw.tenants, raw.all_tenants)?,
         servers,
         disabled,
         providers,
@@ -145,13 +146,17 @@ fn keep_audit(raw: RawAudit) -> Result<Duration, Fault> {
     Ok(Duration::from_secs(86_400).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)))
 }
 
-fn telemetry(raw: RawTelemetry) -> Result<Option<Url>, Fault> {
+fn telemetry(raw: &RawTelemetry) -> Result<Telemetry, Fault> {
+    let collector = raw.otlp_endpoint.as_ref().map(collector).transpose()?;
+    Ok(Telemetry { collector, per_tool: raw.metrics_per_tool.unwrap_or_default() })
+}
+
+fn collector(text: &Spanned<String>) -> Result<Url, Fault> {
     let section = Section { key: "telemetry".to_owned(), span: 0..0 };
-    let Some(text) = raw.otlp_endpoint else { return Ok(None) };
     let url = Url::parse(text.get_ref()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.filter(|url| url.has_host() && url.query().is_none() && url.fragment().is_none());
-    let wrong = || section.wrong_at("otlp_endpoint", &text, Problem::Collector);
-    url.map(Some).ok_or_else(wrong)
+    let wrong = || section.wrong_at("otlp_endpoint", text, Problem::Collector);
+    url.ok_or_else(wrong)
 }
 
 fn follow(raw: RawImport) -> Result<Vec<Client>, Fault> {
@@ -190,7 +195,9 @@ fn origin(section: &Section, text: &Spanned<String>) -> Result<String, Fault> {
         })
 }
 
-fn policy(default: RawRules, tenants: BTreeMap<Spanned<String>, RawRules>) -> Result<Policy, Fault> {
+fn policy(default: RawRules, tenants: Named<RawRules>, all: RawTenants) -> Result<Policy, Fault> {
+    let section = Section { key: "tenants".to_owned(), span: 0..0 };
+    let unknown = server::choose(&section, "unknown", all.unknown, &UnknownTenants::ALL)?;
     let tenants = tenants
         .into_iter()
         .map(|(name, raw)| {
@@ -198,7 +205,7 @@ fn policy(default: RawRules, tenants: BTreeMap<Spanned<String>, RawRules>) -> Re
             Ok((parse_key::<Tenant, _>(&name, "tenants")?, rules(raw, key)?))
         })
         .collect::<Result<_, Fault>>()?;
-    Ok(Policy::new(rules(default, "policy".to_owned())?, tenants))
+    Ok(Policy::new(rules(default, "policy".to_owned())?, tenants, unknown.unwrap_or_default()))
 }
 
 fn rules(raw: RawRules, key: String) -> Result<Rules, Fault> {

@@ -43,6 +43,8 @@ pub enum Problem {
     ServerName(#[from] ServerNameError),
     #[error(transparent)]
     Tenant(#[from] TenantError),
+    #[error("no tenant can be called `unknown`: that is the setting for tenants without a table")]
+    ReservedTenant,
     #[error("`{found}` is none of {}", quoted(choices))]
     NotOneOf { found: String, choices: Vec<&'static str>, nearest: Option<&'static str> },
     #[error("`{found}` is not a duration")]
@@ -173,6 +175,11 @@ impl Problem {
                 "write the part before `/v1/traces`, like \"http://127.0.0.1:4318\"".to_owned()
             }
             Self::RegistryUrl => "write the part before `/v0.1/servers`, like \"https://host\"".to_owned(),
+            Self::ReservedTenant => {
+                "write `unknown = \"deny\"` or `unknown = \"allow\"` under [tenants], and give the tenant another \
+                 name"
+                    .to_owned()
+            }
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
             Self::BearerTwice => "keep one of the two".to_owned(),
             Self::SecretWithoutClient => "set `client_id` as well".to_owned(),

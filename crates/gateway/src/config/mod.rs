@@ -67,8 +67,7 @@ pub struct Config {
     /// What is declared of single tools, by the name clients call them.
     pub tools: BTreeMap<String, DeclaredTool>,
     pub surfaces: Surfaces,
-    /// The collector of OpenTelemetry that figures and spans are sent to.
-    pub telemetry: Option<Url>,
+    pub telemetry: Telemetry,
     /// Where `kitbag servers find` looks.
     pub registry: Url,
     pub policy: Policy,
@@ -93,6 +92,16 @@ pub enum KeyPlace {
     Keyring,
     /// Nowhere but in the environment.
     Env,
+}
+
+/// How figures leave the gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Telemetry {
+    /// The collector of OpenTelemetry that figures and spans are sent to.
+    pub collector: Option<Url>,
+    /// Whether every tool has series of its own. They grow with tenants times tools: 500 tools used by
+    /// 20 tenants are some 160,000 series, more than most who watch would store for it.
+    pub per_tool: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -35,6 +35,9 @@ pub(super) struct RawConfig {
     pub(super) registry: RawRegistry,
     pub(super) policy: RawRules,
     pub(super) tenants: Named<RawRules>,
+    /// What stands under [tenants] beside the tables of tenants.
+    #[serde(skip)]
+    pub(super) all_tenants: RawTenants,
     pub(super) servers: Named<RawServer>,
     pub(super) providers: Named<RawProvider>,
     pub(super) import: RawImport,
@@ -134,6 +137,7 @@ pub(super) struct RawSurfaces {
 #[serde(default, expecting = "a table")]
 pub(super) struct RawTelemetry {
     pub(super) otlp_endpoint: Option<Spanned<String>>,
+    pub(super) metrics_per_tool: Option<bool>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -149,6 +153,12 @@ pub(super) struct RawRules {
     pub(super) deny_servers: Option<Spanned<Texts>>,
     pub(super) allow_tools: Option<Spanned<Texts>>,
     pub(super) deny_tools: Option<Spanned<Texts>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct RawTenants {
+    pub(super) unknown: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -210,8 +220,29 @@ pub(super) enum RawDuration {
 pub(super) fn read(text: &str) -> Result<RawConfig, Fault> {
     let document = DeTable::parse(text).map_err(|error| syntax(&error))?;
     keys::check(document.get_ref())?;
-    RawConfig::deserialize(toml::Deserializer::from(document.clone()))
-        .map_err(|error| misfit(document.get_ref(), &error))
+    let mut tables = document.clone();
+    let unknown = take_unknown_tenants(tables.get_mut())?;
+    let raw = RawConfig::deserialize(toml::Deserializer::from(tables))
+        .map_err(|error| misfit(document.get_ref(), &error))?;
+    Ok(RawConfig { all_tenants: RawTenants { unknown }, ..raw })
+}
+
+/// `unknown` under [tenants] is a setting, while everything else there is the name of a tenant.
+fn take_unknown_tenants(document: &mut DeTable<'_>) -> Result<Option<Spanned<String>>, Fault> {
+    const KEY: &str = "tenants.unknown";
+    let Some(DeValue::Table(tenants)) = document.get_mut("tenants").map(Spanned::get_mut) else {
+        return Ok(None);
+    };
+    let Some(value) = tenants.remove("unknown") else { return Ok(None) };
+    let span = value.span();
+    match value.into_inner() {
+        DeValue::String(text) => Ok(Some(Spanned::new(span, text.into_owned()))),
+        DeValue::Table(_) => Err(Fault::new(span, KEY, Problem::ReservedTenant)),
+        other => {
+            let (expected, found) = ("a string".to_owned(), other.type_str());
+            Err(Fault::new(span, KEY, Problem::WrongType { expected, found }))
+        }
+    }
 }
 
 fn syntax(error: &toml::de::Error) -> Fault {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::keys::keys_of;
 use super::raw::{
     RawAgents, RawAudit, RawConfig, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider, RawRegistry,
-    RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
+    RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTenants, RawTool,
 };
 use super::{Config, Overrides, Serve, Surroundings, parse};
 
@@ -39,6 +39,7 @@ fn every_key_is_explained_and_none_that_is_not_there() {
     check::<RawRegistry>("\n## [registry]\n");
     check::<RawImport>("\n## [import]\n");
     check::<RawRules>("\n## [policy]\n");
+    check::<RawTenants>("\n## [tenants]\n");
     check::<RawServer>("\n## [servers.NAME]\n");
     check::<RawOauth>("\n## [servers.NAME.oauth]\n");
     check::<RawProvider>("\n## [providers.NAME]\n");

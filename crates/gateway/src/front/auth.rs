@@ -12,6 +12,7 @@ use kitbag_store::{Recognition, Store};
 
 use super::guard;
 use crate::config::Serve;
+use crate::meter::KeyRefusal;
 use crate::rooms::{Rooms, now};
 
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +28,7 @@ pub(super) enum Refused {
         "the API key is unknown, was revoked or has expired (see which there are with `kitbag key list`, make a \
          new one with `kitbag key create`)"
     )]
-    KeyUnknown,
+    KeyUnknown(KeyRefusal),
     #[error(
         "this is an operator's key: it reads /metrics and /v1/tokens and calls nothing; for tools, make one with \
          `kitbag key create --tenant NAME`"
@@ -57,7 +58,24 @@ pub(super) async fn admit_reader(
 ) -> Result<Caller, Refused> {
     match guard::refusal(&rooms.serve, headers) {
         Some(reason) => Err(Refused::Foreign { reason }),
-        None => caller(&rooms.serve, &rooms.store, peer, headers).await,
+        None => {
+            let found = caller(&rooms.serve, &rooms.store, peer, headers).await;
+            if let Some(why) = found.as_ref().err().and_then(Refused::of_key) {
+                rooms.meter.key_refused(why);
+            }
+            found
+        }
+    }
+}
+
+impl Refused {
+    fn of_key(&self) -> Option<KeyRefusal> {
+        match self {
+            Self::KeyWanted => Some(KeyRefusal::Missing),
+            Self::NotABearer => Some(KeyRefusal::Unknown),
+            Self::KeyUnknown(why) => Some(*why),
+            Self::Foreign { .. } | Self::CallsNothing | Self::Store(_) => None,
+        }
     }
 }
 
@@ -83,14 +101,14 @@ async fn caller(
         .ok_or(Refused::NotABearer)?;
     match store.authenticate(token, now()).await? {
         Recognition::Known(caller) => Ok(caller),
-        Recognition::Unknown => Err(Refused::KeyUnknown),
+        Recognition::Unknown => Err(Refused::KeyUnknown(KeyRefusal::Unknown)),
         Recognition::Revoked(key) => {
             tracing::warn!(%key, %peer, "a revoked key was refused");
-            Err(Refused::KeyUnknown)
+            Err(Refused::KeyUnknown(KeyRefusal::Revoked))
         }
         Recognition::Expired(key) => {
             tracing::warn!(%key, %peer, "an expired key was refused; `kitbag key create` makes a new one");
-            Err(Refused::KeyUnknown)
+            Err(Refused::KeyUnknown(KeyRefusal::Expired))
         }
     }
 }

@@ -4,6 +4,7 @@
 //! differ from the body, it would be deceived.
 
 use http::HeaderMap;
+use kitbag_domain::Caller;
 use kitbag_wire::meta::{self, method};
 use kitbag_wire::mirror::header::{METHOD, NAME, PROTOCOL_VERSION};
 use kitbag_wire::mirror::{MARK, decode, marks};
@@ -48,6 +49,7 @@ pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Failure> {
 /// Checks the headers of a modern request against its body.
 pub(super) fn check(
     rooms: &Rooms,
+    caller: &Caller,
     view: &View,
     headers: &HeaderMap,
     method: &str,
@@ -68,24 +70,19 @@ pub(super) fn check(
         if name != subject {
             return Err(mismatch("Mcp-Name", &name, &subject));
         }
-        if method == method::CALL_TOOL {
-            check_arguments(rooms, view, headers, &subject, params)?;
+        if method == method::CALL_TOOL
+            && let Some(schema) = schema(rooms, caller, view, &subject)
+        {
+            check_arguments(&schema, headers, params)?;
         }
     }
     Ok(())
 }
 
 /// Arguments a tool has marked with `x-mcp-header` must be repeated, and repeated truly.
-fn check_arguments(
-    rooms: &Rooms,
-    view: &View,
-    headers: &HeaderMap,
-    tool: &str,
-    params: &RawObject,
-) -> Result<(), Failure> {
-    let Some(schema) = schema(rooms, view, tool) else { return Ok(()) };
+fn check_arguments(schema: &Value, headers: &HeaderMap, params: &RawObject) -> Result<(), Failure> {
     let arguments: Value = params.read("arguments").unwrap_or(Value::Null);
-    for mark in marks(&schema).unwrap_or_default() {
+    for mark in marks(schema).unwrap_or_default() {
         let name = mark.header();
         match (headers.get(&name), mark.value(&arguments)) {
             (None, None) => {}
@@ -101,8 +98,9 @@ fn check_arguments(
     Ok(())
 }
 
-/// The tool's input schema, if it marks any argument at all.
-fn schema(rooms: &Rooms, view: &View, tool: &str) -> Option<Value> {
+/// The tool's input schema, if it marks any argument at all. What a tool that is hidden from the
+/// caller wants is not told.
+fn schema(rooms: &Rooms, caller: &Caller, view: &View, tool: &str) -> Option<Value> {
     let catalog = rooms.catalog();
     let entry = match view {
         View::House(_) => catalog.tool(tool),
@@ -110,7 +108,7 @@ fn schema(rooms: &Rooms, view: &View, tool: &str) -> Option<Value> {
             catalog.tools.iter().find(|it| it.capability.server == *server && it.capability.name == tool)
         }
     }?;
-    if !entry.definition.get().contains(MARK) {
+    if !entry.definition.get().contains(MARK) || !rooms.policy.visible(caller, &entry.capability) {
         return None;
     }
     RawObject::open(&entry.definition).ok()?.read("inputSchema")

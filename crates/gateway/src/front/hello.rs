@@ -1,5 +1,6 @@
 //! How the gateway introduces itself: the answers to `initialize` and `server/discover`.
 
+use kitbag_domain::{Caller, ServerName};
 use kitbag_upstream::Listing;
 use kitbag_wire::{ProtocolVersion, Raw, RawObject, meta, raw};
 use serde_json::{Map, Value, json};
@@ -12,7 +13,7 @@ use crate::surface::Surface;
 use crate::turn::{Turn, View};
 
 pub(super) async fn initialize(rooms: &Rooms, session: &Session) -> Result<Raw, Failure> {
-    let face = Face::of(rooms, &session.view).await?;
+    let face = Face::of(rooms, session.caller(), &session.view).await?;
     let mut result = RawObject::new()
         .with("protocolVersion", session.version.as_str())
         .with("capabilities", &face.capabilities)
@@ -24,7 +25,7 @@ pub(super) async fn initialize(rooms: &Rooms, session: &Session) -> Result<Raw, 
 }
 
 pub(super) async fn discover(rooms: &Rooms, turn: &Turn) -> Result<Raw, Failure> {
-    let face = Face::of(rooms, &turn.view).await?;
+    let face = Face::of(rooms, &turn.client.caller, &turn.view).await?;
     let mut result = RawObject::new()
         .with("resultType", "complete")
         .with("supportedVersions", &[ProtocolVersion::LATEST.as_str()])
@@ -46,9 +47,9 @@ struct Face {
 }
 
 impl Face {
-    async fn of(rooms: &Rooms, view: &View) -> Result<Self, Failure> {
+    async fn of(rooms: &Rooms, caller: &Caller, view: &View) -> Result<Self, Failure> {
         match view {
-            View::House(surface) => Ok(Self::of_the_house(rooms, *surface)),
+            View::House(surface) => Ok(Self::of_the_house(rooms, caller, *surface)),
             View::One(name) => {
                 let server = rooms.upstreams.get(name);
                 let server = server.ok_or_else(|| Failure::UnknownServer { server: name.to_string() })?;
@@ -58,7 +59,7 @@ impl Face {
     }
 
     /// Everything is on offer, because servers come and go while clients stay.
-    fn of_the_house(rooms: &Rooms, surface: Surface) -> Self {
+    fn of_the_house(rooms: &Rooms, caller: &Caller, surface: Surface) -> Self {
         let mut capabilities = bridged(Map::from_iter([
             ("tools".to_owned(), json!({ "listChanged": true })),
             ("prompts".to_owned(), json!({ "listChanged": true })),
@@ -66,7 +67,8 @@ impl Face {
             ("completions".to_owned(), json!({})),
             ("logging".to_owned(), json!({})),
         ]));
-        for (_, listing) in rooms.catalog().listings() {
+        let catalog = rooms.catalog();
+        for (_, listing) in catalog.listings().filter(|(name, _)| rooms.server_visible(caller, name)) {
             let theirs: Map<String, Value> =
                 serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
             for key in ["tasks", "extensions"] {
@@ -78,7 +80,7 @@ impl Face {
         Self {
             capabilities: Value::Object(capabilities),
             info: own_info(),
-            instructions: instructions(rooms, surface),
+            instructions: instructions(rooms, caller, surface),
         }
     }
 
@@ -92,14 +94,18 @@ impl Face {
     }
 }
 
-/// Every word is paid for in every context, so a frugal surface has few.
-pub(crate) fn instructions(rooms: &Rooms, surface: Surface) -> Option<String> {
-    let count = rooms.upstreams.iter().count() + rooms.providers.names().count();
+/// Every word is paid for in every context, so a frugal surface has few. What is hidden from the
+/// caller is neither named nor counted.
+pub(crate) fn instructions(rooms: &Rooms, caller: &Caller, surface: Surface) -> Option<String> {
+    let visible = |name: &&ServerName| rooms.server_visible(caller, name);
+    let servers: Vec<&ServerName> =
+        rooms.upstreams.iter().map(|server| server.name()).filter(visible).collect();
+    let count = servers.len() + rooms.providers.names().filter(visible).count();
     let frugal = "search_available_tools finds tools, call_api runs them.";
     match surface {
         _ if count == 0 => None,
         Surface::All => {
-            let names: Vec<_> = rooms.upstreams.iter().map(|server| server.name().as_str()).collect();
+            let names: Vec<_> = servers.iter().map(|name| name.as_str()).collect();
             Some(format!(
                 "Kitbag puts {} behind one endpoint. Names begin with their server: <server>__<name>.",
                 names.join(", ")

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::response::{self, accepts_events, json, not_admitted, not_allowed, refuse_at_door};
 use super::work::Work;
-use super::{auth, headers, hello, mcp, metrics, modern, reply, retrieve, subscriptions};
+use super::{auth, headers, hello, mcp, metrics, modern, ready, reply, retrieve, subscriptions, tokens};
 use crate::failure::Failure;
 use crate::house::House;
 use crate::rooms::Rooms;
@@ -46,9 +46,10 @@ pub(super) fn router(house: Arc<House>) -> Router {
         .route("/mcp/{surface}", any(surface))
         .route("/servers/{name}/mcp", any(one))
         .route("/v1/retrieve", post(retrieve::answer))
-        .route("/v1/tokens", get(metrics::tokens))
+        .route("/v1/tokens", get(tokens::tokens))
         .route("/metrics", get(metrics::metrics))
         .route("/health", get(health))
+        .route("/ready", get(ready::ready))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
         .with_state(Entry(house))
@@ -104,7 +105,7 @@ async fn health() -> &'static str {
 async fn nowhere() -> HttpResponse {
     let text = "Nothing here. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
                 tools for an intent are at /v1/retrieve, \
-                figures at /v1/tokens and /metrics.\n";
+                figures at /v1/tokens and /metrics, and how it does at /health and /ready.\n";
     (StatusCode::NOT_FOUND, text).into_response()
 }
 
@@ -114,7 +115,7 @@ async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, door: 
         Err(refused) => return not_admitted(&refused),
     };
     if let Door::Server(server) = &door
-        && (rooms.upstreams.get(server).is_none() || !rooms.policy.server_visible(&caller, server))
+        && (rooms.upstreams.get(server).is_none() || !rooms.server_visible(&caller, server))
     {
         let failure = Failure::UnknownServer { server: server.to_string() };
         return refuse_at_door(None, Era::Legacy, &failure);
@@ -169,7 +170,7 @@ impl Visit {
                 .and_then(|()| modern::read_client(self.caller.clone(), &mut params))
                 .and_then(|client| {
                     let view = self.rooms.surfaces.view(&self.door, &self.caller, client.name.as_deref());
-                    headers::check(&self.rooms, &view, http, &request.method, &params)
+                    headers::check(&self.rooms, &self.caller, &view, http, &request.method, &params)
                         .map(|()| (client, view))
                 });
             return match client {
@@ -191,8 +192,10 @@ impl Visit {
         let gone = cancelled.clone().drop_guard();
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let back = BackChannel::new(outbox.clone(), None);
+        let held = self.rooms.holders.hold(&self.caller, &cancelled);
         let turn = Turn { client, view, back, cancelled };
         let work = Work::new(async move {
+            let _until_answered = held;
             let response = mcp::serve(&self.rooms, &turn, None, request, params).await;
             let _ = outbox.send(response.into()).await;
         });

@@ -1,26 +1,22 @@
-//! `GET /metrics` and `GET /v1/tokens`: what the meter counted, for Prometheus and for people.
+//! `GET /metrics`: what the meter counted and how the gateway does, for Prometheus.
+//!
+//! A tenant's key is shown what concerns its tenant and what it may know of; the figures of the
+//! gateway itself are for operators.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, State};
 use axum::response::{IntoResponse, Response as HttpResponse};
-use http::header;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, VARY};
 use kitbag_domain::Caller;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
-use serde_json::{Value, json};
+use kitbag_upstream::ServerFigures;
 
 use super::auth;
+use super::exposition::{Format, Histogram, Labels, Page};
 use super::response::not_admitted;
-use crate::meter::{BUCKETS, Listed, Tables, Tool};
+use crate::meter::{BUCKETS, Listed, Process, Published, Tables};
 use crate::rooms::Rooms;
-
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) async fn metrics(
     State(rooms): State<Arc<Rooms>>,
@@ -31,182 +27,127 @@ pub(super) async fn metrics(
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(Scrape::of(&rooms, &caller)));
-    let mut body = String::new();
-    text::encode(&mut body, &registry).expect("writing into a string cannot fail");
-    ([(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS))], body).into_response()
-}
-
-pub(super) async fn tokens(
-    State(rooms): State<Arc<Rooms>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    headers: HeaderMap,
-) -> HttpResponse {
-    let caller = match auth::admit_reader(&rooms, peer, &headers).await {
-        Ok(caller) => caller,
-        Err(refused) => return not_admitted(&refused),
-    };
-    let body = for_people(&rooms.meter.figures(&caller)).to_string();
-    let kind = HeaderValue::from_static("application/json");
-    ([(CONTENT_TYPE, kind), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], body)
-        .into_response()
-}
-
-/// By surface, by tool and by client, those that cost most first.
-fn for_people(tables: &Tables) -> Value {
-    let mut total = Listed::default();
-    tables.surfaces.values().for_each(|listed| total.add(*listed));
-    let returned: u64 = tables.tools.values().map(|tool| tool.returned).sum();
-    let surfaces = tables.surfaces.iter().map(|((tenant, surface), listed)| {
-        (listed.shown, merged(json!({ "tenant": tenant, "surface": surface }), *listed))
-    });
-    let tools = tables.tools.iter().filter(|(_, tool)| tool.answers > 0).map(|((tenant, name), tool)| {
-        let row = json!({
-            "tenant": tenant, "tool": **name, "answers": tool.answers, "returned": tool.returned,
-        });
-        (tool.returned, row)
-    });
-    let clients = tables.clients.iter().map(|(id, client)| {
-        let row = json!({
-            "tenant": client.tenant,
-            "client": client.name,
-            "session": id.alias(),
-            "answers": client.answers,
-            "returned": client.returned,
-        });
-        (client.listed.shown + client.returned, merged(row, client.listed))
-    });
-    json!({
-        "estimated": true,
-        "total": merged(json!({ "returned": returned }), total),
-        "surfaces": dearest_first(surfaces),
-        "tools": dearest_first(tools),
-        "clients": dearest_first(clients),
-    })
-}
-
-fn merged(mut row: Value, listed: Listed) -> Value {
-    for (key, figure) in [
-        ("lists", listed.lists),
-        ("catalog", listed.catalog),
-        ("shown", listed.shown),
-        ("saved", listed.saved),
-    ] {
-        row[key] = json!(figure);
-    }
-    row
-}
-
-fn dearest_first(rows: impl Iterator<Item = (u64, Value)>) -> Vec<Value> {
-    let mut rows: Vec<_> = rows.collect();
-    rows.sort_by_key(|(tokens, _)| std::cmp::Reverse(*tokens));
-    rows.into_iter().map(|(_, row)| row).collect()
+    let format = Format::accepted(&headers);
+    let body = page(&rooms, &caller, format);
+    let head = [(CONTENT_TYPE, format.content_type()), (VARY, HeaderValue::from_static("accept"))];
+    (head, body).into_response()
 }
 
 /// What one caller may see, at one moment.
-#[derive(Debug)]
-struct Scrape {
-    tables: Tables,
-    /// Every server, and whether it can be started as far as is known.
-    servers: Vec<(String, bool)>,
-    indexed: usize,
-    embedded: usize,
-}
-
-type Labels<'a> = Vec<(&'static str, &'a str)>;
-
-impl Scrape {
-    fn of(rooms: &Rooms, caller: &Caller) -> Self {
-        let servers = rooms.upstreams.iter().filter(|it| rooms.policy.server_visible(caller, it.name()));
-        let snapshot = rooms.index.snapshot();
-        Self {
-            tables: rooms.meter.figures(caller),
-            servers: servers.map(|it| (it.name().to_string(), it.trouble().is_none())).collect(),
-            indexed: snapshot.index.len(),
-            embedded: snapshot.index.embedded(),
-        }
+fn page(rooms: &Rooms, caller: &Caller, format: Format) -> String {
+    let mut page = Page::new(format);
+    let tables = rooms.meter.figures(rooms, caller);
+    lists(&mut page, &tables);
+    calls(&mut page, &tables.published(rooms.metrics_per_tool));
+    servers(&mut page, rooms, caller);
+    let (indexed, embedded) = rooms.indexed(caller);
+    page.gauge("kitbag_index_tools", "Tools in the index", indexed);
+    page.gauge("kitbag_index_vectors", "Tools in the index that have their vector", embedded);
+    if caller.sees_all_tenants() {
+        gateway(&mut page, rooms);
+        process(&mut page, &Process::now());
     }
+    page.finish()
 }
 
-impl Collector for Scrape {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let encoder = &mut encoder;
-        let help = "Estimated tokens the visible catalog would have cost in the lists that were asked for";
-        counters(encoder, "kitbag_tokens_catalog", help, self.by_surface(|listed| listed.catalog))?;
-        let help = "Estimated tokens of the tool lists that were shown";
-        counters(encoder, "kitbag_tokens_shown", help, self.by_surface(|listed| listed.shown))?;
-        let help = "Estimated tokens that were not shown";
-        counters(encoder, "kitbag_tokens_saved", help, self.by_surface(|listed| listed.saved))?;
-        let help = "Estimated tokens of what calls and searches returned";
-        let returned = self.by_tool().map(|(labels, tool)| (labels, tool.returned));
-        counters(encoder, "kitbag_tokens_returned", help, returned)?;
-        let calls = self.by_tool().flat_map(|(labels, tool)| {
-            tool.called.outcomes().map(move |(outcome, count)| {
-                (labels.iter().copied().chain([("outcome", outcome.as_str())]).collect(), count)
-            })
-        });
-        counters(encoder, "kitbag_calls", "Calls, by how they ended", calls)?;
-        self.encode_latencies(encoder)?;
-        self.encode_gauges(encoder)
-    }
-}
-
-fn counters<'a>(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    mut rows: impl Iterator<Item = (Labels<'a>, u64)>,
-) -> fmt::Result {
-    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-    rows.try_for_each(|(labels, value)| {
-        metric.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&value, None)
-    })
-}
-
-impl Scrape {
-    fn by_surface(&self, figure: fn(&Listed) -> u64) -> impl Iterator<Item = (Labels<'_>, u64)> {
-        self.tables.surfaces.iter().map(move |((tenant, surface), listed)| {
+fn lists(page: &mut Page, tables: &Tables) {
+    type Figure = fn(&Listed) -> u64;
+    let families: [(&str, &str, Figure); 3] = [
+        (
+            "kitbag_tokens_catalog",
+            "Estimated tokens the visible catalog would have cost in the lists that were asked for",
+            |listed| listed.catalog,
+        ),
+        ("kitbag_tokens_shown", "Estimated tokens of the tool lists that were shown", |listed| listed.shown),
+        ("kitbag_tokens_saved", "Estimated tokens that were not shown", |listed| listed.saved),
+    ];
+    for (name, help, figure) in families {
+        let rows = tables.surfaces.iter().map(|((tenant, surface), listed)| {
             (vec![("tenant", tenant.as_str()), ("surface", *surface)], figure(listed))
-        })
+        });
+        page.counters(name, help, rows);
     }
+}
 
-    fn by_tool(&self) -> impl Iterator<Item = (Labels<'_>, &Tool)> {
-        self.tables.tools.iter().map(|((tenant, name), tool)| {
-            let server = tool.server.as_ref().map_or("", |server| server.as_str());
-            (vec![("tenant", tenant.as_str()), ("server", server), ("tool", name)], tool)
-        })
+fn calls(page: &mut Page, published: &[Published]) {
+    let help = "Estimated tokens of what calls and searches returned";
+    let returned = published.iter().map(|it| (labels(it), it.figures.returned));
+    page.counters("kitbag_tokens_returned", help, returned);
+    let ended = published.iter().flat_map(|it| {
+        let outcomes = it.figures.called.outcomes();
+        outcomes.map(move |(outcome, count)| (with(labels(it), "outcome", outcome.as_str()), count))
+    });
+    page.counters("kitbag_calls", "Calls, by how they ended", ended);
+    let took = published.iter().filter(|it| it.figures.called.count() > 0).map(|it| {
+        let called = &it.figures.called;
+        (labels(it), Histogram { ends: &BUCKETS, counts: &called.latencies, sum: called.seconds })
+    });
+    page.histograms("kitbag_call_duration_seconds", "How long calls took", took);
+}
+
+fn labels(published: &Published) -> Labels<'_> {
+    let mut labels = vec![("tenant", published.tenant.as_str()), ("server", published.server.as_str())];
+    labels.extend(published.tool.as_deref().map(|tool| ("tool", tool)));
+    labels
+}
+
+fn with<'a>(mut labels: Labels<'a>, key: &'static str, value: &'a str) -> Labels<'a> {
+    labels.push((key, value));
+    labels
+}
+
+fn servers(page: &mut Page, rooms: &Rooms, caller: &Caller) {
+    let visible = rooms.upstreams.iter().filter(|it| rooms.server_visible(caller, it.name()));
+    let up = visible.map(|it| (vec![("server", it.name().as_str())], u8::from(it.trouble().is_none())));
+    page.gauges("kitbag_upstream_up", "Whether a server could be started when that was tried last", up);
+}
+
+/// How the gateway itself does.
+fn gateway(page: &mut Page, rooms: &Rooms) {
+    let figures: Vec<_> = rooms.upstreams.iter().map(|it| (it.name().as_str(), it.figures())).collect();
+    let each = |figure: fn(&ServerFigures) -> u64| {
+        figures.iter().map(move |(name, it)| (vec![("server", *name)], figure(it)))
+    };
+    page.gauges(
+        "kitbag_upstream_running",
+        "Whether a server runs, or is connected to, now",
+        each(|it| u64::from(it.is_running)),
+    );
+    page.gauges(
+        "kitbag_upstream_calls_in_flight",
+        "Calls a server has not answered yet",
+        each(|it| it.in_flight as u64),
+    );
+    page.gauges(
+        "kitbag_upstream_calls_waiting",
+        "Calls that wait for a place at a server",
+        each(|it| it.waiting as u64),
+    );
+    page.counters("kitbag_upstream_starts", "How often a server was started", each(|it| it.starts));
+    let help = "How often a server was started after it had ended by itself";
+    page.counters("kitbag_upstream_restarts", help, each(|it| it.restarts));
+    let refused = rooms.meter.keys_refused().map(|(why, count)| (vec![("reason", why.as_str())], count));
+    page.counters("kitbag_keys_refused", "Requests that were not let in for want of a good key", refused);
+    page.gauge("kitbag_sessions", "Sessions of legacy clients", rooms.sessions.count());
+    let help = "Calls that could not be written into the audit";
+    page.counters("kitbag_audit_lost", help, [(Vec::new(), rooms.audit.lost())]);
+    page.gauge("kitbag_audit_queued", "Calls that wait to be written into the audit", rooms.audit.queued());
+    page.info("kitbag_build", "Which Kitbag this is", &vec![("version", env!("CARGO_PKG_VERSION"))]);
+}
+
+/// Under the names every exporter uses.
+fn process(page: &mut Page, process: &Process) {
+    let alone = |value: f64| [(Vec::new(), value)];
+    page.gauge("process_start_time_seconds", "When the process began, since the Unix epoch", process.started);
+    if let Some(seconds) = process.cpu_seconds {
+        page.counters("process_cpu_seconds", "Time spent on processors", alone(seconds));
     }
-
-    fn encode_latencies(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "How long calls took, in seconds";
-        let mut metric =
-            encoder.encode_descriptor("kitbag_call_duration_seconds", help, None, MetricType::Histogram)?;
-        for (labels, tool) in self.by_tool().filter(|(_, tool)| tool.called.count() > 0) {
-            let ends = BUCKETS.into_iter().chain([f64::MAX]);
-            let buckets: Vec<(f64, u64)> = ends.zip(tool.called.latencies).collect();
-            metric.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
-                tool.called.seconds,
-                tool.called.count(),
-                &buckets,
-                None,
-            )?;
-        }
-        Ok(())
-    }
-
-    fn encode_gauges(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Whether a server could be started when that was tried last";
-        let mut up = encoder.encode_descriptor("kitbag_upstream_up", help, None, MetricType::Gauge)?;
-        for (server, is_up) in &self.servers {
-            up.encode_family(&[("server", server.as_str())])?.encode_gauge(&u32::from(*is_up))?;
-        }
-        let mut gauge = |name, help, value: usize| -> fmt::Result {
-            let mut gauge: MetricEncoder<'_> =
-                encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            gauge.encode_gauge(&u32::try_from(value).unwrap_or(u32::MAX))
-        };
-        gauge("kitbag_index_tools", "Tools in the index", self.indexed)?;
-        gauge("kitbag_index_vectors", "Tools in the index that have their vector", self.embedded)
+    let gauges = [
+        ("process_resident_memory_bytes", "Memory that is in use", process.resident_bytes),
+        ("process_open_fds", "Open file descriptors", process.open_files),
+        ("process_max_fds", "The most file descriptors that may be open", process.most_files),
+    ];
+    for (name, help, value) in gauges {
+        value.into_iter().for_each(|value| page.gauge(name, help, value));
     }
 }

@@ -8,11 +8,13 @@
 //! - `lists`: the merged lists, page by page
 //! - `subscriptions`: who hears of which changes; `tasks`: whose tasks are listed
 //! - `retrieve`: the tools for an intent, for those who assemble a context
-//! - `metrics`: what the meter counted, for Prometheus and for people
+//! - `metrics`: what the meter counted, for Prometheus, in the formats of `exposition`; `tokens`: for people
+//! - `ready`: whether the gateway can do its work now
 //! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
 //! - `reply`: every error's face on the wire, and nothing else has any
 
 mod auth;
+mod exposition;
 mod guard;
 mod headers;
 mod hello;
@@ -22,12 +24,14 @@ mod lists;
 mod mcp;
 mod metrics;
 mod modern;
+pub(crate) mod ready;
 pub(crate) mod reply;
 mod response;
 mod retrieve;
 pub(crate) mod stdio;
 mod subscriptions;
 mod tasks;
+mod tokens;
 mod work;
 
 pub(crate) use self::hello::instructions;

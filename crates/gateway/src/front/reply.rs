@@ -14,6 +14,7 @@ use crate::failure::Failure;
 
 /// The answer to a request that failed.
 pub(super) fn response(id: Option<RequestId>, method: &str, era: Era, failure: &Failure) -> Response {
+    let failure = failure.told();
     match failure {
         Failure::Upstream(error)
             if method == method::CALL_TOOL && !matches!(error, CallError::Refused { .. }) =>
@@ -29,6 +30,7 @@ pub(super) fn response(id: Option<RequestId>, method: &str, era: Era, failure: &
 
 /// The protocol error for a failure.
 pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
+    let failure = failure.told();
     let message = failure.to_string();
     match failure {
         Failure::Malformed(Malformed::NotJson(_)) => ErrorObject::new(code::PARSE_ERROR, message),
@@ -45,6 +47,7 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
         | Failure::UnknownPrompt { .. }
         | Failure::UnknownServer { .. }
         | Failure::UnknownProvider { .. }
+        | Failure::UnknownPath { .. }
         | Failure::UnknownGroup { .. }
         | Failure::UnknownResult { .. } => ErrorObject::new(code::INVALID_PARAMS, message),
         Failure::Provider(_) => ErrorObject::new(code::INTERNAL_ERROR, message),
@@ -58,7 +61,7 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
             };
             ErrorObject::new(code, message).with_data(&json!({ "uri": uri }))
         }
-        Failure::Denied { .. } => ErrorObject::new(code::INVALID_REQUEST, message),
+        Failure::Denied { .. } | Failure::Hidden { .. } => ErrorObject::new(code::INVALID_REQUEST, message),
         Failure::Upstream(CallError::Refused { error, .. }) | Failure::ClientRefused { error } => {
             error.clone()
         }
@@ -103,6 +106,7 @@ pub(super) fn door_status(failure: &Failure) -> StatusCode {
 
 /// A failure as the result of a tool, for a model that may mend it.
 pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
+    let failure = failure.told();
     let text = match failure {
         Failure::Upstream(CallError::Refused { server, error }) => {
             format!("`{server}` refused the call: {} ({})", error.message, error.code)

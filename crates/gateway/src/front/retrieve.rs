@@ -74,6 +74,9 @@ pub(super) async fn answer(
         Err(Refused::Foreign { reason }) => return problem(StatusCode::FORBIDDEN, &reason),
         Err(refused) => return not_admitted(&refused),
     };
+    if let Some(reason) = rooms.policy.unknown_tenant(&caller) {
+        return problem(StatusCode::FORBIDDEN, &reason);
+    }
     let body = match read_body(request.into_body(), rooms.serve.max_body_bytes).await {
         Ok(body) => body,
         Err(failure) => return problem(super::reply::door_status(&failure), &failure.to_string()),
@@ -117,11 +120,12 @@ async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse 
         .filter_map(|it| catalog.tool(&it.tool_name))
         .map(|entry| asked.format.write(&entry.exposed, &entry.definition))
         .collect();
+    let (indexed, embedded) = rooms.indexed(caller);
     let mut answer = RawObject::new()
         .with("tools", &tools)
         .with("candidates", &shown)
-        .with("indexed", &snapshot.index.len())
-        .with("embedded", &snapshot.index.embedded())
+        .with("indexed", &indexed)
+        .with("embedded", &embedded)
         .with("took_ms", &(started.elapsed().as_secs_f64() * 1e3));
     if let Some(degraded) = &intent.degraded {
         answer.put("degraded", degraded);

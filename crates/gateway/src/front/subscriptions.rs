@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use kitbag_domain::{Capability, Decision, Kind};
+use kitbag_domain::{Capability, Kind};
 use kitbag_upstream::Server;
 use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Message, Notification, Raw, RawObject, RequestId, raw};
 
 use crate::failure::Failure;
+use crate::hidden;
 use crate::pipeline::required;
 use crate::rooms::Rooms;
 use crate::session::Session;
@@ -134,13 +135,12 @@ impl Drop for Watching {
 }
 
 fn owner(rooms: &Rooms, turn: &Turn, uri: &str) -> Result<(Arc<Server>, String), Failure> {
+    hidden::known_tenant(rooms, &turn.client.caller)?;
     let unknown = || Failure::UnknownResource { uri: uri.to_owned() };
     let (server, own) = find(rooms, &turn.view, uri).ok_or_else(unknown)?;
     let capability = Capability { server: server.name().clone(), kind: Kind::Resource, name: own.clone() };
-    match rooms.policy.decide(&turn.client.caller, &capability) {
-        Decision::Allow => Ok((server, own)),
-        Decision::Deny(reason) => Err(Failure::Denied { reason }),
-    }
+    hidden::permit(rooms, turn, &capability, unknown)?;
+    Ok((server, own))
 }
 
 fn find(rooms: &Rooms, view: &View, uri: &str) -> Option<(Arc<Server>, String)> {

@@ -66,7 +66,7 @@ fn servers(rooms: &Rooms, turn: &Turn) -> Vec<ServerName> {
         .listings()
         .filter(|(server, listing)| {
             let in_view = match &turn.view {
-                View::House(_) => rooms.policy.server_visible(&turn.client.caller, server),
+                View::House(_) => rooms.server_visible(&turn.client.caller, server),
                 View::One(one) => one == *server,
             };
             in_view && lists_tasks(&listing.capabilities)

@@ -92,6 +92,11 @@ impl CapabilityIndex {
         let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
     }
 
+    /// Whether there is something to search.
+    pub(crate) fn has_begun(&self) -> bool {
+        *self.begun.borrow()
+    }
+
     /// Whether the configured embedder can work at all. Takes a moment for a model on disk.
     pub(crate) async fn ready(&self) -> Result<(), EmbedderError> {
         self.embedder.check().await

@@ -6,23 +6,28 @@
 //! - `tables`: the figures, by tenant, tool and client, and how many of them are kept
 //! - `prices`: what the whole catalog would have cost a caller
 //! - [`report`]: the same counted exactly, for `kitbag tokens`
+//! - `process`: what the operating system says of this process
 //! - `otlp`: the figures, and a span for each call, to a collector of OpenTelemetry
 
 mod otlp;
 mod prices;
+pub(crate) mod process;
 pub mod report;
 mod tables;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use kitbag_domain::{Caller, Capability, ExposedName, Kind, Observation};
 use kitbag_wire::Raw;
-use url::Url;
 
 use self::otlp::Telemetry;
 use self::prices::Prices;
-pub(crate) use self::tables::{BUCKETS, Listed, Tables, Tool};
+pub(crate) use self::process::Process;
+use self::tables::UNKNOWN;
+pub(crate) use self::tables::{BUCKETS, Listed, Published, Tables};
 use crate::catalog::{Catalog, Entry};
+use crate::config;
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::surface::tools::AlwaysOn;
@@ -32,13 +37,39 @@ use crate::turn::{Turn, View};
 pub(crate) struct Meter {
     tables: Arc<Mutex<Tables>>,
     prices: Prices,
-    collector: Option<Url>,
+    settings: config::Telemetry,
     telemetry: OnceLock<Telemetry>,
+    keys_refused: [AtomicU64; KeyRefusal::ALL.len()],
+}
+
+/// Why somebody was not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyRefusal {
+    /// A key was wanted and none was shown.
+    Missing,
+    Unknown,
+    Revoked,
+    Expired,
 }
 
 impl Meter {
-    pub(crate) fn new(collector: Option<Url>) -> Self {
-        Self { tables: Arc::default(), prices: Prices::default(), collector, telemetry: OnceLock::new() }
+    pub(crate) fn new(settings: config::Telemetry) -> Self {
+        Self {
+            tables: Arc::default(),
+            prices: Prices::default(),
+            settings,
+            telemetry: OnceLock::new(),
+            keys_refused: Default::default(),
+        }
+    }
+
+    pub(crate) fn key_refused(&self, why: KeyRefusal) {
+        self.keys_refused[why as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn keys_refused(&self) -> impl Iterator<Item = (KeyRefusal, u64)> {
+        let count = |why: KeyRefusal| self.keys_refused[why as usize].load(Ordering::Relaxed);
+        KeyRefusal::ALL.into_iter().map(move |why| (why, count(why)))
     }
 
     /// A list of tools was shown to a client.
@@ -78,15 +109,21 @@ impl Meter {
 
     /// The figures this caller may see: of every tenant for an operator and where nobody needs a
     /// key, else of its own.
-    pub(crate) fn figures(&self, caller: &Caller) -> Tables {
+    pub(crate) fn figures(&self, rooms: &Rooms, caller: &Caller) -> Tables {
+        let catalog = rooms.catalog();
+        let visible = |name: &str, tool: &tables::Tool| match (catalog.tool(name), &tool.server) {
+            (Some(entry), _) => rooms.policy.visible(caller, &entry.capability),
+            (None, Some(server)) => rooms.server_visible(caller, server),
+            (None, None) => true,
+        };
         let tables = lock(&self.tables);
-        if caller.sees_all_tenants() { tables.clone() } else { tables.of(&caller.tenant) }
+        if caller.sees_all_tenants() { tables.clone() } else { tables.of(&caller.tenant, visible) }
     }
 
     /// Begins to send everything to the collector of the configuration, if it names one.
     pub(crate) fn export(&self) -> anyhow::Result<()> {
-        if let Some(collector) = &self.collector {
-            let telemetry = Telemetry::start(collector, &self.tables)?;
+        if let Some(collector) = &self.settings.collector {
+            let telemetry = Telemetry::start(collector, &self.tables, self.settings.per_tool)?;
             let _started_before = self.telemetry.set(telemetry);
         }
         Ok(())
@@ -103,9 +140,20 @@ impl Meter {
     }
 }
 
-/// What stands for the names that are not ours to choose; there may be any number of them.
-const UNKNOWN: &str = "(unknown)";
 const ONE_SERVER: &str = "server";
+
+impl KeyRefusal {
+    pub(crate) const ALL: [Self; 4] = [Self::Missing, Self::Unknown, Self::Revoked, Self::Expired];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Unknown => "unknown",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+        }
+    }
+}
 
 /// The name figures are kept under. Names of tools that exist are few; addresses and paths are not.
 fn label<'a>(catalog: &'a Catalog, capability: &Capability) -> &'a str {

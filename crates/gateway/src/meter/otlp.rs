@@ -22,7 +22,7 @@ use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use tokio::runtime::Handle;
 use url::Url;
 
-use super::tables::{BUCKETS, Tables};
+use super::tables::{BUCKETS, Published, Tables, Tool};
 use crate::sync::lock;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,6 +32,8 @@ pub(super) struct Telemetry {
     metrics: SdkMeterProvider,
     tracer: SdkTracer,
     latency: Histogram<f64>,
+    /// Whether every tool has series of its own; spans always name it.
+    per_tool: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +46,11 @@ pub(super) enum TelemetryError {
 
 impl Telemetry {
     /// Must be called within the runtime, on which everything is sent.
-    pub(super) fn start(collector: &Url, tables: &Arc<Mutex<Tables>>) -> Result<Self, TelemetryError> {
+    pub(super) fn start(
+        collector: &Url,
+        tables: &Arc<Mutex<Tables>>,
+        per_tool: bool,
+    ) -> Result<Self, TelemetryError> {
         let base = collector.as_str().trim_end_matches('/');
         let courier: Arc<dyn HttpClient> = Arc::new(Courier::new(collector)?);
         let spans = SpanExporter::builder()
@@ -69,25 +75,32 @@ impl Telemetry {
             SdkMeterProvider::builder().with_periodic_exporter(figures).with_resource(resource).build();
         let scope = InstrumentationScope::builder("kitbag").build();
         let meter = metrics.meter_with_scope(scope.clone());
-        watch(&meter, tables);
+        watch(&meter, tables, per_tool);
         let latency = meter.f64_histogram("kitbag.call.duration").with_unit("s");
         Ok(Self {
             tracer: traces.tracer_with_scope(scope),
             latency: latency.with_boundaries(BUCKETS.to_vec()).build(),
             traces,
             metrics,
+            per_tool,
         })
     }
 
     pub(super) fn called(&self, observation: &Observation, name: &str) {
         let Observation { caller, capability, outcome, latency, .. } = observation;
-        let attributes = vec![
+        let mut attributes = vec![
             KeyValue::new("kitbag.tenant", caller.tenant.as_str().to_owned()),
             KeyValue::new("kitbag.server", capability.server.to_string()),
-            KeyValue::new("kitbag.tool", name.to_owned()),
             KeyValue::new("kitbag.outcome", outcome.as_str()),
         ];
-        self.latency.record(latency.as_secs_f64(), &attributes);
+        let tool = KeyValue::new("kitbag.tool", name.to_owned());
+        if self.per_tool {
+            attributes.push(tool);
+            self.latency.record(latency.as_secs_f64(), &attributes);
+        } else {
+            self.latency.record(latency.as_secs_f64(), &attributes);
+            attributes.push(tool);
+        }
         let end = SystemTime::now();
         let what = match capability.kind {
             Kind::Tool => method::CALL_TOOL,
@@ -115,18 +128,18 @@ impl Telemetry {
 }
 
 /// The figures are read from the tables whenever they are to be sent.
-fn watch(meter: &Meter, tables: &Arc<Mutex<Tables>>) {
-    type Read = fn(&Tables, &dyn AsyncInstrument<u64>);
+fn watch(meter: &Meter, tables: &Arc<Mutex<Tables>>, per_tool: bool) {
+    type Read = fn(&Tables, &dyn AsyncInstrument<u64>, bool);
     let instruments: [(&'static str, Read); 5] = [
-        ("kitbag.tokens.catalog", |tables, it| by_surface(tables, it, |listed| listed.catalog)),
-        ("kitbag.tokens.shown", |tables, it| by_surface(tables, it, |listed| listed.shown)),
-        ("kitbag.tokens.saved", |tables, it| by_surface(tables, it, |listed| listed.saved)),
-        ("kitbag.tokens.returned", |tables, it| by_tool(tables, it, |tool| tool.returned)),
-        ("kitbag.answers", |tables, it| by_tool(tables, it, |tool| tool.answers)),
+        ("kitbag.tokens.catalog", |tables, it, _| by_surface(tables, it, |listed| listed.catalog)),
+        ("kitbag.tokens.shown", |tables, it, _| by_surface(tables, it, |listed| listed.shown)),
+        ("kitbag.tokens.saved", |tables, it, _| by_surface(tables, it, |listed| listed.saved)),
+        ("kitbag.tokens.returned", |tables, it, each| by_tool(tables, it, each, |tool| tool.returned)),
+        ("kitbag.answers", |tables, it, each| by_tool(tables, it, each, |tool| tool.answers)),
     ];
     for (name, read) in instruments {
         let tables = tables.clone();
-        let observe = move |it: &dyn AsyncInstrument<u64>| read(&lock(&tables), it);
+        let observe = move |it: &dyn AsyncInstrument<u64>| read(&lock(&tables), it, per_tool);
         meter.u64_observable_counter(name).with_callback(observe).build();
     }
 }
@@ -138,10 +151,14 @@ fn by_surface(tables: &Tables, into: &dyn AsyncInstrument<u64>, figure: fn(&supe
     }
 }
 
-fn by_tool(tables: &Tables, into: &dyn AsyncInstrument<u64>, figure: fn(&super::Tool) -> u64) {
-    for ((tenant, name), tool) in &tables.tools {
-        let tenant = KeyValue::new("kitbag.tenant", tenant.as_str().to_owned());
-        into.observe(figure(tool), &[tenant, KeyValue::new("kitbag.tool", name.to_string())]);
+fn by_tool(tables: &Tables, into: &dyn AsyncInstrument<u64>, per_tool: bool, figure: fn(&Tool) -> u64) {
+    for Published { tenant, server, tool, figures } in tables.published(per_tool) {
+        let mut attributes = vec![
+            KeyValue::new("kitbag.tenant", tenant.as_str().to_owned()),
+            KeyValue::new("kitbag.server", server),
+        ];
+        attributes.extend(tool.map(|name| KeyValue::new("kitbag.tool", name.to_string())));
+        into.observe(figure(&figures), &attributes);
     }
 }
 

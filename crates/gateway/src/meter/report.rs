@@ -44,7 +44,7 @@ pub(crate) async fn report(rooms: &Rooms, turn: &Turn, surface: Surface) -> Toke
         true => count(surface_tools(rooms, turn, surface).await.get()),
         false => all,
     };
-    let shown = listed + instructions(rooms, surface).map_or(0, |text| count(&text));
+    let shown = listed + instructions(rooms, caller, surface).map_or(0, |text| count(&text));
     let mut servers: BTreeMap<&ServerName, (usize, usize)> = BTreeMap::new();
     for entry in &visible {
         let (tools, tokens) = servers.entry(&entry.capability.server).or_default();

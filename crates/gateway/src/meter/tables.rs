@@ -1,6 +1,6 @@
 //! The figures themselves: plain numbers, added up until the gateway ends.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,8 @@ const MOST_TOOLS: usize = 5_000;
 const MOST_CLIENTS: usize = 1_000;
 const LONGEST_NAME: usize = 64;
 const OTHERS: &str = "(others)";
+/// What stands for the names that are not ours to choose; there may be any number of them.
+pub(super) const UNKNOWN: &str = "(unknown)";
 
 /// The upper ends of the latencies counted together, in seconds.
 pub(crate) const BUCKETS: [f64; 13] =
@@ -44,6 +46,17 @@ pub(crate) struct Tool {
     /// How often a client was answered, and with how many tokens in all.
     pub(crate) answers: u64,
     pub(crate) returned: u64,
+}
+
+/// One series: a tool's figures, or those of all tools of one server.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub(crate) tenant: Tenant,
+    /// Empty for our own tools and for what belongs to no server.
+    pub(crate) server: String,
+    /// Absent where the tools of a server are counted together.
+    pub(crate) tool: Option<Arc<str>>,
+    pub(crate) figures: Tool,
 }
 
 /// How calls ended, and how long they took.
@@ -96,14 +109,39 @@ impl Tables {
         tool.called.add(observation.outcome, observation.latency);
     }
 
-    /// What concerns one tenant.
-    pub(super) fn of(&self, tenant: &Tenant) -> Self {
+    /// What concerns one tenant, without anything by which it could tell a tool that is hidden from
+    /// it from one that does not exist.
+    pub(super) fn of(&self, tenant: &Tenant, visible: impl Fn(&str, &Tool) -> bool) -> Self {
         let own = |of: &Tenant| of == tenant;
+        let mut tools: HashMap<(Tenant, Arc<str>), Tool> = HashMap::new();
+        for ((_, name), tool) in self.tools.iter().filter(|((of, _), _)| own(of)) {
+            let (name, server) = if visible(name, tool) {
+                (name.clone(), tool.server.clone())
+            } else {
+                (UNKNOWN.into(), None)
+            };
+            let told = tools.entry((tenant.clone(), name)).or_default();
+            told.server = server;
+            told.add(tool);
+        }
+        tools.values_mut().for_each(|tool| tool.called.call_denials_mistakes());
         Self {
             surfaces: self.surfaces.iter().filter(|((of, _), _)| own(of)).map(cloned).collect(),
-            tools: self.tools.iter().filter(|((of, _), _)| own(of)).map(cloned).collect(),
+            tools,
             clients: self.clients.iter().filter(|(_, it)| own(&it.tenant)).map(cloned).collect(),
         }
+    }
+
+    /// The figures of tools as they are published: for each tool, or for each server.
+    pub(crate) fn published(&self, per_tool: bool) -> Vec<Published> {
+        let mut rows: BTreeMap<(Tenant, String, Option<Arc<str>>), Tool> = BTreeMap::new();
+        for ((tenant, name), tool) in &self.tools {
+            let server = tool.server.as_ref().map_or_else(String::new, ToString::to_string);
+            let name = per_tool.then(|| name.clone());
+            rows.entry((tenant.clone(), server, name)).or_default().add(tool);
+        }
+        let published = |((tenant, server, tool), figures)| Published { tenant, server, tool, figures };
+        rows.into_iter().map(published).collect()
     }
 
     fn tool(&mut self, tenant: &Tenant, name: &str) -> &mut Tool {
@@ -147,7 +185,29 @@ impl Listed {
     }
 }
 
+impl Tool {
+    fn add(&mut self, more: &Self) {
+        self.answers += more.answers;
+        self.returned += more.returned;
+        self.called.add_all(&more.called);
+    }
+}
+
 impl Called {
+    fn add_all(&mut self, more: &Self) {
+        self.outcomes.iter_mut().zip(more.outcomes).for_each(|(sum, count)| *sum += count);
+        self.latencies.iter_mut().zip(more.latencies).for_each(|(sum, count)| *sum += count);
+        self.seconds += more.seconds;
+    }
+
+    /// A call of something hidden is told like one of something that is not there.
+    fn call_denials_mistakes(&mut self) {
+        let at = |wanted| Outcome::ALL.iter().position(|it| *it == wanted);
+        if let (Some(denied), Some(invalid)) = (at(Outcome::Denied), at(Outcome::Invalid)) {
+            self.outcomes[invalid] += std::mem::take(&mut self.outcomes[denied]);
+        }
+    }
+
     fn add(&mut self, outcome: Outcome, latency: Duration) {
         let seconds = latency.as_secs_f64();
         let bucket = BUCKETS.iter().position(|end| seconds <= *end).unwrap_or(BUCKETS.len());
@@ -190,7 +250,7 @@ fn cloned<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_domain::Caller;
+    use kitbag_domain::{Caller, Capability, Timestamp};
     use kitbag_upstream::Logs;
 
     use super::*;
@@ -212,9 +272,52 @@ mod tests {
         tables.answered(&client("acme", Era::Legacy, "one"), "git__log", 10);
         tables.answered(&client("globex", Era::Legacy, "two"), "git__log", 99);
         tables.listed(&client("globex", Era::Modern, ""), "search", Listed::once(400, 90_000));
-        let own = tables.of(&"acme".parse().unwrap());
+        let own = tables.of(&"acme".parse().unwrap(), |_, _| true);
         assert_eq!((own.surfaces.len(), own.tools.len(), own.clients.len()), (0, 1, 1));
         assert!(own.tools.values().all(|tool| tool.returned == 10));
+    }
+
+    fn seen(tool: &str, outcome: Outcome) -> Observation {
+        Observation {
+            at: Timestamp(0),
+            caller: client("acme", Era::Legacy, "one").caller,
+            client: None,
+            capability: Capability::tool("fin".parse().unwrap(), tool),
+            outcome,
+            latency: Duration::from_millis(1),
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_from_a_tenant_is_counted_with_what_does_not_exist() {
+        let mut tables = Tables::default();
+        tables.called(&seen("payroll", Outcome::Denied), "fin__payroll");
+        tables.called(&seen("nothing", Outcome::Invalid), UNKNOWN);
+        tables.called(&seen("report", Outcome::Ok), "fin__report");
+        let own = tables.of(&"acme".parse().unwrap(), |name, _| name != "fin__payroll");
+        let rows: Vec<_> = own
+            .published(true)
+            .into_iter()
+            .map(|it| (it.server, it.tool.unwrap().to_string(), it.figures.called.outcomes().collect()))
+            .collect::<Vec<(String, String, Vec<_>)>>();
+        assert_eq!(
+            rows,
+            [
+                (String::new(), UNKNOWN.to_owned(), vec![(Outcome::Invalid, 2)]),
+                ("fin".to_owned(), "fin__report".to_owned(), vec![(Outcome::Ok, 1)]),
+            ]
+        );
+    }
+
+    #[test]
+    fn tools_of_one_server_are_one_series_unless_each_is_wanted() {
+        let mut tables = Tables::default();
+        for tool in ["a", "b", "c"] {
+            tables.called(&seen(tool, Outcome::Ok), &format!("fin__{tool}"));
+        }
+        let together = tables.published(false);
+        assert_eq!((together.len(), tables.published(true).len()), (1, 3));
+        assert_eq!((together[0].server.as_str(), together[0].figures.called.count()), ("fin", 3));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! waits for and what it is to be told.
 
 pub(crate) mod announcements;
+pub(crate) mod holders;
 pub(crate) mod mailbox;
 pub(crate) mod registry;
 pub(crate) mod streams;

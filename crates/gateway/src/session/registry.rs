@@ -1,10 +1,10 @@
 //! All legacy sessions, and everybody who wants to hear of changes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, KeyId};
 use kitbag_wire::RawObject;
 
 use super::Session;
@@ -52,6 +52,10 @@ impl Registry {
         })
     }
 
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.sessions).len()
+    }
+
     pub(crate) fn close(&self, session: &Session) {
         lock(&self.sessions).remove(&session.id);
         session.close();
@@ -65,6 +69,19 @@ impl Registry {
 
     pub(crate) fn subscribers(&self) -> Vec<Arc<Subscriber>> {
         lock(&self.subscribers).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The keys that sessions were opened with.
+    pub(crate) fn keys(&self) -> HashSet<KeyId> {
+        lock(&self.sessions).values().filter_map(|session| session.caller().key.clone()).collect()
+    }
+
+    /// Takes out the sessions of keys that open nothing any more.
+    pub(crate) fn close_of(&self, ended: &[KeyId]) -> Vec<Arc<Session>> {
+        let is_ended =
+            |session: &Session| session.caller().key.as_ref().is_some_and(|key| ended.contains(key));
+        let gone: Vec<_> = lock(&self.sessions).extract_if(|_, session| is_ended(session)).collect();
+        gone.into_iter().map(|(_, session)| session).inspect(|session| session.close()).collect()
     }
 
     /// Takes out the sessions nobody came back to.

@@ -15,6 +15,7 @@ use super::{Surface, batch, discover, groups, search, shown};
 use crate::bridge;
 use crate::failure::Failure;
 use crate::front::reply;
+use crate::hidden;
 use crate::pipeline::{self, Call, CallMethod, required};
 use crate::rooms::Rooms;
 use crate::schema::Misfit;
@@ -128,6 +129,7 @@ async fn always_on(
     tool: AlwaysOn,
     params: RawObject,
 ) -> Result<Raw, Failure> {
+    hidden::known_tenant(rooms, &turn.client.caller)?;
     let budget = rooms.surfaces.result_tokens;
     match tool {
         AlwaysOn::Search => Ok(text(&search::search(rooms, turn, arguments(tool, &params)?).await)),

@@ -34,7 +34,7 @@ pub(super) fn discover(rooms: &Rooms, turn: &Turn, asked: Discover) -> Result<St
 fn everything(rooms: &Rooms, turn: &Turn) -> String {
     let (caller, catalog) = (&turn.client.caller, rooms.catalog());
     let mut lines = vec!["Providers:".to_owned()];
-    for server in rooms.upstreams.iter().filter(|it| rooms.policy.server_visible(caller, it.name())) {
+    for server in rooms.upstreams.iter().filter(|it| rooms.server_visible(caller, it.name())) {
         let own =
             groups::visible(rooms, caller, &catalog).filter(|it| it.capability.server == *server.name());
         let state = match (server.trouble(), server.listing()) {
@@ -46,7 +46,7 @@ fn everything(rooms: &Rooms, turn: &Turn) -> String {
         };
         lines.push(format!("{} · {state}", server.name()));
     }
-    for name in rooms.providers.names().filter(|it| rooms.policy.server_visible(caller, it)) {
+    for name in rooms.providers.names().filter(|it| rooms.server_visible(caller, it)) {
         lines.extend(rooms.providers.get(name).map(api));
     }
     if lines.len() == 1 {
@@ -73,7 +73,7 @@ fn api(provider: &Provider) -> String {
 
 fn one_provider(rooms: &Rooms, turn: &Turn, name: &str) -> Result<String, Failure> {
     let (caller, catalog) = (&turn.client.caller, rooms.catalog());
-    let visible = |name: &_| rooms.policy.server_visible(caller, name);
+    let visible = |name: &_| rooms.server_visible(caller, name);
     let known = name.parse().ok().filter(visible);
     if let Some(provider) = known.as_ref().and_then(|name| rooms.providers.get(name)) {
         return Ok(format!("{}\nRequest: call_api(provider, method, path, query, body).", api(provider)));

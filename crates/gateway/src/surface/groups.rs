@@ -45,8 +45,7 @@ pub(super) fn tools<'a>(
     if members.is_empty() {
         let known = all(rooms, caller, catalog);
         let servers = rooms.upstreams.iter().map(|server| server.name());
-        let servers =
-            servers.filter(|name| rooms.policy.server_visible(caller, name)).map(ServerName::as_str);
+        let servers = servers.filter(|name| rooms.server_visible(caller, name)).map(ServerName::as_str);
         let near = near(group, known.keys().map(String::as_str).chain(servers));
         let near = near.into_iter().map(str::to_owned).collect();
         return Err(Failure::UnknownGroup { group: group.to_owned(), near });

@@ -97,7 +97,7 @@ impl Request {
                     || Failure::UnknownProvider { provider: provider.clone(), known: known(rooms, turn) };
                 let name: ServerName = provider.parse().map_err(|_| unknown())?;
                 let provider = rooms.providers.get(&name).ok_or_else(unknown)?;
-                let answer = pipeline::request(rooms, turn, provider, call).await;
+                let answer = pipeline::request(rooms, turn, provider, call, unknown).await;
                 metered(rooms, turn, OWN, answer.map(|answer| fitted(rooms, turn, answer, tokens)))
             }
             Self::Rest { result, offset } => {
@@ -117,7 +117,7 @@ const OWN: &str = AlwaysOn::Call.name();
 /// The providers this caller may know of.
 pub(super) fn known(rooms: &Rooms, turn: &Turn) -> Vec<String> {
     let caller = &turn.client.caller;
-    let visible = rooms.providers.names().filter(|name| rooms.policy.server_visible(caller, name));
+    let visible = rooms.providers.names().filter(|name| rooms.server_visible(caller, name));
     visible.map(ToString::to_string).collect()
 }
 

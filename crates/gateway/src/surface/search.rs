@@ -53,7 +53,7 @@ fn nothing(rooms: &Rooms, turn: &Turn) -> String {
     let unlisted = rooms.unlisted();
     let mut waited_for: Vec<&str> = unlisted
         .iter()
-        .filter(|name| rooms.policy.server_visible(&turn.client.caller, name))
+        .filter(|name| rooms.server_visible(&turn.client.caller, name))
         .filter(|name| rooms.upstreams.get(name).is_some_and(|server| server.trouble().is_none()))
         .map(ServerName::as_str)
         .collect();

@@ -118,3 +118,43 @@ async fn a_rotated_key_goes_on_for_its_grace_beside_the_new_one() {
     .await;
     assert_eq!(get(&gateway, "/v1/tokens", again.stdout.trim()).await.0, 200);
 }
+
+#[tokio::test]
+async fn what_was_opened_with_a_key_ends_when_the_key_does() {
+    let home = Home::new(&format!("{}[tenants.acme]\n", Testbed::named("bed").table()));
+    let living = created(&home, &["--tenant", "acme"]).await;
+    let gateway = home.serve().await;
+    let other = gateway.visitor("/mcp/all", Manner::Legacy).key(token(&living)).connect().await;
+    other.knows("bed__echo").await;
+    for manner in Manner::BOTH {
+        for ending in [["revoke"].as_slice(), &["rotate", "--grace", "1s"]] {
+            let key = created(&home, &["--tenant", "acme"]).await;
+            let client = gateway.visitor("/mcp/all", manner).key(token(&key)).connect().await;
+            let mut stream = client.listen().await;
+            let slow = json!({ "name": "bed__slow", "arguments": { "ms": 25_000 } });
+            let (ended, called) = tokio::join!(
+                async {
+                    let (verb, rest) = ending.split_first().unwrap();
+                    let words = [&["key", verb, key["id"].as_str().unwrap()], rest].concat();
+                    let told = home.kitbag(&words).await;
+                    assert_eq!(told.code, Some(0), "{told:?}");
+                    // Nothing comes on it any more but its end.
+                    while let Some(message) = stream.next().await {
+                        assert!(!message.contains("list_changed"), "{message}");
+                    }
+                },
+                client.request("tools/call", &slow)
+            );
+            let ((), called) = (ended, called);
+            // Which of the two came first, the call or the end of the key, is not ours to say.
+            assert!(
+                called.status == 401 || !called.raw().contains("\"result\":{\"content\""),
+                "{}",
+                called.raw()
+            );
+            let refused = client.request("tools/list", &json!({})).await;
+            assert_eq!(refused.status, 401, "{}", refused.raw());
+        }
+    }
+    assert_eq!(other.request("tools/list", &json!({})).await.status, 200, "another key's session goes on");
+}

@@ -7,11 +7,13 @@
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
 //! - [`bad_input`]: what clients should not send
 //! - [`callers`]: who may come in, and what is written down about it
+//! - [`hidden`]: that what a tenant may not use does not exist for it
 //! - [`keys`]: what a key is for, and how long it is good
 //! - [`login`]: servers that ask who we are
 //! - [`merged`]: everything behind one endpoint
 //! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
 //! - [`meter`]: what all that costs a model, and who is told
+//! - [`metrics`]: how the gateway does, for those who watch it
 //! - [`exam`]: models that choose tools, and how well they do
 //! - [`reload`]: a configuration that is edited while the gateway runs
 //! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
@@ -26,11 +28,13 @@ mod callers;
 mod exam;
 mod fidelity;
 mod harness;
+mod hidden;
 mod index;
 mod keys;
 mod login;
 mod merged;
 mod meter;
+mod metrics;
 mod reload;
 mod retrieve;
 mod surfaces;

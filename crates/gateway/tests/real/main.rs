@@ -10,6 +10,7 @@ mod broken;
 mod clients;
 mod driver;
 mod gateway;
+mod metrics;
 mod newcomer;
 mod processes;
 mod servers;

@@ -9,6 +9,7 @@ use kitbag_store::{Error, Store};
 use kitbag_upstream::Lookup;
 
 use super::finding::{Area, Finding};
+use crate::app::{UnknownTenant, unknown_tenants};
 use crate::config::Config;
 use crate::rooms::now;
 use crate::vault;
@@ -45,6 +46,10 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State
         }
     };
     let has_keys = store.has_active_keys(now()).await.unwrap_or(false);
+    let unknown = unknown_tenants(&config.policy, &store).await.unwrap_or_default();
+    findings.extend(unknown.iter().map(|tenant| {
+        AREA.warning(format!("tenant {tenant}"), UnknownTenant::WHAT).mend(UnknownTenant::remedy(tenant))
+    }));
     let lookup = match vault::lookup(config, &store).await {
         Ok(lookup) => Some(lookup),
         Err(error) => {

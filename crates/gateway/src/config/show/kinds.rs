@@ -14,9 +14,9 @@ use toml::de::DeTable;
 use crate::config::keys::keys_of;
 use crate::config::raw::{
     RawAgents, RawAudit, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider, RawRegistry, RawRules,
-    RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
+    RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTenants, RawTool,
 };
-use crate::config::{Config, KeyPlace, Serve, build, index, oauth};
+use crate::config::{Config, KeyPlace, Serve, Telemetry, build, index, oauth};
 use crate::surface::Surfaces;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,7 @@ pub(super) enum Kind {
     Registry,
     Import,
     Rules,
+    Tenants,
     Server,
     Oauth,
     Provider,
@@ -45,6 +46,11 @@ pub(super) enum Shape {
     One(Kind),
     /// One table for each name.
     Each(Kind),
+    /// One table for each name, beside keys of its own.
+    EachBeside {
+        own: Kind,
+        each: Kind,
+    },
     /// Every key was chosen by a person.
     Named,
 }
@@ -94,7 +100,7 @@ pub(super) fn shape(section: &str) -> Option<Shape> {
         "import" => Shape::One(Kind::Import),
         "policy" => Shape::One(Kind::Rules),
         "tools" => Shape::Each(Kind::Tool),
-        "tenants" => Shape::Each(Kind::Rules),
+        "tenants" => Shape::EachBeside { own: Kind::Tenants, each: Kind::Rules },
         "servers" => Shape::Each(Kind::Server),
         "providers" => Shape::Each(Kind::Provider),
         "groups" => Shape::Named,
@@ -104,7 +110,7 @@ pub(super) fn shape(section: &str) -> Option<Shape> {
 
 impl Kind {
     #[cfg(test)]
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::Serve,
         Self::Store,
         Self::Secrets,
@@ -118,6 +124,7 @@ impl Kind {
         Self::Registry,
         Self::Import,
         Self::Rules,
+        Self::Tenants,
         Self::Server,
         Self::Oauth,
         Self::Provider,
@@ -138,6 +145,7 @@ impl Kind {
             Self::Registry => keys_of::<RawRegistry>(),
             Self::Import => keys_of::<RawImport>(),
             Self::Rules => keys_of::<RawRules>(),
+            Self::Tenants => keys_of::<RawTenants>(),
             Self::Server => keys_of::<RawServer>(),
             Self::Oauth => keys_of::<RawOauth>(),
             Self::Provider => keys_of::<RawProvider>(),
@@ -200,6 +208,8 @@ impl Kind {
             Self::Agents if key == "directory" => return Some(Fallback::Nothing),
             Self::Elsewhere if key == "timeout" => duration(index::DEFAULT_TIMEOUT),
             Self::Surfaces => surfaces(key)?,
+            Self::Telemetry if key == "metrics_per_tool" => Value::Boolean(Telemetry::default().per_tool),
+            Self::Tenants if key == "unknown" => text("deny"),
             Self::Registry if key == "url" => text(Registry::OFFICIAL),
             Self::Oauth if key == "flow" => text(oauth::name_of(Flow::default())),
             Self::Server => return server(key),

@@ -124,15 +124,22 @@ impl Walk<'_> {
         let place = Place { table: vec![section.to_owned()], inside: Vec::new() };
         match shape(section) {
             Some(Shape::One(kind)) => self.table(kind, &place, table),
-            Some(Shape::Each(kind)) => {
-                for (name, written) in table.into_iter().flatten() {
-                    let table = vec![section.to_owned(), name.get_ref().to_string()];
-                    self.table(kind, &Place { table, inside: Vec::new() }, written.get_ref().as_table());
-                }
+            Some(Shape::Each(kind)) => self.each(kind, section, table, &[]),
+            Some(Shape::EachBeside { own, each }) => {
+                self.table(own, &place, table);
+                self.each(each, section, table, own.keys());
             }
             Some(Shape::Named) | None => {
                 table.into_iter().for_each(|table| self.pairs(&place, table, Nature::PLAIN));
             }
+        }
+    }
+
+    fn each(&mut self, kind: Kind, section: &str, table: Option<&DeTable<'_>>, but: &[&str]) {
+        let named = table.into_iter().flatten().filter(|(name, _)| !but.contains(&name.get_ref().as_ref()));
+        for (name, written) in named {
+            let table = vec![section.to_owned(), name.get_ref().to_string()];
+            self.table(kind, &Place { table, inside: Vec::new() }, written.get_ref().as_table());
         }
     }
 

@@ -1,0 +1,79 @@
+//! `GET /v1/tokens`: what lists, searches and calls cost, for people and programs.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, State};
+use axum::response::{IntoResponse, Response as HttpResponse};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde_json::{Value, json};
+
+use super::auth;
+use super::response::not_admitted;
+use crate::meter::{Listed, Tables};
+use crate::rooms::Rooms;
+
+pub(super) async fn tokens(
+    State(rooms): State<Arc<Rooms>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+) -> HttpResponse {
+    let caller = match auth::admit_reader(&rooms, peer, &headers).await {
+        Ok(caller) => caller,
+        Err(refused) => return not_admitted(&refused),
+    };
+    let body = for_people(&rooms.meter.figures(&rooms, &caller)).to_string();
+    let kind = HeaderValue::from_static("application/json");
+    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, HeaderValue::from_static("no-store"))], body).into_response()
+}
+
+/// By surface, by tool and by client, those that cost most first.
+fn for_people(tables: &Tables) -> Value {
+    let mut total = Listed::default();
+    tables.surfaces.values().for_each(|listed| total.add(*listed));
+    let returned: u64 = tables.tools.values().map(|tool| tool.returned).sum();
+    let surfaces = tables.surfaces.iter().map(|((tenant, surface), listed)| {
+        (listed.shown, merged(json!({ "tenant": tenant, "surface": surface }), *listed))
+    });
+    let tools = tables.tools.iter().filter(|(_, tool)| tool.answers > 0).map(|((tenant, name), tool)| {
+        let row = json!({
+            "tenant": tenant, "tool": **name, "answers": tool.answers, "returned": tool.returned,
+        });
+        (tool.returned, row)
+    });
+    let clients = tables.clients.iter().map(|(id, client)| {
+        let row = json!({
+            "tenant": client.tenant,
+            "client": client.name,
+            "session": id.alias(),
+            "answers": client.answers,
+            "returned": client.returned,
+        });
+        (client.listed.shown + client.returned, merged(row, client.listed))
+    });
+    json!({
+        "estimated": true,
+        "total": merged(json!({ "returned": returned }), total),
+        "surfaces": dearest_first(surfaces),
+        "tools": dearest_first(tools),
+        "clients": dearest_first(clients),
+    })
+}
+
+fn merged(mut row: Value, listed: Listed) -> Value {
+    for (key, figure) in [
+        ("lists", listed.lists),
+        ("catalog", listed.catalog),
+        ("shown", listed.shown),
+        ("saved", listed.saved),
+    ] {
+        row[key] = json!(figure);
+    }
+    row
+}
+
+fn dearest_first(rows: impl Iterator<Item = (u64, Value)>) -> Vec<Value> {
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|(tokens, _)| std::cmp::Reverse(*tokens));
+    rows.into_iter().map(|(_, row)| row).collect()
+}

@@ -1,0 +1,70 @@
+//! What a caller could use of a server of which nobody knows yet what it offers.
+
+use kitbag_domain::{Caller, ServerName};
+
+use crate::Policy;
+use crate::pattern::Pattern;
+use crate::rules::Rules;
+
+impl Policy {
+    /// Whether any rule for this caller is about single tools, prompts or resources.
+    pub fn judges_tools(&self, caller: &Caller) -> bool {
+        self.rules_for(caller).any(Rules::judges_tools)
+    }
+
+    /// Whether anything that the server could offer might be used. It errs on the side of yes: only
+    /// what is on offer says it exactly.
+    pub fn may_reach(&self, caller: &Caller, server: &ServerName) -> bool {
+        self.server_visible(caller, server) && self.rules_for(caller).all(|rules| rules.may_reach(server))
+    }
+}
+
+/// Whether a deny pattern leaves nothing of a server. What is matched against it begins with the
+/// server's name and a slash, and a star at its end takes in whatever follows.
+pub(crate) fn covers_all_of(pattern: &Pattern, server: &ServerName) -> bool {
+    pattern.as_str().ends_with('*') && pattern.matches(&format!("{server}/"))
+}
+
+/// Whether an allow pattern can match anything of a server.
+pub(crate) fn may_cover_some_of(pattern: &Pattern, server: &ServerName) -> bool {
+    let text = pattern.as_str();
+    let literal = text.find(['*', '?', '[', '{', '\\', '/']).unwrap_or(text.len());
+    let (head, rest) = text.split_at(literal);
+    if rest.starts_with('/') { server.as_str() == head } else { server.as_str().starts_with(head) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{RuleText, UnknownTenants};
+
+    #[track_caller]
+    fn check(allow: &[&str], deny: &[&str], reached: &[&str]) {
+        let words = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect();
+        let text = RuleText { allow_tools: words(allow), deny_tools: words(deny), ..RuleText::default() };
+        let rules = Rules::compile(&text).unwrap();
+        let policy = Policy::new(rules, BTreeMap::new(), UnknownTenants::Deny);
+        let found: Vec<_> = ["git", "github", "mail"]
+            .into_iter()
+            .filter(|server| policy.may_reach(&Caller::local(), &server.parse().unwrap()))
+            .collect();
+        assert_eq!(found, reached, "allow {allow:?}, deny {deny:?}");
+        assert_eq!(policy.judges_tools(&Caller::local()), !(allow.is_empty() && deny.is_empty()));
+    }
+
+    #[test]
+    fn a_server_is_reached_unless_its_tools_are_all_out_of_reach() {
+        check(&[], &[], &["git", "github", "mail"]);
+        check(&["git/*"], &[], &["git"]);
+        check(&["git*/log"], &[], &["git", "github"]);
+        check(&["{git,mail}/x"], &[], &["git", "github", "mail"]);
+        check(&["*/x"], &["mail/*"], &["git", "github"]);
+        check(&["*send"], &[], &["git", "github", "mail"]);
+        check(&[], &["*"], &[]);
+        check(&[], &["*/*"], &[]);
+        check(&[], &["git/delete_*"], &["git", "github", "mail"]);
+        check(&["mail/send"], &["mail/s*"], &["mail"]);
+    }
+}

@@ -74,7 +74,8 @@ impl Caller {
         self.key.is_none()
     }
 
-    /// Whether figures and records of other tenants may be shown to this caller.
+    /// Whether figures and records of other tenants may be shown to this caller, and the last words
+    /// of servers, which may be about the calls of others.
     pub fn sees_all_tenants(&self) -> bool {
         self.is_local() || self.role == Role::Operator
     }

@@ -70,7 +70,7 @@ async fn list_in_turn(house: &House, server: &Arc<Server>, places: &Semaphore) {
 }
 
 /// Hears what servers announce, until the house closes.
-pub(crate) async fn follow_notices(house: Arc<House>, mut notices: mpsc::UnboundedReceiver<Notice>) {
+pub(crate) async fn follow_notices(house: Arc<House>, mut notices: mpsc::Receiver<Notice>) {
     let mut changed: HashMap<ServerName, Changes> = HashMap::new();
     loop {
         let notice = if changed.is_empty() {
@@ -123,8 +123,7 @@ async fn index(house: &House) -> bool {
     };
     let (declared, unlisted) = (&rooms.declared, &rooms.unlisted());
     if let Err(error) = rooms.index.rebuild(&catalog, declared, unlisted, overtaken, progress).await {
-        let remedy = error.remedy().unwrap_or_default();
-        tracing::warn!(%error, remedy, "tools without vectors are found by their words");
+        tracing::warn!(%error, remedy = error.remedy(), "tools without vectors are found by their words");
         return false;
     }
     if overtaken() {
@@ -309,6 +308,10 @@ fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
         Ok(_) => {}
         // The house is closing; nobody failed.
         Err(error) if server.is_closing() => tracing::debug!(server = %server.name(), "{error}"),
+        // A server that cannot be started or has ended is mentioned where that happens.
+        Err(error @ (CallError::Start(_) | CallError::Lost { .. })) => {
+            tracing::debug!(server = %server.name(), "{error}");
+        }
         Err(error) => tracing::warn!(server = %server.name(), "{error}"),
     }
 }

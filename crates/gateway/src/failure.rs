@@ -1,8 +1,8 @@
 //! Why a request was not answered with a result. How each is told to a client is written
 //! in one place, `front/reply.rs`.
 
-use kitbag_domain::{Outcome, ServerName};
-use kitbag_upstream::{CallError, provider::ProviderError};
+use kitbag_domain::{Caller, Outcome, ServerName};
+use kitbag_upstream::{CallError, StartError, provider::ProviderError};
 use kitbag_wire::Malformed;
 
 use crate::schema::Misfit;
@@ -114,6 +114,22 @@ impl Failure {
             | Self::NoSession { .. } => Outcome::Invalid,
         }
     }
+}
+
+impl Failure {
+    /// The same failure as this caller may read it.
+    pub(crate) fn for_caller(self, caller: &Caller) -> Self {
+        match self {
+            Self::Upstream(error) if !caller.sees_all_tenants() => Self::Upstream(error.brief()),
+            other => other,
+        }
+    }
+}
+
+/// Why a server cannot be used, as this caller may read it.
+pub(crate) fn trouble_for(caller: &Caller, trouble: &StartError) -> CallError {
+    let error = CallError::Start(trouble.clone());
+    if caller.sees_all_tenants() { error } else { error.brief() }
 }
 
 fn did_you_mean(near: &[String]) -> String {

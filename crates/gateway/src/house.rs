@@ -36,9 +36,7 @@ pub(crate) struct Refurnished {
 }
 
 impl House {
-    pub(crate) async fn open(
-        config: &Config,
-    ) -> anyhow::Result<(Arc<Self>, mpsc::UnboundedReceiver<Notice>)> {
+    pub(crate) async fn open(config: &Config) -> anyhow::Result<(Arc<Self>, mpsc::Receiver<Notice>)> {
         let store = Store::open(&config.store_path).await?;
         let lookup = vault::lookup(config, &store).await?;
         let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));

@@ -72,7 +72,7 @@ pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Resu
     let answer = hidden::in_our_words(rooms, turn, &asked, answer);
     let answer = answer.map(|result| remember_task(rooms, turn, &target, result));
     observe(rooms, turn, target.capability, &answer, started);
-    answer
+    answer.map_err(|failure| failure.for_caller(&turn.client.caller))
 }
 
 /// The same road to an HTTP provider. Policy knows such a call as `<provider>/<METHOD> <path>`.

@@ -201,13 +201,12 @@ fn until_restart(running: &Config, config: &Config) -> Vec<&'static str> {
     same.into_iter().filter(|(_, same)| !same).map(|(key, _)| key).collect()
 }
 
-fn remedy(error: &anyhow::Error) -> String {
-    let found = error.chain().find_map(|cause| match cause.downcast_ref::<ConfigError>() {
+fn remedy(error: &anyhow::Error) -> Option<String> {
+    error.chain().find_map(|cause| match cause.downcast_ref::<ConfigError>() {
         Some(config) => config.remedy(),
         None if cause.is::<OpenDoor>() => Some(OpenDoor::REMEDY.to_owned()),
         None => cause.is::<NoKeys>().then(|| NoKeys::REMEDY.to_owned()),
-    });
-    found.unwrap_or_default()
+    })
 }
 
 fn names(servers: &std::collections::BTreeSet<kitbag_domain::ServerName>) -> String {

@@ -72,9 +72,15 @@ impl Client {
         ClientFace { identity: self.identity(), capabilities: self.capabilities.raw.clone(), logs: self.logs }
     }
 
-    fn identity(&self) -> Identity {
-        let key = self.caller.key.as_ref().map_or("", |key| key.0.as_str());
-        Identity { principal: format!("{}/{key}", self.caller.tenant).into(), client: self.id.clone() }
+    /// All clients of the person at this machine are one party. A key may be in many hands, so
+    /// each client that shows one is a party of its own.
+    pub(crate) fn identity(&self) -> Identity {
+        let tenant = &self.caller.tenant;
+        let principal = match &self.caller.key {
+            Some(key) => format!("{tenant}/{key}/{}", self.id),
+            None => tenant.to_string(),
+        };
+        Identity { principal: principal.into(), client: self.id.clone() }
     }
 
     /// Whether the client wants a log line of this level.

@@ -96,4 +96,12 @@ pub(crate) enum Manner {
     ChangeTools,
     /// Lists come in pages of two.
     Paginate,
+    /// Offers `job`, which goes on after its call was answered.
+    Jobs,
+    /// Asks for the roots when it is greeted and when they change, and offers `known_roots`.
+    RememberRoots,
+    /// Sends pings without end once it is greeted, and reads nothing any more.
+    FloodPings,
+    /// Leaves a process behind in a session of its own, without a parent or a variable.
+    DetachBare,
 }

@@ -60,6 +60,7 @@ pub(crate) fn notice(server: &Arc<Server>, peer: &Arc<Peer>, notification: &Noti
             }
         }
         method::INITIALIZED => legacy::initialized(server, peer),
+        method::ROOTS_CHANGED => legacy::ask_for_roots(server, peer),
         _ => {}
     }
 }

@@ -41,6 +41,7 @@ pub(crate) fn initialized(server: &Arc<Server>, peer: &Arc<Peer>) {
     if server.has(Manner::OddMessages) {
         odd_messages(peer);
     }
+    ask_for_roots(server, peer);
     if server.has(Manner::EarlyRoots) {
         let peer = peer.clone();
         tokio::spawn(async move {
@@ -48,6 +49,12 @@ pub(crate) fn initialized(server: &Arc<Server>, peer: &Arc<Peer>) {
                 peer.roots_are_known();
             }
         });
+    }
+}
+
+pub(crate) fn ask_for_roots(server: &Server, peer: &Peer) {
+    if server.has(Manner::RememberRoots) {
+        peer.ask_for_roots();
     }
 }
 

@@ -24,6 +24,9 @@ pub(crate) async fn at_start(manners: &[Manner], data_dir: Option<&Path>) -> any
     if manners.contains(&Manner::Detach) {
         detach(data_dir.context("--manner detach needs --data-dir to leave the process id in")?)?;
     }
+    if manners.contains(&Manner::DetachBare) {
+        detach_bare(data_dir.context("--manner detach-bare needs --data-dir to leave the process id in")?)?;
+    }
     if manners.contains(&Manner::SlowStart) {
         tokio::time::sleep(Duration::from_secs(3)).await;
     }
@@ -58,5 +61,13 @@ fn detach(data_dir: &Path) -> anyhow::Result<()> {
         .context("starting setsid")?;
     // `setsid` forks only when it leads a process group; a fresh child does not, so this is the sleeper.
     std::fs::write(data_dir.join("detached.pid"), child.id().to_string())?;
+    Ok(())
+}
+
+/// The shell ends at once, so that nothing leads from the process to us: no parent, no variable.
+fn detach_bare(data_dir: &Path) -> anyhow::Result<()> {
+    let script = "setsid env -i sleep 600 </dev/null >/dev/null 2>&1 & echo $! >detached.pid";
+    let status = Command::new("sh").args(["-c", script]).current_dir(data_dir).status();
+    anyhow::ensure!(status.context("starting sh")?.success(), "the shell could not start a process");
     Ok(())
 }

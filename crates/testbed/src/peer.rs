@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use kitbag_wire::meta::code;
+use kitbag_wire::meta::{code, method};
 use kitbag_wire::{ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response, raw};
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,8 +49,14 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn new(general: Outbox) -> Self {
-        let state =
-            State { next_id: 1, log_level: Level::Debug, asked: HashMap::new(), running: HashMap::new() };
+        let state = State {
+            next_id: 1,
+            log_level: Level::Debug,
+            asked: HashMap::new(),
+            running: HashMap::new(),
+            roots: None,
+            roots_asked: None,
+        };
         Self {
             general,
             greeting: OnceLock::new(),
@@ -99,6 +105,13 @@ impl Peer {
     }
 
     pub(crate) fn answered(&self, response: Response) {
+        let mut state = self.lock();
+        if response.id.is_some() && response.id == state.roots_asked {
+            let roots = response.outcome.map_or_else(|error| error.message, |roots| roots.get().to_owned());
+            (state.roots, state.roots_asked) = (Some(roots), None);
+            return;
+        }
+        drop(state);
         let asked = response.id.and_then(|id| self.lock().asked.remove(&id));
         if let Some(asked) = asked {
             let _ = asked.send(response.outcome);
@@ -127,6 +140,23 @@ impl Peer {
         state.asked.clear();
     }
 
+    /// Asks for the roots; the answer is remembered before the next message is looked at.
+    pub(crate) fn ask_for_roots(&self) {
+        let id = {
+            let mut state = self.lock();
+            let id = RequestId::Number(state.next_id);
+            state.next_id += 1;
+            state.roots_asked = Some(id.clone());
+            id
+        };
+        self.general.send(Request::new(id, method::LIST_ROOTS, None));
+    }
+
+    /// What the client last answered when it was asked for its roots.
+    pub(crate) fn roots(&self) -> Option<String> {
+        self.lock().roots.clone()
+    }
+
     pub(crate) fn roots_are_known(&self) {
         self.roots_answered.send_replace(true);
     }
@@ -146,4 +176,6 @@ struct State {
     log_level: Level,
     asked: HashMap<RequestId, oneshot::Sender<Result<Raw, ErrorObject>>>,
     running: HashMap<RequestId, CancellationToken>,
+    roots: Option<String>,
+    roots_asked: Option<RequestId>,
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use kitbag_wire::Raw;
 use serde_json::{Value, json};
@@ -72,6 +73,14 @@ impl Server {
             .and_then(|mut file| file.write_all(format!("{event}\n").as_bytes()));
         if let Err(error) = written {
             let _ = writeln!(std::io::stderr(), "cannot write events.log: {error}");
+        }
+    }
+
+    /// Waits until a test has put a file of this name there.
+    pub(crate) async fn file(&self, name: &str) {
+        let Some(dir) = &self.data_dir else { return std::future::pending().await };
+        while !dir.join(name).exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 

@@ -49,6 +49,9 @@ async fn read(server: &Arc<Server>, peer: &Arc<Peer>) -> std::io::Result<Vec<Joi
                 continue;
             }
         };
+        if server.has(Manner::FloodPings) && is_greeted(&message) {
+            flood_pings().await;
+        }
         let greets =
             matches!(&message, Message::Request(Request { method, .. }) if method == method::INITIALIZE);
         running.retain(|task: &JoinHandle<()>| !task.is_finished());
@@ -60,6 +63,23 @@ async fn read(server: &Arc<Server>, peer: &Arc<Peer>) -> std::io::Result<Vec<Joi
         }
     }
     Ok(running)
+}
+
+fn is_greeted(message: &Message) -> bool {
+    matches!(message, Message::Notification(it) if it.method == method::INITIALIZED)
+}
+
+/// Long ids, so that every answer is long as well.
+async fn flood_pings() {
+    let mut out = stdout();
+    for number in 0_u64.. {
+        let id = format!("{number}-{}", "x".repeat(4000));
+        let mut line = Message::from(Request::new(id.as_str(), method::PING, None)).to_line();
+        line.push(b'\n');
+        if out.write_all(&line).await.is_err() {
+            return;
+        }
+    }
 }
 
 async fn write(mut outgoing: UnboundedReceiver<Outgoing>, noisy: bool) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 use ::http::HeaderMap;
 use arc_swap::ArcSwap;
@@ -15,12 +16,12 @@ use url::Url;
 use crate::cause::{Cause, Diagnosis};
 use crate::dialog::{Asking, Dialog};
 use crate::error::{CallError, StartError};
-use crate::exchange::{ClientFace, InFlight, LogLevel, Logs, Outbound, Patience};
+use crate::exchange::{ClientFace, Identity, InFlight, LogLevel, Logs, Outbound, Patience};
 use crate::handshake::{Greeting, Hello, greet};
 use crate::headers::{MirrorTable, read_marks};
 use crate::http::{self, HttpLink};
 use crate::inside::{self, NotOpened, Opener};
-use crate::link::{Link, header_map};
+use crate::link::{BY_US, Link, header_map};
 use crate::listing::{Listing, Problem, list};
 use crate::log::ServerLog;
 use crate::mask;
@@ -40,6 +41,8 @@ pub(crate) struct Ground {
     pub(crate) credentials: Option<Arc<Credentials>>,
     pub(crate) inside: Option<Opener>,
     pub(crate) edition: &'static str,
+    /// Whether it has been seen to ask for roots between calls.
+    pub(crate) wants_roots: Arc<AtomicBool>,
 }
 
 pub(crate) struct Connection {
@@ -59,12 +62,17 @@ impl Connection {
         known: Option<Era>,
         log: Arc<ServerLog>,
         ground: Ground,
-        notices: mpsc::UnboundedSender<Notice>,
+        notices: mpsc::Sender<Notice>,
     ) -> Result<Self, StartError> {
         let patience = spec.limits.start_timeout;
         let opening = Opening {
             known: spec.era.or(known),
-            router: Arc::new(Router::new(spec.name.clone(), notices, log.clone())),
+            router: Arc::new(Router::new(
+                spec.name.clone(),
+                notices,
+                log.clone(),
+                ground.wants_roots.clone(),
+            )),
             spec,
             log,
             ground,
@@ -87,6 +95,25 @@ impl Connection {
     /// Whether everything the server says comes one after the other.
     pub(crate) fn is_pipe(&self) -> bool {
         matches!(self.dialog.link, Link::Pipe(_))
+    }
+
+    /// A client has said that its roots are others now.
+    pub(crate) fn roots_changed(&self, client: &Identity) {
+        if self.dialog.router.is_only(client) {
+            self.dialog.router.roots.changed();
+        }
+    }
+
+    /// Whether any client has used it.
+    pub(crate) fn was_used(&self) -> bool {
+        self.dialog.router.was_used()
+    }
+
+    /// Waits for the end, and gives the reason unless we brought it about.
+    pub(crate) async fn ended(&self) -> Option<String> {
+        let closed = self.dialog.link.closed();
+        closed.wait().await;
+        Some(closed.reason().to_owned()).filter(|reason| reason != BY_US)
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -164,7 +191,7 @@ impl Connection {
                 let process = lock(&self.process).take();
                 match process {
                     Some(process) => process.stop().await,
-                    None => pipe.closed.close("closed by us"),
+                    None => pipe.closed.close(BY_US),
                 }
             }
         }

@@ -11,6 +11,8 @@ use crate::error::CallError;
 use crate::exchange::{ClientFace, InFlight, LogLevel, Logs, Patience};
 use crate::headers::{self, MirrorTable};
 use crate::link::{Link, Packet};
+use crate::outgoing::Full;
+use crate::roots::Wait;
 use crate::router::{Pending, Router};
 
 /// A link together with the router that sorts what comes back over it.
@@ -56,11 +58,44 @@ impl Dialog {
             standing: asking.patience == Patience::ENDLESS,
         };
         self.router.expect(id, pending);
-        self.link.send(packet_of(params));
+        let packet = packet_of(params);
+        match asking.client.and_then(|client| self.wait_for_roots(asking.era, client)) {
+            None => self.send(packet),
+            Some(wait) => self.send_after_roots(packet, wait),
+        }
         if self.link.closed().is_closed() {
             self.router.fail(id, self.lost());
         }
         in_flight
+    }
+
+    fn send(&self, packet: Packet) {
+        let id = packet.id;
+        if let Err(Full { waiting }) = self.link.send(packet) {
+            self.router.fail(id, CallError::Clogged { server: self.server.clone(), waiting });
+        }
+    }
+
+    /// Whether a legacy server must be given the roots of this client before its call.
+    fn wait_for_roots(&self, era: Era, client: &ClientFace) -> Option<Wait> {
+        let wait = self.router.roots.wait().filter(|_| era == Era::Legacy)?;
+        let has_roots = RawObject::peek(&client.capabilities, "roots").is_some();
+        (has_roots && self.router.is_only(&client.identity)).then_some(wait)
+    }
+
+    fn send_after_roots(&self, packet: Packet, wait: Wait) {
+        if wait == Wait::Tell {
+            self.notify(method::ROOTS_CHANGED, None);
+        }
+        let dialog = self.clone();
+        tokio::spawn(async move {
+            let id = packet.id;
+            dialog.router.roots.settle(|| dialog.router.is_asking(id)).await;
+            // The client may have gone away meanwhile.
+            if dialog.router.is_pending(id) {
+                dialog.send(packet);
+            }
+        });
     }
 
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {

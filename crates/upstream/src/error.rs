@@ -8,6 +8,7 @@ use kitbag_wire::ErrorObject;
 use crate::cause::{Cause, Diagnosis};
 use crate::oauth::LoginNeeded;
 use crate::spec::Unresolved;
+use crate::time::in_words;
 
 /// Why a server could not be brought to the point where it takes calls.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -31,7 +32,7 @@ pub enum StartError {
     #[error("`{server}` does not speak MCP as we know it: {reason}")]
     Protocol { server: ServerName, reason: String },
     #[error(
-        "`{server}` failed {failures} times in a row and is left alone for another {wait:?}; last: {last}"
+        "`{server}` failed {failures} times in a row and is left alone for another {}; last: {last}", in_words(*wait)
     )]
     BackingOff { server: ServerName, failures: u32, wait: Duration, last: Box<Self> },
     #[error("`{server}` is being stopped")]
@@ -50,6 +51,8 @@ pub enum CallError {
     Refused { server: ServerName, error: ErrorObject },
     #[error("`{server}` has {running} calls running and {queued} waiting")]
     Busy { server: ServerName, running: usize, queued: usize },
+    #[error("`{server}` does not read what it is sent; {waiting} bytes wait for it already")]
+    Clogged { server: ServerName, waiting: usize },
     #[error("`{server}` did not answer within {after:?}")]
     TimedOut { server: ServerName, after: Duration },
     #[error("`{server}` went away during the call: {reason}")]
@@ -61,6 +64,9 @@ pub enum CallError {
     /// The session was forgotten by the server before the call was looked at.
     #[error("`{server}` has ended our session")]
     SessionExpired { server: ServerName },
+    /// Any of these without the details that are for operators.
+    #[error("{what}")]
+    Brief { server: ServerName, what: String, remedy: String },
 }
 
 impl CallError {
@@ -76,10 +82,12 @@ impl CallError {
             Self::Login(needed) => &needed.server,
             Self::Refused { server, .. }
             | Self::Busy { server, .. }
+            | Self::Clogged { server, .. }
             | Self::TimedOut { server, .. }
             | Self::Lost { server, .. }
             | Self::TooLarge { server, .. }
             | Self::Http { server, .. }
+            | Self::Brief { server, .. }
             | Self::SessionExpired { server } => server,
         }
     }
@@ -101,6 +109,8 @@ impl CallError {
             Self::Lost { diagnosis, .. } => diagnosis.as_ref().map(|diagnosis| diagnosis.cause.clone()),
             Self::Refused { .. } | Self::Http { .. } => Cause::recognise(&self.to_string()),
             Self::Busy { .. }
+            | Self::Clogged { .. }
+            | Self::Brief { .. }
             | Self::TimedOut { .. }
             | Self::TooLarge { .. }
             | Self::SessionExpired { .. } => None,
@@ -118,7 +128,10 @@ impl CallError {
                     "it is started again with the next call; if it ends again, see `kitbag logs {server}`"
                 )
             }
-            Self::Busy { .. } => "wait for a running call to end, then try again".to_owned(),
+            Self::Brief { remedy, .. } => remedy.clone(),
+            Self::Busy { .. } | Self::Clogged { .. } => {
+                "wait for a running call to end, then try again".to_owned()
+            }
             Self::TimedOut { server, .. } => {
                 format!("try a smaller request, or raise `call_timeout` of [servers.{server}]")
             }

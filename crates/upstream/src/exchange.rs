@@ -36,7 +36,7 @@ pub struct ClientFace {
 /// behalf is never put to somebody else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Whose client it is.
+    /// The party whose client it is. A message that one of its clients may read, all may.
     pub principal: Arc<str>,
     /// Which of that party's clients.
     pub client: Arc<str>,
@@ -101,6 +101,7 @@ pub struct InFlight {
     clock: Clock,
     asks: Arc<AtomicUsize>,
     aside: Arc<AtomicBool>,
+    unheard: Arc<AtomicUsize>,
     cancel: Option<CancelOnDrop>,
     /// A place among the calls a server may have at once, given back at the end.
     place: Option<OwnedSemaphorePermit>,
@@ -109,23 +110,42 @@ pub struct InFlight {
 /// The receiving half's counterpart, held by whoever reads from the server.
 #[derive(Debug)]
 pub(crate) struct Progressing {
-    pub(crate) events: mpsc::Sender<Event>,
+    events: mpsc::Sender<Event>,
     pub(crate) done: oneshot::Sender<Result<Raw, CallError>>,
     pub(crate) asks: Arc<AtomicUsize>,
     /// Nobody follows the call right now: its client has yet to come back with an answer.
     pub(crate) aside: Arc<AtomicBool>,
+    /// Bytes of events that were not yet taken in.
+    unheard: Arc<AtomicUsize>,
+}
+
+impl Progressing {
+    /// Whether the event found room.
+    pub(crate) fn tell(&self, event: Event) -> bool {
+        let bytes = event.bytes();
+        let before = self.unheard.fetch_add(bytes, Ordering::Relaxed);
+        let fits = before == 0 || before + bytes <= UNHEARD_BYTES;
+        let told = fits && self.events.try_send(event).is_ok();
+        if !told {
+            self.unheard.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        told
+    }
 }
 
 pub(crate) type Cancel = Box<dyn FnOnce() + Send + Sync>;
 
 /// Notifications a slow client may be behind by; later ones are dropped, the answer never is.
 const EVENT_BACKLOG: usize = 256;
+/// What those may come to in bytes, unless it is a single one.
+const UNHEARD_BYTES: usize = 4 << 20;
 
 impl InFlight {
     pub(crate) fn new(server: ServerName, patience: Patience, cancel: Cancel) -> (Self, Progressing) {
         let (events_in, events) = mpsc::channel(EVENT_BACKLOG);
         let (done_in, done) = oneshot::channel();
         let (asks, aside) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let unheard = Arc::new(AtomicUsize::new(0));
         let handle = Self {
             server,
             events,
@@ -133,10 +153,11 @@ impl InFlight {
             clock: Clock::new(patience),
             asks: asks.clone(),
             aside: aside.clone(),
+            unheard: unheard.clone(),
             cancel: Some(CancelOnDrop(Some(cancel))),
             place: None,
         };
-        (handle, Progressing { events: events_in, done: done_in, asks, aside })
+        (handle, Progressing { events: events_in, done: done_in, asks, aside, unheard })
     }
 
     pub(crate) fn holding(mut self, place: OwnedSemaphorePermit) -> Self {
@@ -163,7 +184,7 @@ impl InFlight {
                 biased;
                 Some(event) = self.events.recv() => {
                     self.clock.restart();
-                    return event;
+                    return self.heard(event);
                 }
                 done = &mut self.done => {
                     // What was said before the answer is still heard before it.
@@ -171,7 +192,7 @@ impl InFlight {
                         let (again, done_again) = oneshot::channel();
                         let _ = again.send(done.unwrap_or_else(|_| Err(self.lost())));
                         self.done = done_again;
-                        return event;
+                        return self.heard(event);
                     }
                     self.finish();
                     return Event::Done(done.unwrap_or_else(|_| Err(self.lost())));
@@ -199,6 +220,11 @@ impl InFlight {
         }
     }
 
+    fn heard(&self, event: Event) -> Event {
+        self.unheard.fetch_sub(event.bytes(), Ordering::Relaxed);
+        event
+    }
+
     fn finish(&mut self) {
         if let Some(mut cancel) = self.cancel.take() {
             cancel.0 = None;
@@ -207,6 +233,18 @@ impl InFlight {
 
     fn lost(&self) -> CallError {
         CallError::lost(&self.server, "the connection closed")
+    }
+}
+
+impl Event {
+    fn bytes(&self) -> usize {
+        let length = |params: &Option<Raw>| params.as_ref().map_or(0, |params| params.get().len());
+        match self {
+            Self::Progress(params) | Self::Log(params) => params.get().len(),
+            Self::Other { method, params } => method.len() + length(params),
+            Self::Ask(ask) => ask.method.len() + length(&ask.params),
+            Self::Done(_) => 0,
+        }
     }
 }
 

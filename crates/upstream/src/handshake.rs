@@ -238,7 +238,7 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
         CallError::Http { server, status: status @ (401 | 403), .. } => {
             StartError::Unauthorized { server, status }
         }
-        CallError::Http { .. } => {
+        CallError::Http { .. } | CallError::Clogged { .. } | CallError::Brief { .. } => {
             StartError::Unreachable { server: server.clone(), reason: error.to_string() }
         }
         CallError::TooLarge { server, max } => {

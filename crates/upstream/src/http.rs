@@ -14,13 +14,14 @@ use kitbag_wire::mirror::header;
 use kitbag_wire::{Message, Response};
 use reqwest::Client;
 use sse_stream::SseByteStream;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::body::{collect, limited};
 use crate::error::CallError;
-use crate::link::{Closed, Packet};
+use crate::link::{BY_US, Closed, Outlet, Packet};
+use crate::outgoing::{Backlog, STUCK, weight};
 use crate::remote::Remote;
-use crate::router::{Outlet, Router};
+use crate::router::Router;
 use crate::sync::lock;
 
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
@@ -35,12 +36,16 @@ const RESUME_ATTEMPTS: u32 = 5;
 const RESUME_DELAY: Duration = Duration::from_millis(500);
 /// How often the standing GET stream is opened anew after it broke.
 const LISTEN_ATTEMPTS: u32 = 10;
+/// How long a server may take to say that it got a message which needs no answer.
+const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct HttpLink {
     remote: Remote,
     router: Arc<Router>,
     session: OnceLock<Session>,
     running: Mutex<HashMap<i64, AbortHandle>>,
+    /// Our answers to requests of the server that it has yet to take.
+    pub(crate) replies: Backlog,
     pub(crate) closed: Closed,
     me: std::sync::Weak<Self>,
 }
@@ -58,6 +63,7 @@ impl HttpLink {
             router,
             session: OnceLock::new(),
             running: Mutex::default(),
+            replies: Backlog::default(),
             closed: Closed::default(),
             me: me.clone(),
         })
@@ -90,11 +96,29 @@ impl HttpLink {
 
     pub(crate) fn tell(&self, message: Message) {
         let Some(link) = self.me.upgrade() else { return };
-        tokio::spawn(async move {
-            if let Err(error) = link.post(&message, Vec::new()).await {
-                tracing::debug!(server = %link.remote.server, %error, "a message got no acknowledgement");
-            }
-        });
+        tokio::spawn(async move { link.mention(&message).await });
+    }
+
+    /// Sends our answer to a request of the server.
+    pub(crate) fn reply(&self, response: Response) -> Option<JoinHandle<()>> {
+        let link = self.me.upgrade()?;
+        let message = Message::from(response);
+        let weight = weight(message.to_bytes().len());
+        link.replies.add(weight);
+        Some(tokio::spawn(async move {
+            link.mention(&message).await;
+            link.replies.remove(weight);
+        }))
+    }
+
+    /// Posts what nobody waits for an answer to.
+    async fn mention(&self, message: &Message) {
+        let server = &self.remote.server;
+        match tokio::time::timeout(ACKNOWLEDGE_PATIENCE, self.post(message, Vec::new())).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::debug!(%server, %error, "a message got no acknowledgement"),
+            Err(_) => tracing::debug!(%server, "a message was not acknowledged in time"),
+        }
     }
 
     /// Remembers what a legacy handshake settled, and opens the stream for announcements.
@@ -132,7 +156,7 @@ impl HttpLink {
     }
 
     pub(crate) async fn close(&self) {
-        self.closed.close("closed by us");
+        self.closed.close(BY_US);
         let session = self.session.get().and_then(|session| session.id.clone());
         if let Some(id) = session {
             let mut request = reqwest::Request::new(Method::DELETE, self.remote.url.clone());
@@ -151,7 +175,7 @@ impl HttpLink {
         let body =
             collect(response, self.remote.max_bytes).await.map_err(|reason| self.remote.lost(reason))?;
         let message = Message::parse(&body).map_err(|error| self.remote.lost(error.to_string()))?;
-        self.router.deliver(message, Some(id), &self.outlet());
+        self.router.deliver(message, Some(id), &self.outlet()).await;
         if self.router.is_pending(id) {
             return Err(self.remote.lost("the answer does not belong to the request".to_owned()));
         }
@@ -204,7 +228,10 @@ impl HttpLink {
                 continue;
             }
             match Message::parse(data.as_bytes()) {
-                Ok(message) => self.router.deliver(message, id, &outlet),
+                Ok(message) => {
+                    self.router.deliver(message, id, &outlet).await;
+                    outlet.room().await.map_err(|_| STUCK.to_owned())?;
+                }
                 Err(error) => tracing::debug!(server = %self.remote.server, %error, "skipped an event"),
             }
         }
@@ -304,12 +331,7 @@ impl HttpLink {
     }
 
     fn outlet(&self) -> Outlet {
-        let link = self.me.clone();
-        Arc::new(move |message| {
-            if let Some(link) = link.upgrade() {
-                link.tell(message);
-            }
-        })
+        Outlet::Http(self.me.clone())
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<i64, AbortHandle>> {

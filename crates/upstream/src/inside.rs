@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use kitbag_domain::ServerName;
 use tokio::io::DuplexStream;
-use tokio::sync::mpsc;
 
 use crate::error::CallError;
 use crate::link::{Closed, Pipe};
 use crate::log::ServerLog;
+use crate::outgoing::Outgoing;
 use crate::router::Router;
 use crate::stdio::{read, write};
 
@@ -48,7 +48,7 @@ pub(crate) fn connect(
     router: &Arc<Router>,
     log: &Arc<ServerLog>,
 ) -> Pipe {
-    let (outgoing, queue) = mpsc::unbounded_channel();
+    let (outgoing, queue) = Outgoing::queue();
     let pipe = Pipe { outgoing, closed: Closed::default() };
     let (output, input) = tokio::io::split(stream);
     let reading = read(output, max_line, server.clone(), router.clone(), pipe.clone(), log.clone());

@@ -11,21 +11,27 @@
 //!   [`figures`]: how busy it is
 //! - [`connection`]: a greeted server that takes requests; [`handshake`] is the greeting
 //! - [`exchange`], [`router`], [`dialog`]: one request; sorting what comes back; sending
+//! - [`users`]: whom a message concerns that names no request; [`roots`]: the roots of that client
+//! - [`outgoing`]: what waits to be sent
 //! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`], [`inside`]
+//! - [`mark`], [`family`]: which processes are ours, and which server they came from
 //! - [`listing`], [`watch`]: what a server offers, and hearing when that changes
 //! - [`headers`]: what HTTP mirrors of a request
 //! - [`oauth`]: logging in at remote servers; [`remote`]: the token on each request
 //! - [`provider`]: HTTP APIs that are no MCP servers
 //! - [`log`], [`logfile`]: what it says on stderr, and where that is kept
 //! - [`recognise`], [`cause`], [`remedy`]: what that means, and what helps; [`programs`]: where those are
+//! - [`brief`]: what callers are told of a failure who do not run this gateway; [`time`]: durations in words
 //! - [`mask`]: keeps secrets out of what is written down
 
 mod body;
+mod brief;
 mod cause;
 mod connection;
 mod dialog;
 mod error;
 mod exchange;
+mod family;
 mod figures;
 mod handshake;
 mod headers;
@@ -35,8 +41,10 @@ mod link;
 mod listing;
 mod log;
 mod logfile;
+mod mark;
 pub mod mask;
 pub mod oauth;
+mod outgoing;
 mod places;
 mod process;
 pub mod programs;
@@ -44,13 +52,16 @@ pub mod provider;
 mod recognise;
 mod remedy;
 mod remote;
+mod roots;
 mod router;
 mod server;
 mod spec;
 mod sse;
 mod stdio;
 mod sync;
+mod time;
 mod upstreams;
+mod users;
 mod watch;
 
 pub use cause::{Cause, Diagnosis};
@@ -64,4 +75,5 @@ pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
 pub use server::Server;
 pub use spec::{Endpoint, Inside, Launch, Limits, Lookup, ServerSpec, Template, Transport, Unresolved};
+pub use time::in_words;
 pub use upstreams::{Outside, Upstreams};

@@ -1,14 +1,15 @@
 //! The way messages travel to one server: a pipe where everything shares one channel, or
 //! HTTP where each request has a stream of its own.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use kitbag_wire::{Message, Request};
-use tokio::sync::mpsc;
+use kitbag_wire::{Message, Request, Response};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::HttpLink;
+use crate::outgoing::{Full, Outgoing, Stuck};
 
 #[derive(Clone)]
 pub(crate) enum Link {
@@ -25,9 +26,12 @@ pub(crate) struct Packet {
 
 #[derive(Clone)]
 pub(crate) struct Pipe {
-    pub(crate) outgoing: mpsc::UnboundedSender<Message>,
+    pub(crate) outgoing: Outgoing,
     pub(crate) closed: Closed,
 }
+
+/// Why a connection ended that we had no more use for.
+pub(crate) const BY_US: &str = "stopped";
 
 /// Whether a connection has ended, and why.
 #[derive(Clone, Default)]
@@ -37,17 +41,21 @@ pub(crate) struct Closed {
 }
 
 impl Link {
-    pub(crate) fn send(&self, packet: Packet) {
+    /// A pipe that has closed fails every pending request by itself.
+    pub(crate) fn send(&self, packet: Packet) -> Result<(), Full> {
         match self {
-            Self::Pipe(pipe) => pipe.send(packet.request.into()),
-            Self::Http(http) => http.request(packet),
+            Self::Pipe(pipe) => pipe.outgoing.request(&packet.request.into()),
+            Self::Http(http) => {
+                http.request(packet);
+                Ok(())
+            }
         }
     }
 
-    /// Sends what expects no answer: a notification, or our answer to a question.
+    /// Sends a notification. A server that has too much to read already goes without.
     pub(crate) fn tell(&self, message: Message) {
         match self {
-            Self::Pipe(pipe) => pipe.send(message),
+            Self::Pipe(pipe) => drop(pipe.outgoing.request(&message)),
             Self::Http(http) => http.tell(message),
         }
     }
@@ -60,10 +68,44 @@ impl Link {
     }
 }
 
-impl Pipe {
-    fn send(&self, message: Message) {
-        // A pipe that has closed fails every pending request by itself.
-        let _ = self.outgoing.send(message);
+/// Where our answers to a server's own requests leave; each transport has its way.
+#[derive(Clone)]
+pub(crate) enum Outlet {
+    Pipe(Outgoing),
+    Http(Weak<HttpLink>),
+}
+
+impl Outlet {
+    pub(crate) fn reply(&self, response: Response) {
+        drop(self.begin_reply(response));
+    }
+
+    /// Comes back when whatever is sent next will arrive after the answer.
+    pub(crate) async fn reply_first(&self, response: Response) {
+        if let Some(posting) = self.begin_reply(response) {
+            let _ = posting.await;
+        }
+    }
+
+    fn begin_reply(&self, response: Response) -> Option<JoinHandle<()>> {
+        match self {
+            Self::Pipe(outgoing) => {
+                outgoing.reply(&response.into());
+                None
+            }
+            Self::Http(link) => link.upgrade()?.reply(response),
+        }
+    }
+
+    /// Comes back when the server has taken most of our answers. What reads from it waits for that.
+    pub(crate) async fn room(&self) -> Result<(), Stuck> {
+        match self {
+            Self::Pipe(outgoing) => outgoing.room().await,
+            Self::Http(link) => match link.upgrade() {
+                Some(link) => link.replies.room().await,
+                None => Ok(()),
+            },
+        }
     }
 }
 

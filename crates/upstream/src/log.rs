@@ -69,6 +69,19 @@ impl ServerLog {
     }
 }
 
+/// The end of what a server wrote, for a line of a log; none if it wrote nothing. Line breaks are
+/// made visible, or a server could write lines of its own into the log.
+pub(crate) fn in_one_line(words: &str) -> Option<String> {
+    /// More is in the server's own log.
+    const LINES: usize = 5;
+    const CHARACTERS: usize = 500;
+    let lines: Vec<&str> = words.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let end = lines[lines.len().saturating_sub(LINES)..].join(" ⏎ ");
+    let plain: Vec<char> = end.chars().filter(|c| !c.is_control()).collect();
+    let text: String = plain[plain.len().saturating_sub(CHARACTERS)..].iter().collect();
+    Some(text).filter(|text| !text.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use kitbag_wire::raw;
@@ -108,5 +121,13 @@ mod tests {
                 json!({ "time": time, "stream": "mcp", "message": r#"{"code":7,"key":"•••"}"# }),
             ]
         );
+    }
+
+    #[test]
+    fn last_words_are_one_line_of_reasonable_length() {
+        assert_eq!(in_one_line(" \n"), None);
+        assert_eq!(in_one_line("a\n\n\u{1b}[31mb\r\nc"), Some("a ⏎ [31mb ⏎ c".to_owned()));
+        assert_eq!(in_one_line("1\n2\n3\n4\n5\n6").unwrap(), "2 ⏎ 3 ⏎ 4 ⏎ 5 ⏎ 6");
+        assert_eq!(in_one_line(&"x".repeat(9999)).unwrap().len(), 500);
     }
 }

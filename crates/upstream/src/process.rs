@@ -1,14 +1,12 @@
 //! The life of a child process: launched with little, ended gently, and nothing left behind.
 //!
-//! Each child carries a mark in its environment that its own children inherit. A process
-//! that detached itself (a new session, so no longer in the group we can signal) is still
-//! found by that mark, and so are the children of a gateway that was killed: the next one
-//! that starts ends them.
+//! A process that detached itself (a new session, so no longer in the group we can signal) is
+//! still found: by the mark in its environment, or because it was left to us when it lost its
+//! parent.
 
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
@@ -16,11 +14,12 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::cause::{Cause, Diagnosis};
 use crate::error::StartError;
+use crate::family;
+use crate::mark::{self, Mark, marked};
 use crate::mask;
 use crate::programs;
 use crate::spec::{Launch, Lookup, ServerSpec, Template, Unresolved};
 
-const MARK: &str = "KITBAG_CHILD";
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What a child may know of our environment; everything else must be configured.
@@ -48,7 +47,7 @@ pub(crate) struct Running {
     child: Child,
     /// The child leads a process group of its own, which may outlive it.
     group: Option<Pid>,
-    mark: String,
+    mark: Mark,
 }
 
 pub(crate) struct Pipes {
@@ -81,8 +80,8 @@ pub(crate) fn launch(spec: &ServerSpec, launch: &Launch, lookup: &Lookup) -> Res
         mask::hide(&value);
         command.env(name, value);
     }
-    let mark = new_mark();
-    command.env(MARK, &mark);
+    let mark = Mark::next();
+    command.env(mark::VARIABLE, mark.to_string());
     // Not where the gateway was started: that may be a project, and package managers and
     // interpreters obey what they find in the folder they are started in.
     if let Some(folder) = launch.cwd.clone().or_else(std::env::home_dir) {
@@ -91,8 +90,8 @@ pub(crate) fn launch(spec: &ServerSpec, launch: &Launch, lookup: &Lookup) -> Res
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     #[cfg(unix)]
     command.process_group(0);
-    let mut child =
-        command.spawn().map_err(|error| not_launched(spec, launch, Path::new(&program), &error))?;
+    let mut child = family::launch(&mut command, &mark)
+        .map_err(|error| not_launched(spec, launch, Path::new(&program), &error))?;
     let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -138,6 +137,8 @@ impl Running {
     /// Ends the child after its stdin was closed: waits, then asks, then insists; and takes
     /// along whatever it started. Tells how it ended.
     pub(crate) async fn end(mut self) -> String {
+        // What it started is known as its own only as long as it stands between us and that.
+        family::look();
         let status = match tokio::time::timeout(GRACE, self.child.wait()).await {
             Ok(status) => status,
             Err(_) => {
@@ -152,7 +153,9 @@ impl Running {
             }
         };
         self.signal_group(Signal::TERM);
-        sweep(|mark| mark == self.mark).await;
+        let mark = &self.mark;
+        end_all(|| [marked(|carried| carried == mark), family::left_by(mark)].concat()).await;
+        family::forget(mark);
         status.map_or_else(|error| error.to_string(), describe)
     }
 
@@ -176,77 +179,31 @@ fn describe(status: std::process::ExitStatus) -> String {
 
 /// Ends children of gateways that no longer live. Called once, at start.
 pub(crate) async fn sweep_orphans() {
-    let own = owner();
-    sweep(|mark| {
-        let Some((owner, _)) = mark.rsplit_once('/') else { return false };
-        owner != own && !owner_lives(owner)
-    })
-    .await;
+    end_all(|| marked(Mark::is_orphaned)).await;
 }
 
 /// Ends whatever is left of our own children. Called last.
 pub(crate) async fn sweep_own() {
-    let own = owner();
-    sweep(|mark| mark.rsplit_once('/').is_some_and(|(owner, _)| owner == own)).await;
+    end_all(|| [marked(Mark::is_own), family::left_by_all()].concat()).await;
 }
 
-/// Asks every marked process to end, and ends those that stay.
-async fn sweep(wanted: impl Fn(&str) -> bool) {
-    let marked = marked(&wanted);
-    if marked.is_empty() {
-        return;
-    }
-    for pid in &marked {
-        let _ = rustix::process::kill_process(*pid, Signal::TERM);
+/// Asks these processes to end, and ends those that stay.
+async fn end_all(find: impl Fn() -> Vec<Pid>) {
+    for pid in find() {
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
     }
     let deadline = tokio::time::Instant::now() + GRACE;
-    while tokio::time::Instant::now() < deadline {
-        if self::marked(&wanted).is_empty() {
+    loop {
+        let left = find();
+        if left.is_empty() {
+            return;
+        }
+        if tokio::time::Instant::now() >= deadline {
+            for pid in left {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    for pid in self::marked(&wanted) {
-        let _ = rustix::process::kill_process(pid, Signal::KILL);
-    }
-}
-
-/// Living processes whose environment carries a wanted mark. Only Linux shows that; on
-/// other systems the process group is all we can end.
-fn marked(wanted: &impl Fn(&str) -> bool) -> Vec<Pid> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .flatten()
-        .filter_map(|entry| {
-            let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-            let environment = std::fs::read(entry.path().join("environ")).ok()?;
-            let mark = environment.split(|byte| *byte == 0).find_map(|variable| {
-                std::str::from_utf8(variable).ok()?.strip_prefix(MARK)?.strip_prefix('=')
-            })?;
-            if wanted(mark) { Pid::from_raw(pid) } else { None }
-        })
-        .collect()
-}
-
-fn new_mark() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("{}/{}", owner(), COUNT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// This process, told apart from a later one that happens to get the same number.
-fn owner() -> String {
-    let pid = std::process::id();
-    format!("{pid}@{}", started_at(pid).unwrap_or_default())
-}
-
-fn owner_lives(owner: &str) -> bool {
-    let Some((pid, started)) = owner.split_once('@') else { return false };
-    pid.parse().ok().and_then(started_at).is_some_and(|at| at == started)
-}
-
-/// The kernel's start time of a process, field 22 of its `stat`.
-fn started_at(pid: u32) -> Option<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = stat.rsplit_once(')')?.1;
-    after_name.split_whitespace().nth(19).map(str::to_owned)
 }

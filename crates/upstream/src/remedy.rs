@@ -170,7 +170,16 @@ impl Case<'_> {
 
     fn package(&self, package: Option<&str>) -> String {
         let table = &self.table;
-        let name = package.or(self.launch.package()).unwrap_or("its name");
+        let own = self.launch.package().map(unversioned);
+        if let (Some(package), Some(own)) = (package, &own)
+            && package != own
+        {
+            return format!(
+                "`{own}` depends on `{package}`, which is not there in the version it wants: name another version of \
+                 `{own}` in `args` of {table}, or tell its author"
+            );
+        }
+        let name = package.or(own.as_deref()).unwrap_or("its name");
         let look = match self.runner() {
             "npx" | "bunx" | "pnpx" => format!("see whether it is there with `npm view {name}`"),
             _ => format!("see whether it is there with `pip index versions {name}`"),
@@ -281,6 +290,12 @@ impl Case<'_> {
     }
 }
 
+/// A package without its version: `@acme/notes` for `@acme/notes@1.2`, `notes` for `notes==1.2`.
+pub(crate) fn unversioned(package: &str) -> String {
+    let end = package.char_indices().skip(1).find(|(_, c)| matches!(c, '@' | '=' | '<' | '>' | '[' | '~'));
+    package[..end.map_or(package.len(), |(at, _)| at)].to_owned()
+}
+
 fn installing(command: &str) -> Option<String> {
     Some(match command {
         "node" | "npx" | "npm" => format!("get Node.js {} or later from https://nodejs.org", programs::NODE),
@@ -336,6 +351,15 @@ mod tests {
         assert_eq!(path.to_string(), "there is no program `C:\\tools\\notes.exe`");
         check(&named("no-such"), &spec("no-such", &[], &[]), "installed and on the PATH of this process");
         assert_eq!(named("no-such").to_string(), "there is no program `no-such` on the PATH of this process");
+    }
+
+    #[test]
+    fn a_package_that_is_missing_is_corrected_only_where_it_was_named() {
+        let missing = |package: &str| Cause::NoSuchPackage { package: Some(package.to_owned()) };
+        let own = spec("npx", &["-y", "@acme/notes@9"], &[]);
+        check(&missing("@acme/notes"), &own, "correct `@acme/notes` in `args` of [servers.notes]");
+        check(&missing("pdf2md"), &own, "`@acme/notes` depends on `pdf2md`");
+        check(&missing("notes"), &spec("uvx", &["notes==9"], &[]), "correct `notes` in `args`");
     }
 
     #[test]

@@ -1,24 +1,27 @@
 //! Sorts what a server sends: answers to their requests, questions to the client they
 //! concern, announcements to whoever keeps the catalog.
 //!
-//! On stdio nothing says which request a question or a log line belongs to. As long as all
-//! running requests come from one client there is no doubt; with several clients the
-//! question is declined rather than shown to the wrong person.
+//! On stdio nothing says which request a question or a log line belongs to. As long as one client
+//! alone has used the connection there is no doubt; otherwise the question is declined rather than
+//! shown to the wrong person, and the log line goes to the server's log alone.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, code, method};
 use kitbag_wire::{ErrorObject, Message, Notification, Raw, RawObject, Request, RequestId, Response, raw};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CallError;
 use crate::exchange::{Ask, Event, Identity, Progressing};
+use crate::link::Outlet;
 use crate::log::ServerLog;
+use crate::roots::Roots;
 use crate::sync::lock;
+use crate::users::Users;
 
 /// Something a server announces that concerns no single request.
 #[derive(Debug, Clone)]
@@ -26,6 +29,11 @@ pub struct Notice {
     pub server: ServerName,
     pub kind: NoticeKind,
 }
+
+/// Announcements that may wait to be heard; then no more is read from the servers that make them.
+pub(crate) const NOTICE_BACKLOG: usize = 256;
+/// An update is an address and little else.
+const MAX_UPDATE: usize = 64 * 1024;
 
 #[derive(Debug, Clone)]
 pub enum NoticeKind {
@@ -38,16 +46,15 @@ pub enum NoticeKind {
     ResourceUpdated(Raw),
 }
 
-/// Where messages of our own leave; each transport has its way.
-pub(crate) type Outlet = Arc<dyn Fn(Message) + Send + Sync>;
-
 pub(crate) struct Router {
     server: ServerName,
     next_id: AtomicI64,
     pending: Mutex<HashMap<i64, Pending>>,
+    users: Mutex<Users>,
+    pub(crate) roots: Roots,
     /// Questions of the server that wait for an answer, by its own ids.
     asked: Mutex<HashMap<RequestId, CancellationToken>>,
-    notices: mpsc::UnboundedSender<Notice>,
+    notices: mpsc::Sender<Notice>,
     log: Arc<ServerLog>,
 }
 
@@ -63,13 +70,16 @@ pub(crate) struct Pending {
 impl Router {
     pub(crate) fn new(
         server: ServerName,
-        notices: mpsc::UnboundedSender<Notice>,
+        notices: mpsc::Sender<Notice>,
         log: Arc<ServerLog>,
+        wants_roots: Arc<AtomicBool>,
     ) -> Self {
         Self {
             server,
             next_id: AtomicI64::new(1),
             pending: Mutex::default(),
+            users: Mutex::default(),
+            roots: Roots::new(wants_roots),
             asked: Mutex::default(),
             notices,
             log,
@@ -81,6 +91,9 @@ impl Router {
     }
 
     pub(crate) fn expect(&self, id: i64, pending: Pending) {
+        if let Some(identity) = &pending.identity {
+            lock(&self.users).note(identity);
+        }
         lock(&self.pending).insert(id, pending);
     }
 
@@ -91,6 +104,20 @@ impl Router {
 
     pub(crate) fn is_pending(&self, id: i64) -> bool {
         lock(&self.pending).contains_key(&id)
+    }
+
+    pub(crate) fn was_used(&self) -> bool {
+        *self.users() != Users::None
+    }
+
+    /// Whether no client but this one has ever used the connection.
+    pub(crate) fn is_only(&self, client: &Identity) -> bool {
+        self.users().is_only(client)
+    }
+
+    /// Whether the client behind this request is being asked something.
+    pub(crate) fn is_asking(&self, id: i64) -> bool {
+        lock(&self.pending).get(&id).is_some_and(|it| it.progressing.asks.load(Ordering::Relaxed) > 0)
     }
 
     /// How many requests somebody waits for.
@@ -121,10 +148,10 @@ impl Router {
 
     /// Takes one message in. `related` is the request on whose stream it came, where the
     /// transport has such streams.
-    pub(crate) fn deliver(self: &Arc<Self>, message: Message, related: Option<i64>, outlet: &Outlet) {
+    pub(crate) async fn deliver(self: &Arc<Self>, message: Message, related: Option<i64>, outlet: &Outlet) {
         match message {
             Message::Response(response) => self.answered(response),
-            Message::Notification(notification) => self.notified(notification, related),
+            Message::Notification(notification) => self.notified(notification, related).await,
             Message::Request(request) => self.asked(request, related, outlet),
         }
     }
@@ -137,7 +164,7 @@ impl Router {
         let _ = pending.progressing.done.send(outcome);
     }
 
-    fn notified(&self, notification: Notification, related: Option<i64>) {
+    async fn notified(&self, notification: Notification, related: Option<i64>) {
         let kind = match notification.method.as_str() {
             method::PROGRESS => return self.progressed(&notification),
             method::CANCELLED => return self.withdrawn(&notification),
@@ -154,7 +181,7 @@ impl Router {
             }
             _ => return self.mentioned(notification, related),
         };
-        let _ = self.notices.send(Notice { server: self.server.clone(), kind });
+        let _ = self.notices.send(Notice { server: self.server.clone(), kind }).await;
     }
 
     fn progressed(&self, notification: &Notification) {
@@ -168,7 +195,7 @@ impl Router {
             return;
         };
         params.set(meta::PROGRESS_TOKEN, token);
-        let _ = pending.progressing.events.try_send(Event::Progress(params.to_raw()));
+        pending.progressing.tell(Event::Progress(params.to_raw()));
     }
 
     /// A log line, or a notification we do not know: it goes to the request it came with.
@@ -182,11 +209,15 @@ impl Router {
             (_, params) => Event::Other { method: notification.method, params },
         };
         let pending = lock(&self.pending);
-        if let Some(id) = related.or_else(|| sole_client(&pending))
+        if let Some(id) = related.or_else(|| self.users().addressee(&pending))
             && let Some(it) = pending.get(&id)
         {
-            let _ = it.progressing.events.try_send(event);
+            it.progressing.tell(event);
         }
+    }
+
+    fn users(&self) -> MutexGuard<'_, Users> {
+        lock(&self.users)
     }
 
     fn withdrawn(&self, notification: &Notification) {
@@ -209,32 +240,46 @@ impl Router {
                 format!("`{other}` is not a method of MCP clients"),
             )),
         };
-        outlet(Response { id: Some(request.id), outcome: answer }.into());
+        outlet.reply(Response { id: Some(request.id), outcome: answer });
     }
 
     fn ask_client(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &Outlet) {
         let withdrawn = CancellationToken::new();
-        let offered = {
-            let pending = lock(&self.pending);
-            let about = related.or_else(|| sole_client(&pending)).and_then(|id| pending.get(&id));
-            about.and_then(|it| {
-                let (ask, answer) =
-                    Ask::new(request.method.clone(), request.params, &it.progressing.asks, withdrawn.clone());
-                it.progressing.events.try_send(Event::Ask(ask)).ok().map(|()| answer)
-            })
-        };
-        let Some(answer) = offered else {
-            let outcome = nobody_to_ask(&request.method);
-            return outlet(Response { id: Some(request.id), outcome }.into());
+        let about_roots = request.method == method::LIST_ROOTS;
+        let Some(answer) = self.offer(request.method.clone(), request.params, related, &withdrawn) else {
+            let users = self.users().clone();
+            let outcome =
+                if about_roots { self.roots.between_calls(&users) } else { Err(nobody_to_ask(&users)) };
+            return outlet.reply(Response { id: Some(request.id), outcome });
         };
         lock(&self.asked).insert(request.id.clone(), withdrawn);
         let (router, outlet) = (self.clone(), outlet.clone());
         tokio::spawn(async move {
             if let Ok(outcome) = answer.await {
                 lock(&router.asked).remove(&request.id);
-                outlet(Response { id: Some(request.id), outcome }.into());
+                let roots = about_roots.then(|| outcome.as_ref().ok().cloned());
+                outlet.reply_first(Response { id: Some(request.id), outcome }).await;
+                // Only then, because calls that wait for it go out right behind the answer.
+                if let Some(roots) = roots {
+                    router.roots.answered(roots);
+                }
             }
         });
+    }
+
+    /// Puts a question to the client it concerns, if there is no doubt which that is.
+    fn offer(
+        &self,
+        method: String,
+        params: Option<Raw>,
+        related: Option<i64>,
+        withdrawn: &CancellationToken,
+    ) -> Option<oneshot::Receiver<Result<Raw, ErrorObject>>> {
+        let pending = lock(&self.pending);
+        let related = related.filter(|id| pending.get(id).is_none_or(|it| it.identity.is_some()));
+        let about = related.or_else(|| self.users().addressee(&pending)).and_then(|id| pending.get(&id))?;
+        let (ask, answer) = Ask::new(method, params, &about.progressing.asks, withdrawn.clone());
+        about.progressing.tell(Event::Ask(ask)).then_some(answer)
     }
 }
 
@@ -250,7 +295,7 @@ fn updated(notification: &Notification) -> Option<Raw> {
             params.put("_meta", &meta);
         }
     }
-    Some(params.to_raw())
+    Some(params.to_raw()).filter(|params| params.get().len() <= MAX_UPDATE)
 }
 
 fn subscription(notification: &Notification) -> Option<i64> {
@@ -258,40 +303,15 @@ fn subscription(notification: &Notification) -> Option<i64> {
     own_id(&meta.read(meta::SUBSCRIPTION_ID)?)
 }
 
-/// Servers ask for roots right after the handshake, when no client is there yet; an empty
-/// list lets them go on. The other questions need a person.
-fn nobody_to_ask(method: &str) -> Result<Raw, ErrorObject> {
-    if method == method::LIST_ROOTS {
-        return Ok(raw(&RawObject::new().with("roots", &[(); 0])));
-    }
-    Err(ErrorObject::new(
-        code::METHOD_NOT_FOUND,
-        "no single client stands behind this request, so there is nobody to ask",
-    ))
-}
-
-/// The request a message without an address is about: the newest of the only client it can
-/// concern, or none if there is any doubt.
-///
-/// Calls of two parties at once leave doubt. Of one party's calls, those whose client has yet to
-/// come back with an answer are not the ones that ask next.
-fn sole_client(pending: &HashMap<i64, Pending>) -> Option<i64> {
-    let running: Vec<_> =
-        pending.iter().filter_map(|(id, it)| Some((*id, it, it.identity.as_ref()?))).collect();
-    let principal = &running.first()?.2.principal;
-    if running.iter().any(|(_, _, identity)| identity.principal != *principal) {
-        return None;
-    }
-    let followed = |it: &Pending| !it.progressing.aside.load(Ordering::Relaxed);
-    let mut eligible: Vec<_> = running.iter().filter(|(_, it, _)| followed(it)).collect();
-    if eligible.is_empty() {
-        eligible = running.iter().collect();
-    }
-    let client = &eligible.first()?.2.client;
-    if eligible.iter().any(|(_, _, identity)| identity.client != *client) {
-        return None;
-    }
-    eligible.iter().map(|(id, ..)| *id).max()
+/// Why a question that names no request is put to nobody.
+fn nobody_to_ask(users: &Users) -> ErrorObject {
+    let why = match users {
+        Users::Party(_) | Users::Several => {
+            "several clients share this server, and the question does not say which of them it concerns"
+        }
+        Users::None | Users::Client(_) => "no client has a call running that the question could belong to",
+    };
+    ErrorObject::new(code::METHOD_NOT_FOUND, why)
 }
 
 /// The number after `"id":`, if that comes before the result.

@@ -2,7 +2,7 @@
 //! left alone for a while when it keeps failing, stopped when nobody calls.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Connection, Ground};
 use crate::error::{CallError, StartError};
-use crate::exchange::{InFlight, Outbound};
+use crate::exchange::{Identity, InFlight, Outbound};
 use crate::figures::{ServerFigures, Tally};
 use crate::listing::Listing;
-use crate::log::ServerLog;
+use crate::log::{ServerLog, in_one_line};
 use crate::oauth::Credentials;
 use crate::places::{NoPlace, Places};
 use crate::router::{Notice, NoticeKind};
-use crate::spec::ServerSpec;
+use crate::spec::{ServerSpec, Transport};
 use crate::sync::lock;
 use crate::upstreams::Outside;
 use crate::watch::Watch;
@@ -34,7 +34,7 @@ pub struct Server {
     spec: Arc<ServerSpec>,
     log: Arc<ServerLog>,
     pub(crate) ground: Ground,
-    notices: mpsc::UnboundedSender<Notice>,
+    notices: mpsc::Sender<Notice>,
     live: ArcSwapOption<Live>,
     /// Held while starting, so that those who come meanwhile share the outcome.
     failures: tokio::sync::Mutex<Failures>,
@@ -49,6 +49,8 @@ pub struct Server {
     places: Places,
     tally: Tally,
     last_used: Mutex<Instant>,
+    /// How many are about to use it or ask it something; see [`Claim`].
+    claims: AtomicUsize,
     watched: Watched,
     /// Held while the server is told of a change in what is watched, because two changes told
     /// in the wrong order would leave a client without its updates.
@@ -64,6 +66,15 @@ struct Live {
     watch: Watch,
 }
 
+/// Keeps a server from being stopped between the moment it is looked up and the moment that shows.
+struct Claim<'a>(&'a Server);
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.0.claims.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 #[derive(Default)]
 struct Failures {
     count: u32,
@@ -76,7 +87,7 @@ impl Server {
         listing: Option<Listing>,
         log: ServerLog,
         outside: &Outside,
-        notices: mpsc::UnboundedSender<Notice>,
+        notices: mpsc::Sender<Notice>,
         former: Option<&Self>,
     ) -> Arc<Self> {
         let credentials =
@@ -90,6 +101,7 @@ impl Server {
                 credentials,
                 inside: outside.inside.clone(),
                 edition: outside.edition,
+                wants_roots: Arc::default(),
             },
             notices,
             live: ArcSwapOption::empty(),
@@ -101,6 +113,7 @@ impl Server {
             listed: AtomicBool::new(false),
             tally: Tally::default(),
             last_used: Mutex::new(Instant::now()),
+            claims: AtomicUsize::new(0),
             watched: former.map(|former| former.watched.clone()).unwrap_or_default(),
             rewatching: tokio::sync::Mutex::default(),
         });
@@ -160,14 +173,28 @@ impl Server {
 
     async fn send_here(self: &Arc<Self>, outbound: &Outbound) -> Result<InFlight, CallError> {
         let place = self.place().await?;
+        let _claim = self.claim();
         let live = self.started().await?;
         self.touch();
         Ok(live.connection.start(outbound).holding(place))
     }
 
     /// Asks the server for everything it offers. If some of that keeps us waiting, `early` is
-    /// told when the tools are known.
+    /// told when the tools are known. A process that was started for this alone ends again.
     pub async fn list(self: &Arc<Self>, early: impl FnOnce(&Listing)) -> Result<Arc<Listing>, CallError> {
+        let listed = self.ask_for_lists(early).await;
+        if matches!(self.spec.transport, Transport::Stdio(_)) {
+            let server = self.clone();
+            tokio::spawn(async move { server.stop_if_only_listed().await });
+        }
+        listed
+    }
+
+    async fn ask_for_lists(
+        self: &Arc<Self>,
+        early: impl FnOnce(&Listing),
+    ) -> Result<Arc<Listing>, CallError> {
+        let _claim = self.claim();
         let live = self.started().await?;
         self.touch();
         self.listed.store(true, Ordering::Relaxed);
@@ -187,6 +214,7 @@ impl Server {
 
     /// What the server says of itself, without waiting for its lists.
     pub async fn introduction(self: &Arc<Self>) -> Result<Arc<Listing>, CallError> {
+        let _claim = self.claim();
         match self.listing() {
             Some(listing) => Ok(listing),
             None => Ok(Arc::new(Listing::introduction(&self.started().await?.connection.hello))),
@@ -203,6 +231,13 @@ impl Server {
         self.live().is_none() && !self.watched().is_empty()
     }
 
+    /// A client has said that its roots are others now.
+    pub(crate) fn roots_changed(&self, client: &Identity) {
+        if let Some(live) = self.live() {
+            live.connection.roots_changed(client);
+        }
+    }
+
     /// Whether it is being stopped for good.
     pub fn is_closing(&self) -> bool {
         self.closing.is_cancelled()
@@ -210,6 +245,7 @@ impl Server {
 
     /// Watches a resource for one more client.
     pub async fn watch(self: &Arc<Self>, uri: &str) -> Result<(), CallError> {
+        let _claim = self.claim();
         let live = self.started().await?;
         let _turn = self.rewatching.lock().await;
         let all = {
@@ -255,13 +291,42 @@ impl Server {
     }
 
     pub(crate) async fn stop_if_idle(&self) {
-        let idle = self.last_used().elapsed() >= self.spec.limits.idle_timeout;
-        let unused =
-            self.live().is_some_and(|live| live.connection.in_flight() == 0) && self.watched().is_empty();
-        if idle && unused {
+        let idle = |_: &Connection| self.last_used().elapsed() >= self.spec.limits.idle_timeout;
+        if self.stop_if(idle).await {
             tracing::info!(server = %self.name(), "stopped after a while without calls");
-            self.stop().await;
         }
+    }
+
+    async fn stop_if_only_listed(&self) {
+        if self.stop_if(|connection| !connection.was_used()).await {
+            tracing::debug!(server = %self.name(), "stopped after it was asked what it offers");
+        }
+    }
+
+    /// Stops it if nothing is going on there and `wanted` says so. Tells whether it did.
+    async fn stop_if(&self, wanted: impl Fn(&Connection) -> bool) -> bool {
+        let unused = |live: &Live| {
+            live.connection.in_flight() == 0 && self.watched().is_empty() && wanted(&live.connection)
+        };
+        if !self.live().is_some_and(|live| unused(&live)) {
+            return false;
+        }
+        // Nothing is started meanwhile, so that two processes of one server never run at once.
+        let _no_start = self.failures.lock().await;
+        let Some(live) = self.live.swap(None) else { return false };
+        // A claim is made before the connection is looked up. With none now, nobody has looked up
+        // this connection without having finished; those that come later find none, and wait.
+        if self.claims.load(Ordering::SeqCst) > 0 || !unused(&live) {
+            self.live.store(Some(live));
+            return false;
+        }
+        live.connection.close().await;
+        true
+    }
+
+    fn claim(&self) -> Claim<'_> {
+        self.claims.fetch_add(1, Ordering::SeqCst);
+        Claim(self)
     }
 
     fn live(&self) -> Option<Arc<Live>> {
@@ -323,20 +388,21 @@ impl Server {
             Ok(connection) => {
                 *failures = Failures::default();
                 self.failed.store(None);
-                Ok(self.go_live(connection))
+                Ok(self.go_live(connection).await)
             }
             Err(error) => {
                 // The call after a login should not have to wait for anything.
                 let waits = !matches!(error, StartError::Login(_));
                 failures.count = if waits { failures.count + 1 } else { 0 };
                 failures.last = Some(Instant::now());
+                mention(self.name(), &error.to_string(), error.stderr());
                 self.failed.store(Some(Arc::new(error.clone())));
                 Err(error)
             }
         }
     }
 
-    fn go_live(&self, connection: Connection) -> Arc<Live> {
+    async fn go_live(&self, connection: Connection) -> Arc<Live> {
         if let Some(listing) = self.listing.load_full() {
             connection.learn(&mut (*listing).clone());
         }
@@ -347,8 +413,10 @@ impl Server {
         // Whoever stops it takes it out; one that is still there has ended by itself.
         let before = self.live.swap(Some(live.clone()));
         self.tally.started(before.is_some());
+        tokio::spawn(mention_end(self.name().clone(), live.connection.clone(), self.log.clone()));
         self.touch();
-        let _ = self.notices.send(Notice { server: self.name().clone(), kind: NoticeKind::Started });
+        let started = Notice { server: self.name().clone(), kind: NoticeKind::Started };
+        let _ = self.notices.send(started).await;
         tracing::info!(server = %self.name(), era = %live.connection.hello.era, "ready");
         live
     }
@@ -379,6 +447,18 @@ impl Server {
     fn last_used(&self) -> MutexGuard<'_, Instant> {
         lock(&self.last_used)
     }
+}
+
+/// Says in the log why a server ended that was not asked to.
+async fn mention_end(server: ServerName, connection: Arc<Connection>, log: Arc<ServerLog>) {
+    if let Some(reason) = connection.ended().await {
+        mention(&server, &format!("`{server}` went away: {reason}"), Some(&log.tail()));
+    }
+}
+
+fn mention(server: &ServerName, what: &str, words: Option<&str>) {
+    let last_words = words.and_then(in_one_line);
+    tracing::warn!(%server, last_words, "{what}");
 }
 
 impl std::fmt::Debug for Server {

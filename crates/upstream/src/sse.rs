@@ -9,15 +9,15 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use kitbag_wire::Message;
 use sse_stream::{Sse, SseByteStream};
-use tokio::sync::mpsc;
 use url::Url;
 
 use crate::body::limited;
 use crate::error::{CallError, StartError};
 use crate::handshake::start_error;
-use crate::link::{Closed, Pipe};
+use crate::link::{Closed, Outlet, Pipe};
+use crate::outgoing::{Outgoing, STUCK, Waiting};
 use crate::remote::Remote;
-use crate::router::{Outlet, Router};
+use crate::router::Router;
 
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -43,11 +43,9 @@ pub(crate) async fn connect(remote: Remote, router: &Arc<Router>) -> Result<Pipe
         .map_err(|_| unreachable("no `endpoint` event came".to_owned()))?
         .map_err(unreachable)?;
 
-    let (outgoing, queue) = mpsc::unbounded_channel();
+    let (outgoing, queue) = Outgoing::queue();
     let pipe = Pipe { outgoing: outgoing.clone(), closed: Closed::default() };
-    let outlet: Outlet = Arc::new(move |message| {
-        let _ = outgoing.send(message);
-    });
+    let outlet = Outlet::Pipe(outgoing.clone());
     let writer = tokio::spawn(write(remote, post_to, queue, router.clone()));
     let (router, server, closed) = (router.clone(), server.clone(), pipe.closed.clone());
     tokio::spawn(async move {
@@ -55,12 +53,16 @@ pub(crate) async fn connect(remote: Remote, router: &Arc<Router>) -> Result<Pipe
             while let Some(Ok(event)) = events.next().await {
                 since_event.reset();
                 if let Some(Ok(message)) = event.data.map(|data| Message::parse(data.as_bytes())) {
-                    router.deliver(message, None, &outlet);
+                    router.deliver(message, None, &outlet).await;
+                    if outlet.room().await.is_err() {
+                        return;
+                    }
                 }
             }
         };
         tokio::select! {
-            () = reading => closed.close("the event stream ended"),
+            () = reading => closed.close(if outgoing.is_stuck() { STUCK } else { "the event stream ended" }),
+            () = outgoing.stuck() => closed.close(STUCK),
             () = closed.wait() => {}
         }
         writer.abort();
@@ -92,23 +94,19 @@ async fn endpoint(
     Err("the event stream ended before it named an endpoint".to_owned())
 }
 
-async fn write(
-    remote: Remote,
-    post_to: Url,
-    mut queue: mpsc::UnboundedReceiver<Message>,
-    router: Arc<Router>,
-) {
-    while let Some(message) = queue.recv().await {
+async fn write(remote: Remote, post_to: Url, mut queue: Waiting, router: Arc<Router>) {
+    loop {
+        let line = queue.next().await;
         let mut request = reqwest::Request::new(Method::POST, post_to.clone());
         request.headers_mut().clone_from(&remote.headers);
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        *request.body_mut() = Some(message.to_bytes().into());
+        *request.body_mut() = Some(line.clone().into());
         let problem = match remote.execute(request).await {
             Ok(response) if response.status().is_success() => continue,
             Ok(response) => remote.lost(format!("HTTP {}", response.status())),
             Err(error) => error,
         };
-        if let Message::Request(request) = &message
+        if let Ok(Message::Request(request)) = Message::parse(&line)
             && let kitbag_wire::RequestId::Number(id) = request.id
         {
             router.fail(id, problem);

@@ -7,14 +7,15 @@ use kitbag_wire::Message;
 use kitbag_wire::lines::{Line, read_line};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
 use tokio::process::ChildStderr;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::cause::Diagnosis;
 use crate::error::CallError;
-use crate::link::{Closed, Pipe};
+use crate::link::{BY_US, Closed, Outlet, Pipe};
 use crate::log::ServerLog;
+use crate::outgoing::{Outgoing, STUCK, Waiting};
 use crate::process::{Launched, Running};
-use crate::router::{Outlet, Router};
+use crate::router::Router;
 use crate::spec::ServerSpec;
 
 /// The handle that ends the process.
@@ -32,7 +33,7 @@ pub(crate) fn connect(
 ) -> (Pipe, Process) {
     let Launched { running, pipes } = launched;
     log.forget_tail();
-    let (outgoing, queue) = mpsc::unbounded_channel();
+    let (outgoing, queue) = Outgoing::queue();
     let pipe = Pipe { outgoing, closed: Closed::default() };
     let (stop, stopped) = oneshot::channel();
     let ended = Closed::default();
@@ -95,9 +96,9 @@ impl Life {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(500), errors).await;
         let stderr = log.tail();
         let (reason, diagnosis) = if by_us {
-            ("stopped".to_owned(), None)
+            (BY_US.to_owned(), None)
         } else {
-            (status, Diagnosis::of_death(&stderr, &self.spec).map(Box::new))
+            (reason(&self.pipe, status), Diagnosis::of_death(&stderr, &self.spec).map(Box::new))
         };
         self.pipe.closed.close(reason.clone());
         router.fail_all(&CallError::Lost { server: self.spec.name.clone(), reason, stderr, diagnosis });
@@ -105,10 +106,15 @@ impl Life {
     }
 }
 
-pub(crate) async fn write(stdin: impl AsyncWrite + Unpin, mut queue: mpsc::UnboundedReceiver<Message>) {
+/// Why a server went away that was not asked to.
+fn reason(pipe: &Pipe, status: String) -> String {
+    if pipe.outgoing.is_stuck() { STUCK.to_owned() } else { status }
+}
+
+pub(crate) async fn write(stdin: impl AsyncWrite + Unpin, mut queue: Waiting) {
     let mut stdin = BufWriter::new(stdin);
-    while let Some(message) = queue.recv().await {
-        let mut line = message.to_line();
+    loop {
+        let mut line = queue.next().await;
         line.push(b'\n');
         if stdin.write_all(&line).await.is_err() {
             return;
@@ -119,6 +125,7 @@ pub(crate) async fn write(stdin: impl AsyncWrite + Unpin, mut queue: mpsc::Unbou
     }
 }
 
+/// Reads until the server closes its stdout, or has to be given up.
 pub(crate) async fn read(
     stdout: impl AsyncRead + Unpin,
     max_line: usize,
@@ -127,13 +134,15 @@ pub(crate) async fn read(
     pipe: Pipe,
     log: Arc<ServerLog>,
 ) {
-    let outgoing = pipe.outgoing;
-    let outlet: Outlet = Arc::new(move |message| {
-        let _ = outgoing.send(message);
-    });
+    let outlet = Outlet::Pipe(pipe.outgoing.clone());
     let mut stdout = BufReader::with_capacity(64 * 1024, stdout);
     let mut line = Vec::new();
-    while let Ok(kind @ (Line::Whole | Line::Cut)) = read_line(&mut stdout, &mut line, max_line).await {
+    loop {
+        let kind = tokio::select! {
+            kind = read_line(&mut stdout, &mut line, max_line) => kind,
+            () = pipe.outgoing.stuck() => return,
+        };
+        let Ok(kind @ (Line::Whole | Line::Cut)) = kind else { return };
         if kind == Line::Cut
             && let Some(id) = router.addressee(&line)
         {
@@ -141,7 +150,12 @@ pub(crate) async fn read(
             continue;
         }
         match Message::parse(&line) {
-            Ok(message) => router.deliver(message, None, &outlet),
+            Ok(message) => {
+                router.deliver(message, None, &outlet).await;
+                if outlet.room().await.is_err() {
+                    return;
+                }
+            }
             Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
             // Servers print banners and stray logs to stdout; that is theirs to explain.
             Err(error) => {

@@ -3,22 +3,26 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kitbag_domain::ServerName;
 use tokio::sync::mpsc;
 
+use crate::exchange::Identity;
+use crate::family;
 use crate::inside::Opener;
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::oauth::Logins;
 use crate::process::{sweep_orphans, sweep_own};
-use crate::router::Notice;
+use crate::router::{NOTICE_BACKLOG, Notice};
 use crate::server::Server;
 use crate::spec::{Lookup, ServerSpec};
 
 /// How often servers are looked at for having nothing to do.
 const REAP_EVERY: Duration = Duration::from_secs(1);
+/// How often it is noted who descends from whom. Each time every process of the machine is read.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// What this room is handed by the house.
 #[derive(Clone)]
@@ -38,7 +42,7 @@ pub struct Outside {
 pub struct Upstreams {
     servers: BTreeMap<ServerName, Arc<Server>>,
     log_dir: Option<PathBuf>,
-    notices: mpsc::UnboundedSender<Notice>,
+    notices: mpsc::Sender<Notice>,
 }
 
 impl Upstreams {
@@ -48,8 +52,8 @@ impl Upstreams {
         servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
         log_dir: Option<&Path>,
         outside: &Outside,
-    ) -> (Arc<Self>, mpsc::UnboundedReceiver<Notice>) {
-        let (notices, announced) = mpsc::unbounded_channel();
+    ) -> (Arc<Self>, mpsc::Receiver<Notice>) {
+        let (notices, announced) = mpsc::channel(NOTICE_BACKLOG);
         let empty = Self { servers: BTreeMap::new(), log_dir: log_dir.map(Path::to_owned), notices };
         tokio::spawn(sweep_orphans());
         (empty.succeeded_by(servers, outside), announced)
@@ -97,6 +101,14 @@ impl Upstreams {
         self.servers.values()
     }
 
+    /// A client has said that its roots are others now. Servers that work for it alone hear of it
+    /// with its next call.
+    pub fn roots_changed(&self, client: &Identity) {
+        for server in self.iter() {
+            server.roots_changed(client);
+        }
+    }
+
     /// Stops all servers and waits until their processes are gone.
     pub async fn shutdown(&self) {
         futures::future::join_all(self.servers.values().map(|server| server.shut())).await;
@@ -105,9 +117,14 @@ impl Upstreams {
 }
 
 async fn reap(upstreams: Weak<Upstreams>) {
+    let mut looked = Instant::now();
     loop {
         tokio::time::sleep(REAP_EVERY).await;
         let Some(upstreams) = upstreams.upgrade() else { return };
+        if looked.elapsed() >= LOOK_EVERY {
+            family::look();
+            looked = Instant::now();
+        }
         for server in upstreams.iter() {
             server.stop_if_idle().await;
         }

@@ -22,6 +22,7 @@ pub mod method {
     pub const LIST_PROMPTS: &str = "prompts/list";
     pub const LIST_RESOURCES: &str = "resources/list";
     pub const LIST_ROOTS: &str = "roots/list";
+    pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
     pub const LIST_TEMPLATES: &str = "resources/templates/list";
     pub const LIST_TOOLS: &str = "tools/list";
     pub const LOG: &str = "notifications/message";

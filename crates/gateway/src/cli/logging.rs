@@ -31,7 +31,12 @@ pub enum LogFormat {
 /// that serves keeps them in a file as well.
 pub fn start(logging: Logging) {
     // The database's library warns of every short wait, which says nothing to a person.
-    let quiet = || Targets::new().with_default(logging.default).with_target("sqlx", Level::ERROR);
+    let quiet = || {
+        Targets::new()
+            .with_default(logging.default)
+            .with_target("sqlx", Level::ERROR)
+            .with_target("kitbag_upstream::server", of_servers(logging.default))
+    };
     let targets = logging.targets.unwrap_or_else(quiet);
     let lines = tracing_subscriber::fmt::layer().with_writer(|| Masked(progress::stderr()));
     let lines = match logging.format {
@@ -40,6 +45,12 @@ pub fn start(logging: Logging) {
     };
     let lines = lines.with_filter(targets.clone());
     tracing_subscriber::registry().with(lines).with(Journal.with_filter(targets)).init();
+}
+
+/// A verb that is about a server tells by itself how that fares; a gateway that serves has only
+/// its log for it.
+fn of_servers(default: Level) -> Level {
+    if default >= Level::INFO { default } else { Level::ERROR }
 }
 
 fn colored() -> bool {

@@ -229,6 +229,7 @@ impl Visit {
             }
             Err(failure) => {
                 self.rooms.sessions.close(&session);
+                let failure = failure.for_caller(session.caller());
                 let response = reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure);
                 json(StatusCode::OK, &response.into())
             }
@@ -249,6 +250,9 @@ impl Visit {
                 notification.object().ok().and_then(|params| params.read::<RequestId>("requestId"))
         {
             session.cancel(&id);
+        }
+        if notification.method == method::ROOTS_CHANGED {
+            self.rooms.upstreams.roots_changed(&session.client().identity());
         }
         StatusCode::ACCEPTED.into_response()
     }

@@ -36,7 +36,7 @@ pub(super) async fn serve(
         Ok(result) => Response::result(id, result),
         Err(failure) => {
             tracing::debug!(%method, %failure, "answered with an error");
-            reply::response(Some(id), &method, turn.client.era, &failure)
+            reply::response(Some(id), &method, turn.client.era, &failure.for_caller(&turn.client.caller))
         }
     }
 }

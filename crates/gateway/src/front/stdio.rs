@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use kitbag_domain::Caller;
 use kitbag_wire::lines::{Line, read_line};
@@ -10,6 +11,7 @@ use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, Req
 use tokio::io::{AsyncWriteExt, BufReader, BufWriter};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{hello, mcp, modern, reply};
@@ -140,6 +142,11 @@ impl Door {
     }
 
     fn notification(&self, notification: &Notification) {
+        if notification.method == method::ROOTS_CHANGED
+            && let Some(session) = lock(&self.session).as_ref()
+        {
+            return self.house.rooms().upstreams.roots_changed(&session.client().identity());
+        }
         if notification.method != method::CANCELLED {
             return;
         }
@@ -179,16 +186,34 @@ async fn announce(session: Arc<Session>, outbox: mpsc::Sender<Message>) {
     }
 }
 
+/// Writes each message as a line. What comes together goes out together, but an answer never goes
+/// out with what was said before it: some clients forget the call as soon as they see the answer,
+/// and with it the progress they have read and not yet handled.
 async fn write(mut messages: mpsc::Receiver<Message>) {
     let mut stdout = BufWriter::new(tokio::io::stdout());
+    let mut said: Option<Instant> = None;
     while let Some(message) = messages.recv().await {
+        let answers = matches!(message, Message::Response(_));
+        if let Some(said) = said.take().filter(|_| answers) {
+            if stdout.flush().await.is_err() {
+                return;
+            }
+            tokio::time::sleep_until(said + BEFORE_AN_ANSWER).await;
+        }
         let mut line = message.to_line();
         line.push(b'\n');
-        if stdout.write_all(&line).await.is_err() || (messages.is_empty() && stdout.flush().await.is_err()) {
+        if stdout.write_all(&line).await.is_err() {
+            return;
+        }
+        said = (!answers).then(Instant::now);
+        if messages.is_empty() && stdout.flush().await.is_err() {
             return;
         }
     }
 }
+
+/// Enough for a client to read what was said before the answer by itself.
+const BEFORE_AN_ANSWER: Duration = Duration::from_millis(2);
 
 fn refusal(malformed: Malformed) -> Response {
     let id = match &malformed {

@@ -29,6 +29,7 @@ use arc_swap::ArcSwap;
 use kitbag_domain::{Capability, ServerName};
 use kitbag_relevance::{Candidate, Document, Index, Options, retrieve};
 use kitbag_store::{Store, TextHash};
+use kitbag_upstream::in_words;
 use tokio::sync::watch;
 
 use self::embedder::{Embedder, EmbedderError};
@@ -258,7 +259,7 @@ impl CapabilityIndex {
         }
         if total > 0 {
             progress(total, total);
-            tracing::info!(texts = total, seconds = started.elapsed().as_secs_f32(), "vectors computed");
+            tracing::info!(texts = total, took = in_words(started.elapsed()), "vectors computed");
         }
         Ok(())
     }

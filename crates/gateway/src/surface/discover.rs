@@ -6,10 +6,11 @@ use kitbag_upstream::provider::Provider;
 use kitbag_wire::{Raw, RawObject};
 use serde::Deserialize;
 
-use super::search::line;
+use super::search::{line, way_out};
 use super::{groups, request};
 use crate::catalog::near;
-use crate::failure::Failure;
+use crate::failure::{Failure, trouble_for};
+use crate::front::reply::explain;
 use crate::pipeline;
 use crate::rooms::Rooms;
 use crate::turn::Turn;
@@ -38,9 +39,7 @@ fn everything(rooms: &Rooms, turn: &Turn) -> String {
         let own =
             groups::visible(rooms, caller, &catalog).filter(|it| it.capability.server == *server.name());
         let state = match (server.trouble(), server.listing()) {
-            (Some(trouble), _) => {
-                format!("locked: {}", trouble.remedy().unwrap_or_else(|| trouble.to_string()))
-            }
+            (Some(trouble), _) => format!("locked: {}", way_out(caller, &trouble)),
             (None, None) => "not listed yet".to_owned(),
             (None, Some(_)) => format!("{} tools", own.count()),
         };
@@ -88,11 +87,9 @@ fn one_provider(rooms: &Rooms, turn: &Turn, name: &str) -> Result<String, Failur
         return Err(Failure::UnknownProvider { provider: name.to_owned(), known });
     };
     let own = groups::visible(rooms, caller, &catalog).filter(|it| it.capability.server == *server.name());
-    let lines: Vec<String> = own.map(|entry| line(rooms, entry)).collect();
+    let lines: Vec<String> = own.map(|entry| line(rooms, turn, entry)).collect();
     match (server.trouble(), lines.is_empty()) {
-        (Some(trouble), true) => {
-            Ok(crate::front::reply::explain(&kitbag_upstream::CallError::Start((*trouble).clone())))
-        }
+        (Some(trouble), true) => Ok(explain(&trouble_for(caller, &trouble))),
         (None, true) => Ok(format!("{name} offers no tools.")),
         (_, false) => Ok(lines.join("\n")),
     }
@@ -101,7 +98,7 @@ fn one_provider(rooms: &Rooms, turn: &Turn, name: &str) -> Result<String, Failur
 fn one_group(rooms: &Rooms, turn: &Turn, group: &str) -> Result<String, Failure> {
     let catalog = rooms.catalog();
     let tools = groups::tools(rooms, &turn.client.caller, &catalog, group)?;
-    Ok(tools.into_iter().map(|entry| line(rooms, entry)).collect::<Vec<_>>().join("\n"))
+    Ok(tools.into_iter().map(|entry| line(rooms, turn, entry)).collect::<Vec<_>>().join("\n"))
 }
 
 fn definition(rooms: &Rooms, turn: &Turn, name: String) -> Result<String, Failure> {

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kitbag_domain::ServerName;
+use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::{Candidate, MAX_TOP_K, Options, WriteClass};
+use kitbag_upstream::StartError;
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 
 use super::shown;
 use crate::catalog::Entry;
+use crate::failure::trouble_for;
 use crate::rooms::Rooms;
 use crate::signature::signature;
 use crate::turn::Turn;
@@ -44,7 +46,7 @@ pub(super) async fn search(rooms: &Arc<Rooms>, turn: &Turn, asked: Search) -> St
         return nothing(rooms, turn);
     }
     shown::found(rooms, turn, entries.iter().map(|entry| entry.exposed.as_str()));
-    let mut lines: Vec<String> = entries.into_iter().map(|entry| line(rooms, entry)).collect();
+    let mut lines: Vec<String> = entries.into_iter().map(|entry| line(rooms, turn, entry)).collect();
     lines.push("Run one: call_api(tool, arguments). Its schema: discover_apis(tool).".to_owned());
     lines.join("\n")
 }
@@ -70,7 +72,7 @@ fn nothing(rooms: &Rooms, turn: &Turn) -> String {
 }
 
 /// A tool in one line, with what there is to beware of.
-pub(super) fn line(rooms: &Rooms, entry: &Entry) -> String {
+pub(super) fn line(rooms: &Rooms, turn: &Turn, entry: &Entry) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
     let mut line = signature(&entry.exposed, &definition);
     match entry.write_class() {
@@ -78,14 +80,20 @@ pub(super) fn line(rooms: &Rooms, entry: &Entry) -> String {
         WriteClass::Destructive => line.push_str(" [destructive]"),
         WriteClass::Read | WriteClass::Unknown => {}
     }
-    if let Some(lock) = locked(rooms, entry) {
+    if let Some(lock) = locked(rooms, turn, entry) {
         line.push_str(&format!(" [locked: {lock}]"));
     }
     line
 }
 
 /// What keeps a tool from being used, and what would unlock it.
-fn locked(rooms: &Rooms, entry: &Entry) -> Option<String> {
+fn locked(rooms: &Rooms, turn: &Turn, entry: &Entry) -> Option<String> {
     let trouble = rooms.upstreams.get(&entry.capability.server)?.trouble()?;
-    Some(trouble.remedy().unwrap_or_else(|| trouble.to_string()))
+    Some(way_out(&turn.client.caller, &trouble))
+}
+
+/// What a caller can do about a server that cannot be used, or else why it cannot.
+pub(super) fn way_out(caller: &Caller, trouble: &StartError) -> String {
+    let trouble = trouble_for(caller, trouble);
+    trouble.remedy().unwrap_or_else(|| trouble.to_string())
 }

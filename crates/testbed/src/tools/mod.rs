@@ -3,6 +3,7 @@
 mod asking;
 pub(crate) mod content;
 pub(crate) mod exotic;
+mod jobs;
 mod ours;
 mod rounds;
 mod signals;
@@ -30,9 +31,7 @@ pub(crate) fn definitions(server: &Server) -> Vec<Raw> {
     }
     let mut definitions: Vec<Raw> = table().map(Tool::definition).collect();
     definitions.push(exotic::definition());
-    if server.has(Manner::ChangeTools) {
-        definitions.push(signals::CHANGE_TOOLS.definition());
-    }
+    definitions.extend(by_manner(server).map(Tool::definition));
     for number in 1..=server.added_tools() {
         definitions.push(signals::added_definition(number));
     }
@@ -50,8 +49,9 @@ pub(crate) async fn run(call: Call) -> Outcome {
     if name == exotic::DEFINITION_NAME {
         return Reply::text("That was an exotic definition.");
     }
-    if name == signals::CHANGE_TOOLS.name && call.server.has(Manner::ChangeTools) {
-        return (signals::CHANGE_TOOLS.run)(call).await;
+    let special = by_manner(&call.server).find(|tool| tool.name == name);
+    if let Some(tool) = special {
+        return (tool.run)(call).await;
     }
     if signals::is_added(&call.server, &name) {
         return Reply::text(format!("{name} is here"));
@@ -71,6 +71,16 @@ fn table() -> impl Iterator<Item = &'static Tool> {
     [content::TOOLS, signals::TOOLS, asking::TOOLS, rounds::TOOLS, tasks::TOOLS, exotic::TOOLS, ours::TOOLS]
         .into_iter()
         .flatten()
+}
+
+/// Tools that only a server of a certain manner has.
+fn by_manner(server: &Server) -> impl Iterator<Item = &'static Tool> {
+    const TOOLS: &[(Manner, Tool)] = &[
+        (Manner::ChangeTools, signals::CHANGE_TOOLS),
+        (Manner::Jobs, jobs::JOB),
+        (Manner::RememberRoots, jobs::KNOWN_ROOTS),
+    ];
+    TOOLS.iter().filter(|(manner, _)| server.has(*manner)).map(|(_, tool)| tool)
 }
 
 impl Tool {

@@ -3,6 +3,7 @@
 use super::Said;
 use crate::cause::Cause;
 use crate::programs::NODE;
+use crate::remedy::unversioned;
 
 pub(super) fn new_mcp_library(said: &Said<'_>) -> Option<Cause> {
     let decorators =
@@ -95,6 +96,10 @@ pub(super) fn no_such_package(said: &Said<'_>) -> Option<Cause> {
     let package = said
         .after("because ", &[' ', '\n'])
         .or_else(|| said.after("no matching distribution found for ", &[' ', '\n']))
+        .or_else(|| {
+            said.after("no matching version found for ", &['\n', ' '])
+                .map(|it| unversioned(it.trim_end_matches('.')))
+        })
         .or_else(|| quoted_before(said, "is not in this registry"));
     (npm || pip || none).then_some(Cause::NoSuchPackage { package })
 }
@@ -103,8 +108,7 @@ pub(super) fn no_such_package(said: &Said<'_>) -> Option<Cause> {
 fn quoted_before(said: &Said<'_>, words: &str) -> Option<String> {
     let before = said.text.get(..said.lower.find(words)?)?;
     let name = before.rsplit(['\'', '"']).find(|part| !part.trim().is_empty())?.trim();
-    let end = name.char_indices().skip(1).find(|(_, c)| *c == '@').map_or(name.len(), |(at, _)| at);
-    Some(name[..end].to_owned())
+    Some(unversioned(name))
 }
 
 pub(super) fn not_a_program(said: &Said<'_>) -> Option<Cause> {

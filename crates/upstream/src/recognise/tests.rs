@@ -70,6 +70,11 @@ fn what_is_not_installed_is_recognised() {
          registry and you require acme-notes, we can conclude …",
         r#"{"kind":"no_such_package","package":"acme-notes"}"#,
     );
+    check(
+        "npm error code ETARGET\nnpm error notarget No matching version found for @acme/pdf@^0.2.2.\nnpm error notarget In \
+         most cases you or one of your dependencies are requesting",
+        r#"{"kind":"no_such_package","package":"@acme/pdf"}"#,
+    );
     check("npm error could not determine executable to run", r#"{"kind":"not_a_program","package":null}"#);
     check(
         "An executable named `acme-mcp` is not provided by package `acme-mcp`.",

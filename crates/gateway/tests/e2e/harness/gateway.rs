@@ -143,6 +143,13 @@ impl Gateway {
             .await
     }
 
+    /// The most memory it has held so far, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells");
+        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
     /// What it wrote to stderr so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()

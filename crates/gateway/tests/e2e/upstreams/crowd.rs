@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::harness::process::running;
 use crate::harness::testbed::command_table;
-use crate::harness::{Gateway, Manner, Testbed, until};
+use crate::harness::{Gateway, Home, Manner, Testbed, until};
 
 #[tokio::test]
 async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others_do() {
@@ -31,6 +32,45 @@ async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others
     for name in seen {
         assert_eq!(client.call(&format!("{name}__echo"), &json!({})).await.text(), "{}");
     }
+}
+
+#[tokio::test]
+async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running() {
+    let home = Home::new("");
+    let trace = home.path("trace");
+    let table = |number: usize| Testbed::named(&format!("idle-{number:02}")).data_dir(&trace).table();
+    home.configure(&(1..=30).map(table).collect::<String>());
+    let gateway = home.serve().await;
+    until("every server is listed", async || {
+        gateway.log().contains("every server has been asked what it offers").then_some(())
+    })
+    .await;
+    let words = trace.to_str().unwrap();
+    until("none runs", async || running(words).is_empty().then_some(())).await;
+    let client = gateway.client(Manner::Legacy).await;
+    for number in [1, 30] {
+        let tool = format!("idle-{number:02}__echo");
+        assert_eq!(client.call(&tool, &json!({})).await.text(), "{}", "the first call starts it again");
+    }
+    assert_eq!(running(words).len(), 2, "those that are used go on");
+}
+
+#[tokio::test]
+async fn a_server_that_is_watched_or_used_goes_on_running_and_announcing_after_it_was_listed() {
+    let home = Home::new("");
+    let trace = home.path("trace");
+    home.configure(&Testbed::named("seen").manner("change-tools").data_dir(&trace).table());
+    let gateway = home.serve().await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("seen__change_tools").await;
+    let watched = json!({ "resourceSubscriptions": ["test://static-text"] });
+    let mut watching = client.subscribe(&watched).await;
+    until("it runs", async || (running(trace.to_str().unwrap()).len() == 1).then_some(())).await;
+    client.call("seen__change_tools", &json!({})).await.text();
+    client.knows("seen__added_1").await;
+    client.call("seen__touch_resource", &json!({ "uri": "test://static-text" })).await.text();
+    watching.wait_for("notifications/resources/updated").await;
+    assert_eq!(running(trace.to_str().unwrap()).len(), 1);
 }
 
 const GOOD: usize = 40;

@@ -65,7 +65,7 @@ async fn a_server_nobody_calls_is_stopped_and_started_again_by_the_next_call() {
         let (home, trace) = home_with("rare", |it| it.era(era).with("idle_timeout = \"1s\""));
         let gateway = home.serve().await;
         let client = gateway.client(Manner::Legacy).await;
-        client.knows("rare__echo").await;
+        used(&client, "rare__echo").await;
         until(&format!("the {era} server is stopped"), async || running(&trace).is_empty().then_some(()))
             .await;
         assert!(client.tool_names().await.contains(&"rare__echo".to_owned()), "its tools stay on offer");
@@ -88,7 +88,7 @@ async fn a_server_with_a_long_call_is_not_idle() {
 async fn ends_without_trace(manners: &[&str]) {
     let (home, trace) = home_with("sticky", |it| manners.iter().fold(it, |it, manner| it.manner(manner)));
     let gateway = home.serve().await;
-    gateway.client(Manner::Legacy).await.knows("sticky__echo").await;
+    used(&gateway.client(Manner::Legacy).await, "sticky__echo").await;
     let mut left = running(&trace);
     assert_eq!(left.len(), 1);
     left.extend(detached(&trace));
@@ -116,7 +116,7 @@ async fn a_process_that_a_server_detached_ends_with_the_gateway() {
 async fn a_process_that_a_server_detached_ends_with_the_server() {
     let (home, trace) = home_with("loose", |it| it.manner("detach").with("idle_timeout = \"1s\""));
     let gateway = home.serve().await;
-    gateway.client(Manner::Legacy).await.knows("loose__echo").await;
+    used(&gateway.client(Manner::Legacy).await, "loose__echo").await;
     let sidecar = detached(&trace).expect("the server has started one");
     assert!(alive(sidecar));
     until("the server is stopped", async || running(&trace).is_empty().then_some(())).await;
@@ -128,7 +128,7 @@ async fn a_process_that_a_server_detached_ends_when_the_server_crashes() {
     let (home, trace) = home_with("frail", |it| it.manner("detach"));
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Modern).await;
-    client.knows("frail__crash").await;
+    used(&client, "frail__echo").await;
     let sidecar = detached(&trace).expect("the server has started one");
     client.call("frail__crash", &json!({})).await.tool_error();
     until("the sidecar is gone", async || (!alive(sidecar)).then_some(())).await;
@@ -153,7 +153,7 @@ async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
     let (home, trace) =
         home_with("orphan", |it| it.manner("detach").manner("ignore-stdin-close").manner("ignore-term"));
     let gateway = home.serve().await;
-    gateway.client(Manner::Legacy).await.knows("orphan__echo").await;
+    used(&gateway.client(Manner::Legacy).await, "orphan__echo").await;
     let mut left = running(&trace);
     left.extend(detached(&trace));
     assert_eq!(left.len(), 2);
@@ -191,7 +191,7 @@ async fn a_server_sees_only_harmless_variables_and_those_it_was_given() {
     let result = client.call("curious__environment", &json!({})).await.result();
     assert_eq!(
         result["structuredContent"]["names"],
-        json!(["GIVEN", "HOME", "KITBAG_CHILD", "LANG", "PASSED", "PATH"])
+        json!(["GIVEN", "HOME", "KITBAG_CHILD_OF", "LANG", "PASSED", "PATH"])
     );
 }
 
@@ -201,6 +201,12 @@ fn home_with(name: &str, manners: impl FnOnce(Testbed) -> Testbed) -> (Arc<Home>
     let trace = home.path("trace");
     home.configure(&manners(Testbed::named(name).data_dir(&trace)).table());
     (home, trace.to_str().unwrap().to_owned())
+}
+
+/// Calls a tool as soon as it is known, so that its server runs.
+async fn used(client: &Client, tool: &str) {
+    client.knows(tool).await;
+    assert_eq!(client.call(tool, &json!({})).await.text(), "{}");
 }
 
 /// Runs a gateway until it has listed its server.

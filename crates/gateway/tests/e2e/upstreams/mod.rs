@@ -4,6 +4,8 @@
 //! - [`manners`]: servers that misbehave and are served all the same
 //! - [`crashes`]: servers that fail, how that is told, and when they are tried again
 //! - [`lifecycle`]: when servers are started and stopped, and that nothing is left behind
+//! - [`strays`]: processes that servers leave behind without a trace, and those of other gateways
+//! - [`floods`]: servers that send without end, or do not read
 //! - [`limits`]: how many calls at once, and for how long
 //! - [`remote`]: servers reached over HTTP
 //! - [`changes`]: servers that offer something else than before
@@ -12,10 +14,12 @@
 mod changes;
 mod crashes;
 mod crowd;
+mod floods;
 mod lifecycle;
 mod limits;
 mod manners;
 mod remote;
+mod strays;
 
 use serde_json::{Value, json};
 

@@ -1,0 +1,213 @@
+//! What a server says after it has answered the call it is about: only the client that made that
+//! call may hear it, and none does where that cannot be proved.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::harness::{Client, Gateway, Home, Manner, Remote, Reply, Testbed, until};
+
+/// What the job of one caller mentions and asks about.
+const SECRET: &str = "HIGH-TENANT-DATA";
+
+/// A gateway in front of one older server with jobs, however it is reached.
+struct Office {
+    home: Arc<Home>,
+    gateway: Gateway,
+    _remote: Option<Remote>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    Stdio,
+    Http,
+    Sse,
+}
+
+impl Reached {
+    const EVERY: [Self; 3] = [Self::Stdio, Self::Http, Self::Sse];
+}
+
+impl Office {
+    async fn open(reached: Reached) -> Self {
+        let home = Home::new("");
+        let trace = home.path("trace");
+        let args = ["--era", "legacy", "--manner", "jobs", "--data-dir", trace.to_str().unwrap()];
+        let remote = match reached {
+            Reached::Stdio => None,
+            Reached::Http => Some(Remote::http(&args).await),
+            Reached::Sse => Some(Remote::sse(&args).await),
+        };
+        let table = match &remote {
+            Some(remote) => remote.table("hr", ""),
+            None => Testbed::named("hr").era("legacy").manner("jobs").data_dir(&trace).table(),
+        };
+        home.configure(&table);
+        let gateway = home.serve().await;
+        gateway.client(Manner::Modern).await.knows("hr__job").await;
+        Self { home, gateway, _remote: remote }
+    }
+
+    /// A client that can be asked; it shows a key of the tenant, unless that is `local`.
+    async fn client(&self, tenant: &str, manner: Manner) -> Client {
+        let visitor = self.gateway.visitor("/mcp/all", manner).called(tenant);
+        let visitor = match tenant {
+            "local" => visitor,
+            _ => visitor.key(&self.key(tenant).await),
+        };
+        let answer = json!({ "action": "accept", "content": { "value": format!("answer of {tenant}") } });
+        let roots = json!({ "roots": [{ "uri": format!("file:///{tenant}") }] });
+        let answer = move |method: &str, _: &Value| {
+            if method == "roots/list" { roots.clone() } else { answer.clone() }
+        };
+        visitor.answering(answer).connect().await
+    }
+
+    async fn key(&self, tenant: &str) -> String {
+        let told = self.home.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
+        let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+        created["key"].as_str().unwrap().to_owned()
+    }
+
+    /// A call of this client that is still running. What it is asked meanwhile it answers.
+    async fn waits(&self, client: &Client) -> JoinHandle<Reply> {
+        let before = self.events().matches("started slow").count();
+        let client = client.clone();
+        let call = tokio::spawn(async move { client.call("hr__slow", &json!({ "ms": 3000 })).await });
+        until("the call runs", async || {
+            (self.events().matches("started slow").count() > before).then_some(())
+        })
+        .await;
+        call
+    }
+
+    /// Lets the job go on to its end, and gives what became of its questions.
+    async fn job_ends(&self) -> String {
+        fs::write(self.trace().join("go"), "").unwrap();
+        until("the job has ended", async || self.events().contains("job done").then(|| self.events())).await
+    }
+
+    fn events(&self) -> String {
+        fs::read_to_string(self.trace().join("events.log")).unwrap_or_default()
+    }
+
+    fn trace(&self) -> PathBuf {
+        self.home.path("trace")
+    }
+}
+
+async fn starts_job(client: &Client) {
+    assert_eq!(client.call("hr__job", &json!({ "words": SECRET })).await.text(), "The job goes on");
+}
+
+/// The call of the second client hears nothing of the job of the first, nor is asked anything.
+async fn stays_apart(reached: Reached, first: (&str, Manner), second: (&str, Manner)) {
+    let office = Office::open(reached).await;
+    let high = office.client(first.0, first.1).await;
+    starts_job(&high).await;
+    let low = office.client(second.0, second.1).await;
+    let waiting = office.waits(&low).await;
+    let events = office.job_ends().await;
+    for method in ["elicitation/create", "roots/list"] {
+        let refused = format!("refused {method}: several clients share this server");
+        assert!(events.contains(&refused), "{reached:?} {first:?} {second:?}: {events}");
+    }
+    assert!(!waiting.is_finished(), "the job spoke while the call ran");
+    let heard = waiting.await.unwrap();
+    assert_eq!(heard.text(), "slept 3000 ms in 0 steps");
+    assert_eq!(heard.before(), [Value::Null; 0], "{reached:?} {first:?} {second:?}");
+    let told = office.home.kitbag(&["logs", "hr"]).await;
+    assert!(reached != Reached::Stdio || told.stdout.contains(SECRET), "operators can read it: {told:?}");
+}
+
+#[tokio::test]
+async fn what_a_job_of_one_tenant_says_late_never_reaches_another() {
+    for reached in Reached::EVERY {
+        stays_apart(reached, ("high", Manner::Legacy), ("low", Manner::Legacy)).await;
+    }
+    stays_apart(Reached::Stdio, ("high", Manner::Modern), ("low", Manner::Modern)).await;
+}
+
+#[tokio::test]
+async fn what_a_job_says_late_reaches_no_other_key_and_no_other_client_of_the_same_key() {
+    stays_apart(Reached::Stdio, ("acme", Manner::Legacy), ("acme", Manner::Legacy)).await;
+    stays_apart(Reached::Stdio, ("local", Manner::Legacy), ("low", Manner::Legacy)).await;
+    let office = Office::open(Reached::Stdio).await;
+    let key = office.key("acme").await;
+    let one = office.gateway.visitor("/mcp/all", Manner::Legacy).key(&key).connect().await;
+    starts_job(&one).await;
+    let other = office.gateway.visitor("/mcp/all", Manner::Legacy).key(&key);
+    let other = other.answering(|_, _| panic!("asked")).connect().await;
+    let waiting = office.waits(&other).await;
+    office.job_ends().await;
+    assert!(!waiting.is_finished());
+    assert_eq!(waiting.await.unwrap().before(), [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn what_a_job_says_late_reaches_the_only_client_there_is() {
+    for reached in Reached::EVERY {
+        let office = Office::open(reached).await;
+        let client = office.client("acme", Manner::Legacy).await;
+        starts_job(&client).await;
+        let waiting = office.waits(&client).await;
+        let events = office.job_ends().await;
+        assert!(
+            events.contains("answered elicitation/create: ") && events.contains("answer of acme"),
+            "{events}"
+        );
+        assert!(events.contains("answered roots/list: ") && events.contains("file:///acme"), "{events}");
+        let heard = waiting.await.unwrap();
+        assert_eq!(heard.notifications("notifications/message")[0]["data"], SECRET);
+        assert_eq!(heard.notifications("notifications/job")[0]["data"], SECRET);
+    }
+}
+
+#[tokio::test]
+async fn a_question_on_the_stream_of_its_own_call_is_put_whoever_else_has_calls_parked() {
+    let office = Office::open(Reached::Http).await;
+    let low = office.client("low", Manner::Modern).await;
+    let asks = json!({ "name": "hr__test_elicitation", "arguments": { "message": "?" } });
+    for _ in 0..3 {
+        let parked = low.start("tools/call", &asks).await.finish().await;
+        assert_eq!(parked.result()["resultType"], "input_required");
+    }
+    for manner in Manner::BOTH {
+        let high = office.client("high", manner).await;
+        let told = high.call("hr__test_elicitation", &json!({ "message": "Who?" })).await.text();
+        assert!(told.contains("answer of high"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn the_last_words_of_a_server_are_for_operators_only() {
+    let office = Office::open(Reached::Stdio).await;
+    let high = office.client("high", Manner::Legacy).await;
+    for manner in Manner::BOTH {
+        let low = office.client("low", manner).await;
+        for path in ["/mcp/all", "/mcp/search", "/servers/hr/mcp"] {
+            starts_job(&high).await;
+            let visitor = office.gateway.visitor(path, manner).key(&office.key("low").await);
+            let client = visitor.connect().await;
+            let crash = match path {
+                "/mcp/search" => {
+                    client.call("call_api", &json!({ "tool": "hr__crash", "arguments": {} })).await
+                }
+                "/servers/hr/mcp" => client.call("crash", &json!({})).await,
+                _ => low.call("hr__crash", &json!({})).await,
+            };
+            let told = crash.tool_error();
+            assert!(told.contains("`hr` went away during the call (exit code 3)"), "{told}");
+            assert!(told.contains("What to do: call again"), "{told}");
+            assert!(!told.contains(SECRET) && !told.contains("last words"), "{told}");
+        }
+    }
+    starts_job(&high).await;
+    let local = office.client("local", Manner::Legacy).await;
+    let told = local.call("hr__crash", &json!({})).await.tool_error();
+    assert!(told.contains("Its last words:") && told.contains(SECRET), "{told}");
+    assert!(office.gateway.log().contains(SECRET), "the log says why");
+}

@@ -1,0 +1,39 @@
+//! Servers that send without end, or do not read what they are sent.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::{Client, Gateway, Manner, Testbed, until};
+
+/// What a flood may cost the gateway at most.
+const ALLOWANCE: u64 = 64 << 20;
+
+fn neighbour() -> String {
+    Testbed::named("good").table()
+}
+
+#[tokio::test]
+async fn a_server_that_pings_and_never_reads_is_ended_and_costs_its_neighbours_nothing() {
+    let calm = Gateway::with(&neighbour()).await;
+    answers_at_once(&calm.client(Manner::Legacy).await).await;
+    let usual = calm.peak_memory();
+
+    let evil = Testbed::named("evil").era("legacy").manner("flood-pings").table();
+    let gateway = Gateway::with(&(neighbour() + &evil)).await;
+    let client = gateway.client(Manner::Legacy).await;
+    until("the server is given up", async || {
+        answers_at_once(&client).await;
+        gateway.log().contains("it did not read what it was sent").then_some(())
+    })
+    .await;
+    let peak = gateway.peak_memory();
+    assert!(peak < usual + ALLOWANCE, "{peak} bytes instead of {usual}");
+}
+
+async fn answers_at_once(client: &Client) {
+    client.knows("good__echo").await;
+    let asked = Instant::now();
+    assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+}

@@ -1,0 +1,155 @@
+//! What callers are told of a failure who do not run this gateway: what happened and what to do,
+//! without anything that a server wrote, a path, an address or a line of the configuration.
+//!
+//! A server serves several callers, so its last words may be about the call of another.
+
+use crate::cause::Cause;
+use crate::error::{CallError, StartError};
+use crate::time::in_words;
+
+impl CallError {
+    /// The same failure without the details that are for operators.
+    pub fn brief(&self) -> Self {
+        let what = match self {
+            Self::Start(start) => start.outline(),
+            Self::Lost { server, reason, .. } => {
+                format!("`{server}` went away during the call{}", ending(reason))
+            }
+            Self::Http { server, status, .. } => format!("`{server}` answered HTTP {status}"),
+            Self::Login(_)
+            | Self::Refused { .. }
+            | Self::Busy { .. }
+            | Self::Brief { .. }
+            | Self::Clogged { .. }
+            | Self::TimedOut { .. }
+            | Self::TooLarge { .. }
+            | Self::SessionExpired { .. } => return self.clone(),
+        };
+        let what = match self.cause() {
+            Some(cause) => format!("{what}: {}", cause.outline()),
+            None => what,
+        };
+        Self::Brief { server: self.server().clone(), what, remedy: self.advice() }
+    }
+
+    fn advice(&self) -> String {
+        let operator = "tell the operator of this gateway, whose log has the details";
+        match self {
+            Self::Lost { .. } => format!("call again, which starts it again; if it ends again, {operator}"),
+            Self::Start(StartError::BackingOff { wait, .. }) => {
+                format!("try again in {}; if it still fails, {operator}", in_words(*wait))
+            }
+            Self::Start(StartError::Stopping { .. }) => "try again".to_owned(),
+            _ => operator.to_owned(),
+        }
+    }
+}
+
+impl StartError {
+    fn outline(&self) -> String {
+        match self {
+            Self::Exited { server, status, .. } => {
+                format!("`{server}` ended before it was ready{}", ending(status))
+            }
+            Self::BackingOff { server, failures, .. } => {
+                format!("`{server}` failed {failures} times in a row and is left alone for a while")
+            }
+            Self::Variable { server, .. } => format!("`{server}` is not set up"),
+            Self::Launch { server, .. } => format!("`{server}` could not be launched"),
+            Self::Unreachable { server, .. } => format!("`{server}` could not be reached"),
+            Self::Inside { server, .. } => format!("`{server}`, which is built in, could not begin"),
+            Self::Protocol { server, .. } => format!("`{server}` does not speak MCP as we know it"),
+            Self::TimedOut { .. } | Self::Unauthorized { .. } | Self::Login(_) | Self::Stopping { .. } => {
+                self.to_string()
+            }
+        }
+    }
+}
+
+impl Cause {
+    /// The kind of cause alone, since its particulars come from what the server wrote.
+    fn outline(&self) -> &'static str {
+        match self {
+            Self::MissingVariable { .. } => "it needs a variable",
+            Self::OldNode { .. } => "it needs a later version of Node.js",
+            Self::NewMcpLibrary | Self::NewPydantic => "it does not fit a library it runs with",
+            Self::MissingModule { .. } => "a part of it is not installed",
+            Self::MissingFile { .. } => "it needs a file or folder that is not there",
+            Self::NoSuchPackage { .. } | Self::NotAProgram { .. } => "its package cannot be run",
+            Self::NotFound { .. } | Self::NotExecutable { .. } | Self::NoInterpreter { .. } => {
+                "its program cannot be run"
+            }
+            Self::NoFolder { .. } => "the folder to launch it in is not there",
+            Self::WrongArguments { .. } => "it does not take the arguments it was given",
+            Self::NoNetwork { .. } => "it cannot reach the network",
+            Self::Untrusted => "it does not trust the certificate of the service it talks to",
+            Self::ServiceDown { .. } => "it needs a service that is not running",
+            Self::PortTaken { .. } => "another process uses the port it wants",
+            Self::Forbidden { .. } => "it may not use a file or folder",
+            Self::BadCredentials => "the key or password it was given is not accepted",
+            Self::LoginNeeded | Self::OwnLogin { .. } => "somebody has to log in there",
+            Self::ServesHttp { .. } => "it serves HTTP and not stdin and stdout",
+            Self::NotMcp => "what runs or answers there is not an MCP server",
+            Self::Silent => "it runs and says nothing",
+            Self::Retired => "it ended by itself without a complaint",
+            Self::Unreachable => "nobody answers at its address",
+        }
+    }
+}
+
+/// How a process ended is worth telling; the words of a network library name addresses.
+fn ending(reason: &str) -> String {
+    let by_itself = reason.starts_with("exit code ") || reason.starts_with("signal");
+    if by_itself { format!(" ({reason})") } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::cause::Diagnosis;
+
+    const SECRET: &str = "HIGH-TENANT-ORDER-4711";
+
+    #[track_caller]
+    fn check(error: &CallError, expected: &str) {
+        let brief = error.brief();
+        let told = format!("{brief} | {}", brief.remedy().unwrap_or_default());
+        assert!(told.contains(expected), "{told}");
+        assert!(!told.contains(SECRET) && !told.contains("/srv") && !told.contains("servers."), "{told}");
+        assert_eq!(brief.stderr(), None);
+    }
+
+    #[test]
+    fn nothing_a_server_wrote_is_in_what_a_tenant_reads() {
+        let server: kitbag_domain::ServerName = "orders".parse().unwrap();
+        let stderr = format!("Traceback: File \"/srv/orders.py\": {SECRET}");
+        let cause = Cause::MissingFile { path: format!("/srv/{SECRET}") };
+        let diagnosis = Some(Box::new(Diagnosis { cause, remedy: format!("see [servers.x] {SECRET}") }));
+        let exited = StartError::Exited {
+            server: server.clone(),
+            status: "exit code 1".to_owned(),
+            stderr: stderr.clone(),
+            diagnosis: diagnosis.clone(),
+        };
+        check(
+            &exited.clone().into(),
+            "`orders` ended before it was ready (exit code 1): it needs a file or folder that is not there",
+        );
+        let wait = Duration::from_millis(996);
+        let again =
+            StartError::BackingOff { server: server.clone(), failures: 2, wait, last: Box::new(exited) };
+        check(&again.into(), "try again in 1 s");
+        let lost = |reason: &str| CallError::Lost {
+            server: server.clone(),
+            reason: reason.to_owned(),
+            stderr: stderr.clone(),
+            diagnosis: diagnosis.clone(),
+        };
+        check(&lost("exit code 3"), "`orders` went away during the call (exit code 3)");
+        check(&lost("error for http://10.0.0.1/srv"), "`orders` went away during the call: it needs");
+        let body = format!("<pre>/srv/app.py {SECRET}</pre>");
+        check(&CallError::Http { server, status: 500, body }, "`orders` answered HTTP 500");
+    }
+}

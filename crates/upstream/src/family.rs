@@ -1,0 +1,219 @@
+//! Descendants of servers that have lost their parent. They fall to us, and end with the server
+//! they came from, also when they have put off everything by which they could be known.
+//!
+//! A process that ends leaves its children to the nearest ancestor that asked for them, and the
+//! gateway asks. Whose they were is known where they were seen below their server before, or carry
+//! its mark; of the others, only which servers ran when they were started. Such a process is ended
+//! when the last server it may have come from has ended.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::sync::{LazyLock, Mutex, MutexGuard};
+
+use rustix::process::{Pid, WaitOptions};
+use tokio::process::{Child, Command};
+
+use crate::mark::Mark;
+use crate::sync::lock;
+
+/// A process as `/proc` shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Process {
+    pid: u32,
+    parent: u32,
+    group: u32,
+    /// In ticks of the kernel. With it, a number that was given out again is not mistaken.
+    pub(crate) started: u64,
+    /// Ended, and only kept until its parent takes note.
+    pub(crate) has_ended: bool,
+}
+
+#[derive(Default)]
+struct Family {
+    /// The servers we have launched.
+    servers: BTreeMap<u32, (Mark, u64)>,
+    /// Processes below them or left to us, with the servers they may have come from.
+    others: HashMap<(u32, u64), BTreeSet<Mark>>,
+}
+
+/// Launches a server and asks for whatever it will leave behind.
+pub(crate) fn launch(command: &mut Command, mark: &Mark) -> io::Result<Child> {
+    #[cfg(target_os = "linux")]
+    {
+        static ASKED: LazyLock<()> = LazyLock::new(|| {
+            let _refused = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        });
+        LazyLock::force(&ASKED);
+    }
+    // A child must be entered before anybody looks, or it would be taken for one left to us.
+    let mut family = family();
+    let child = command.spawn()?;
+    if let Some(pid) = child.id() {
+        let started = Process::read(pid).map_or(0, |process| process.started);
+        family.servers.insert(pid, (mark.clone(), started));
+    }
+    Ok(child)
+}
+
+/// Takes note of who descends from whom, and of those that have ended.
+pub(crate) fn look() {
+    let mut family = family();
+    if !family.servers.is_empty() || !family.others.is_empty() {
+        family.look();
+    }
+}
+
+/// The living processes that can only have come from this server.
+pub(crate) fn left_by(mark: &Mark) -> Vec<Pid> {
+    let mut family = family();
+    family.look();
+    family.living(|from| from.len() == 1 && from.contains(mark))
+}
+
+/// The living processes that came from any server.
+pub(crate) fn left_by_all() -> Vec<Pid> {
+    let mut family = family();
+    family.look();
+    family.living(|_| true)
+}
+
+/// A server has ended, and so has what it left behind.
+pub(crate) fn forget(mark: &Mark) {
+    let mut family = family();
+    family.servers.retain(|_, (launched, _)| launched != mark);
+    family.others.retain(|_, from| {
+        from.remove(mark);
+        !from.is_empty()
+    });
+}
+
+fn family() -> MutexGuard<'static, Family> {
+    static FAMILY: LazyLock<Mutex<Family>> = LazyLock::new(Mutex::default);
+    lock(&FAMILY)
+}
+
+impl Family {
+    fn look(&mut self) {
+        let own = std::process::id();
+        let all: HashMap<u32, Process> =
+            all_pids().filter_map(|pid| Some((pid, Process::read(pid)?))).collect();
+        let Some(us) = all.get(&own).copied() else { return };
+        let mut below: HashMap<u32, Vec<Process>> = HashMap::new();
+        for process in all.values() {
+            below.entry(process.parent).or_default().push(*process);
+        }
+        for (pid, (mark, _)) in self.servers.clone() {
+            self.enter_below(pid, &BTreeSet::from([mark]), &below);
+        }
+        for process in below.get(&own).cloned().unwrap_or_default() {
+            // What the gateway starts for itself stays in its group; a server leads another.
+            if self.servers.contains_key(&process.pid) || process.group == us.group {
+                continue;
+            }
+            let from = self.origins(process);
+            self.others.insert(process.key(), from.clone());
+            self.enter_below(process.pid, &from, &below);
+            if process.has_ended {
+                process.take_note();
+            }
+        }
+        self.others.retain(|(pid, started), _| {
+            all.get(pid).is_some_and(|it| it.started == *started && !it.has_ended)
+        });
+    }
+
+    fn enter_below(&mut self, pid: u32, from: &BTreeSet<Mark>, below: &HashMap<u32, Vec<Process>>) {
+        for process in below.get(&pid).into_iter().flatten() {
+            self.others.insert(process.key(), from.clone());
+            self.enter_below(process.pid, from, below);
+        }
+    }
+
+    /// Which servers a process that was left to us may have come from.
+    fn origins(&self, process: Process) -> BTreeSet<Mark> {
+        if let Some(known) = self.others.get(&process.key()) {
+            return known.clone();
+        }
+        if let Some(mark) = Mark::of(process.pid).filter(Mark::is_own) {
+            return BTreeSet::from([mark]);
+        }
+        let before = self.servers.values().filter(|(_, started)| *started <= process.started);
+        before.map(|(mark, _)| mark.clone()).collect()
+    }
+
+    fn living(&self, wanted: impl Fn(&BTreeSet<Mark>) -> bool) -> Vec<Pid> {
+        let wanted = self.others.iter().filter(|(_, from)| wanted(from));
+        wanted.filter_map(|((pid, _), _)| Pid::from_raw(i32::try_from(*pid).ok()?)).collect()
+    }
+}
+
+impl Process {
+    pub(crate) fn read(pid: u32) -> Option<Self> {
+        Self::parse(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The name may contain anything, so the fields are counted from where it ends.
+    fn parse(pid: u32, stat: &str) -> Option<Self> {
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        Some(Self {
+            pid,
+            has_ended: matches!(*fields.first()?, "Z" | "X"),
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    fn key(self) -> (u32, u64) {
+        (self.pid, self.started)
+    }
+
+    /// Lets the kernel forget a child that has ended.
+    fn take_note(self) {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+/// The processes of this machine or container. None where `/proc` shows those of another
+/// namespace, whose numbers would mean other processes to us.
+pub(crate) fn all_pids() -> impl Iterator<Item = u32> {
+    let this = std::fs::read_link("/proc/self").ok().and_then(|link| link.to_str()?.parse().ok());
+    let entries = std::fs::read_dir("/proc").ok().filter(|_| this == Some(std::process::id()));
+    let entries = entries.into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_read_whatever_it_is_called() {
+        let stat =
+            "688 (a) b) (c) S 612 610 18317 0 -1 4194304 102 0 0 0 0 0 0 0 20 0 1 0 168820 3133440 409";
+        let read = Process::parse(688, stat).unwrap();
+        let expected = Process { pid: 688, parent: 612, group: 610, started: 168_820, has_ended: false };
+        assert_eq!(read, expected);
+        assert!(Process::parse(688, &stat.replace(") S", ") Z")).unwrap().has_ended);
+        assert_eq!(Process::parse(1, "1 (x) S 0"), None);
+    }
+
+    #[test]
+    fn a_process_ends_with_the_last_server_it_may_have_come_from() {
+        let (first, second) = (Mark::next(), Mark::next());
+        let mut family = Family::default();
+        family.servers.insert(1, (first.clone(), 10));
+        family.servers.insert(2, (second.clone(), 20));
+        let process = |started| Process { pid: 0, parent: 0, group: 0, started, has_ended: false };
+        assert_eq!(
+            family.origins(process(15)),
+            BTreeSet::from([first.clone()]),
+            "the second was not there yet"
+        );
+        assert_eq!(family.origins(process(25)), BTreeSet::from([first, second]));
+        assert_eq!(family.origins(process(5)), BTreeSet::new(), "none of ours");
+    }
+}

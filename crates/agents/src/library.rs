@@ -50,6 +50,19 @@ impl Library {
         self.agents.iter().find(|it| it.agent.id == id)
     }
 
+    /// The texts whose vectors tell what is meant by words that no name has. They change with the
+    /// data only, so their vectors can be made beforehand.
+    pub fn embedded_texts(&self) -> Vec<String> {
+        self.capability_names.texts()
+    }
+
+    /// Whether somebody speaks of one of the agents, by its name or an alias.
+    pub fn mentions_an_agent(&self, text: &str) -> bool {
+        let said = format!(" {} ", key(text));
+        let names = self.agent_names.ways().iter().filter(|way| !way.meant.is_empty());
+        names.map(|way| format!(" {} ", way.key)).any(|name| said.contains(&name))
+    }
+
     fn assemble(texts: &Texts) -> Result<Self, DataError> {
         let mut agents = Vec::new();
         for text in &texts.agents {

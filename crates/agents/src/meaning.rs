@@ -77,9 +77,7 @@ impl Meaning {
     }
 
     async fn learn(&self, names: &Names) -> Result<Known, ()> {
-        let ways = names.ways().iter().map(|way| way.key.clone());
-        let texts = names.all().iter().map(|it| it.text.clone());
-        let mut vectors = self.make(Side::Document, ways.chain(texts).collect()).await.ok_or(())?;
+        let mut vectors = self.make(Side::Document, names.texts()).await.ok_or(())?;
         let texts = vectors.split_off(names.ways().len());
         let ways = vectors.into_iter().zip(names.ways().iter().map(|way| way.meant.clone())).collect();
         Ok(Known::new(ways, texts))

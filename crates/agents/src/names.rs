@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::meaning::Meaning;
-use crate::words::{key, likeness, misspelt, stem, telling};
+use crate::words::{is_filler, key, likeness, misspelt, stem, telling};
 
 /// All things of one kind, and all the ways to say them.
 #[derive(Debug)]
@@ -61,6 +61,10 @@ const ENOUGH: f32 = 0.5;
 const LEAD: f32 = 0.1;
 /// From here on they need nobody who can tell what is meant.
 const PLENTY: f32 = 0.7;
+/// From here on a word in so many names means none of them.
+const SHARED_BY_MANY: usize = 3;
+/// What sounds like it, for want of anything better.
+const GUESSED: f32 = 0.1;
 /// What a description says is less than what a name says.
 const MENTIONED: f32 = 0.3;
 
@@ -104,6 +108,12 @@ impl Names {
         &self.ways
     }
 
+    /// What vectors are made of: every way to say something, then what is known of each thing.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let ways = self.ways.iter().map(|way| way.key.clone());
+        ways.chain(self.named.iter().map(|it| it.text.clone())).collect()
+    }
+
     pub(crate) async fn resolve(&self, said: &str, meaning: Option<&Meaning>) -> Match {
         if let Some(way) = self.by_name(said) {
             return match way.meant.split_first() {
@@ -112,6 +122,9 @@ impl Names {
             };
         }
         let by_words = self.by_words(said);
+        if self.is_vague(said) {
+            return self.offer(said, by_words);
+        }
         if let Some(meant) = clear(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(said)) {
             return Match::One(meant);
         }
@@ -124,6 +137,30 @@ impl Names {
             None if by_words.is_empty() => Match::Nothing { near: self.near(said) },
             None => Match::Several(by_words.into_iter().take(MOST).collect()),
         })
+    }
+
+    /// Whether it is a word that many things share, or one that says nothing: whatever was chosen
+    /// for it would be a guess.
+    fn is_vague(&self, said: &str) -> bool {
+        let words = self.telling(said);
+        let [word] = words.as_slice() else { return words.iter().all(|word| is_filler(word)) };
+        let shared = self.named.iter().filter(|it| self.telling(&it.name).contains(word)).count();
+        shared >= SHARED_BY_MANY || is_filler(word)
+    }
+
+    /// The likeliest, by words and then by sound.
+    fn offer(&self, said: &str, by_words: Vec<(usize, f32)>) -> Match {
+        let mut likely: Vec<(usize, f32)> = by_words.into_iter().take(MOST).collect();
+        for at in self.near(said) {
+            if likely.len() < MOST && likely.iter().all(|(other, _)| *other != at) {
+                likely.push((at, GUESSED));
+            }
+        }
+        // What is offered is open; only a name is certain.
+        for (_, confidence) in &mut likely {
+            *confidence = confidence.min(ENOUGH);
+        }
+        Match::Several(likely)
     }
 
     /// Those that sound like it, for whoever has to choose again.
@@ -309,6 +346,22 @@ mod tests {
     async fn what_stays_open_is_told_with_the_likeliest_and_what_is_unknown_with_the_nearest() {
         check("agents that fly", "? Background Agents, Cloud Agents").await;
         check("chckpnt", "- Checkpoints").await;
+    }
+
+    #[tokio::test]
+    async fn a_word_that_many_share_or_that_says_nothing_is_answered_with_a_choice() {
+        let named = ["Code Review", "Code Search", "Code Generation", "Hooks"];
+        let named = named.map(|name| Named { name: name.to_owned(), text: format!("{name}, described") });
+        let names = Names::new(named.into(), [("reviewing".to_owned(), vec![0])], &[]);
+        for said in ["code", "Code", "support", "features", "is it supported"] {
+            match names.resolve(said, None).await {
+                Match::Several(some) => assert!(some.len() > 1 && some.len() <= MOST, "{said}: {some:?}"),
+                other => panic!("{said} was taken for {other:?}"),
+            }
+        }
+        for said in ["hooks", "hook support", "review", "code review"] {
+            assert!(matches!(names.resolve(said, None).await, Match::One(_)), "{said}");
+        }
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::library::Term;
-use crate::record::{AgentFile, Availability, Capability, Source};
+use crate::record::{AgentFile, Availability, Capability, Source, Status};
 
 /// Said of what no document mentions; a model would otherwise read it as a no.
 const UNDOCUMENTED: &str = "No document that was read says whether it has this.";
@@ -70,11 +70,12 @@ pub(crate) fn listed(agent: Option<&str>, it: &Capability) -> Option<Value> {
     put_some(&mut row, "agent", agent);
     row["name"] = json!(it.name);
     row["category"] = json!(it.category);
-    match it.available {
+    row["tier"] = match it.available {
         Availability::Unknown => return None,
-        Availability::No => {}
-        Availability::Yes => row["tier"] = json!(it.tier),
-    }
+        // Every row has the same fields; what is not there has no price.
+        Availability::No => Value::Null,
+        Availability::Yes => json!(it.tier),
+    };
     row["available"] = json!(it.available);
     Some(row)
 }
@@ -110,11 +111,20 @@ pub(crate) fn every_source(agent: &AgentFile) -> Value {
     cited.into_iter().map(row).collect()
 }
 
-/// Where an agent is documented as a whole.
+/// Where an agent is documented as a whole. The page is in use where any
+/// source of the agent is.
 pub(crate) fn outline(agent: &AgentFile) -> Value {
+    let page = agent.documentation.official_docs.as_ref();
+    let mut sources = agent.capabilities.iter().flat_map(|it| &it.sources);
+    let status = match page {
+        Some(_) if sources.any(|it| it.status == Status::Active) => Status::Active,
+        _ => Status::Unknown,
+    };
     let mut row = json!({ "agent": agent.agent.id });
-    put_some(&mut row, "url", agent.documentation.official_docs.as_ref());
+    put_some(&mut row, "url", page);
+    row["description"] = json!(format!("Documentation of {} by {}", agent.agent.name, agent.agent.vendor));
     row["verifiedDate"] = json!(agent.agent.last_updated);
+    row["status"] = json!(status);
     row
 }
 

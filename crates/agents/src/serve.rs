@@ -131,7 +131,9 @@ fn initialize(params: &RawObject) -> Value {
 async fn call(answers: &Answers, params: &RawObject) -> Result<Value, ErrorObject> {
     let name: String = params.read("name").unwrap_or_default();
     let tool: Tool = name.parse()?;
-    let arguments = params.object("arguments").unwrap_or_default();
+    let arguments = params.get("arguments").filter(|it| it.get() != "null");
+    let arguments = RawObject::open_or_empty(arguments)
+        .map_err(|_| ErrorObject::new(code::INVALID_PARAMS, "`arguments` must be an object".to_owned()))?;
     Ok(match tool.call(answers, &arguments).await? {
         Ok(answer) => json!({
             "content": [{ "type": "text", "text": answer.to_string() }],

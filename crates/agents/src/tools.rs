@@ -94,6 +94,7 @@ impl Tool {
 
     /// Asks the question a call stands for. What the arguments lack is said as the protocol wants it.
     pub async fn call(self, answers: &Answers, arguments: &RawObject) -> Result<Told, ErrorObject> {
+        self.refuse_unknown(arguments)?;
         let text = |key: &str| text(arguments, key);
         let (agent, capability) = (text("agent")?, text("capability")?);
         let agent = agent.as_deref();
@@ -106,6 +107,23 @@ impl Tool {
             Self::List => answers.list(agent, text("category")?.as_deref()).await,
             Self::Sources => answers.sources(agent, capability).await,
         })
+    }
+
+    fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Lookup | Self::Sources => &["agent", "capability"],
+            Self::Compare => &["capability", "agents"],
+            Self::List => &["agent", "category"],
+        }
+    }
+
+    /// A name nobody reads would leave the caller with the answer to another question.
+    fn refuse_unknown(self, arguments: &RawObject) -> Result<(), ErrorObject> {
+        let known = self.parameters();
+        let unknown = arguments.iter().map(|(name, _)| name).find(|name| !known.contains(name));
+        let Some(unknown) = unknown else { return Ok(()) };
+        let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+        Err(invalid(format!("{} has no parameter `{unknown}`; it has {}", self.name(), known.join(" and "))))
     }
 
     /// Few words: an answer explains itself, this is for programs.

@@ -27,6 +27,11 @@ pub(crate) fn telling(text: &str, besides: &[&str], known: impl Fn(&str) -> bool
     if telling.is_empty() { all } else { telling }
 }
 
+/// Whether a stem is that of a word people wrap around what they mean.
+pub(crate) fn is_filler(stemmed: &str) -> bool {
+    FILLERS.split(' ').any(|it| stem(it) == stemmed)
+}
+
 /// Whether two keys are the same but for slips: word for word, or in where words end.
 pub(crate) fn misspelt(one: &str, other: &str) -> bool {
     let joined = |key: &str| key.replace(' ', "");

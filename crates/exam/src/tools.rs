@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::{Fault, Problem, Suite};
+use crate::suite::{Fault, Named, Problem, Suite};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
@@ -62,10 +62,10 @@ impl Tools {
 
     /// The suite with every tool called as the model is shown it.
     pub fn spell(&self, mut suite: Suite) -> Result<Suite, Fault> {
-        for (entry, call) in suite.calls_mut() {
+        for Named { entry, field, call } in suite.calls_mut() {
             let tool = self.find(&call.tool).ok_or_else(|| Fault {
                 entry,
-                field: "tool".to_owned(),
+                field: field.to_owned(),
                 problem: Problem::NoSuchTool { tool: call.tool.clone(), offered: self.names() },
             })?;
             call.tool.clone_from(&tool.name);

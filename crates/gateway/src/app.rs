@@ -12,7 +12,7 @@ use kitbag_policy::Policy;
 use kitbag_relevance::Options;
 use kitbag_store::{KeyInfo, Store};
 use kitbag_upstream::{CallError, Logs, Server};
-use kitbag_wire::{Era, RawObject};
+use kitbag_wire::{Era, Raw, RawObject};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use tokio::net::TcpListener;
@@ -34,7 +34,8 @@ use crate::meter::report::{Tokens, report};
 use crate::pipeline::{self, Call, CallMethod};
 use crate::reload::{Entrance, Follower};
 use crate::rooms::now;
-use crate::search::{self, Found, Verdict};
+use crate::search::{self, Search, Verdict};
+use crate::surface::call::{as_meant, with_taken};
 use crate::surface::{Door, Surface};
 use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
 
@@ -229,12 +230,25 @@ impl App {
         catalog.tool(name).and_then(|entry| serde_json::from_str(entry.definition.get()).ok())
     }
 
-    /// Calls a tool by the name the endpoint shows, on the road every client takes.
+    /// Calls a tool by the name the endpoint shows, on the road every client of a frugal surface
+    /// takes: arguments are held against the listing before the server is started.
     pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
-        let turn = local_turn("kitbag call", Surface::All);
+        let mut params = RawObject::new().with("name", name).with("arguments", &arguments);
+        let taken = as_meant(&self.house.rooms(), name, &mut params);
+        let result = self.run(Surface::Search, params).await?;
+        Ok(serde_json::from_str(with_taken(result, taken.as_ref()).get())?)
+    }
+
+    /// Calls a tool and leaves it to its server what to make of the arguments.
+    pub async fn call_unchecked(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
         let params = RawObject::new().with("name", name).with("arguments", &arguments);
+        Ok(serde_json::from_str(self.run(Surface::All, params).await?.get())?)
+    }
+
+    async fn run(&self, surface: Surface, params: RawObject) -> anyhow::Result<Raw> {
+        let turn = local_turn("kitbag call", surface);
         match pipeline::run(&self.house.rooms(), &turn, Call { method: CallMethod::CallTool, params }).await {
-            Ok(result) => Ok(serde_json::from_str(result.get())?),
+            Ok(result) => Ok(result),
             Err(Failure::Upstream(error)) => Err(error.into()),
             Err(failure) => Err(failure.into()),
         }
@@ -251,15 +265,12 @@ impl App {
     }
 
     /// The tools for an intent, best first, and a warning if vectors are wanting.
-    pub async fn search(
-        &self,
-        text: &str,
-        options: &Options,
-    ) -> anyhow::Result<(Vec<Found>, Option<String>)> {
+    pub async fn search(&self, text: &str, options: &Options) -> anyhow::Result<Search> {
         self.house.rooms().index.ready().await?;
         let indexed = self.index_all(|_, _| {}).await;
-        let (found, warning) = search::search(&self.house.rooms(), text, options).await;
-        Ok((found, warning.or(indexed.err().map(|error| degraded(&error)))))
+        let searched = search::search(&self.house.rooms(), text, options).await;
+        let warning = searched.warning.or(indexed.err().map(|error| degraded(&error)));
+        Ok(Search { warning, ..searched })
     }
 
     /// Lists every server anew and computes the vectors that are missing. Tells which gave no
@@ -291,7 +302,7 @@ impl App {
     async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {
         let rooms = self.house.rooms();
         let (catalog, unlisted) = (rooms.catalog(), rooms.unlisted());
-        rooms.index.rebuild(&catalog, &rooms.declared, &unlisted, || false, progress).await
+        rooms.index.rebuild(&rooms.contents(&catalog, &unlisted), || false, progress).await
     }
 
     /// Lists every server nobody has listed yet, and tells which gave no answer.

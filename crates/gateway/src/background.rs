@@ -121,8 +121,9 @@ async fn index(house: &House) -> bool {
             tracing::info!(done, total, "texts are being embedded");
         }
     };
-    let (declared, unlisted) = (&rooms.declared, &rooms.unlisted());
-    if let Err(error) = rooms.index.rebuild(&catalog, declared, unlisted, overtaken, progress).await {
+    let unlisted = rooms.unlisted();
+    let contents = rooms.contents(&catalog, &unlisted);
+    if let Err(error) = rooms.index.rebuild(&contents, overtaken, progress).await {
         tracing::warn!(%error, remedy = error.remedy(), "tools without vectors are found by their words");
         return false;
     }

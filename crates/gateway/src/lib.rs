@@ -7,6 +7,7 @@ mod catalog;
 pub mod cli;
 pub mod config;
 mod failure;
+mod find;
 mod front;
 mod hidden;
 mod house;

@@ -28,6 +28,10 @@ impl Providers {
         self.0.get(name)
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Provider> {
+        self.0.values()
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &ServerName> {
         self.0.keys()
     }

@@ -17,9 +17,9 @@ use crate::bridge::Parking;
 use crate::catalog::Catalog;
 use crate::config::{Config, Serve};
 use crate::front::ready::Readiness;
-use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
 use crate::index::priors::Declared;
+use crate::index::{CapabilityIndex, Contents};
 use crate::meter::{Meter, Process};
 use crate::providers::Providers;
 use crate::schema::Checker;
@@ -160,6 +160,20 @@ impl Rooms {
     pub(crate) fn unlisted(&self) -> HashSet<ServerName> {
         let unlisted = self.upstreams.iter().filter(|server| server.listing().is_none());
         unlisted.map(|server| server.name().clone()).collect()
+    }
+
+    /// What the index is built from.
+    pub(crate) fn contents<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        unlisted: &'a HashSet<ServerName>,
+    ) -> Contents<'a> {
+        Contents { catalog, providers: &self.providers, declared: &self.declared, unlisted }
+    }
+
+    /// Whether a server runs in this process and is there for everybody.
+    pub(crate) fn is_built_in(&self, server: &ServerName) -> bool {
+        self.upstreams.get(server).is_some_and(|server| server.spec().is_inside())
     }
 
     /// Builds the catalog anew from what the servers listed last.

@@ -1,11 +1,12 @@
 //! Asking the index from the command line: searching it, and proving that it is whole.
 
 use futures::{StreamExt as _, stream};
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::dense::is_sound;
-use kitbag_relevance::{Document, Options, Parts};
+use kitbag_relevance::{Candidate, Document, Options, Parts};
 use serde::Serialize;
 
+use crate::find::find;
 use crate::index::Snapshot;
 use crate::rooms::Rooms;
 
@@ -18,6 +19,19 @@ pub struct Found {
     pub cosine: Option<f32>,
     pub description: String,
     pub write_class: &'static str,
+    /// The same tool on other servers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+}
+
+/// Everything that a search came to.
+#[derive(Debug)]
+pub struct Search {
+    pub found: Vec<Found>,
+    /// Whether the best is likely to do what was asked; nothing where that cannot be told.
+    pub confident: Option<bool>,
+    /// Why vectors had no part in it, if they had none.
+    pub warning: Option<String>,
 }
 
 /// What is wrong with one capability in the index.
@@ -39,37 +53,38 @@ pub struct Verdict {
 /// How far down a tool may be found when it is asked for with its own words.
 const OWN_WORDS_TOP: usize = 3;
 
-/// What is found, and why vectors had no part in it, if they had none.
-pub(crate) async fn search(rooms: &Rooms, text: &str, options: &Options) -> (Vec<Found>, Option<String>) {
-    let caller = Caller::local();
-    let allowed = |capability: &_| rooms.policy.visible(&caller, capability);
-    let intent = rooms.index.intent(text).await;
-    let found = rooms.index.snapshot().search(&intent, options, allowed).into_iter();
-    let found = found
-        .map(|it| Found {
-            tool_name: it.entry.tool_name.clone(),
-            score: it.score,
-            parts: it.parts,
-            cosine: it.cosine,
-            description: it.entry.description.clone(),
-            write_class: it.entry.write_class.as_str(),
-        })
-        .collect();
-    (found, intent.degraded)
+pub(crate) async fn search(rooms: &Rooms, text: &str, options: &Options) -> Search {
+    let findings = find(rooms, &Caller::local(), text, options).await;
+    let shown = |it: Candidate| Found {
+        tool_name: it.entry.tool_name.clone(),
+        score: it.score,
+        parts: it.parts,
+        cosine: it.cosine,
+        description: it.entry.description.clone(),
+        write_class: it.entry.write_class.as_str(),
+        also: it.copies.iter().map(|copy| copy.tool_name.clone()).collect(),
+    };
+    Search {
+        found: findings.candidates.into_iter().map(shown).collect(),
+        confident: findings.confident,
+        warning: findings.degraded,
+    }
 }
 
-/// Checks that every tool of the catalog is indexed, has a sound vector, and is found by its
-/// own description.
+/// Checks that every tool of the catalog and every HTTP API is indexed, has a sound vector, and is
+/// found by its own description.
 pub(crate) async fn verify(rooms: &Rooms) -> Verdict {
     let (catalog, snapshot) = (rooms.catalog(), rooms.index.snapshot());
-    let judging = catalog.tools.iter().map(|entry| judge(rooms, &snapshot, &entry.exposed));
+    let tools = catalog.tools.iter().map(|entry| entry.exposed.as_str());
+    let names: Vec<&str> = tools.chain(rooms.providers.names().map(ServerName::as_str)).collect();
+    let judging = names.iter().map(|name| judge(rooms, &snapshot, name));
     let judged: Vec<Vec<Problem>> = stream::iter(judging).buffered(JUDGED_AT_ONCE).collect().await;
     let hidden = |problems: &&Vec<Problem>| problems.iter().any(|problem| problem.hides());
-    let flaws = catalog.tools.iter().zip(&judged).flat_map(|(entry, problems)| {
-        problems.iter().map(|problem| Flaw { tool_name: entry.exposed.clone(), problem: problem.to_string() })
+    let flaws = names.iter().zip(&judged).flat_map(|(name, problems)| {
+        problems.iter().map(|problem| Flaw { tool_name: (*name).to_owned(), problem: problem.to_string() })
     });
     Verdict {
-        tools: catalog.tools.len(),
+        tools: names.len(),
         embedded: snapshot.index.embedded(),
         found_by_description: judged.len() - judged.iter().filter(hidden).count(),
         flaws: flaws.collect(),

@@ -1,6 +1,8 @@
 //! A tool in one line, for a context that has no room for its schema:
 //! `github__create_issue(owner, repo, title, body?: string) · Opens an issue`.
 
+use http::Method;
+use kitbag_upstream::provider::ProviderSpec;
 use kitbag_wire::RawObject;
 use serde_json::Value;
 
@@ -18,6 +20,22 @@ pub(crate) fn signature(name: &str, definition: &RawObject) -> String {
         format!("{name}({parameters})")
     } else {
         format!("{name}({parameters}) · {summary}")
+    }
+}
+
+/// An HTTP API as the call that reaches it.
+pub(crate) fn request(spec: &ProviderSpec) -> String {
+    let methods: Vec<&str> = spec.methods.iter().map(Method::as_str).collect();
+    let method = if spec.methods.iter().all(Method::is_safe) {
+        String::new()
+    } else {
+        format!("method: {}, ", methods.join("|"))
+    };
+    let body = if method.is_empty() { "" } else { ", body" };
+    let call = format!("call_api(provider: \"{}\", {method}path, query{body})", spec.name);
+    match spec.description.as_deref().map(summary).filter(|summary| !summary.is_empty()) {
+        Some(summary) => format!("{call} · {summary}"),
+        None => call,
     }
 }
 

@@ -223,6 +223,25 @@ fn data_goes_where_it_is_sent() {
     assert!(told.contains("could not create the directory") && told.contains("--data-dir"), "{told}");
 }
 
+#[test]
+fn a_call_is_checked_before_its_server_is_started_and_explained_as_to_any_client() {
+    let home = Home::new();
+    let starts = home.path("starts");
+    let script = format!("echo started >> {}; exec {} stdio", starts.display(), testbed());
+    home.ok(&["servers", "add", "bed", "--", "sh", "-c", &script]);
+    let before = fs::read_to_string(&starts).unwrap();
+
+    let told = home.fails(&["call", "bed__slow", "ms=soon"]);
+    assert!(told.starts_with("error: `bed__slow` was not called, its arguments do not fit:"), "{told}");
+    assert!(told.contains("/ms: expected an integer, got \"soon\" (a string)"), "{told}");
+    let told: Value = serde_json::from_str(&home.fails(&["call", "bed__slow", "ms=soon", "--json"])).unwrap();
+    assert!(told["error"].as_str().unwrap().contains("/ms: expected an integer"), "{told}");
+    assert_eq!(fs::read_to_string(&starts).unwrap(), before, "nothing was started");
+
+    let told = home.ok(&["call", "bed__slow", "ms:=\"1\""]);
+    assert!(told.contains("slept 1 ms") && told.contains("Taken as: ms = 1 (was a string)"), "{told}");
+}
+
 fn testbed() -> String {
     let path = std::path::Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
     assert!(path.exists(), "run `cargo build --workspace` first");

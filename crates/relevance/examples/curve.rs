@@ -119,6 +119,7 @@ impl Tool {
             entry: Arc::new(entry),
             name: self.name.clone(),
             parameters: Vec::new(),
+            twin: None,
             vector: Some(vector),
         }
     }

@@ -15,6 +15,9 @@ pub struct Document {
     /// Its own name, without the server in front.
     pub name: String,
     pub parameters: Vec<String>,
+    /// The same in copies of one tool, which only their servers tell apart; nothing where a tool
+    /// says too little of itself to know.
+    pub twin: Option<u64>,
     /// Absent until it has been computed; until then the words must do.
     pub vector: Option<Arc<[f32]>>,
 }

@@ -9,8 +9,9 @@
 //! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
 //! - [`options`]: which capabilities come into question; [`steps`]: an intent for several taken apart
 //! - [`text`]: what stands for a tool; [`embed`]: text into vectors; `simd`: the arithmetic under it
-//! - [`eval`]: how good a ranking is
+//! - `confidence`: whether the best is likely to do; [`eval`]: how good a ranking is
 
+mod confidence;
 pub mod dense;
 pub mod embed;
 pub mod entry;
@@ -26,6 +27,7 @@ pub mod steps;
 pub mod terms;
 pub mod text;
 
+pub use confidence::confident;
 pub use entry::{Entry, WriteClass};
 pub use index::{Document, Index};
 pub use options::{MAX_TOP_K, Options};

@@ -32,6 +32,8 @@ pub struct Candidate {
     pub parts: Parts,
     /// The plain cosine of intent and capability, where both have vectors.
     pub cosine: Option<f32>,
+    /// The same tool on other servers, likeliest first; they take no places of their own.
+    pub copies: Vec<Arc<Entry>>,
     /// The latency limit was checked against p95, because no p99 is known.
     pub latency_from_p95: bool,
 }
@@ -61,15 +63,17 @@ pub fn retrieve(
     };
     let mut scored: Vec<Scored> = pool.into_iter().map(score).collect();
     let places = options.top_k.min(MAX_TOP_K);
-    reward(&mut scored, steps, options.weights.steps, places);
+    reward(index, &mut scored, steps, options.weights.steps, places);
 
-    let candidate = |place: usize| {
-        let Scored { at, cosine, parts } = scored[place];
-        let entry = index.documents[at].entry.clone();
-        let latency_from_p95 = options.judges_by_p95(&entry);
-        Candidate { score: parts.shown(), parts, cosine, latency_from_p95, entry }
+    let entry = |place: usize| index.documents[scored[place].at].entry.clone();
+    let candidate = |Ranked { place, copies }: Ranked| {
+        let Scored { cosine, parts, .. } = scored[place];
+        let entry_of_best = entry(place);
+        let latency_from_p95 = options.judges_by_p95(&entry_of_best);
+        let copies = copies.into_iter().map(entry).collect();
+        Candidate { score: parts.shown(), parts, cosine, copies, latency_from_p95, entry: entry_of_best }
     };
-    ranking(&scored, places).into_iter().map(candidate).collect()
+    ranking(index, &scored, places).into_iter().map(candidate).collect()
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -79,16 +83,34 @@ struct Scored {
     parts: Parts,
 }
 
-fn ranking(scored: &[Scored], places: usize) -> Vec<usize> {
+/// One of the best, and its copies further down; all by their places among the scored.
+struct Ranked {
+    place: usize,
+    copies: Vec<usize>,
+}
+
+/// The best, best first. A copy of one that is there already goes with it.
+fn ranking(index: &Index, scored: &[Scored], places: usize) -> Vec<Ranked> {
+    let twin = |place: usize| index.documents[scored[place].at].twin;
     let mut sums: Vec<_> = scored.iter().map(|it| it.parts.sum()).enumerate().collect();
-    keep_best(&mut sums, places);
-    sums.into_iter().map(|(place, _)| place).collect()
+    let all = sums.len();
+    keep_best(&mut sums, all);
+    let mut ranked: Vec<Ranked> = Vec::with_capacity(places);
+    for (place, _) in sums {
+        let is_copy = |it: &Ranked| twin(place).is_some() && twin(it.place) == twin(place);
+        match ranked.iter().position(is_copy) {
+            Some(first) => ranked[first].copies.push(place),
+            None if ranked.len() < places => ranked.push(Ranked { place, copies: Vec::new() }),
+            None => {}
+        }
+    }
+    ranked
 }
 
 /// Adds what the steps have to say: the best for a step gains the whole bonus, others less the
 /// further behind they are. Half of the places are kept for the first few of each step, so that
 /// no step goes without because the intent as a whole sounds more like another.
-fn reward(scored: &mut [Scored], steps: &[Question<'_>], bonus: f32, places: usize) {
+fn reward(index: &Index, scored: &mut [Scored], steps: &[Question<'_>], bonus: f32, places: usize) {
     if steps.is_empty() {
         return;
     }
@@ -105,8 +127,9 @@ fn reward(scored: &mut [Scored], steps: &[Question<'_>], bonus: f32, places: usi
         keep_best(&mut scores, kept_places);
         first_of_steps.extend(scores.into_iter().enumerate().map(|(rank, (place, _))| (place, rank)));
     }
-    let Some(last) = ranking(scored, places).get(places.saturating_sub(1)).copied() else { return };
-    let bar = scored[last].parts.sum();
+    let ranked = ranking(index, scored, places);
+    let Some(last) = ranked.get(places.saturating_sub(1)) else { return };
+    let bar = scored[last.place].parts.sum();
     for (place, rank) in first_of_steps {
         let parts = &mut scored[place].parts;
         parts.steps += (bar + STEP_APART * (kept_places - rank) as f32 - parts.sum()).max(0.0);

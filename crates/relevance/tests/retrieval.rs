@@ -55,6 +55,7 @@ fn document(name: &str, description: &str, vectors: Vectors) -> Document {
         entry: Arc::new(entry),
         name: name.to_owned(),
         parameters: Vec::new(),
+        twin: None,
         vector: embedded.then(|| ENCODER.embed(&text.document()).into()),
     }
 }

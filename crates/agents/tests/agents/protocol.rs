@@ -66,13 +66,15 @@ async fn what_is_wrong_is_said_in_the_protocols_own_codes() {
         request(4, "tools/call", call("lookup_capability", json!({ "agent": 7, "capability": "mcp" }))),
         request(5, "resources/list", json!({})),
         json!([]),
+        request(7, "tools/call", call("get_sources", json!({ "agnt": "zed" }))),
+        request(8, "tools/call", call("get_sources", json!(["zed"]))),
         request(6, "tools/call", call("lookup_capability", json!({ "agent": "zed", "capability": "zzz" }))),
     ])
     .await;
-    let codes: Vec<i64> = answers[..6].iter().map(|it| it["error"]["code"].as_i64().unwrap()).collect();
-    assert_eq!(codes, [-32022, -32602, -32602, -32602, -32601, -32600]);
+    let codes: Vec<i64> = answers[..8].iter().map(|it| it["error"]["code"].as_i64().unwrap()).collect();
+    assert_eq!(codes, [-32022, -32602, -32602, -32602, -32601, -32600, -32602, -32602]);
     assert_eq!(answers[0]["error"]["data"]["supported"], json!([MODERN]));
-    assert_eq!(answers[6]["result"]["isError"], true, "a model should read it and ask again");
+    assert_eq!(answers[8]["result"]["isError"], true, "a model should read it and ask again");
 }
 
 #[tokio::test]

@@ -114,6 +114,91 @@ async fn lists_have_no_notes_and_need_a_filter() {
     assert_eq!(told, "Give `agent`, `category` or both.");
 }
 
+/// Every way to ask, with a field that does not exist.
+#[tokio::test]
+async fn a_field_that_does_not_exist_is_refused_by_every_tool() {
+    for (tool, arguments, known) in [
+        (
+            "lookup_capability",
+            json!({ "agent": "zed", "capability": "mcp", "agents": [] }),
+            "`agent` and `capability`",
+        ),
+        ("compare_capability", json!({ "capability": "mcp", "agent": "zed" }), "`capability` and `agents`"),
+        ("list_capabilities", json!({ "agent": "zed", "catgory": "testing" }), "`agent` and `category`"),
+        ("get_sources", json!({ "agentt": "zed" }), "`agent` and `capability`"),
+    ] {
+        let told = miss(&answers(), tool, &arguments).await;
+        assert!(told.contains("has no parameter `") && told.ends_with(known), "{tool}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_word_that_could_be_many_things_is_answered_with_candidates() {
+    for said in ["code", "support", "Code", "is it supported"] {
+        let answer = run(&answers(), "compare_capability", &json!({ "capability": said })).await.unwrap();
+        let matches = answer["matches"].as_array().unwrap_or_else(|| panic!("{said}: {answer}"));
+        assert_eq!(matches.len(), 3, "{said}: {answer}");
+        assert!(matches.iter().all(|row| row["matchConfidence"].as_f64().unwrap() < 1.0), "{answer}");
+        let arguments = json!({ "agent": "cursor", "capability": said });
+        let answer = run(&answers(), "lookup_capability", &arguments).await.unwrap();
+        assert!(answer["matches"].is_array() && answer["capability"].is_null(), "{said}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn rows_have_the_same_shape_whether_it_is_there_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let capability = |name: &str, available: Value| {
+        json!({
+            "name": name, "category": "testing", "available": available, "status": "active", "tier": "pro",
+            "maturityLevel": "stable", "description": name, "implementationNotes": { "setup": "press" },
+            "sources": [{
+                "url": "https://example.com/", "description": "docs", "verifiedDate": "2026-01-01",
+                "status": "active", "granularity": "dedicated",
+            }],
+        })
+    };
+    let file = |id: &str, available: Value| {
+        json!({
+            "agent": { "id": id, "name": id, "vendor": "Me", "version": "1", "lastUpdated": "2026-01-01" },
+            "capabilities": [capability("Cooking", available)],
+        })
+    };
+    for (id, available) in [("has", json!(true)), ("lacks", json!(false)), ("silent", Value::Null)] {
+        let place = folder.path().join("agents").join(id).join("capabilities");
+        fs::create_dir_all(&place).unwrap();
+        fs::write(place.join("current.json"), file(id, available).to_string()).unwrap();
+    }
+    let answers = Answers::new(Library::open(folder.path()).unwrap(), None);
+    let compared = run(&answers, "compare_capability", &json!({ "capability": "cooking" })).await.unwrap();
+    let rows = compared["comparison"].as_array().unwrap();
+    let of = |id: &str| rows.iter().find(|row| row["agent"] == id).unwrap().clone();
+    assert_eq!(of("lacks"), json!({ "agent": "lacks", "available": false }));
+    assert_eq!(of("silent"), json!({ "agent": "silent", "available": null }));
+    let listed = run(&answers, "list_capabilities", &json!({ "category": "testing" })).await.unwrap();
+    let rows = listed["capabilities"].as_array().unwrap();
+    let keys = |row: &Value| row.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert!(
+        rows.iter().all(|row| keys(row) == ["agent", "name", "category", "tier", "available"]),
+        "{listed}"
+    );
+    let lacks = rows.iter().find(|row| row["agent"] == "lacks").unwrap();
+    assert_eq!((&lacks["tier"], &lacks["available"]), (&Value::Null, &json!(false)));
+}
+
+#[tokio::test]
+async fn sources_of_everything_say_what_and_in_which_state_each_is() {
+    let all = run(&answers(), "get_sources", &json!({})).await.unwrap();
+    for row in all["sources"].as_array().unwrap() {
+        assert!(
+            row["description"].as_str().is_some_and(|text| text.starts_with("Documentation of ")),
+            "{row}"
+        );
+        assert!(["active", "deprecated", "unknown"].contains(&row["status"].as_str().unwrap()), "{row}");
+        assert!(row["verifiedDate"].is_string(), "{row}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_meant_by_nobody_is_answered_with_what_there_is() {
     let answers = answers();

@@ -109,15 +109,32 @@ impl Suite {
     }
 
     /// Every call the suite names, with the place where it does, to be spelt as the tools are.
-    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = (String, &mut Expected)> {
+    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = Named<'_>> {
         let prompts = self.prompts.iter_mut().flat_map(|prompt| {
             let place = format!("the prompt `{}`", prompt.id);
-            std::iter::once(&mut prompt.expect).chain(&mut prompt.accept).map(move |it| (place.clone(), it))
+            let expected = Named { entry: place.clone(), field: "expectedTool", call: &mut prompt.expect };
+            let accepted = prompt.accept.iter_mut().enumerate().map(move |(number, call)| Named {
+                entry: format!("{place}, accept[{number}]"),
+                field: "tool",
+                call,
+            });
+            std::iter::once(expected).chain(accepted)
         });
         let scenarios = self.scenarios.iter_mut().flat_map(|scenario| {
             let place = format!("the scenario `{}`", scenario.id);
-            scenario.steps.iter_mut().map(move |step| (place.clone(), &mut step.call))
+            scenario.steps.iter_mut().enumerate().map(move |(number, step)| Named {
+                entry: format!("{place}, steps[{number}]"),
+                field: "tool",
+                call: &mut step.call,
+            })
         });
         prompts.chain(scenarios)
     }
+}
+
+/// A call of the suite, and the field of the file that names its tool.
+pub(crate) struct Named<'a> {
+    pub(crate) entry: String,
+    pub(crate) field: &'static str,
+    pub(crate) call: &'a mut Expected,
 }

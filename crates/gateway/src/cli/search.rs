@@ -9,7 +9,8 @@ use super::Invocation;
 use super::output::table;
 use super::tools::know_all;
 use crate::app::App;
-use crate::search::Found;
+use crate::find::UNSURE;
+use crate::search::{Found, Search};
 use crate::signature::summary;
 
 /// Find the tools for what you want to do.
@@ -63,13 +64,16 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let intent = arguments.intent.join(" ");
     let searched = invocation.output.during("Indexing tools", app.search(&intent, &options)).await;
     app.close().await;
-    let (found, warning) = searched?;
+    let Search { found, confident, warning } = searched?;
     if let Some(warning) = warning {
         invocation.output.warn(&warning);
     }
     if found.is_empty() && !invocation.output.json {
         invocation.output.note("Nothing fits. See what there is: kitbag tools");
         return Ok(ExitCode::SUCCESS);
+    }
+    if confident == Some(false) {
+        invocation.output.note(&format!("{UNSURE}; the nearest there is:"));
     }
     let explain = arguments.explain;
     invocation.output.show(&found, |found| if explain { explained(found) } else { plain(found) })?;
@@ -79,8 +83,16 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 fn plain(found: &[Found]) -> String {
     table(
         ["SCORE", "NAME", "DESCRIPTION"],
-        found.iter().map(|it| [format!("{:.2}", it.score), it.tool_name.clone(), summary(&it.description)]),
+        found.iter().map(|it| [format!("{:.2}", it.score), it.tool_name.clone(), described(it)]),
     )
+}
+
+/// What it does, and where else the same tool is.
+fn described(found: &Found) -> String {
+    match found.also.as_slice() {
+        [] => summary(&found.description),
+        also => format!("{} (also: {})", summary(&found.description), also.join(", ")),
+    }
 }
 
 fn explained(found: &[Found]) -> String {

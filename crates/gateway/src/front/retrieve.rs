@@ -17,8 +17,10 @@ use serde_json::{Value, json};
 use super::auth::{self, Refused};
 use super::http::read_body;
 use super::response::not_admitted;
+use crate::catalog::Catalog;
+use crate::find::{UNSURE, find};
 use crate::rooms::Rooms;
-use crate::signature::signature;
+use crate::signature::{request, signature};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +63,9 @@ struct Shown {
     cosine: Option<f32>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     latency_from_p95: bool,
+    /// The same tool on other servers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also: Vec<String>,
     metadata: Value,
 }
 
@@ -101,25 +106,22 @@ async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse 
         write_classes: asked.write_class,
         ..Options::default()
     };
-    let allowed = |capability: &_| rooms.policy.visible(caller, capability);
-    let intent = rooms.index.intent(&asked.intent).await;
+    let found = find(rooms, caller, &asked.intent, &options).await;
     let (catalog, snapshot) = (rooms.catalog(), rooms.index.snapshot());
-    let found = snapshot.search(&intent, &options, allowed).into_iter();
-    let shown: Vec<_> = found
+    let candidates = found.candidates.iter();
+    let shown: Vec<_> = candidates
         .map(|it| Shown {
             tool_name: it.entry.tool_name.clone(),
             score: it.score,
             parts: it.parts,
             cosine: it.cosine,
             latency_from_p95: it.latency_from_p95,
+            also: it.copies.iter().map(|copy| copy.tool_name.clone()).collect(),
             metadata: serde_json::to_value(&*it.entry).expect("an entry is plain JSON"),
         })
         .collect();
-    let tools: Vec<Raw> = shown
-        .iter()
-        .filter_map(|it| catalog.tool(&it.tool_name))
-        .map(|entry| asked.format.write(&entry.exposed, &entry.definition))
-        .collect();
+    let tools: Vec<Raw> =
+        shown.iter().filter_map(|it| written(rooms, &catalog, asked.format, &it.tool_name)).collect();
     let (indexed, embedded) = rooms.indexed(caller);
     let mut answer = RawObject::new()
         .with("tools", &tools)
@@ -127,10 +129,25 @@ async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse 
         .with("indexed", &indexed)
         .with("embedded", &embedded)
         .with("took_ms", &(started.elapsed().as_secs_f64() * 1e3));
-    if let Some(degraded) = &intent.degraded {
+    if let Some(confident) = found.confident {
+        answer.put("confident", &confident);
+    }
+    if found.confident == Some(false) {
+        answer.put("note", UNSURE);
+    }
+    if let Some(degraded) = &found.degraded {
         answer.put("degraded", degraded);
     }
     json_body(StatusCode::OK, &answer.to_raw())
+}
+
+/// A tool as it was asked for. An HTTP API is no tool, so only a line can say how it is called.
+fn written(rooms: &Rooms, catalog: &Catalog, format: Format, name: &str) -> Option<Raw> {
+    if let Some(entry) = catalog.tool(name) {
+        return Some(format.write(&entry.exposed, &entry.definition));
+    }
+    let provider = rooms.providers.get(&name.parse().ok()?)?;
+    matches!(format, Format::Compact).then(|| raw(&request(provider.spec())))
 }
 
 impl Format {

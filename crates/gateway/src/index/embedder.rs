@@ -39,12 +39,14 @@ impl Embedder {
         }
     }
 
+    /// Whether it is the model in the binary.
+    pub(super) fn is_built_in(&self) -> bool {
+        matches!(self, Self::Local(local) if local.is_built_in())
+    }
+
     /// Whether it can work as it is configured.
     pub(super) async fn check(&self) -> Result<(), EmbedderError> {
-        match self {
-            Self::Local(local) if local.is_built_in() => Ok(()),
-            _ => self.id().await.map(drop),
-        }
+        if self.is_built_in() { Ok(()) } else { self.id().await.map(drop) }
     }
 
     /// Tells vectors of one embedder from those of another.

@@ -8,6 +8,7 @@ use tokio::sync::{OnceCell, Semaphore};
 
 use super::directory::{self, DirectoryError};
 use super::embedder::Role;
+use super::precomputed;
 use crate::config::index::{ModelDirectory, Prefixes};
 
 pub(crate) struct Local {
@@ -50,6 +51,11 @@ impl Local {
         self.directory.is_none()
     }
 
+    #[cfg(test)]
+    pub(super) fn is_unpacked(&self) -> bool {
+        self.model.get().is_some()
+    }
+
     pub(super) async fn model(&self) -> Result<&Arc<Model>, LocalError> {
         let load = || async {
             let directory = self.directory.clone();
@@ -60,6 +66,26 @@ impl Local {
     }
 
     pub(super) async fn embed(&self, texts: Vec<String>, role: Role) -> Result<Vec<Vec<f32>>, LocalError> {
+        if role == Role::Document && self.is_built_in() {
+            return self.embed_all_but_known(texts).await;
+        }
+        self.compute(texts, role).await
+    }
+
+    /// What is built in has its vectors already; the model is not even unpacked for it.
+    async fn embed_all_but_known(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, LocalError> {
+        let known: Vec<Option<Vec<f32>>> = texts.iter().map(|text| precomputed::vector(text)).collect();
+        let unknown = texts.into_iter().zip(&known).filter(|(_, known)| known.is_none());
+        let unknown: Vec<String> = unknown.map(|(text, _)| text).collect();
+        let computed = match unknown.is_empty() {
+            true => Vec::new(),
+            false => self.compute(unknown, Role::Document).await?,
+        };
+        let mut computed = computed.into_iter();
+        Ok(known.into_iter().filter_map(|known| known.or_else(|| computed.next())).collect())
+    }
+
+    async fn compute(&self, texts: Vec<String>, role: Role) -> Result<Vec<Vec<f32>>, LocalError> {
         let model = self.model().await?.clone();
         // Whoever searches does not stand behind a batch of tools.
         let _place = match role {
@@ -74,9 +100,7 @@ impl Local {
 impl Model {
     fn load(directory: Option<ModelDirectory>) -> Result<Self, LocalError> {
         let Some(directory) = directory else {
-            let bytes = include_bytes!("../../../../models/kitbag-embedder.bin");
-            let encoder =
-                Encoder::from_container(bytes).expect("the model in the binary is the one that was tested");
+            let encoder = built_in();
             let id = encoder.id().as_str().to_owned();
             return Ok(Self { id, encoder, prefixes: Prefixes::default() });
         };
@@ -113,6 +137,12 @@ impl Model {
             workers.into_iter().flat_map(|worker| worker.join().expect("embedding does not panic")).collect()
         })
     }
+}
+
+/// The model in the binary.
+pub(super) fn built_in() -> Encoder {
+    let bytes = include_bytes!("../../../../models/kitbag-embedder.bin");
+    Encoder::from_container(bytes).expect("the model in the binary is the one that was tested")
 }
 
 /// Fewer texts than this are done before another thread has begun.

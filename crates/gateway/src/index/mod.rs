@@ -7,7 +7,8 @@
 //! # Layout
 //! - `source`: from a tool's definition to what the index keeps of it; `priors`: what else is
 //!   known of it
-//! - `embedder`: where vectors come from: `local` (over `directory`) or `endpoint`
+//! - `embedder`: where vectors come from: `local` (over `directory`, and `precomputed` for what is
+//!   built in) or `endpoint`
 //! - `intent`: what somebody asks for, with its vectors; `intents`: those asked lately
 //! - `mirror`: what an exact name reads
 
@@ -18,6 +19,7 @@ pub(crate) mod intent;
 mod intents;
 mod local;
 mod mirror;
+mod precomputed;
 pub(crate) mod priors;
 pub(crate) mod source;
 
@@ -36,9 +38,10 @@ use self::embedder::{Embedder, EmbedderError};
 use self::intent::{EmbeddedIntent, Vectors};
 use self::intents::Intents;
 pub(crate) use self::mirror::NAMESPACE;
-use self::priors::{Declared, Measured};
+use self::priors::{Declared, Measured, Priors};
 use self::source::{Source, Tool};
 use crate::catalog::{self, Catalog};
+use crate::providers::Providers;
 use crate::rooms::now;
 use crate::sync::lock;
 
@@ -58,11 +61,28 @@ pub(crate) struct CapabilityIndex {
     intents: Mutex<Intents<Arc<Vectors>>>,
 }
 
+/// What the index is built from.
+pub(crate) struct Contents<'a> {
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) providers: &'a Providers,
+    pub(crate) declared: &'a Declared,
+    /// Servers of which it is not known yet what they offer.
+    pub(crate) unlisted: &'a HashSet<ServerName>,
+}
+
+/// What a document of the index stands for.
+#[derive(Debug, Clone)]
+pub(crate) enum Subject {
+    Tool(Capability),
+    /// An HTTP API.
+    Provider(ServerName),
+}
+
 /// The index together with what policy wants to know of its documents, in the same order.
 #[derive(Default)]
 pub(crate) struct Snapshot {
     pub(crate) index: Arc<Index>,
-    capabilities: Arc<[Capability]>,
+    subjects: Arc<[Subject]>,
 }
 
 impl CapabilityIndex {
@@ -98,28 +118,29 @@ impl CapabilityIndex {
         *self.begun.borrow()
     }
 
+    /// Whether scores are those that confidence was fitted to.
+    pub(crate) fn is_calibrated(&self) -> bool {
+        self.embedder.is_built_in()
+    }
+
     /// Whether the configured embedder can work at all. Takes a moment for a model on disk.
     pub(crate) async fn ready(&self) -> Result<(), EmbedderError> {
         self.embedder.check().await
     }
 
     /// Takes in a new catalog. Comes back when every vector is there, or when it has been
-    /// overtaken by a newer one; words are searchable long before. What the `unlisted` servers
-    /// offer is not known yet.
+    /// overtaken by a newer one; words are searchable long before.
     pub(crate) async fn rebuild(
         &self,
-        catalog: &Catalog,
-        declared: &Declared,
-        unlisted: &HashSet<ServerName>,
+        contents: &Contents<'_>,
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
         self.measure().await;
-        let sources = self.sources(catalog, declared).await;
-        let capabilities: Arc<[_]> = catalog.tools.iter().map(|entry| entry.capability.clone()).collect();
+        let sources = self.sources(contents).await;
         let recalled = self.recall(&sources).await;
-        let words = self.publish(&sources, capabilities).await;
-        if let Err(error) = mirror::write(&self.store, &sources, unlisted).await {
+        let words = self.publish(&sources, contents.subjects()).await;
+        if let Err(error) = mirror::write(&self.store, &sources, contents.unlisted).await {
             tracing::warn!(%error, "the mirror of the index could not be written");
         }
         recalled?;
@@ -166,17 +187,6 @@ impl CapabilityIndex {
         }
     }
 
-    /// The best for an intent among what a caller may see.
-    pub(crate) async fn search(
-        &self,
-        text: &str,
-        options: &Options,
-        allowed: impl Fn(&Capability) -> bool,
-    ) -> Vec<Candidate> {
-        let intent = self.intent(text).await;
-        self.snapshot().search(&intent, options, allowed)
-    }
-
     /// Whether the calls of late show something else than before.
     async fn measure(&self) -> bool {
         match Measured::of(&self.store, now()).await {
@@ -192,10 +202,11 @@ impl CapabilityIndex {
         }
     }
 
-    async fn sources(&self, catalog: &Catalog, declared: &Declared) -> Vec<Source> {
+    /// In the order of [`Contents::subjects`].
+    async fn sources(&self, contents: &Contents<'_>) -> Vec<Source> {
         let (now, measured) = (now(), self.measured.load_full());
         let source = |entry: &catalog::Entry| {
-            let (tool, declared) = (Tool::of(entry), declared.get(&entry.exposed));
+            let (tool, declared) = (Tool::of(entry), contents.declared.get(&entry.exposed));
             let priors = measured.with(declared, &entry.capability);
             let tool = match declared {
                 Some(declared) => tool.declared(declared),
@@ -203,7 +214,9 @@ impl CapabilityIndex {
             };
             tool.into_source(priors, now)
         };
-        let mut sources: Vec<Source> = catalog.tools.iter().map(source).collect();
+        let providers = contents.providers.iter().map(|provider| Tool::of_provider(provider.spec()));
+        let providers = providers.map(|tool| tool.into_source(Priors::default(), now));
+        let mut sources: Vec<Source> = contents.catalog.tools.iter().map(source).chain(providers).collect();
         if let Err(error) = mirror::date(&self.store, &mut sources).await {
             tracing::warn!(%error, "since when tools are as they are is not known");
         }
@@ -286,11 +299,11 @@ impl CapabilityIndex {
     }
 
     /// What is known by now; nothing when the house is closing.
-    async fn publish(&self, sources: &[Source], capabilities: Arc<[Capability]>) -> Option<Arc<Snapshot>> {
+    async fn publish(&self, sources: &[Source], subjects: Arc<[Subject]>) -> Option<Arc<Snapshot>> {
         let documents = self.documents(sources);
         // Seconds of work for a hundred thousand tools; requests go on meanwhile.
         let index = tokio::task::spawn_blocking(move || Index::build(documents)).await.ok()?;
-        let snapshot = Arc::new(Snapshot { index: Arc::new(index), capabilities });
+        let snapshot = Arc::new(Snapshot { index: Arc::new(index), subjects });
         self.snapshot.store(snapshot.clone());
         self.begun.send_replace(true);
         Some(snapshot)
@@ -305,8 +318,8 @@ impl CapabilityIndex {
         };
         let building = tokio::task::spawn_blocking(move || index.with_vectors(vectors));
         let Ok(index) = building.await else { return };
-        let capabilities = served.capabilities.clone();
-        self.snapshot.store(Arc::new(Snapshot { index: Arc::new(index), capabilities }));
+        let subjects = served.subjects.clone();
+        self.snapshot.store(Arc::new(Snapshot { index: Arc::new(index), subjects }));
     }
 
     /// The documents with the vectors that are known by now.
@@ -324,8 +337,25 @@ impl Snapshot {
         &self,
         intent: &EmbeddedIntent,
         options: &Options,
-        allowed: impl Fn(&Capability) -> bool,
+        allowed: impl Fn(&Subject) -> bool,
     ) -> Vec<Candidate> {
-        retrieve(&self.index, intent.as_intent(), options, |at| allowed(&self.capabilities[at]))
+        retrieve(&self.index, intent.as_intent(), options, |at| allowed(&self.subjects[at]))
+    }
+}
+
+impl Contents<'_> {
+    fn subjects(&self) -> Arc<[Subject]> {
+        let tools = self.catalog.tools.iter().map(|entry| Subject::Tool(entry.capability.clone()));
+        tools.chain(self.providers.names().cloned().map(Subject::Provider)).collect()
+    }
+}
+
+impl Subject {
+    /// The server or API it belongs to.
+    pub(crate) fn owner(&self) -> &ServerName {
+        match self {
+            Self::Tool(capability) => &capability.server,
+            Self::Provider(name) => name,
+        }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use http::Method;
 use kitbag_domain::Timestamp;
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, Entry, WriteClass};
 use kitbag_store::TextHash;
+use kitbag_upstream::provider::ProviderSpec;
 use kitbag_wire::RawObject;
 use serde_json::{Value, json};
 
@@ -62,6 +64,25 @@ impl Tool {
         }
     }
 
+    /// An HTTP API, found by its name, what people say of it, and where it is.
+    pub(crate) fn of_provider(spec: &ProviderSpec) -> Self {
+        let host = spec.url.host_str().unwrap_or_default();
+        let description = match &spec.description {
+            Some(description) => format!("{} ({host})", description.trim_end_matches('.')),
+            None => format!("The HTTP API of {host}"),
+        };
+        let reads = spec.methods.iter().all(Method::is_safe);
+        Self {
+            exposed: spec.name.to_string(),
+            name: spec.name.to_string(),
+            provider: spec.name.to_string(),
+            description,
+            schema: json!(["path", "query"]),
+            write_class: reads.then_some(WriteClass::Read),
+            ..Self::default()
+        }
+    }
+
     /// With what people say of it in place of what its server says.
     pub(crate) fn declared(mut self, declared: &DeclaredTool) -> Self {
         if !declared.tags.is_empty() {
@@ -73,7 +94,7 @@ impl Tool {
     }
 
     pub(crate) fn into_source(self, priors: Priors, now: Timestamp) -> Source {
-        let definition = self.fingerprint();
+        let (definition, twin) = (self.fingerprint(), self.twin());
         let parameters = parameters(&self.schema);
         let text = ToolText {
             name: &self.name,
@@ -100,8 +121,17 @@ impl Tool {
             provider: self.provider,
             tenants: Vec::new(),
         };
-        let document = Document { entry: Arc::new(entry), name: self.name, parameters, vector: None };
+        let document = Document { entry: Arc::new(entry), name: self.name, parameters, twin, vector: None };
         Source { hash: TextHash::of(&text), text, document, definition }
+    }
+
+    /// Equal in tools of the same name, description and schema; two that do not describe themselves
+    /// may be anything.
+    fn twin(&self) -> Option<u64> {
+        let whole = json!([self.name, self.description.trim(), self.schema]).to_string();
+        let hash = blake3::hash(whole.as_bytes());
+        let first = hash.as_bytes().first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        first.filter(|_| !self.description.trim().is_empty())
     }
 
     fn fingerprint(&self) -> String {

@@ -7,15 +7,22 @@ const MAX_VALUE: usize = 60;
 
 /// A value and its sort: `3 (a number)`.
 pub(super) fn brief(value: &Value) -> String {
-    let sort = match value {
-        Value::Null => return "null".to_owned(),
+    match value {
+        Value::Null => "null".to_owned(),
+        _ => format!("{} ({})", cut(value.to_string(), MAX_VALUE), sort(value)),
+    }
+}
+
+/// What sort of thing a value is.
+pub(super) fn sort(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
         Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
-    };
-    format!("{} ({sort})", cut(value.to_string(), MAX_VALUE))
+    }
 }
 
 /// The name of a type with its article.

@@ -204,8 +204,14 @@ pub(super) fn target(schema: &Value, reference: &str) -> Option<String> {
     (found.is_object() || found.is_boolean()).then(|| pointer.into_owned())
 }
 
-fn escape(name: &str) -> String {
+/// A name as a step of a JSON pointer.
+pub(super) fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
+}
+
+/// The name that a step of a JSON pointer means.
+pub(super) fn unescape(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
 }
 
 #[cfg(test)]

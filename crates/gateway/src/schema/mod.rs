@@ -9,12 +9,22 @@
 //! - `graph`: how the parts of a schema hang together, and what checking could cost
 //! - `violation`: what is wrong with a value, found from what the validator says
 //! - `excerpt`: pieces of schemas and values, short enough to be read
-//! - `explain`: the text a model reads, with an example that would have been right
+//! - `explain`: the text a model reads
+//! - `example`: what would have been accepted, made with `repair` from what was sent and with
+//!   `skeleton` from the schema alone
+//! - `meaning`: what a value of the wrong sort can only have meant; `taken`: arguments read so
 
 mod compile;
+mod example;
 mod excerpt;
 mod explain;
 mod graph;
+mod meaning;
+#[cfg(test)]
+mod mutations;
+mod repair;
+mod skeleton;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod violation;
@@ -27,10 +37,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) use explain::Misfit;
+pub(crate) use taken::Taken;
 #[cfg(test)]
 pub(crate) use violation::{Violation, Wrong};
 
-use compile::{Compiled, compile};
+use compile::{Compiled, Unusable, compile};
 
 use crate::sync::lock;
 
@@ -48,31 +59,45 @@ type Slot = OnceLock<Option<Compiled>>;
 impl Checker {
     /// Whether the arguments of a call fit the tool's `inputSchema`.
     pub(crate) fn check_arguments(&self, definition: &RawValue, arguments: &RawValue) -> Result<(), Misfit> {
-        self.check(definition, "inputSchema", arguments)
+        let Some((slot, value)) = self.readable(definition, "inputSchema", arguments) else { return Ok(()) };
+        let Some(Some(compiled)) = slot.get() else { return Ok(()) };
+        let violations = violation::find(compiled, &value, arguments.get().len());
+        if violations.is_empty() {
+            return Ok(());
+        }
+        Err(Misfit { violations, example: example::example(compiled, value) })
     }
 
     /// Whether the `structuredContent` of a result fits the tool's `outputSchema`.
     pub(crate) fn check_output(&self, definition: &RawValue, structured: &RawValue) -> Result<(), Misfit> {
-        self.check(definition, "outputSchema", structured)
+        let Some((slot, value)) = self.readable(definition, "outputSchema", structured) else {
+            return Ok(());
+        };
+        let Some(Some(compiled)) = slot.get() else { return Ok(()) };
+        let violations = violation::find(compiled, &value, structured.get().len());
+        if violations.is_empty() { Ok(()) } else { Err(Misfit { violations, example: None }) }
     }
 
-    fn check(&self, definition: &RawValue, which: &str, value: &RawValue) -> Result<(), Misfit> {
-        let Some(schema) = RawObject::peek(definition, which) else { return Ok(()) };
+    /// The arguments as they were meant, where they do not fit as they are and can only have been
+    /// meant in one way that does.
+    pub(crate) fn taken(&self, definition: &RawValue, arguments: &RawValue) -> Option<Taken> {
+        let (slot, value) = self.readable(definition, "inputSchema", arguments)?;
+        taken::taken(slot.get()?.as_ref()?, arguments, value)
+    }
+
+    /// The compiled schema and the value that is held against it, where both can be read.
+    fn readable(&self, definition: &RawValue, which: &str, value: &RawValue) -> Option<(Arc<Slot>, Value)> {
+        let schema = RawObject::peek(definition, which)?;
         let slot = self.slot(schema);
-        let compiled = slot.get_or_init(|| {
-            let compiled = compile(schema.get());
+        slot.get_or_init(|| {
             let tool = || RawObject::peek(definition, "name").map_or("", RawValue::get);
-            compiled
-                .inspect_err(
-                    |reason| tracing::warn!(tool = tool(), %reason, "a tool's {which} is not checked"),
-                )
-                .ok()
+            let told =
+                |reason: &Unusable| tracing::warn!(tool = tool(), %reason, "a tool's {which} is not checked");
+            compile(schema.get()).inspect_err(told).ok()
         });
-        let Some(compiled) = compiled else { return Ok(()) };
         // A number too large for us may be fine for the server.
-        let Ok(parsed) = serde_json::from_str::<Value>(value.get()) else { return Ok(()) };
-        let violations = violation::find(compiled, &parsed, value.get().len());
-        if violations.is_empty() { Ok(()) } else { Err(Misfit::new(violations, &compiled.schema, &parsed)) }
+        let value = serde_json::from_str(value.get()).ok()?;
+        Some((slot, value))
     }
 
     fn slot(&self, schema: &RawValue) -> Arc<Slot> {

@@ -53,7 +53,7 @@ fn each_mistake_is_told_with_its_place_and_the_piece_of_schema() {
             r#"- /labels/1: expected at most 5 characters, got "toolong" (a string); schema: {"type":"string","maxLength":5}"#,
             r#"- /state: expected one of "open", "closed", got "new" (a string); schema: {"enum":["open","closed"]}"#,
             r#"- /page: expected at least 1, got 0 (a number); schema: {"type":["integer","null"],"minimum":1}"#,
-            r#"Example: {"owner":"a","title":"b"}"#,
+            r#"Example: {"owner":"a","title":"b","labels":["3"],"page":1}"#,
         ],
     );
 }
@@ -76,9 +76,55 @@ fn a_misspelt_name_is_recognised_on_both_sides() {
         &json!({ "paths": "/x" }),
         &[
             r#"- /path: missing, expected a string; you sent `paths`; schema: {"type":"string"}"#,
-            r#"Example: {"path":"…","paths":"/x"}"#,
+            r#"Example: {"path":"/x"}"#,
         ],
     );
+}
+
+#[test]
+fn an_example_keeps_what_was_right_and_mends_the_rest() {
+    let person = json!({
+        "type": "object",
+        "properties": { "name": { "type": "string" }, "age": { "type": "integer", "minimum": 0 } },
+        "required": ["name", "age"],
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "person": person,
+            "tags": { "type": "array", "items": { "type": "string" }, "minItems": 1 },
+            "level": { "enum": ["low", "high"] },
+            "at": { "type": "string", "format": "date-time" },
+            "code": { "type": "string", "pattern": "^[A-Z]{3}-[0-9]{7}$" },
+        },
+        "required": ["person"],
+    });
+    for (given, expected) in [
+        (json!({ "person": { "name": "Ann" } }), json!({ "person": { "name": "Ann", "age": 0 } })),
+        (json!({ "person": { "nam": "Ann", "age": "3" } }), json!({ "person": { "age": 3, "name": "Ann" } })),
+        (json!({ "persons": { "name": "Ann", "age": 3 } }), json!({ "person": { "name": "Ann", "age": 3 } })),
+        (
+            json!({ "person": { "name": "Ann", "age": -1 }, "level": "LOW" }),
+            json!({ "person": { "name": "Ann", "age": 0 }, "level": "low" }),
+        ),
+        (
+            json!({ "person": { "name": "Ann", "age": 3 }, "tags": [], "code": "?" }),
+            json!({ "person": { "name": "Ann", "age": 3 }, "tags": ["…"] }),
+        ),
+        (json!([]), json!({ "person": { "name": "…", "age": 0 } })),
+    ] {
+        let checked = Checker::default().check_arguments(&tool(&schema), &raw(&given));
+        let example = checked.unwrap_err().example.unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&example).unwrap(), expected, "{given}");
+    }
+}
+
+#[test]
+fn where_no_example_is_found_none_is_shown() {
+    let code = json!({ "type": "string", "pattern": "^[A-Z]{3}-[0-9]{7}$" });
+    let schema = json!({ "type": "object", "properties": { "code": code }, "required": ["code"] });
+    let found = text(&schema, &json!({}));
+    assert!(found.starts_with("- /code: missing") && !found.contains("Example"), "{found}");
 }
 
 #[test]
@@ -109,7 +155,7 @@ fn of_several_forms_the_one_that_was_meant_is_explained() {
         &json!({ "shape": { "kind": "square", "side": "2" } }),
         &[
             r#"- /shape/side: expected a number, got "2" (a string); schema: {"type":"number"}"#,
-            "Example: {}",
+            r#"Example: {"shape":{"kind":"square","side":2}}"#,
         ],
     );
     check(
@@ -170,7 +216,10 @@ fn what_lies_elsewhere_is_not_fetched_and_the_rest_is_checked() {
     check(
         &schema,
         &json!({ "a": 1, "c": 3 }),
-        &[r#"- /c: expected a string, got 3 (a number); schema: {"type":"string"}"#, r#"Example: {"a":1}"#],
+        &[
+            r#"- /c: expected a string, got 3 (a number); schema: {"type":"string"}"#,
+            r#"Example: {"a":1,"c":"3"}"#,
+        ],
     );
 }
 
@@ -218,7 +267,7 @@ fn an_explanation_stays_short_whatever_the_schema() {
         (0..500).map(|n| (format!("other_{n}"), json!("x".repeat(100)))).collect();
     let found = text(&schema, &sent.into());
     assert!(found.len() < 4000, "{} characters", found.len());
-    assert_eq!(found.lines().count(), 6);
+    assert_eq!(found.lines().count(), 5, "an example of 500 members would not be read");
 }
 
 #[test]
@@ -252,7 +301,7 @@ fn a_giant_schema_is_checked_like_any_other() {
         &json!({ "first": { "next": { "value": 3 } } }),
         &[
             r#"- /first/next/value: expected a string, got 3 (a number); schema: {"type":"string","description":"the value number 1 of this kind"}"#,
-            "Example: {}",
+            r#"Example: {"first":{"next":{"value":"3"}}}"#,
         ],
     );
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::compile::Compiled;
 use super::excerpt::{brief, piece, sort_of};
+use super::graph::escape;
 use crate::catalog::near;
 
 /// More would not be read.
@@ -40,40 +41,50 @@ pub(crate) enum Wrong {
     },
 }
 
+/// What is wrong with a value, in the words a model reads.
 pub(super) fn find(compiled: &Compiled, value: &Value, bytes: usize) -> Vec<Violation> {
-    if depth(value) > compiled.deepest || compiled.validator.is_valid(value) {
-        return Vec::new();
-    }
     let mut found = Vec::new();
-    if bytes > MAX_THOROUGH {
-        let first = compiled.validator.validate(value).err();
-        first.iter().for_each(|error| collect(compiled, error, &mut found));
-    } else {
-        for error in compiled.validator.iter_errors(value) {
-            collect(compiled, &error, &mut found);
-            if found.len() >= MAX_VIOLATIONS {
-                break;
-            }
+    each(compiled, value, bytes, &mut |about, kind| {
+        if found.len() < MAX_VIOLATIONS {
+            about.told(kind, &mut found);
         }
-    }
+    });
     found.dedup();
     found.truncate(MAX_VIOLATIONS);
     found
 }
 
-fn collect(compiled: &Compiled, error: &ValidationError<'_>, found: &mut Vec<Violation>) {
+/// Shows every mistake in a value to `visit`; of several forms, the mistakes in the one that was
+/// meant.
+pub(super) fn each(
+    compiled: &Compiled,
+    value: &Value,
+    bytes: usize,
+    visit: &mut dyn FnMut(&About<'_>, &Kind),
+) {
+    if depth(value) > compiled.deepest || compiled.validator.is_valid(value) {
+        return;
+    }
+    if bytes > MAX_THOROUGH {
+        let first = compiled.validator.validate(value).err();
+        first.iter().for_each(|error| show(compiled, error, visit));
+    } else {
+        compiled.validator.iter_errors(value).for_each(|error| show(compiled, &error, visit));
+    }
+}
+
+/// Shows one error, or those inside the form that was meant.
+pub(super) fn show(
+    compiled: &Compiled,
+    error: &ValidationError<'_>,
+    visit: &mut dyn FnMut(&About<'_>, &Kind),
+) {
     let about = About::new(compiled, error);
     match error.kind() {
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => match nearest(error, context) {
-            Some(branch) => branch.iter().for_each(|error| collect(compiled, error, found)),
-            None => found.push(about.unfit(format!("one of {} forms", context.len()))),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => match nearest(&about.path, context) {
+            Some(branch) => branch.iter().for_each(|error| show(compiled, error, visit)),
+            None => visit(&about, error.kind()),
         },
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            found.extend(unexpected.iter().map(|name| about.unknown(name)));
-        }
-        Kind::Required { property } => {
-            found.extend(property.as_str().map(|name| about.missing(name)));
-        }
         // What we could not find out is not the caller's mistake.
         Kind::BacktrackLimitExceeded { .. }
         | Kind::RegexEngineFailure { .. }
@@ -84,28 +95,17 @@ fn collect(compiled: &Compiled, error: &ValidationError<'_>, found: &mut Vec<Vio
         | Kind::Custom { .. }
         | Kind::Referencing(_) => {}
         Kind::Type { .. } | Kind::Enum { .. } if about.nullable() => {}
-        kind => found.push(about.unfit(expected(kind))),
+        kind => visit(&about, kind),
     }
 }
 
 /// The form the value was probably meant to have: the only one that it fits in kind, or the one
 /// with the fewest mistakes.
 fn nearest<'a>(
-    error: &ValidationError<'_>,
+    here: &str,
     branches: &'a [Vec<ValidationError<'static>>],
 ) -> Option<&'a [ValidationError<'static>]> {
-    const ANOTHER_SORT: usize = 1000;
-    const ANOTHER_FORM: usize = 100;
-    let here = error.instance_path().as_str();
-    let cost = |branch: &[ValidationError<'static>]| -> usize {
-        let weigh = |error: &ValidationError<'static>| match error.kind() {
-            Kind::Type { .. } if error.instance_path().as_str() == here => ANOTHER_SORT,
-            Kind::Constant { .. } | Kind::Enum { .. } => ANOTHER_FORM,
-            _ => 1,
-        };
-        branch.iter().map(weigh).sum()
-    };
-    let costs: Vec<_> = branches.iter().map(|branch| cost(branch)).collect();
+    let costs: Vec<_> = branches.iter().map(|branch| cost(here, branch)).collect();
     let least = costs.iter().copied().min().filter(|cost| *cost < ANOTHER_SORT)?;
     let mut best = branches.iter().zip(&costs).filter(|(_, cost)| **cost == least);
     match (best.next(), best.next()) {
@@ -114,11 +114,33 @@ fn nearest<'a>(
     }
 }
 
+/// The first of the forms with the fewest mistakes, if there is one of the value's own sort.
+pub(super) fn cheapest<'a>(
+    here: &str,
+    branches: &'a [Vec<ValidationError<'static>>],
+) -> Option<&'a [ValidationError<'static>]> {
+    let best = branches.iter().min_by_key(|branch| cost(here, branch))?;
+    (cost(here, best) < ANOTHER_SORT).then_some(best)
+}
+
+const ANOTHER_SORT: usize = 1000;
+const ANOTHER_FORM: usize = 100;
+
+/// How far a value at this place is from a form with these mistakes.
+fn cost(here: &str, branch: &[ValidationError<'static>]) -> usize {
+    let weigh = |error: &ValidationError<'static>| match error.kind() {
+        Kind::Type { .. } if error.instance_path().as_str() == here => ANOTHER_SORT,
+        Kind::Constant { .. } | Kind::Enum { .. } => ANOTHER_FORM,
+        _ => 1,
+    };
+    branch.iter().map(weigh).sum()
+}
+
 /// An error, with the part of the schema it came from.
-struct About<'a> {
-    path: String,
-    value: &'a Value,
-    part: Option<&'a Value>,
+pub(super) struct About<'a> {
+    pub(super) path: String,
+    pub(super) value: &'a Value,
+    pub(super) part: Option<&'a Value>,
 }
 
 impl<'a> About<'a> {
@@ -132,16 +154,28 @@ impl<'a> About<'a> {
         }
     }
 
+    /// The mistake in words; several names that do not exist are as many mistakes.
+    fn told(&self, kind: &Kind, found: &mut Vec<Violation>) {
+        match kind {
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+                found.push(self.unfit(format!("one of {} forms", context.len())));
+            }
+            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+                found.extend(unexpected.iter().take(MAX_VIOLATIONS).map(|name| self.unknown(name)));
+            }
+            Kind::Required { property } => found.extend(property.as_str().map(|name| self.missing(name))),
+            kind => found.push(self.unfit(expected(kind))),
+        }
+    }
+
     fn unfit(&self, expected: String) -> Violation {
         let wrong = Wrong::Unfit { expected, got: brief(self.value) };
         Violation { path: self.path.clone(), wrong, schema: self.part.map(piece).unwrap_or_default() }
     }
 
     fn missing(&self, name: &str) -> Violation {
-        let part = self.part.and_then(|part| part.get("properties")?.get(name));
-        let sent = self.value.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-        let known = self.known();
-        let sent = near(name, sent.filter(|name| !known.contains(name))).first().map(|it| (*it).to_owned());
+        let part = self.property(name);
+        let sent = self.sent_for(name).map(str::to_owned);
         let expected = part.and_then(|part| part.get("type")).and_then(type_names);
         let wrong = Wrong::Missing { expected: expected.unwrap_or_else(|| "a value".to_owned()), sent };
         Violation { path: self.below(name), wrong, schema: part.map(piece).unwrap_or_default() }
@@ -159,13 +193,25 @@ impl<'a> About<'a> {
         self.value.is_null() && self.part.and_then(|part| part.get("nullable")) == Some(&Value::Bool(true))
     }
 
-    fn known(&self) -> Vec<&'a str> {
+    /// What the schema says of the member of this name.
+    pub(super) fn property(&self, name: &str) -> Option<&'a Value> {
+        self.part?.get("properties")?.get(name)
+    }
+
+    /// The name under which the caller probably sent what is missing.
+    pub(super) fn sent_for(&self, name: &str) -> Option<&'a str> {
+        let sent = self.value.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        let known = self.known();
+        near(name, sent.filter(|name| !known.contains(name))).first().copied()
+    }
+
+    pub(super) fn known(&self) -> Vec<&'a str> {
         let properties = self.part.and_then(|part| part.get("properties")?.as_object());
         properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect()
     }
 
-    fn below(&self, name: &str) -> String {
-        format!("{}/{}", self.path, name.replace('~', "~0").replace('/', "~1"))
+    pub(super) fn below(&self, name: &str) -> String {
+        format!("{}/{}", self.path, escape(name))
     }
 }
 

@@ -9,8 +9,10 @@ use kitbag_wire::{Era, Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::call::what;
-use super::request::{Asked, Request};
+use super::call::with_taken;
+use super::own::arguments;
+use super::request::Request;
+use super::tools::AlwaysOn;
 use crate::failure::Failure;
 use crate::front::reply;
 use crate::rooms::Rooms;
@@ -60,11 +62,9 @@ async fn answer(
     tokens: usize,
 ) -> (String, Result<Raw, Failure>) {
     let era = turn.client.era;
-    let request = serde_json::from_str::<Asked>(call.get())
-        .map_err(|error| Failure::params(what(&error)))
-        .and_then(Request::read);
-    let request = match request {
-        Ok(request) => request,
+    let read = arguments(&rooms.checker, AlwaysOn::Call, Some(call));
+    let (request, taken) = match read.and_then(|(asked, taken)| Ok((Request::read(asked)?, taken))) {
+        Ok(read) => read,
         Err(failure) => return ("not a call".to_owned(), Ok(reply::tool_result(&failure, era))),
     };
     let subject = request.subject();
@@ -77,7 +77,7 @@ async fn answer(
         }
         Err(Failure::Cancelled) => Err(Failure::Cancelled),
         Err(failure) => Ok(reply::tool_result(&failure, era)),
-        Ok(result) => Ok(result),
+        Ok(result) => Ok(with_taken(result, taken.as_ref())),
     };
     (subject, result)
 }

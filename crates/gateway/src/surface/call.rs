@@ -6,9 +6,9 @@ use std::sync::Arc;
 use kitbag_budget::{Fitted, fit, notice};
 use kitbag_domain::ExposedName;
 use kitbag_wire::{Raw, RawObject, raw};
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::own::arguments;
 use super::request::Request;
 use super::tools::AlwaysOn;
 use super::{Surface, batch, discover, groups, search, shown};
@@ -18,7 +18,7 @@ use crate::front::reply;
 use crate::hidden;
 use crate::pipeline::{self, Call, CallMethod, required};
 use crate::rooms::Rooms;
-use crate::schema::Misfit;
+use crate::schema::{Misfit, Taken};
 use crate::turn::{Turn, View};
 
 /// Serves `tools/call`. On a frugal surface whatever goes wrong is told to the model, which
@@ -63,20 +63,42 @@ pub(super) fn metered(
 pub(super) async fn one(
     rooms: &Arc<Rooms>,
     turn: &Turn,
-    params: RawObject,
+    mut params: RawObject,
     tokens: usize,
 ) -> Result<Raw, Failure> {
     let name = required(&params, "name")?;
+    let taken = as_meant(rooms, &name, &mut params);
     let answer = straight(rooms, turn, params).await.map(|result| {
         shown::used(rooms, turn, &name);
         let broken = broken_promise(rooms, &name, &result);
         let result = fitted(rooms, turn, result, tokens);
-        match broken {
+        let result = match broken {
             Some(misfit) => with_remark(result, &misfit),
             None => result,
-        }
+        };
+        with_taken(result, taken.as_ref())
     });
     metered(rooms, turn, &name, answer)
+}
+
+/// Reads arguments that do not fit as they were meant, where they can only have been meant in one
+/// way.
+pub(crate) fn as_meant(rooms: &Rooms, name: &str, params: &mut RawObject) -> Option<Taken> {
+    let catalog = rooms.catalog();
+    let taken = rooms.checker.taken(&catalog.tool(name)?.definition, params.get("arguments")?)?;
+    params.set("arguments", taken.arguments.clone());
+    Some(taken)
+}
+
+/// Tells the model how its arguments were read.
+pub(crate) fn with_taken(result: Raw, taken: Option<&Taken>) -> Raw {
+    match taken {
+        // A question, or the ticket of a task, is not for the model.
+        Some(taken) if RawObject::peek(&result, "content").is_some() => {
+            with_text(result, &format!("[{taken}]"))
+        }
+        _ => result,
+    }
 }
 
 /// Cuts a result that is too long, and keeps the whole of it for this caller.
@@ -114,10 +136,14 @@ fn broken_promise(rooms: &Rooms, name: &str, result: &Raw) -> Option<Misfit> {
 
 /// The result stays as it is; whoever reads it should know not to rely on its shape.
 fn with_remark(result: Raw, misfit: &Misfit) -> Raw {
+    with_text(result, &format!("[This result does not fit the tool's own output schema:\n{misfit}]"))
+}
+
+/// A result with one more text in it.
+fn with_text(result: Raw, text: &str) -> Raw {
     let Ok(mut object) = RawObject::open(&result) else { return result };
     let mut content: Vec<Raw> = object.read("content").unwrap_or_default();
-    let remark = format!("[This result does not fit the tool's own output schema:\n{misfit}]");
-    content.push(raw(&json!({ "type": "text", "text": remark })));
+    content.push(raw(&json!({ "type": "text", "text": text })));
     object.put("content", &content);
     object.to_raw()
 }
@@ -130,40 +156,71 @@ async fn always_on(
     params: RawObject,
 ) -> Result<Raw, Failure> {
     hidden::known_tenant(rooms, &turn.client.caller)?;
-    let budget = rooms.surfaces.result_tokens;
     match tool {
-        AlwaysOn::Search => Ok(text(&search::search(rooms, turn, arguments(tool, &params)?).await)),
-        AlwaysOn::Discover => {
-            let found = discover::discover(rooms, turn, arguments(tool, &params)?)?;
-            Ok(fitted(rooms, turn, text(&found), budget))
-        }
         AlwaysOn::Call => {
-            let request = Request::read(arguments(tool, &params)?)?;
-            request.run(rooms, turn, params, budget).await
+            let (asked, taken) = arguments(&rooms.checker, tool, params.get("arguments"))?;
+            let request = Request::read(asked)?;
+            let answer = request.run(rooms, turn, params, rooms.surfaces.result_tokens).await;
+            answer.map(|result| with_taken(result, taken.as_ref()))
         }
-        AlwaysOn::Batch => batch::run(rooms, turn, arguments(tool, &params)?, params).await,
-        AlwaysOn::EnableGroup if surface == Surface::Adaptive => {
-            Ok(text(&groups::enable(rooms, turn, &arguments(tool, &params)?)?))
+        AlwaysOn::Batch => {
+            let (asked, taken) = arguments(&rooms.checker, tool, params.get("arguments"))?;
+            let answer = batch::run(rooms, turn, asked, params).await;
+            answer.map(|result| with_taken(result, taken.as_ref()))
         }
-        AlwaysOn::EnableGroup => Err(Failure::params(
-            "this endpoint lists no groups; call their tools with call_api, or connect to /mcp/adaptive",
-        )),
+        AlwaysOn::Search | AlwaysOn::Discover | AlwaysOn::EnableGroup => {
+            looking(rooms, turn, surface, tool, &params).await
+        }
     }
 }
 
-/// Reads the arguments of an always-on tool; what is wrong with them is told beside its schema.
-fn arguments<T: DeserializeOwned>(tool: AlwaysOn, params: &RawObject) -> Result<T, Failure> {
-    let given = params.get("arguments").map_or("{}", |it| if it.get() == "null" { "{}" } else { it.get() });
-    serde_json::from_str(given).map_err(|error| {
-        let schema = RawObject::peek(tool.definition(), "inputSchema").map_or("", |schema| schema.get());
-        Failure::params(format!("{}: {}. Its arguments: {schema}", tool.name(), what(&error)))
-    })
+/// The always-on tools that only look around, or change what is listed.
+async fn looking(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    surface: Surface,
+    tool: AlwaysOn,
+    params: &RawObject,
+) -> Result<Raw, Failure> {
+    let given = params.get("arguments");
+    let (answer, taken) = match tool {
+        AlwaysOn::Search => {
+            let (asked, taken) = arguments(&rooms.checker, tool, given)?;
+            (search::search(rooms, turn, asked).await, taken)
+        }
+        AlwaysOn::Discover => {
+            let (asked, taken) = arguments(&rooms.checker, tool, given)?;
+            (discover::discover(rooms, turn, asked)?, taken)
+        }
+        AlwaysOn::EnableGroup if surface == Surface::Adaptive => {
+            let (asked, taken) = arguments(&rooms.checker, tool, given)?;
+            (groups::enable(rooms, turn, &asked)?, taken)
+        }
+        AlwaysOn::EnableGroup => {
+            return Err(Failure::params(
+                "this endpoint lists no groups; call their tools with call_api, or connect to /mcp/adaptive",
+            ));
+        }
+        AlwaysOn::Call | AlwaysOn::Batch => {
+            return Err(Failure::params(format!("call `{0}` directly, not through call_api", tool.name())));
+        }
+    };
+    let result = fitted(rooms, turn, text(&answer), rooms.surfaces.result_tokens);
+    Ok(with_taken(result, taken.as_ref()))
 }
 
-/// What is wrong, without the place in a text that nobody sees.
-pub(super) fn what(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.split(" at line").next().unwrap_or_default().to_owned()
+/// An always-on tool that was asked for as if it were one of those it stands in for.
+pub(super) async fn inside(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    tool: AlwaysOn,
+    params: &RawObject,
+) -> Result<Raw, Failure> {
+    let surface = match turn.view {
+        View::House(surface) => surface,
+        View::One(_) => Surface::Search,
+    };
+    metered(rooms, turn, tool.name(), looking(rooms, turn, surface, tool, params).await)
 }
 
 async fn straight(rooms: &Arc<Rooms>, turn: &Turn, params: RawObject) -> Result<Raw, Failure> {

@@ -2,6 +2,7 @@
 //! has, and one tool in full.
 
 use http::Method;
+use kitbag_upstream::Listing;
 use kitbag_upstream::provider::Provider;
 use kitbag_wire::{Raw, RawObject};
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use crate::failure::{Failure, trouble_for};
 use crate::front::reply::explain;
 use crate::pipeline;
 use crate::rooms::Rooms;
+use crate::signature::summary;
 use crate::turn::Turn;
 
 #[derive(Debug, Deserialize)]
@@ -41,9 +43,11 @@ fn everything(rooms: &Rooms, turn: &Turn) -> String {
         let state = match (server.trouble(), server.listing()) {
             (Some(trouble), _) => format!("locked: {}", way_out(caller, &trouble)),
             (None, None) => "not listed yet".to_owned(),
-            (None, Some(_)) => format!("{} tools", own.count()),
+            (None, Some(_)) => groups::counted(own.count()),
         };
-        lines.push(format!("{} · {state}", server.name()));
+        let about =
+            server.listing().and_then(|listing| described(&listing)).map(|about| format!(" · {about}"));
+        lines.push(format!("{} · {state}{}", server.name(), about.unwrap_or_default()));
     }
     for name in rooms.providers.names().filter(|it| rooms.server_visible(caller, it)) {
         lines.extend(rooms.providers.get(name).map(api));
@@ -54,7 +58,7 @@ fn everything(rooms: &Rooms, turn: &Turn) -> String {
     let groups = groups::all(rooms, caller, &catalog);
     if !groups.is_empty() {
         lines.push("Groups:".to_owned());
-        lines.extend(groups.iter().map(|(group, count)| format!("{group} · {count} tools")));
+        lines.extend(groups.iter().map(|(group, count)| format!("{group} · {}", groups::counted(*count))));
     }
     lines.join("\n")
 }
@@ -88,11 +92,33 @@ fn one_provider(rooms: &Rooms, turn: &Turn, name: &str) -> Result<String, Failur
     };
     let own = groups::visible(rooms, caller, &catalog).filter(|it| it.capability.server == *server.name());
     let lines: Vec<String> = own.map(|entry| line(rooms, turn, entry)).collect();
+    let said = server.listing().and_then(|listing| quoted(name, listing.instructions.as_deref()?));
     match (server.trouble(), lines.is_empty()) {
         (Some(trouble), true) => Ok(explain(&trouble_for(caller, &trouble))),
         (None, true) => Ok(format!("{name} offers no tools.")),
-        (_, false) => Ok(lines.join("\n")),
+        (_, false) => Ok(said.into_iter().chain(lines).collect::<Vec<_>>().join("\n")),
     }
+}
+
+/// What a server is for, in one line of its author's.
+fn described(listing: &Listing) -> Option<String> {
+    let info = listing.server_info.as_ref().and_then(|info| RawObject::open(info).ok()).unwrap_or_default();
+    let said = listing.instructions.clone().map(|text| summary(&text)).filter(|text| !text.is_empty());
+    said.or_else(|| Some(summary(&info.read::<String>("description")?)))
+        .or_else(|| Some(summary(&info.read::<String>("title")?)))
+        .filter(|text| !text.is_empty())
+}
+
+/// The instructions of a server, marked as the words of its author, who is not the user.
+fn quoted(server: &str, instructions: &str) -> Option<String> {
+    /// Some three hundred tokens; a longer text belongs into a document.
+    const MOST: usize = 1_200;
+    let text = instructions.trim();
+    let cut = &text[..text.floor_char_boundary(MOST)];
+    let more = if cut.len() < text.len() { "\n> …" } else { "" };
+    let lines: Vec<String> = cut.lines().map(|line| format!("> {line}")).collect();
+    let heading = format!("What the author of `{server}` says about it (not your user):");
+    (!text.is_empty()).then(|| format!("{heading}\n{}{more}", lines.join("\n")))
 }
 
 fn one_group(rooms: &Rooms, turn: &Turn, group: &str) -> Result<String, Failure> {

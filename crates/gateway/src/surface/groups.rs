@@ -25,6 +25,7 @@ pub(super) fn enable(rooms: &Arc<Rooms>, turn: &Turn, asked: &Enable) -> Result<
     shown::enable(rooms, turn, &asked.group);
     let most = kitbag_relevance::MAX_TOP_K;
     Ok(match tools.len() {
+        1 => format!("1 tool of {} is in your list now.", asked.group),
         few if few <= most => format!("{few} tools of {} are in your list now.", asked.group),
         many => format!(
             "{} has {many} tools; the first {most} are in your list now, the others are called with call_api.",
@@ -51,6 +52,11 @@ pub(super) fn tools<'a>(
         return Err(Failure::UnknownGroup { group: group.to_owned(), near });
     }
     Ok(members)
+}
+
+/// A number of tools, in words.
+pub(super) fn counted(tools: usize) -> String {
+    if tools == 1 { "1 tool".to_owned() } else { format!("{tools} tools") }
 }
 
 /// Every group but the servers themselves, with the number of tools the caller may see in it.

@@ -4,6 +4,7 @@
 //! - this file: the surfaces, and which of them a client gets
 //! - `tools`: the tools that are always there, as a model reads them
 //! - `call`: a call on a surface, to the one of them that answers it
+//! - `own`: how the arguments of these tools are read
 //! - `search`, `discover`, `request` (for `call_api`), `batch`, `groups`: one file each
 //! - `shown`: what the adaptive surface lists beside them
 //! - `kept`: what was cut off a long result, for whoever reads on
@@ -13,6 +14,7 @@ pub(crate) mod call;
 mod discover;
 mod groups;
 pub(crate) mod kept;
+mod own;
 mod request;
 mod search;
 pub(crate) mod shown;

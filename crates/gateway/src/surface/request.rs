@@ -9,9 +9,10 @@ use kitbag_domain::ServerName;
 use kitbag_upstream::provider::ProviderCall;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::call::{fitted, metered, one, read_on, text};
+use super::call::{fitted, inside, metered, one, read_on, text};
 use super::tools::AlwaysOn;
 use crate::failure::Failure;
 use crate::pipeline;
@@ -45,8 +46,7 @@ impl Request {
             "give one of: tool (with arguments), provider (with method and path), result (with offset)";
         match asked {
             Asked { tool: Some(name), provider: None, result: None, arguments, .. } => {
-                let arguments = arguments.unwrap_or_else(|| raw(&RawObject::new()));
-                Ok(Self::Tool { name, arguments: object(arguments)? })
+                Ok(Self::Tool { name, arguments: arguments.unwrap_or_else(|| raw(&RawObject::new())) })
             }
             Asked {
                 tool: None, provider: Some(provider), result: None, method, path, query, body, ..
@@ -90,7 +90,10 @@ impl Request {
             Self::Tool { name, arguments } => {
                 params.put("name", &name);
                 params.set("arguments", arguments);
-                one(rooms, turn, params, tokens).await
+                match AlwaysOn::named(&name).filter(|_| rooms.catalog().tool(&name).is_none()) {
+                    Some(own) => inside(rooms, turn, own, &params).await,
+                    None => one(rooms, turn, params, tokens).await,
+                }
             }
             Self::Provider { provider, call } => {
                 let unknown =
@@ -121,23 +124,15 @@ pub(super) fn known(rooms: &Rooms, turn: &Turn) -> Vec<String> {
     visible.map(ToString::to_string).collect()
 }
 
-/// Models at times write the arguments as a string that contains them.
-fn object(arguments: Raw) -> Result<Raw, Failure> {
-    match arguments.get().as_bytes().first() {
-        Some(b'{') => Ok(arguments),
-        Some(b'n') => Ok(raw(&RawObject::new())),
-        Some(b'"') => {
-            let inside: Option<String> = serde_json::from_str(arguments.get()).ok();
-            inside
-                .and_then(|text| match text.trim() {
-                    "" => Some(RawObject::new()),
-                    text => serde_json::from_str::<RawObject>(text).ok(),
-                })
-                .map(|object| object.to_raw())
-                .ok_or_else(|| Failure::params("`arguments` must be an object"))
-        }
-        _ => Err(Failure::params("`arguments` must be an object")),
-    }
+/// Models at times write the arguments as a string that contains them. What is no object even so
+/// is left as it is, to be explained.
+pub(super) fn unwrapped(arguments: &RawValue) -> Raw {
+    let text: Option<String> = serde_json::from_str(arguments.get()).ok();
+    let object = text.and_then(|text| match text.trim() {
+        "" => Some(RawObject::new()),
+        text => serde_json::from_str::<RawObject>(text).ok(),
+    });
+    object.map_or_else(|| arguments.to_owned(), |object| object.to_raw())
 }
 
 fn plain(value: Value) -> String {

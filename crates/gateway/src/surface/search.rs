@@ -10,10 +10,11 @@ use kitbag_wire::RawObject;
 use serde::Deserialize;
 
 use super::shown;
-use crate::catalog::Entry;
+use crate::catalog::{Catalog, Entry};
 use crate::failure::trouble_for;
+use crate::find::{UNSURE, find};
 use crate::rooms::Rooms;
-use crate::signature::signature;
+use crate::signature::{request, signature};
 use crate::turn::Turn;
 
 /// Most tasks need three to five tools.
@@ -35,20 +36,43 @@ pub(super) async fn search(rooms: &Arc<Rooms>, turn: &Turn, asked: Search) -> St
         tenant: Some(caller.tenant.clone()),
         ..Options::default()
     };
-    let allowed = |capability: &_| rooms.policy.visible(caller, capability);
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(BEGINNING, rooms.index.begun()).await;
-    let found: Vec<Candidate> = rooms.index.search(&asked.query, &options, allowed).await;
+    let found = find(rooms, caller, &asked.query, &options).await;
     let catalog = rooms.catalog();
-    let entries: Vec<&Entry> =
-        found.iter().filter_map(|candidate| catalog.tool(&candidate.entry.tool_name)).collect();
-    if entries.is_empty() {
+    let lines: Vec<String> =
+        found.candidates.iter().filter_map(|candidate| found_line(rooms, turn, &catalog, candidate)).collect();
+    if lines.is_empty() {
         return nothing(rooms, turn);
     }
-    shown::found(rooms, turn, entries.iter().map(|entry| entry.exposed.as_str()));
-    let mut lines: Vec<String> = entries.into_iter().map(|entry| line(rooms, turn, entry)).collect();
-    lines.push("Run one: call_api(tool, arguments). Its schema: discover_apis(tool).".to_owned());
-    lines.join("\n")
+    let tools = found.candidates.iter().filter_map(|candidate| catalog.tool(&candidate.entry.tool_name));
+    let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
+    shown::found(rooms, turn, tools.into_iter());
+    let unsure = (found.confident == Some(false)).then(|| format!("{UNSURE}; the nearest there is:"));
+    let how = "Run one: call_api(tool, arguments). Its schema: discover_apis(tool).".to_owned();
+    unsure.into_iter().chain(lines).chain([how]).collect::<Vec<_>>().join("\n")
+}
+
+/// What was found in one line: a tool with its copies on other servers, or an HTTP API.
+fn found_line(rooms: &Rooms, turn: &Turn, catalog: &Catalog, found: &Candidate) -> Option<String> {
+    let name = &found.entry.tool_name;
+    if let Some(entry) = catalog.tool(name) {
+        return Some(format!("{}{}", line(rooms, turn, entry), also(found)));
+    }
+    let provider = rooms.providers.get(&name.parse().ok()?)?;
+    Some(request(provider.spec()))
+}
+
+/// Where else the same tool is.
+pub(crate) fn also(found: &Candidate) -> String {
+    /// More copies than this are counted only.
+    const MOST: usize = 3;
+    let names: Vec<&str> = found.copies.iter().take(MOST).map(|it| it.tool_name.as_str()).collect();
+    match (names.as_slice(), found.copies.len().saturating_sub(MOST)) {
+        ([], _) => String::new(),
+        (names, 0) => format!(" [also: {}]", names.join(", ")),
+        (names, more) => format!(" [also: {} and {more} more]", names.join(", ")),
+    }
 }
 
 fn nothing(rooms: &Rooms, turn: &Turn) -> String {

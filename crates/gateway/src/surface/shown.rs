@@ -1,6 +1,6 @@
 //! What the adaptive surface lists beside the always-on tools: never more than twenty.
 //!
-//! First what configuration pinned, then the groups the client enabled, then what it found or
+//! All, where there are no more. Otherwise first what configuration pinned, then the groups the client enabled, then what it found or
 //! used last, then what its credential used most. A modern client's list may depend on its
 //! credential and on time alone, so what it finds from call to call does not move it.
 
@@ -58,9 +58,10 @@ struct Context {
 pub(crate) async fn listed<'a>(rooms: &Rooms, turn: &Turn, catalog: &'a Catalog) -> Vec<&'a Entry> {
     let caller = &turn.client.caller;
     let visible: Vec<&Entry> = groups::visible(rooms, caller, catalog).collect();
-    if visible.len() <= MAX_TOP_K {
-        return visible;
-    }
+    // What is built in is there for everybody, so it is listed for those who turn to it.
+    let own: Vec<&Entry> =
+        visible.iter().copied().filter(|it| !rooms.is_built_in(&it.capability.server)).collect();
+    let all_own = if own.len() <= MAX_TOP_K { own } else { Vec::new() };
     let favourites = favourites(rooms, caller).await;
     let (groups, recent) = rooms.contexts.of(&holder(turn));
     let pinned = visible
@@ -73,7 +74,9 @@ pub(crate) async fn listed<'a>(rooms: &Rooms, turn: &Turn, catalog: &'a Catalog)
     let favoured =
         favourites.iter().filter_map(|it| visible.iter().copied().find(|entry| entry.capability == *it));
     let mut seen = HashSet::new();
-    pinned
+    all_own
+        .into_iter()
+        .chain(pinned)
         .chain(enabled)
         .chain(recent.filter(|it| rooms.policy.visible(caller, &it.capability)))
         .chain(favoured)

@@ -52,6 +52,29 @@ impl AlwaysOn {
         &DEFINITIONS[self as usize]
     }
 
+    /// The definition that calls are held against. It says more than a model is charged for, and
+    /// leaves the calls of a batch to be checked one by one.
+    pub(super) fn checked(self) -> &'static Raw {
+        static CHECKED: LazyLock<Vec<Raw>> =
+            LazyLock::new(|| AlwaysOn::ALL.into_iter().map(|it| raw(&it.in_full())).collect());
+        &CHECKED[self as usize]
+    }
+
+    fn in_full(self) -> Value {
+        let mut definition = self.written();
+        let schema = &mut definition["inputSchema"];
+        match self {
+            Self::Call => {
+                schema["examples"] = json!([{ "tool": "server__tool", "arguments": {} }]);
+                schema["minProperties"] = json!(1);
+                schema["properties"]["offset"]["minimum"] = json!(0);
+            }
+            Self::Batch => schema["properties"]["calls"] = json!({ "type": "array" }),
+            Self::Search | Self::Discover | Self::EnableGroup => {}
+        }
+        definition
+    }
+
     fn written(self) -> Value {
         let text = json!({ "type": "string" });
         let object = json!({ "type": "object" });

@@ -115,14 +115,35 @@ fn p0(file: &str) -> String {
 
 /// The share of requests that find a right tool among the first three.
 async fn hit3(tools: &str, queries: &str) -> f64 {
+    figures(tools, queries).await["hit"]["3"].as_f64().unwrap()
+}
+
+/// What `kitbag eval retrieval` reports of these requests among these tools.
+async fn figures(tools: &str, queries: &str) -> Value {
     let home = Home::new("");
     std::fs::create_dir_all(home.path("set")).unwrap();
     std::fs::write(home.path("set/tools.jsonl"), tools).unwrap();
     std::fs::write(home.path("set/queries.jsonl"), queries).unwrap();
     let folder = home.path("set").display().to_string();
     let told = home.kitbag(&["eval", "retrieval", "--dataset", &folder, "--json"]).await;
-    let report: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{}", told.stderr));
-    report["hit"]["3"].as_f64().unwrap()
+    serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{}", told.stderr))
+}
+
+/// The bounds are a little outside of what was measured when the limits were chosen.
+#[tokio::test]
+async fn a_search_that_finds_nothing_fitting_says_so_and_seldom_doubts_what_is_right() {
+    let read = |set: &str, file: &str| {
+        let path = format!("{}/../../evals/{set}/{file}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let absent = read("absent", "queries.jsonl");
+    for (set, most_doubted, least_seen_through) in [("p0", 0.03, 0.80), ("small", 0.10, 0.70)] {
+        let queries = format!("{}\n{absent}", read(set, "queries.jsonl"));
+        let report = figures(&read(set, "tools.jsonl"), &queries).await;
+        let figure = |name: &str| report["unsure"][name].as_f64().unwrap();
+        assert!(figure("answered") <= most_doubted, "{set}: {report:#}");
+        assert!(figure("absent") >= least_seen_through, "{set}: {report:#}");
+    }
 }
 
 #[tokio::test]

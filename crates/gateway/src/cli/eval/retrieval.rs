@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use kitbag_relevance::eval::{Judged, Metrics};
-use kitbag_relevance::{Options, Weights, retrieve};
+use kitbag_relevance::{Options, Weights, confident, retrieve};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -33,6 +33,9 @@ pub(super) struct Arguments {
     /// A folder with tools.jsonl and queries.jsonl.
     #[arg(long, value_name = "DIR")]
     dataset: PathBuf,
+    /// Other requests than those of the folder, such as some that none of its tools answers.
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
     /// A folder whose tools.jsonl is added as distractors; may be given several times.
     #[arg(long, value_name = "DIR")]
     catalog: Vec<PathBuf>,
@@ -45,9 +48,10 @@ Examples:
   kitbag eval retrieval --dataset evals/p0
   kitbag eval retrieval --dataset my-set --catalog other-tools --json
   kitbag eval retrieval --dataset evals/small --ranker bm25
+  kitbag eval retrieval --dataset evals/small --queries evals/absent/queries.jsonl
 
 tools.jsonl:   {\"id\", \"server\"?, \"name\", \"description\", \"schema\"?, \"tags\"?}
-queries.jsonl: {\"id\", \"query\", \"relevant\": [ids]}";
+queries.jsonl: {\"id\", \"query\", \"relevant\": [ids]}, none where no tool answers";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Ranker {
@@ -94,6 +98,10 @@ struct Report {
     tools: usize,
     queries: usize,
     metrics: Metrics,
+    /// Of the requests that were answered rightly, how many went with a doubt.
+    doubted: Share,
+    /// Of the requests that nothing answers, how many went with a doubt.
+    seen_through: Share,
     latencies: Vec<Duration>,
     build: Duration,
 }
@@ -103,7 +111,8 @@ async fn measure(
     index: &CapabilityIndex,
     invocation: &Invocation,
 ) -> anyhow::Result<Report> {
-    let queries: Vec<QueryLine> = read_lines(&arguments.dataset.join("queries.jsonl"))?;
+    let of_the_folder = || arguments.dataset.join("queries.jsonl");
+    let queries: Vec<QueryLine> = read_lines(&arguments.queries.clone().unwrap_or_else(of_the_folder))?;
     let started = Instant::now();
     let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
     let sources: Vec<_> = tools.into_iter().map(|tool| tool.into_source(Priors::default(), now())).collect();
@@ -116,6 +125,7 @@ async fn measure(
     let options = Options { weights: arguments.ranker.weights(), ..Options::default() };
     let mut latencies = Vec::with_capacity(queries.len());
     let mut rankings: Vec<Vec<String>> = Vec::with_capacity(queries.len());
+    let (mut doubted, mut seen_through) = (Share::default(), Share::default());
     for (number, query) in queries.iter().enumerate() {
         going_on.update(&format!("Searching: {number} of {}", count(queries.len(), "request")));
         let asked = Instant::now();
@@ -128,8 +138,15 @@ async fn measure(
             anyhow::bail!("the measurement ended: {degraded}");
         }
         let found = retrieve(&built, intent.as_intent(), &options, |_| true);
-        rankings.push(found.iter().map(|it| it.entry.tool_name.clone()).collect());
         latencies.push(asked.elapsed());
+        let ranking: Vec<String> = found.iter().map(|it| it.entry.tool_name.clone()).collect();
+        let doubt = confident(&found) == Some(false);
+        if query.relevant.is_empty() {
+            seen_through.count(doubt);
+        } else if ranking.iter().take(SHOWN).any(|name| query.relevant.contains(name)) {
+            doubted.count(doubt);
+        }
+        rankings.push(ranking);
     }
     let judged: Vec<Judged<'_>> = queries
         .iter()
@@ -144,9 +161,32 @@ async fn measure(
         tools: built.len(),
         queries: queries.len(),
         metrics: Metrics::over(&judged),
+        doubted,
+        seen_through,
         latencies,
         build,
     })
+}
+
+/// As many as a model is shown unless it asks for more.
+const SHOWN: usize = 5;
+
+#[derive(Debug, Default)]
+struct Share {
+    of: usize,
+    some: usize,
+}
+
+impl Share {
+    fn count(&mut self, one: bool) {
+        self.of += 1;
+        self.some += usize::from(one);
+    }
+
+    /// Nothing of nothing.
+    fn figure(&self) -> Option<f64> {
+        (self.of > 0).then(|| self.some as f64 / self.of as f64)
+    }
 }
 
 impl Ranker {
@@ -170,6 +210,7 @@ impl Report {
             "recall": recall,
             "hit": { "3": self.metrics.hit3 },
             "ndcg": { "10": self.metrics.ndcg10 },
+            "unsure": { "answered": self.doubted.figure(), "absent": self.seen_through.figure() },
             "latency_ms": { "p50": self.latency(0.5), "p99": self.latency(0.99) },
             "build_s": self.build.as_secs_f64(),
         })
@@ -183,6 +224,11 @@ impl Report {
         );
         rows.push(["hit@3".into(), format!("{:.3}", self.metrics.hit3)]);
         rows.push(["nDCG@10".into(), format!("{:.3}", self.metrics.ndcg10)]);
+        let shares =
+            [("unsure though right", &self.doubted), ("unsure where nothing fits", &self.seen_through)];
+        for (name, share) in shares {
+            rows.extend(share.figure().map(|figure| [name.into(), format!("{figure:.3}")]));
+        }
         rows.push(["latency p50".into(), format!("{:.2} ms", self.latency(0.5))]);
         rows.push(["latency p99".into(), format!("{:.2} ms", self.latency(0.99))]);
         rows.push(["built in".into(), format!("{:.2} s", self.build.as_secs_f64())]);

@@ -96,7 +96,7 @@ async fn a_mistake_in_one_call_is_told_there_and_the_others_run() {
         assert_eq!(hows, expected, "{text}");
         for told in [
             "did you mean good__echo",
-            "unknown field `toll`",
+            "/toll: there is no such parameter; did you mean `tool`?",
             "/customer: missing",
             "no provider called `nowhere`",
             "there is no result `nothing`",

@@ -4,19 +4,23 @@
 //! # Layout
 //! - this file: a house with tools worth finding, and the always-on tools as functions
 //! - [`lists`], [`adaptive`]: what is listed, and who chooses
-//! - [`finding`]: `search_available_tools` and `discover_apis`
+//! - [`finding`]: `search_available_tools` and `discover_apis`; [`answers`]: APIs, copies, what is
+//!   built in, and that nothing fits
 //! - [`calling`], [`batches`], [`mistakes`]: `call_api` and `batch_execute`, rightly and wrongly
+//! - [`meaning`]: arguments that can only have been meant in one way
 //! - [`providers`]: HTTP APIs
 //! - [`long_results`]: what is cut, and how the rest is read
 //! - [`tenants`]: who may see and do what
 //! - [`passing`]: progress, cancellation and questions through `call_api`
 
 mod adaptive;
+mod answers;
 mod batches;
 mod calling;
 mod finding;
 mod lists;
 mod long_results;
+mod meaning;
 mod mistakes;
 mod passing;
 mod providers;
@@ -180,7 +184,10 @@ async fn search(client: &Client, query: &str) -> String {
 async fn found(client: &Client, query: &str, tool: &str) -> String {
     until(&format!("{query} leads to {tool}"), async || {
         let text = search(client, query).await;
-        text.lines().find(|line| line.starts_with(&format!("{tool}("))).map(str::to_owned)
+        // A copy of a tool shares the line of the first.
+        let copy = |line: &str| line.split_once("[also: ").is_some_and(|(_, also)| also.contains(tool));
+        let its_own = |line: &&str| line.starts_with(&format!("{tool}(")) || copy(line);
+        text.lines().find(its_own).map(str::to_owned)
     })
     .await
 }

@@ -46,7 +46,7 @@ async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
                 assert!(!told.contains(hidden), "{hidden} on {surface}: {told}");
             }
             let shop = discover(&client, &json!({})).await.text();
-            assert!(shop.contains("shop · 3 tools") && shop.contains("mixed · 1 tools"), "{shop}");
+            assert!(shop.contains("shop · 3 tools") && shop.contains("mixed · 1 tool"), "{shop}");
             assert!(!shop.contains("orders"), "a group without a visible tool is none: {shop}");
             for what in [json!({ "tool": "shop__create_order" }), json!({ "group": "orders" })] {
                 let told = discover(&client, &what).await.tool_error();

@@ -1,0 +1,79 @@
+//! What is found for an intent, by one road for the model's tool, the HTTP endpoint and the command
+//! line: under policy, with what is built in kept back, and with a word on how sure it is.
+
+use std::sync::LazyLock;
+
+use http::Method;
+use kitbag_agents::Library;
+use kitbag_domain::{Caller, Capability, ServerName};
+use kitbag_relevance::{Candidate, Options, confident};
+
+use crate::index::Subject;
+use crate::rooms::Rooms;
+
+/// Said where the best that was found is only the nearest there is.
+pub(crate) const UNSURE: &str = "Nothing here clearly does this";
+
+/// What is built in belongs into an answer that mentions no agent only if it is this good, and
+/// this much better than everything else.
+const GOOD: f32 = 0.35;
+const LEAD: f32 = 0.02;
+
+pub(crate) struct Findings {
+    pub(crate) candidates: Vec<Candidate>,
+    /// Whether the best is likely to do what was asked; nothing where that cannot be told.
+    pub(crate) confident: Option<bool>,
+    /// Why words alone decided, though vectors would have been wanted.
+    pub(crate) degraded: Option<String>,
+}
+
+/// The best for an intent among what a caller may know of.
+pub(crate) async fn find(rooms: &Rooms, caller: &Caller, text: &str, options: &Options) -> Findings {
+    let (intent, snapshot) = (rooms.index.intent(text).await, rooms.index.snapshot());
+    let allowed = |subject: &Subject| may_find(rooms, caller, subject);
+    let mut candidates = snapshot.search(&intent, options, allowed);
+    let built_in = |it: &Candidate| is_built_in(rooms, &it.entry.provider);
+    let asked_for = options.providers.iter().any(|provider| is_built_in(rooms, provider));
+    if !asked_for && candidates.iter().any(built_in) && !is_about_agents(text, &candidates, built_in) {
+        let others = |subject: &Subject| allowed(subject) && !rooms.is_built_in(subject.owner());
+        candidates = snapshot.search(&intent, options, others);
+    }
+    let confident = rooms.index.is_calibrated().then(|| confident(&candidates)).flatten();
+    Findings { candidates, confident, degraded: intent.degraded }
+}
+
+fn may_find(rooms: &Rooms, caller: &Caller, subject: &Subject) -> bool {
+    match subject {
+        Subject::Tool(capability) => rooms.policy.visible(caller, capability),
+        Subject::Provider(name) => may_request(rooms, caller, name),
+    }
+}
+
+/// Whether a caller may ask an API for anything, as far as a request without a path can tell.
+fn may_request(rooms: &Rooms, caller: &Caller, name: &ServerName) -> bool {
+    let Some(provider) = rooms.providers.get(name) else { return false };
+    let request = |method: &Method| Capability::tool(name.clone(), format!("{method} /"));
+    rooms.policy.server_visible(caller, name)
+        && provider.spec().methods.iter().any(|method| rooms.policy.visible(caller, &request(method)))
+}
+
+fn is_built_in(rooms: &Rooms, provider: &str) -> bool {
+    provider.parse::<ServerName>().is_ok_and(|name| rooms.is_built_in(&name))
+}
+
+/// The built-in tools know about coding agents and are there for everybody; most searches are about
+/// something else.
+fn is_about_agents(text: &str, found: &[Candidate], built_in: impl Fn(&Candidate) -> bool) -> bool {
+    static AGENTS: LazyLock<Library> = LazyLock::new(Library::built_in);
+    let best = |wanted: bool| found.iter().find(|it| built_in(it) == wanted);
+    let others = best(false).map_or(0.0, |it| it.score);
+    // Scores without a vector are generous and say nothing here.
+    let stands_out = |it: &Candidate| it.cosine.is_some() && it.score >= GOOD && it.score - others >= LEAD;
+    best(true).is_some_and(stands_out) || AGENTS.mentions_an_agent(text) || is_named(text)
+}
+
+/// Words for what the built-in tools are about, besides the names of agents.
+fn is_named(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["coding agent", "coding assistant"].iter().any(|name| text.contains(name))
+}

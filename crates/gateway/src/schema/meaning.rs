@@ -1,0 +1,187 @@
+//! What a value of the wrong sort can only have meant: `"3"` where a number belongs is 3.
+//!
+//! Models write such values every day, and a server would refuse them. Where two readings are
+//! possible there is none here: `"a, b"` for a list may mean one item or two.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{JsonType, ValidationError};
+use kitbag_wire::{Raw, raw};
+use serde_json::{Number, Value};
+
+/// How a value is read. The text of numbers stays as it was written.
+#[derive(Debug, Clone)]
+pub(super) enum Reading {
+    As(Raw),
+    /// As a list that has it as its only item.
+    AsOnlyItem,
+}
+
+/// The only way in which a value can have been meant, given the mistake that was found in it.
+pub(super) fn meaning(value: &Value, kind: &Kind) -> Option<Reading> {
+    let mut allowed = Allowed::default();
+    allowed.learn(kind)?;
+    let mut readings: Vec<Raw> = allowed.options.iter().filter_map(|option| spelt(value, option)).collect();
+    readings.extend(allowed.types.iter().filter_map(|sort| converted(value, *sort, &allowed.types)));
+    readings.dedup_by(|one, other| one.get() == other.get());
+    match readings.as_slice() {
+        [] if allowed.types.contains(&JsonType::Array) && is_one_item(value) => Some(Reading::AsOnlyItem),
+        [one] => Some(Reading::As(one.clone())),
+        _ => None,
+    }
+}
+
+/// What may stand where the mistake was found.
+#[derive(Default)]
+struct Allowed {
+    types: Vec<JsonType>,
+    options: Vec<Value>,
+}
+
+impl Allowed {
+    /// Nothing for a mistake that is not about the sort of a value.
+    fn learn(&mut self, kind: &Kind) -> Option<()> {
+        match kind {
+            Kind::Type { kind: TypeKind::Single(one) } => self.types.push(*one),
+            Kind::Type { kind: TypeKind::Multiple(several) } => self.types.extend(several),
+            Kind::Enum { options } => self.options.extend(options.as_array()?.iter().cloned()),
+            Kind::Constant { expected_value } => self.options.push((**expected_value).clone()),
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+                for branch in context {
+                    self.learn_form(branch);
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Of a form that wants both a type and one of several values, the values say all.
+    fn learn_form(&mut self, branch: &[ValidationError<'static>]) {
+        let listed =
+            branch.iter().find(|error| matches!(error.kind(), Kind::Enum { .. } | Kind::Constant { .. }));
+        if let Some(error) = listed.or_else(|| branch.first()) {
+            let _other_mistake = self.learn(error.kind());
+        }
+    }
+}
+
+/// One of the listed values, if it is the given one in another spelling.
+fn spelt(value: &Value, option: &Value) -> Option<Raw> {
+    let same = match (value, option) {
+        (Value::String(text), Value::Number(_) | Value::Bool(_)) => *text == option.to_string(),
+        (Value::Number(number), Value::String(text)) => *text == number.to_string(),
+        _ => false,
+    };
+    same.then(|| raw(option))
+}
+
+fn converted(value: &Value, to: JsonType, allowed: &[JsonType]) -> Option<Raw> {
+    match (value, to) {
+        (Value::String(text), JsonType::Integer) if is_integer(text) => json_text(text),
+        (Value::String(text), JsonType::Number) => {
+            serde_json::from_str::<Number>(text).ok().and_then(|_| json_text(text))
+        }
+        (Value::String(text), JsonType::Boolean) => match text.to_ascii_lowercase().as_str() {
+            "true" => Some(raw(&true)),
+            "false" => Some(raw(&false)),
+            _ => None,
+        },
+        (Value::String(text), JsonType::Object) if text.trim_start().starts_with('{') => json_text(text),
+        (Value::String(text), JsonType::Array) if text.trim_start().starts_with('[') => json_text(text),
+        // How a fraction is spelt is not known any more: 1.10 may have been a version.
+        (Value::Number(number), JsonType::String) if !number.is_f64() && allows_only_text(allowed) => {
+            Some(raw(&number.to_string()))
+        }
+        _ => None,
+    }
+}
+
+fn allows_only_text(allowed: &[JsonType]) -> bool {
+    allowed.iter().all(|it| matches!(it, JsonType::String | JsonType::Null))
+}
+
+/// An integer as JSON writes it. With a zero in front, or a sign JSON does not know, it is an
+/// identifier rather than a number.
+fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let plain = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+    plain && (digits == "0" || !digits.starts_with('0'))
+}
+
+fn json_text(text: &str) -> Option<Raw> {
+    serde_json::from_str(text).ok()
+}
+
+/// Whether a value is one item rather than several in one text.
+fn is_one_item(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Array(_) => false,
+        Value::String(text) => !text.is_empty() && !text.starts_with('[') && !text.contains([',', ';', '\n']),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What `value` is read as where one of `types` is wanted.
+    #[track_caller]
+    fn check(value: &Value, types: &[&str], expected: Option<&Value>) {
+        let schema = json!({ "type": types });
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let error = validator.validate(value).unwrap_err();
+        let read = meaning(value, error.kind()).map(|reading| match reading {
+            Reading::As(raw) => serde_json::from_str(raw.get()).unwrap(),
+            Reading::AsOnlyItem => json!([value]),
+        });
+        assert_eq!(read.as_ref(), expected, "{value} as {types:?}");
+    }
+
+    #[test]
+    fn a_value_that_can_only_mean_one_thing_is_read_so() {
+        for (value, types, expected) in [
+            (json!("3"), &["integer"] as &[_], json!(3)),
+            (json!("-3"), &["integer", "null"], json!(-3)),
+            (json!("3"), &["integer", "number"], json!(3)),
+            (json!("3.5"), &["number"], json!(3.5)),
+            (json!("true"), &["boolean"], json!(true)),
+            (json!("False"), &["boolean"], json!(false)),
+            (json!(3), &["string"], json!("3")),
+            (json!(" {\"a\":1}"), &["object"], json!({ "a": 1 })),
+            (json!("[1,2]"), &["array"], json!([1, 2])),
+            (json!("a b"), &["array"], json!(["a b"])),
+            (json!({ "a": 1 }), &["array"], json!([{ "a": 1 }])),
+        ] {
+            check(&value, types, Some(&expected));
+        }
+    }
+
+    #[test]
+    fn a_value_that_may_mean_several_things_is_not_read_at_all() {
+        for (value, types) in [
+            (json!("three"), &["integer"] as &[_]),
+            (json!("007"), &["integer"]),
+            (json!("+3"), &["integer"]),
+            (json!(" 3"), &["integer"]),
+            (json!("3.0"), &["integer"]),
+            (json!(""), &["integer"]),
+            (json!("NaN"), &["number"]),
+            (json!("yes"), &["boolean"]),
+            (json!(1), &["boolean"]),
+            (json!(3), &["string", "boolean"]),
+            (json!(1.10), &["string"]),
+            (json!(true), &["string"]),
+            (json!("{broken"), &["object"]),
+            (json!("[1,"), &["array"]),
+            (json!("a, b"), &["array"]),
+            (json!(""), &["array"]),
+            (json!(null), &["array"]),
+            (json!(null), &["string"]),
+        ] {
+            check(&value, types, None);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Arguments that do not fit as they are and can only have been meant in one way that does.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use kitbag_wire::{Raw, RawObject, raw};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::compile::Compiled;
+use super::excerpt::{cut, sort};
+use super::graph::unescape;
+use super::meaning::{Reading, meaning};
+use super::violation::each;
+
+/// What was read shows what is inside it: a text that holds a list, whose items are texts that
+/// hold numbers. Nothing real goes deeper.
+const MAX_ROUNDS: usize = 4;
+/// Larger arguments are left as they are.
+const MAX_BYTES: usize = 256 * 1024;
+const MAX_SHOWN: usize = 60;
+/// More changes than this are counted only.
+const MAX_CHANGES: usize = 5;
+
+/// Arguments as they were meant, and what was read differently from how it was written.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) arguments: Raw,
+    changes: Vec<Change>,
+}
+
+#[derive(Debug)]
+struct Change {
+    path: String,
+    became: String,
+    was: &'static str,
+}
+
+/// Nothing for arguments that fit already, or that do not fit in any reading.
+pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Option<Taken> {
+    if given.get().len() > MAX_BYTES {
+        return None;
+    }
+    let (mut arguments, mut value, mut changes) = (given.to_owned(), value, Vec::new());
+    for _ in 0..MAX_ROUNDS {
+        let readings = readings(compiled, &value, arguments.get().len())?;
+        if readings.is_empty() {
+            return (!changes.is_empty()).then_some(Taken { arguments, changes });
+        }
+        for (path, reading) in readings {
+            let was = sort(value.pointer(&path)?);
+            let steps: Vec<String> = path.split('/').skip(1).map(unescape).collect();
+            let (whole, part) = read(&arguments, &steps, &reading)?;
+            arguments = whole;
+            changes.push(Change { path, became: cut(part.get().to_owned(), MAX_SHOWN), was });
+        }
+        value = serde_json::from_str(arguments.get()).ok()?;
+    }
+    None
+}
+
+/// How each value that does not fit is to be read, by its place; nothing if one of them cannot be.
+fn readings(compiled: &Compiled, value: &Value, bytes: usize) -> Option<BTreeMap<String, Reading>> {
+    let mut readings = BTreeMap::new();
+    let mut all_read = true;
+    each(compiled, value, bytes, &mut |about, kind| match meaning(about.value, kind) {
+        Some(reading) => drop(readings.insert(about.path.clone(), reading)),
+        None => all_read = false,
+    });
+    all_read.then_some(readings)
+}
+
+/// The whole with one part read differently, and that part. What is not touched keeps its text.
+fn read(json: &RawValue, steps: &[String], reading: &Reading) -> Option<(Raw, Raw)> {
+    let Some((step, rest)) = steps.split_first() else {
+        let part = match reading {
+            Reading::As(part) => part.clone(),
+            Reading::AsOnlyItem => raw(&[json]),
+        };
+        return Some((part.clone(), part));
+    };
+    if let Ok(mut object) = RawObject::open(json) {
+        let (member, part) = read(object.get(step)?, rest, reading)?;
+        object.set(step, member);
+        return Some((object.to_raw(), part));
+    }
+    let mut items: Vec<Raw> = serde_json::from_str(json.get()).ok()?;
+    let item = items.get_mut(step.parse::<usize>().ok()?)?;
+    let (read, part) = read(item, rest, reading)?;
+    *item = read;
+    Some((raw(&items), part))
+}
+
+impl fmt::Display for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.changes.iter().take(MAX_CHANGES);
+        let told: Vec<String> = shown
+            .map(|Change { path, became, was }| {
+                let name = path.strip_prefix('/').filter(|name| !name.is_empty()).unwrap_or("arguments");
+                format!("{name} = {became} (was {was})")
+            })
+            .collect();
+        write!(f, "Taken as: {}", told.join(", "))?;
+        match self.changes.len().saturating_sub(MAX_CHANGES) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Checker;
+    use super::*;
+
+    fn schema() -> Value {
+        let item = json!({
+            "type": "object",
+            "properties": { "sku": { "type": "string" }, "count": { "type": "integer", "minimum": 1 } },
+            "required": ["sku", "count"],
+        });
+        json!({
+            "type": "object",
+            "properties": {
+                "n": { "type": "integer", "minimum": 1 },
+                "maybe": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
+                "on": { "type": "boolean" },
+                "id": { "type": "string" },
+                "level": { "enum": [1, 2, 3] },
+                "items": { "type": "array", "items": item },
+                "any": {},
+            },
+            "additionalProperties": false,
+        })
+    }
+
+    /// The arguments as they are taken, and what the model is told of it.
+    #[track_caller]
+    fn check(given: &str, expected: Option<(&str, &str)>) {
+        let tool = RawObject::new().with("name", "tool").with("inputSchema", &schema()).to_raw();
+        let given: Raw = serde_json::from_str(given).unwrap();
+        let taken = Checker::default().taken(&tool, &given);
+        let told = taken.map(|taken| (taken.arguments.get().to_owned(), taken.to_string()));
+        let told = told.as_ref().map(|(arguments, told)| (arguments.as_str(), told.as_str()));
+        assert_eq!(told, expected, "{given}");
+    }
+
+    #[test]
+    fn what_can_only_mean_one_thing_is_taken_so_and_said() {
+        for (given, arguments, told) in [
+            (r#"{"n":"3"}"#, r#"{"n":3}"#, "Taken as: n = 3 (was a string)"),
+            (r#"{"maybe":"3"}"#, r#"{"maybe":3}"#, "Taken as: maybe = 3 (was a string)"),
+            (
+                r#"{"on":"true","id":7}"#,
+                r#"{"on":true,"id":"7"}"#,
+                "Taken as: id = \"7\" (was a number), on = true (was a string)",
+            ),
+            (r#"{"level":"2"}"#, r#"{"level":2}"#, "Taken as: level = 2 (was a string)"),
+            (
+                r#"{"items":"[{\"sku\":\"tea\",\"count\":\"2\"}]"}"#,
+                r#"{"items":[{"sku":"tea","count":2}]}"#,
+                "Taken as: items = [{\"sku\":\"tea\",\"count\":\"2\"}] (was a string), items/0/count = 2 (was a string)",
+            ),
+            (
+                r#"{"items":{"sku":"tea","count":1}}"#,
+                r#"{"items":[{"sku":"tea","count":1}]}"#,
+                "Taken as: items = [{\"sku\":\"tea\",\"count\":1}] (was an object)",
+            ),
+        ] {
+            check(given, Some((arguments, told)));
+        }
+    }
+
+    #[test]
+    fn what_is_not_touched_keeps_its_letters() {
+        check(
+            r#"{"any":{"f":1.50,"big":123456789012345678901234567890}, "n":"12345678901234567890123"}"#,
+            Some((
+                r#"{"any":{"f":1.50,"big":123456789012345678901234567890},"n":12345678901234567890123}"#,
+                "Taken as: n = 12345678901234567890123 (was a string)",
+            )),
+        );
+    }
+
+    #[test]
+    fn what_fits_already_or_fits_in_no_reading_is_left_alone() {
+        for given in [
+            r#"{"n":3,"id":"7","any":"3"}"#,
+            r#"{"n":"0"}"#,
+            r#"{"n":"three"}"#,
+            r#"{"n":"3","zzz":1}"#,
+            r#"{"id":null}"#,
+            r#"{"items":"tea, coffee"}"#,
+            r#"{"items":[{"sku":"tea"}]}"#,
+        ] {
+            check(given, None);
+        }
+    }
+}

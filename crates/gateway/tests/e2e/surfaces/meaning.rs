@@ -1,0 +1,87 @@
+//! Arguments that do not fit as they are and can only have been meant in one way: taken so on the
+//! frugal surfaces, and the model is told; passed as they are to whoever wants everything.
+
+use serde_json::{Value, json};
+
+use super::{BATCH, House, SEARCH, an_order, call_api};
+use crate::harness::Manner;
+
+/// What the model meant: an order of two teas for a customer called 7.
+fn orders() -> Vec<(Value, Value, &'static str)> {
+    let items = an_order()["items"].clone();
+    vec![
+        (
+            json!({ "customer": 7, "items": items }),
+            json!({ "customer": "7", "items": items }),
+            "[Taken as: customer = \"7\" (was a number)]",
+        ),
+        (
+            json!({ "customer": "Ann", "items": [{ "sku": "tea", "count": "2" }] }),
+            an_order(),
+            "[Taken as: items/0/count = 2 (was a string)]",
+        ),
+        (
+            json!({ "customer": "Ann", "items": { "sku": "tea", "count": 2 } }),
+            an_order(),
+            "[Taken as: items = [{\"sku\":\"tea\",\"count\":2}] (was an object)]",
+        ),
+        (
+            json!({ "customer": "Ann", "items": items.to_string() }),
+            an_order(),
+            "[Taken as: items = [{\"sku\":\"tea\",\"count\":2}] (was a string)]",
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_value_that_can_only_mean_one_thing_is_taken_so_and_the_model_is_told() {
+    let house = House::new().await;
+    for client in house.clients("search").await {
+        for (written, meant, told) in orders() {
+            for reply in [
+                call_api(&client, "shop__create_order", &written).await,
+                client.call("shop__create_order", &written).await,
+            ] {
+                let result = reply.result();
+                assert_eq!(result["structuredContent"], meant, "{written}");
+                assert!(reply.text().ends_with(told), "{}", reply.text());
+            }
+        }
+        let calls = json!([{ "tool": "shop__create_order", "arguments": orders()[0].0 }]);
+        let text = client.call(BATCH, &json!({ "calls": calls })).await.text();
+        assert!(text.contains("Taken as: customer"), "{text}");
+        let text = client.call(SEARCH, &json!({ "query": "place an order", "limit": "1" })).await.text();
+        assert!(text.starts_with("shop__create_order("), "{text}");
+        assert!(text.ends_with("[Taken as: limit = 1 (was a string)]"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_fits_as_it_is_is_never_touched() {
+    let house = House::new().await;
+    for client in house.clients("search").await {
+        for arguments in [
+            json!({ "customer": "7", "items": [{ "sku": "true", "count": 2 }], "note": "[1]" }),
+            json!({ "customer": "{}", "items": [{ "sku": "3", "count": 2 }] }),
+        ] {
+            let reply = call_api(&client, "shop__create_order", &arguments).await;
+            assert_eq!(reply.result()["structuredContent"], arguments);
+            assert!(!reply.text().contains("Taken as"), "{}", reply.text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_wants_everything_gets_arguments_passed_as_they_are() {
+    let house = House::new().await;
+    for manner in Manner::BOTH {
+        for (path, tool) in [("/mcp/all", "shop__create_order"), ("/servers/shop/mcp", "create_order")] {
+            let client = house.client(path, manner).await;
+            for (written, _, _) in orders() {
+                let reply = client.call(tool, &written).await;
+                assert_eq!(reply.result()["structuredContent"], written, "{path}");
+                assert!(!reply.text().contains("Taken as"), "{}", reply.text());
+            }
+        }
+    }
+}

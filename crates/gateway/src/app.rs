@@ -1,20 +1,24 @@
 //! The house, opened: built once from the configuration, used by every verb of the command line.
 
 use std::collections::BTreeSet;
+use std::future::pending;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use futures::future::join_all;
-use kitbag_domain::{Caller, Role, ServerName, Tenant};
+use futures::future::{OptionFuture, join_all};
+use kitbag_domain::{Caller, Role, ServerName, Tenant, Timestamp};
 use kitbag_policy::Policy;
 use kitbag_relevance::Options;
 use kitbag_store::{KeyInfo, Store};
 use kitbag_upstream::{CallError, Logs, Server};
-use kitbag_wire::{Era, Raw, RawObject};
-use serde::{Serialize, Serializer};
+use kitbag_wire::meta::method;
+use kitbag_wire::{Era, Message, Raw, RawObject};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use tokio::io::AsyncBufRead;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -28,6 +32,9 @@ use crate::house::House;
 use crate::index::NAMESPACE;
 use crate::index::embedder::EmbedderError;
 use crate::index::intent::degraded;
+use crate::local::answer::Meanwhile;
+use crate::local::listener::LocalDoor;
+use crate::local::protocol::{Progress, ServerStatus, Status, VERSION};
 use crate::login;
 use crate::meter::Meter;
 use crate::meter::report::{Tokens, report};
@@ -48,6 +55,9 @@ const LAST_LISTING: Duration = Duration::from_secs(1);
 pub struct App {
     house: Arc<House>,
     background: Vec<AbortHandle>,
+    since: Timestamp,
+    /// Where it serves HTTP, if it does.
+    address: OnceLock<SocketAddr>,
 }
 
 /// What is known at the moment the door opens.
@@ -80,7 +90,7 @@ impl NotIndexed {
         "see the names with `kitbag tools`; if it is there, index it with `kitbag index build`";
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ToolRow {
     pub name: String,
     pub server: ServerName,
@@ -88,14 +98,14 @@ pub struct ToolRow {
     pub description: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ServerReport {
     pub era: Era,
     pub version: String,
     pub tools: usize,
     pub prompts: usize,
     pub resources: usize,
-    #[serde(rename = "took_ms", serialize_with = "milliseconds")]
+    #[serde(rename = "took_ms", serialize_with = "milliseconds", deserialize_with = "from_milliseconds")]
     pub took: Duration,
     pub problems: Vec<String>,
 }
@@ -107,7 +117,11 @@ impl App {
             tokio::spawn(background::follow_notices(house.clone(), notices)).abort_handle(),
             tokio::spawn(background::tidy(house.clone())).abort_handle(),
         ];
-        Ok(Self { house, background })
+        Ok(Self { house, background, since: now(), address: OnceLock::new() })
+    }
+
+    pub(crate) fn house(&self) -> &Arc<House> {
+        &self.house
     }
 
     /// Serves HTTP until the process is asked to end.
@@ -124,21 +138,31 @@ impl App {
         rooms.meter.export()?;
         drop(rooms);
         let address = listener.local_addr()?;
+        self.address.get_or_init(|| address);
+        let (door, fresh) = (LocalDoor::open(follower.whereabouts(), follower.running()), follower.freshness());
         ready(&self.banner(address));
         let mut listing = tokio::spawn(background::list_unknown(self.house.clone()));
         self.work_beside_requests(follower, Entrance::Http);
         let ended = CancellationToken::new();
         tokio::spawn(until_asked_to_end(ended.clone(), self.house.clone()));
-        front::listener::serve(listener, self.house.clone(), ended).await;
+        let app = Arc::new(self);
+        let serving = front::listener::serve(listener, app.house.clone(), ended.clone());
+        let joining = OptionFuture::from(door.map(|door| door.serve(app.clone(), fresh, ended)));
+        tokio::join!(serving, joining);
         // A listing that clients have seen part of should be kept for the next start.
         let _ = tokio::time::timeout(LAST_LISTING, &mut listing).await;
         listing.abort();
-        self.close().await;
+        app.close().await;
         Ok(())
     }
 
     /// Serves one client on stdin and stdout until it closes stdin.
-    pub async fn serve_stdio(mut self, follower: Follower, surface: Option<Surface>) -> anyhow::Result<()> {
+    pub async fn serve_stdio(
+        mut self,
+        follower: Follower,
+        surface: Option<Surface>,
+        stdin: &mut (impl AsyncBufRead + Unpin),
+    ) -> anyhow::Result<()> {
         self.house.rooms().index.ready().await?;
         self.house.rooms().meter.export()?;
         self.work_beside_requests(follower, Entrance::Stdio);
@@ -148,7 +172,9 @@ impl App {
         let ended = CancellationToken::new();
         tokio::spawn(until_asked_to_end(ended.clone(), self.house.clone()));
         let serving = async {
-            front::stdio::serve(self.house.clone(), door).await?;
+            // The end of this process does not wait for requests; see below.
+            let never = CancellationToken::new();
+            front::stdio::serve(self.house.clone(), door, stdin, tokio::io::stdout(), &never).await?;
             // A client that asks one thing and leaves would otherwise never let the servers
             // finish their introduction, and the next such client would find nothing again.
             let _ = tokio::time::timeout_at(enough, &mut listing).await;
@@ -175,7 +201,7 @@ impl App {
     }
 
     /// Stops every server and writes down what is still to be written.
-    pub async fn close(self) {
+    pub async fn close(&self) {
         let rooms = self.house.rooms();
         rooms.sessions.close_all();
         rooms.upstreams.shutdown().await;
@@ -224,30 +250,57 @@ impl App {
             .collect()
     }
 
-    /// What clients are told of the tool of that name.
+    /// What a local client is told of the tool of that name.
     pub fn definition(&self, name: &str) -> Option<Value> {
-        let catalog = self.house.rooms().catalog();
-        catalog.tool(name).and_then(|entry| serde_json::from_str(entry.definition.get()).ok())
+        let rooms = self.house.rooms();
+        let catalog = rooms.catalog();
+        let entry = catalog.tool(name).filter(|it| rooms.policy.visible(&Caller::local(), &it.capability));
+        entry.and_then(|entry| serde_json::from_str(entry.definition.get()).ok())
     }
 
     /// Calls a tool by the name the endpoint shows, on the road every client of a frugal surface
     /// takes: arguments are held against the listing before the server is started.
-    pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
-        let mut params = RawObject::new().with("name", name).with("arguments", &arguments);
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        meanwhile: Meanwhile<'_>,
+    ) -> anyhow::Result<Value> {
+        // Any token will do: the server is given another one.
+        let meta = RawObject::new().with("progressToken", name);
+        let params = RawObject::new().with("name", name).with("arguments", &arguments);
+        let mut params = params.with("_meta", &meta);
         let taken = as_meant(&self.house.rooms(), name, &mut params);
-        let result = self.run(Surface::Search, params).await?;
+        let result = self.run(Surface::Search, params, meanwhile).await?;
         Ok(serde_json::from_str(with_taken(result, taken.as_ref()).get())?)
     }
 
     /// Calls a tool and leaves it to its server what to make of the arguments.
     pub async fn call_unchecked(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
         let params = RawObject::new().with("name", name).with("arguments", &arguments);
-        Ok(serde_json::from_str(self.run(Surface::All, params).await?.get())?)
+        let result = self.run(Surface::All, params, Meanwhile::to_its_end(&mut |_| {})).await?;
+        Ok(serde_json::from_str(result.get())?)
     }
 
-    async fn run(&self, surface: Surface, params: RawObject) -> anyhow::Result<Raw> {
-        let turn = local_turn("kitbag call", surface);
-        match pipeline::run(&self.house.rooms(), &turn, Call { method: CallMethod::CallTool, params }).await {
+    async fn run(
+        &self,
+        surface: Surface,
+        params: RawObject,
+        meanwhile: Meanwhile<'_>,
+    ) -> anyhow::Result<Raw> {
+        let Meanwhile { progress, cancelled } = meanwhile;
+        let (turn, mut messages) = local_turn("kitbag call", surface);
+        let turn = Turn { cancelled, ..turn };
+        let rooms = self.house.rooms();
+        let mut calling = pin!(pipeline::run(&rooms, &turn, Call { method: CallMethod::CallTool, params }));
+        let called = loop {
+            tokio::select! {
+                biased;
+                Some(message) = messages.recv() => step(&message).into_iter().for_each(&mut *progress),
+                called = &mut calling => break called,
+            }
+        };
+        match called {
             Ok(result) => Ok(result),
             Err(Failure::Upstream(error)) => Err(error.into()),
             Err(failure) => Err(failure.into()),
@@ -256,7 +309,8 @@ impl App {
 
     /// What the surface costs a local client's context at its start, as far as tools are known.
     pub async fn tokens(&self, surface: Surface) -> Tokens {
-        report(&self.house.rooms(), &local_turn("kitbag tokens", surface), surface).await
+        let (turn, _unheard) = local_turn("kitbag tokens", surface);
+        report(&self.house.rooms(), &turn, surface).await
     }
 
     /// Whether a tool of that name is known without asking any server.
@@ -264,10 +318,35 @@ impl App {
         self.house.rooms().catalog().tool(name).is_some()
     }
 
+    /// What a gateway says of itself.
+    pub(crate) fn status(&self) -> Status {
+        let rooms = self.house.rooms();
+        let server = |server: &Arc<Server>| ServerStatus {
+            name: server.name().clone(),
+            running: server.is_running(),
+            tools: server.listing().map_or(0, |listing| listing.tools.len()),
+        };
+        Status {
+            pid: std::process::id(),
+            version: VERSION.to_owned(),
+            address: self.address.get().copied(),
+            since: self.since,
+            servers: rooms.upstreams.iter().map(server).collect(),
+        }
+    }
+
+    /// Ends a server and starts it again, whatever was wrong with it before.
+    pub(crate) async fn restart(&self, name: &ServerName) -> anyhow::Result<ServerReport> {
+        let server = self.house.rooms().upstreams.get(name).cloned();
+        let server = server.ok_or_else(|| Failure::UnknownServer { server: name.to_string() })?;
+        server.restart().await?;
+        Ok(self.listing(name, true).await?)
+    }
+
     /// The tools for an intent, best first, and a warning if vectors are wanting.
     pub async fn search(&self, text: &str, options: &Options) -> anyhow::Result<Search> {
         self.house.rooms().index.ready().await?;
-        let indexed = self.index_all(|_, _| {}).await;
+        let indexed = if self.is_indexed() { Ok(()) } else { self.index_all(|_, _| {}).await };
         let searched = search::search(&self.house.rooms(), text, options).await;
         let warning = searched.warning.or(indexed.err().map(|error| degraded(&error)));
         Ok(Search { warning, ..searched })
@@ -299,15 +378,24 @@ impl App {
         self.house.rooms().index.snapshot().index.len()
     }
 
+    /// Whether the index has every tool with its vector, as that of a running gateway has.
+    fn is_indexed(&self) -> bool {
+        let rooms = self.house.rooms();
+        let (tools, snapshot) = (rooms.catalog().tools.len(), rooms.index.snapshot());
+        snapshot.index.len() == tools && snapshot.index.embedded() == tools
+    }
+
     async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {
         let rooms = self.house.rooms();
         let (catalog, unlisted) = (rooms.catalog(), rooms.unlisted());
         rooms.index.rebuild(&rooms.contents(&catalog, &unlisted), || false, progress).await
     }
 
-    /// Lists every server nobody has listed yet, and tells which gave no answer.
-    pub async fn know_all(&self) -> Vec<CallError> {
-        self.list_anew(|server| server.listing().is_none()).await
+    /// Lists this server, or every one, unless that has been done before. Tells which gave no
+    /// answer.
+    pub async fn know(&self, only: Option<&ServerName>) -> Vec<CallError> {
+        let wanted = |server: &Server| only.is_none_or(|only| only == server.name());
+        self.list_anew(|server| server.listing().is_none() && wanted(server)).await
     }
 
     /// Asks those servers what they offer, and tells which gave no answer.
@@ -368,11 +456,10 @@ impl UnknownTenant {
     }
 }
 
-/// A request by the person at this machine.
-fn local_turn(name: &str, surface: Surface) -> Turn {
-    let (outbox, mut messages) = mpsc::channel(crate::turn::BACKLOG);
-    tokio::spawn(async move { while messages.recv().await.is_some() {} });
-    Turn {
+/// A request by the person at this machine, and what is said to her while it is served.
+fn local_turn(name: &str, surface: Surface) -> (Turn, mpsc::Receiver<Message>) {
+    let (outbox, messages) = mpsc::channel(crate::turn::BACKLOG);
+    let turn = Turn {
         client: Client {
             caller: Caller::local(),
             era: Era::Legacy,
@@ -384,16 +471,32 @@ fn local_turn(name: &str, surface: Surface) -> Turn {
         view: View::House(surface),
         back: BackChannel::new(outbox, None),
         cancelled: CancellationToken::new(),
-    }
+    };
+    (turn, messages)
+}
+
+/// How far the server is, if that is what it says.
+fn step(message: &Message) -> Option<Progress> {
+    let Message::Notification(notification) = message else { return None };
+    let params = notification.params.as_ref().filter(|_| notification.method == method::PROGRESS)?;
+    serde_json::from_str(params.get()).ok()
 }
 
 async fn until_asked_to_end(ended: CancellationToken, house: Arc<House>) {
+    asked_to_end().await;
+    // Streams that would stay open for ever end here, so that the server can.
+    house.rooms().sessions.close_all();
+    ended.cancel();
+}
+
+/// Comes back when the process is asked to end.
+pub(crate) async fn asked_to_end() {
     let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]
     {
         let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
         else {
-            return;
+            return pending().await;
         };
         tokio::select! {
             _ = interrupt => {}
@@ -402,9 +505,10 @@ async fn until_asked_to_end(ended: CancellationToken, house: Arc<House>) {
     }
     #[cfg(not(unix))]
     let _ = interrupt.await;
-    // Streams that would stay open for ever end here, so that the server can.
-    house.rooms().sessions.close_all();
-    ended.cancel();
+}
+
+fn from_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    Ok(Duration::from_millis(u64::deserialize(deserializer)?))
 }
 
 fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -15,6 +15,7 @@ mod import;
 mod index;
 mod inside;
 mod keyring;
+mod local;
 mod login;
 pub mod meter;
 mod pipeline;

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
 use kitbag_desk::Client;
+use tokio::sync::watch;
 
 use crate::app::{NoKeys, check_keys};
 use crate::background;
@@ -37,6 +38,7 @@ pub struct Follower {
     /// The clients to follow.
     clients: Vec<Client>,
     configured: Vec<Look>,
+    settled: watch::Sender<Settled>,
     /// Nothing, until they were looked at first: they may have changed while nobody was here.
     written_down: Vec<Look>,
 }
@@ -65,7 +67,17 @@ impl Follower {
         tell(&running.project);
         let (origin, project) = (running.origin.clone(), running.project.clone());
         let (clients, written_down) = (running.follow.clone(), Vec::new());
-        Ok(Self { whereabouts, running, origin, project, clients, configured, written_down })
+        let settled = watch::Sender::new(Settled { looks: configured.clone(), project: project.clone() });
+        Ok(Self { whereabouts, running, origin, project, clients, configured, settled, written_down })
+    }
+
+    pub(crate) fn whereabouts(&self) -> &Whereabouts {
+        &self.whereabouts
+    }
+
+    /// By which others can wait until the latest edit has been looked at.
+    pub(crate) fn freshness(&self) -> Freshness {
+        Freshness { whereabouts: self.whereabouts.clone(), settled: self.settled.subscribe() }
     }
 
     pub fn running(&self) -> &Config {
@@ -83,6 +95,8 @@ impl Follower {
                 let remedy = remedy(&error);
                 tracing::error!(remedy, "a change cannot be used, what was before stays in force: {error:#}");
             }
+            let (looks, project) = (self.configured.clone(), self.project.clone());
+            self.settled.send_replace(Settled { looks, project });
         }
     }
 
@@ -160,6 +174,38 @@ pub(crate) fn tell(project: &Project) {
         tracing::warn!(remedy, "{what}");
     }
 }
+
+/// What was looked at last.
+#[derive(Debug)]
+struct Settled {
+    /// The files as they were when they were taken over, or refused.
+    looks: Vec<Look>,
+    /// How the project's file stands since then.
+    project: Project,
+}
+
+/// Whether the gateway has caught up with the files of its configuration.
+#[derive(Debug)]
+pub(crate) struct Freshness {
+    whereabouts: Whereabouts,
+    settled: watch::Receiver<Settled>,
+}
+
+impl Freshness {
+    /// Comes back when the files as they are now have been taken over or refused: what was
+    /// edited before this was asked is then in force if it can be. Tells which project's file is.
+    pub(crate) async fn caught_up(&self) -> Option<PathBuf> {
+        let now = looks(self.whereabouts.files());
+        let mut settled = self.settled.clone();
+        // A gateway that has stopped following will not change any more.
+        let waiting = settled.wait_for(|settled| settled.looks == now);
+        let _late = tokio::time::timeout(CATCHING_UP, waiting).await;
+        self.settled.borrow().project.in_force().map(Path::to_owned)
+    }
+}
+
+/// A file that is written again and again is never caught up with.
+const CATCHING_UP: Duration = Duration::from_secs(5);
 
 /// What the files look like, if that is not as it was before, as soon as it stays the same for a
 /// moment.

@@ -3,29 +3,29 @@
 use futures::{StreamExt as _, stream};
 use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::dense::is_sound;
-use kitbag_relevance::{Candidate, Document, Options, Parts};
-use serde::Serialize;
+use kitbag_relevance::{Candidate, Document, Options, Parts, WriteClass};
+use serde::{Deserialize, Serialize};
 
 use crate::find::find;
 use crate::index::Snapshot;
 use crate::rooms::Rooms;
 
 /// A tool that was found, and why.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Found {
     pub tool_name: String,
     pub score: f32,
     pub parts: Parts,
     pub cosine: Option<f32>,
     pub description: String,
-    pub write_class: &'static str,
+    pub write_class: WriteClass,
     /// The same tool on other servers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
 }
 
 /// Everything that a search came to.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Search {
     pub found: Vec<Found>,
     /// Whether the best is likely to do what was asked; nothing where that cannot be told.
@@ -61,7 +61,7 @@ pub(crate) async fn search(rooms: &Rooms, text: &str, options: &Options) -> Sear
         parts: it.parts,
         cosine: it.cosine,
         description: it.entry.description.clone(),
-        write_class: it.entry.write_class.as_str(),
+        write_class: it.entry.write_class,
         also: it.copies.iter().map(|copy| copy.tool_name.clone()).collect(),
     };
     Search {

@@ -1,7 +1,9 @@
 //! Where the variables of a configuration get their values: the environment, and the store for
 //! `${secret:NAME}`.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -126,21 +128,44 @@ fn environment(variable: &str) -> Option<String> {
 
 fn wants_secrets(config: &Config) -> bool {
     let marker = format!("${{{}", Template::SECRET);
-    let wants = |template: &Template| template.source().contains(&marker);
-    let client_secret = |transport: &Transport| match transport {
+    templates(config).iter().any(|template| template.source().contains(&marker))
+}
+
+/// The variables of the environment that the configuration refers to, and the one that may hold
+/// the key to its secrets.
+pub(crate) fn variables(config: &Config) -> BTreeSet<String> {
+    let names = RefCell::new(BTreeSet::from([KEY_VARIABLE.to_owned()]));
+    let note = |name: &str| {
+        if !name.starts_with(Template::SECRET) {
+            names.borrow_mut().insert(name.to_owned());
+        }
+        Some(String::new())
+    };
+    for template in templates(config) {
+        // Every variable gets a value here, so there is nothing that could fail.
+        let _filled_in = template.resolve(note);
+    }
+    names.into_inner()
+}
+
+/// Every text of the configuration in which a variable may stand.
+fn templates(config: &Config) -> Vec<Cow<'_, Template>> {
+    let client_secret = |spec: &ServerSpec| match &spec.transport {
         Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint.oauth.client_secret.clone(),
         Transport::Stdio(_) | Transport::Inside(_) => None,
-    };
-    let server = |spec: &ServerSpec| {
-        spec.templates().any(|it| wants(&it)) || client_secret(&spec.transport).is_some_and(|it| wants(&it))
     };
     let embedder = match &config.embedder {
         Embedder::Endpoint(endpoint) => endpoint.api_key.as_ref(),
         Embedder::BuiltIn | Embedder::Directory(_) => None,
     };
-    embedder.is_some_and(wants)
-        || config.servers.values().any(server)
-        || config.providers.values().any(|it| it.spec.headers.values().any(wants))
+    let servers = config.servers.values();
+    let providers = config.providers.values().flat_map(|provider| provider.spec.headers.values());
+    servers
+        .clone()
+        .flat_map(ServerSpec::templates)
+        .chain(servers.filter_map(client_secret).map(Cow::Owned))
+        .chain(providers.chain(embedder).map(Cow::Borrowed))
+        .collect()
 }
 
 #[cfg(test)]
@@ -174,6 +199,14 @@ mod tests {
         assert!(format!("{error:#}").contains("secret.key` is missing"), "{error:#}");
         let without = "[servers.a]\ncommand = 'a'\nenv = { T = '${TOKEN}' }";
         lookup(&config(without), &store).await.expect("nobody needs the lost key");
+    }
+
+    #[test]
+    fn variables_are_found_wherever_they_may_stand_and_secrets_are_none() {
+        let text = "[servers.a]\ncommand = '${A}'\nenv = { K = '${B:-x}${secret:s}${C}' }\n\
+                    [servers.b]\nurl = 'https://b/${D}'\n[providers.c]\nurl = 'https://c'\nbearer = '${E}'";
+        let expected = ["A", "B", "C", "D", "E", KEY_VARIABLE].map(str::to_owned);
+        assert_eq!(variables(&config(text)), BTreeSet::from(expected));
     }
 
     #[test]

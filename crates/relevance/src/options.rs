@@ -1,6 +1,7 @@
 //! Which capabilities come into question, and how many are wanted.
 
 use kitbag_domain::Tenant;
+use serde::{Deserialize, Serialize};
 
 use crate::entry::{Entry, WriteClass};
 use crate::score::Weights;
@@ -8,7 +9,7 @@ use crate::score::Weights;
 /// The most that is ever surfaced.
 pub const MAX_TOP_K: usize = 20;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Options {
     pub top_k: usize,
     pub max_cost_usd: Option<f64>,

@@ -6,7 +6,7 @@
 //! seen (`models/fit.py`).
 
 /// How much of each kind goes into a score.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Weights {
     pub lexical: f32,
     pub dense: f32,
@@ -16,7 +16,8 @@ pub struct Weights {
 }
 
 /// What cosine and BM25 are counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     Plain,
     /// Parts of the best for the same intent: how others add them up, for comparison.
@@ -43,7 +44,7 @@ impl Weights {
 }
 
 /// What a candidate's score is made of, each part already weighted.
-#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Parts {
     /// Words in common. Where there is no cosine, also what they let expect of it.
     pub lexical: f32,

@@ -238,6 +238,10 @@ impl Server {
         }
     }
 
+    pub fn is_running(&self) -> bool {
+        self.live().is_some()
+    }
+
     /// Whether it is being stopped for good.
     pub fn is_closing(&self) -> bool {
         self.closing.is_cancelled()
@@ -282,6 +286,16 @@ impl Server {
         // A start under way sees that and gives up; only then is there nothing that could go live.
         let _no_start = self.failures.lock().await;
         self.stop().await;
+    }
+
+    /// Ends it and starts it again at once, as if it had never failed.
+    pub async fn restart(self: &Arc<Self>) -> Result<(), StartError> {
+        let mut failures = self.failures.lock().await;
+        *failures = Failures::default();
+        self.failed.store(None);
+        self.stop().await;
+        drop(failures);
+        self.started().await.map(drop)
     }
 
     pub async fn stop(&self) {

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use super::Invocation;
 use super::arguments::{overlay, parse_object};
 use super::completions::tools;
-use super::output::printable;
-use super::tools::know_all;
-use crate::app::App;
+use super::gateway::{Apart, Gateway};
+use super::output::{Output, printable};
+use crate::local::protocol::Progress;
 
 /// Call a tool and show its result.
 #[derive(Debug, Args)]
@@ -29,6 +29,8 @@ pub struct Arguments {
     /// All arguments as a JSON object, in @FILE, or on stdin (-).
     #[arg(long, value_name = "JSON|@FILE|-")]
     args: Option<String>,
+    #[command(flatten)]
+    apart: Apart,
 }
 
 const EXAMPLES: &str = "\
@@ -44,17 +46,39 @@ The exit code is 1 when the tool reports an error.";
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let base = arguments.args.as_deref().map_or_else(|| Ok(Map::new()), read_object)?;
     let given = overlay(base, &arguments.words)?;
-    let app = App::open(&invocation.config()?).await?;
-    if !app.knows(&arguments.name) {
-        know_all(&app, invocation.output).await;
-    }
-    let calling = format!("Calling {}", arguments.name);
-    let called = invocation.output.during(&calling, app.call(&arguments.name, given)).await;
-    app.close().await;
+    let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+    let called = call(&mut gateway, &arguments.name, given, invocation.output).await;
+    gateway.close().await;
     let result = called?;
     invocation.output.show(&result, for_people)?;
     let failed = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+async fn call(
+    gateway: &mut Gateway,
+    name: &str,
+    given: Map<String, Value>,
+    output: Output,
+) -> anyhow::Result<Value> {
+    if gateway.definition(name).await?.is_none() {
+        gateway.know(None, output).await?;
+    }
+    let calling = format!("Calling {name}");
+    let shown = output.progress(&calling);
+    gateway.call(name, given, |step| shown.update(&format!("{calling}: {}", how_far(&step)))).await
+}
+
+/// What the server says of its progress, in a few words.
+fn how_far(step: &Progress) -> String {
+    let part = match step.total.filter(|total| *total > 0.0) {
+        Some(total) => format!("{:.0} %", 100.0 * step.progress / total),
+        None => step.progress.to_string(),
+    };
+    match &step.message {
+        Some(message) => format!("{part}, {message}"),
+        None => part,
+    }
 }
 
 fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
@@ -103,6 +127,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn progress_is_told_in_parts_of_the_whole_where_there_is_one() {
+        let check = |progress, total, message: Option<&str>, expected: &str| {
+            let step = Progress { progress, total, message: message.map(str::to_owned) };
+            assert_eq!(how_far(&step), expected);
+        };
+        check(1.0, Some(3.0), None, "33 %");
+        check(2.0, Some(4.0), Some("reading"), "50 %, reading");
+        check(17.0, None, Some("files"), "17, files");
+        check(1.0, Some(0.0), None, "1");
+    }
 
     #[test]
     fn people_read_the_text_and_are_told_of_the_rest() {

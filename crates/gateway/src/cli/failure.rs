@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use kitbag_registry::{ChoiceError, RegistryError};
 use kitbag_upstream::{CallError, StartError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::output::{is_closed_pipe, printable, stderr};
 use crate::app::{NoKeys, NotIndexed};
@@ -16,16 +16,18 @@ use crate::config::{ConfigError, OpenDoor};
 use crate::failure::Failure as Refusal;
 use crate::index::embedder::EmbedderError;
 use crate::keyring::KeyringError;
+use crate::local::joined::Unanswered;
+use crate::local::relay::GatewayEnded;
 
 /// An error, taken apart into what a person wants to know. Shown, it is for people.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Failure {
     pub error: String,
     pub why: Vec<String>,
     #[serde(rename = "try")]
     pub advice: Vec<String>,
     /// What a server wrote to stderr before it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
 }
 
@@ -35,6 +37,11 @@ struct Advised {
     error: anyhow::Error,
     advice: String,
 }
+
+/// An error of the gateway that a command has joined, as the gateway told it.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.error)]
+pub struct Relayed(pub Failure);
 
 pub trait Advise<T> {
     fn advise(self, advice: impl FnOnce() -> String) -> anyhow::Result<T>;
@@ -60,6 +67,9 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
 
 impl Failure {
     pub fn of(error: &anyhow::Error) -> Self {
+        if let Some(Relayed(failure)) = error.downcast_ref() {
+            return failure.clone();
+        }
         let mut told = vec![error.to_string()];
         for cause in error.chain().skip(1).map(ToString::to_string) {
             // Some errors quote their cause; nobody wants to read it twice.
@@ -113,6 +123,8 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
         _ if cause.is::<OpenDoor>() => OpenDoor::REMEDY,
         _ if cause.is::<NoKeys>() => NoKeys::REMEDY,
         _ if cause.is::<NotIndexed>() => NotIndexed::REMEDY,
+        _ if cause.is::<Unanswered>() => Unanswered::REMEDY,
+        _ if cause.is::<GatewayEnded>() => GatewayEnded::REMEDY,
         _ if is_taken(cause) => TAKEN,
         _ if is_about_a_file_of_the_store(cause) => OUT_OF_REACH,
         _ => return None,

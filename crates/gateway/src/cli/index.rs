@@ -7,8 +7,8 @@ use clap_complete::ArgValueCandidates;
 
 use super::Invocation;
 use super::completions::tools;
+use super::gateway::{know_all, mention};
 use super::output::{count, printable, table};
-use super::tools::{know_all, mention};
 use crate::app::App;
 use crate::search::Verdict;
 

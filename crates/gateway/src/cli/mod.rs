@@ -5,6 +5,7 @@
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`key`], [`secret`],
 //!   [`trust`], [`import`], [`install`], [`doctor`]
+//! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: that something is going on, while it does
 //! - [`ask`]: questions to the person at the terminal
@@ -23,6 +24,7 @@ pub mod config;
 pub mod doctor;
 pub mod eval;
 pub mod failure;
+mod gateway;
 pub mod health;
 pub mod import;
 pub mod index;
@@ -36,11 +38,13 @@ mod moment;
 mod next_steps;
 pub mod output;
 mod overriding;
+mod program;
 pub mod progress;
 pub mod search;
 pub mod secret;
 pub mod serve;
 pub mod servers;
+pub mod service;
 pub mod tokens;
 pub mod tools;
 pub mod trust;
@@ -103,6 +107,7 @@ enum Verb {
     Uninstall(install::UninstallArguments),
     Doctor(doctor::Arguments),
     Health(health::Arguments),
+    Service(service::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }
@@ -205,6 +210,7 @@ impl Verb {
             Self::Uninstall(arguments) => install::uninstall(&arguments, &invocation),
             Self::Doctor(arguments) => doctor::run(arguments, &invocation).await,
             Self::Health(arguments) => health::run(arguments, invocation).await,
+            Self::Service(arguments) => service::run(arguments, &invocation).await,
             Self::Completions(arguments) => completions::run(&arguments, &invocation),
             Self::Man(arguments) => man::run(&arguments, &invocation),
         }

@@ -41,6 +41,14 @@ impl Overriding {
         overrides.require_key = self.require_key;
         overrides.surface = self.surface;
     }
+
+    /// Whether an address or a rule for keys was typed, which a gateway that runs has for itself.
+    /// In the environment they are meant for every gateway.
+    pub(super) fn is_about_the_address() -> bool {
+        let typed = Typed::read();
+        let given = |argument| typed.0.value_source(argument) == Some(ValueSource::CommandLine);
+        given("bind") || given("require_key")
+    }
 }
 
 /// An address to listen on; whoever mistypes it on the command line is told how it is spelt.

@@ -6,9 +6,8 @@ use clap::Args;
 use kitbag_relevance::{MAX_TOP_K, Options, WriteClass};
 
 use super::Invocation;
-use super::output::table;
-use super::tools::know_all;
-use crate::app::App;
+use super::gateway::{Apart, Gateway};
+use super::output::{Output, table};
 use crate::find::UNSURE;
 use crate::search::{Found, Search};
 use crate::signature::summary;
@@ -41,6 +40,8 @@ pub struct Arguments {
     /// Only tools that do this to the world: read, write, destructive or unknown.
     #[arg(long, value_name = "CLASS", value_parser = write_class)]
     write_class: Vec<WriteClass>,
+    #[command(flatten)]
+    apart: Apart,
 }
 
 const EXAMPLES: &str = "\
@@ -59,11 +60,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         write_classes: arguments.write_class,
         ..Options::default()
     };
-    let app = App::open(&invocation.config()?).await?;
-    know_all(&app, invocation.output).await;
-    let intent = arguments.intent.join(" ");
-    let searched = invocation.output.during("Indexing tools", app.search(&intent, &options)).await;
-    app.close().await;
+    let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+    let searched = search(&mut gateway, arguments.intent.join(" "), options, invocation.output).await;
+    gateway.close().await;
     let Search { found, confident, warning } = searched?;
     if let Some(warning) = warning {
         invocation.output.warn(&warning);
@@ -78,6 +77,16 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let explain = arguments.explain;
     invocation.output.show(&found, |found| if explain { explained(found) } else { plain(found) })?;
     Ok(ExitCode::SUCCESS)
+}
+
+async fn search(
+    gateway: &mut Gateway,
+    intent: String,
+    options: Options,
+    output: Output,
+) -> anyhow::Result<Search> {
+    gateway.know(None, output).await?;
+    output.during("Indexing tools", gateway.search(intent, options)).await
 }
 
 fn plain(found: &[Found]) -> String {

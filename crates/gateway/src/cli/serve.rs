@@ -4,21 +4,32 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
+use tokio::io::{AsyncRead, BufReader};
 
 use super::next_steps::{first_steps, is_bare};
 use super::output::count;
 use super::overriding::Overriding;
 use super::{Invocation, journal};
-use crate::app::{App, Banner};
+use crate::app::{App, Banner, asked_to_end};
 use crate::config::Config;
+use crate::local::joined::Joined;
+use crate::local::protocol::Want;
+use crate::local::relay::{Ended, GatewayEnded, relay};
+use crate::surface::Surface;
 
 /// Serve every configured server at one MCP endpoint.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Speak MCP on stdin and stdout instead of HTTP.
+    ///
+    /// If a gateway runs for the same user and configuration, the client is passed on to it, and
+    /// shares its servers with all others.
     #[arg(long)]
     stdio: bool,
+    /// With --stdio, start servers of its own, also if a gateway runs that could be joined.
+    #[arg(long, requires = "stdio")]
+    own: bool,
     #[command(flatten)]
     overriding: Overriding,
 }
@@ -27,22 +38,60 @@ const EXAMPLES: &str = "\
 Examples:
   kitbag serve
   kitbag serve --stdio --surface all
+  kitbag serve --stdio --own
   kitbag serve --bind 0.0.0.0:7420 --require-key";
 
 pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
     arguments.overriding.apply(&mut invocation.at.overrides);
+    prefer_small_pages();
+    if arguments.stdio {
+        return on_stdio(&arguments, &invocation).await;
+    }
     journal::keep_in(&invocation.at.around.data_dir(&invocation.at.overrides)?);
     let follower = invocation.follow_config()?;
     let config = follower.running().clone();
-    prefer_small_pages();
-    if arguments.stdio {
-        App::open(&config).await?.serve_stdio(follower, arguments.overriding.surface).await?;
-        return Ok(ExitCode::SUCCESS);
-    }
     config.serve.guarded()?;
     let app = App::open(&config).await?;
     app.serve_http(follower, |banner| welcome(banner, &config, &invocation)).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Passes the client on to the gateway that runs, or serves it here.
+async fn on_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let mut stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
+    let surface = arguments.overriding.surface;
+    if !arguments.own && !Overriding::is_about_the_address() {
+        match joined(surface, invocation, &mut stdin).await? {
+            Some(Ended::ByClient) => return Ok(ExitCode::SUCCESS),
+            Some(Ended::ByGateway) => return Err(GatewayEnded.into()),
+            Some(Ended::Unused) => tracing::info!("the gateway has ended; going on without it"),
+            None => {}
+        }
+    }
+    journal::keep_in(&invocation.at.around.data_dir(&invocation.at.overrides)?);
+    let follower = invocation.follow_config()?;
+    let app = App::open(&follower.running().clone()).await?;
+    app.serve_stdio(follower, surface, &mut stdin).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How it ended with the gateway that runs, if there is one to join.
+async fn joined(
+    surface: Option<Surface>,
+    invocation: &Invocation,
+    stdin: &mut (impl AsyncRead + Unpin),
+) -> anyhow::Result<Option<Ended>> {
+    // A configuration that cannot be read now is the business of the gateway, which goes on with
+    // the one it has.
+    let config = invocation.config().ok();
+    let want = Want::Stdio { surface };
+    let Some(gateway) = Joined::find(&invocation.at, config.as_ref(), want).await else { return Ok(None) };
+    tracing::debug!("joined the gateway that runs");
+    let mut stdout = tokio::io::stdout();
+    tokio::select! {
+        ended = relay(gateway, stdin, &mut stdout) => Ok(Some(ended?)),
+        () = asked_to_end() => Ok(Some(Ended::ByClient)),
+    }
 }
 
 /// Huge pages make a heap that is mostly small things a third larger, and nothing here faster.

@@ -5,9 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Invocation;
-use super::output::{count, table};
-use super::tools::know_all;
-use crate::app::App;
+use super::gateway::{Apart, Gateway};
+use super::output::{Output, count, table};
 use crate::meter::report::Tokens;
 use crate::surface::Surface;
 
@@ -18,6 +17,8 @@ pub struct Arguments {
     /// What is shown: search, adaptive, code or all; the configured surface unless given.
     #[arg(long, value_name = "SURFACE")]
     surface: Option<Surface>,
+    #[command(flatten)]
+    apart: Apart,
 }
 
 const EXAMPLES: &str = "\
@@ -29,13 +30,18 @@ Examples:
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let surface = arguments.surface.unwrap_or(config.surfaces.default);
-    let app = App::open(&config).await?;
-    know_all(&app, invocation.output).await;
-    let tokens = invocation.output.during("Counting tokens", app.tokens(surface)).await;
-    app.close().await;
+    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
+    let counted = counted(&mut gateway, surface, invocation.output).await;
+    gateway.close().await;
+    let tokens = counted?;
     invocation.output.show(&tokens, for_people)?;
     invocation.output.note("Counted with o200k. For models with another vocabulary these are estimates.");
     Ok(ExitCode::SUCCESS)
+}
+
+async fn counted(gateway: &mut Gateway, surface: Surface, output: Output) -> anyhow::Result<Tokens> {
+    gateway.know(None, output).await?;
+    output.during("Counting tokens", gateway.tokens(surface)).await
 }
 
 fn for_people(tokens: &Tokens) -> String {

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_domain::ServerName;
-use kitbag_upstream::CallError;
 
 use super::Invocation;
 use super::completions::servers;
+use super::gateway::{Apart, Gateway};
 use super::next_steps::{first_steps, is_bare};
-use super::output::{Output, table};
+use super::output::table;
 use super::servers::find;
-use crate::app::{App, ToolRow};
+use crate::app::ToolRow;
 use crate::signature::summary;
 
 /// Show the tools a client sees at the endpoint.
@@ -24,6 +24,8 @@ pub struct Arguments {
     /// Only the tools of this server.
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
+    #[command(flatten)]
+    apart: Apart,
 }
 
 const EXAMPLES: &str = "\
@@ -37,13 +39,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     if let Some(server) = arguments.server.as_ref().filter(|name| !config.providers.contains_key(*name)) {
         find(&config, server)?;
     }
-    let app = App::open(&config).await?;
-    match arguments.server.as_ref().filter(|name| config.servers.contains_key(*name)) {
-        Some(server) => know(server, &app, invocation.output).await,
-        None => know_all(&app, invocation.output).await,
-    }
-    let mut rows = app.tools();
-    app.close().await;
+    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
+    // For the tools of one server no other needs to be started.
+    let only = arguments.server.as_ref().filter(|name| config.servers.contains_key(*name));
+    let listed = gateway.list(only, invocation.output).await;
+    gateway.close().await;
+    let mut rows = listed?;
     rows.retain(|row| arguments.accept(row));
     if is_bare(&config) {
         invocation.output.note(&first_steps(invocation));
@@ -58,28 +59,6 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 const NO_TOOLS: &str = "No tools. See which servers answer: kitbag servers test";
-
-/// Nobody else needs to be started for the tools of one.
-async fn know(server: &ServerName, app: &App, output: Output) {
-    let asked = output.during("Asking the server what it offers", app.listing(server, false)).await;
-    mention(asked.err().as_slice(), output);
-}
-
-/// Asks the servers that nobody has asked yet, and tells of those that give no answer.
-pub(super) async fn know_all(app: &App, output: Output) {
-    let silent = output.during("Asking servers what they offer", app.know_all()).await;
-    mention(&silent, output);
-}
-
-/// Tells of servers whose tools are missing because they could not be asked.
-pub(super) fn mention(silent: &[CallError], output: Output) {
-    for error in silent {
-        output.warn(&error.to_string());
-    }
-    if !silent.is_empty() {
-        output.note("More about it: kitbag servers test");
-    }
-}
 
 impl Arguments {
     fn accept(&self, row: &ToolRow) -> bool {

@@ -77,6 +77,14 @@ impl Project {
         }
     }
 
+    /// Its path, if its servers are in force.
+    pub fn in_force(&self) -> Option<&Path> {
+        match self {
+            Self::InForce { path, .. } => Some(path),
+            Self::None | Self::Untrusted { .. } | Self::Changed { .. } | Self::Unusable { .. } => None,
+        }
+    }
+
     /// What the person should know about it: a sentence, and what to do.
     pub fn notices(&self) -> Vec<(String, String)> {
         let look =

@@ -1,4 +1,5 @@
-//! The stdio door: one client, one line per message, for as long as stdin is open.
+//! The stdio door: one client, one line per message, for as long as it keeps its side open.
+//! A client that has joined over the local socket comes in here, too.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,7 +9,7 @@ use kitbag_domain::Caller;
 use kitbag_wire::lines::{Line, read_line};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response};
-use tokio::io::{AsyncWriteExt, BufReader, BufWriter};
+use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -17,23 +18,40 @@ use tokio_util::sync::CancellationToken;
 use super::{hello, mcp, modern, reply};
 use crate::failure::Failure;
 use crate::house::House;
+use crate::secret::random_token;
 use crate::session::Session;
 use crate::surface::Door as Entrance;
 use crate::sync::lock;
-use crate::turn::{BACKLOG, BackChannel, Turn};
+use crate::turn::{BACKLOG, BackChannel, Client, Turn};
 
-/// Serves until the client closes stdin. Requests under way then are cancelled.
-pub(crate) async fn serve(house: Arc<House>, entrance: Entrance) -> std::io::Result<()> {
+/// Serves until the client closes its side; requests under way then are cancelled. When `ended`
+/// comes first, they are finished, and nothing more is read.
+pub(crate) async fn serve(
+    house: Arc<House>,
+    entrance: Entrance,
+    input: &mut (impl AsyncBufRead + Unpin),
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    ended: &CancellationToken,
+) -> std::io::Result<()> {
     let (outbox, messages) = mpsc::channel(BACKLOG);
-    let writer = tokio::spawn(write(messages));
-    let door =
-        Arc::new(Door { house, entrance, outbox, session: Mutex::default(), running: Mutex::default() });
+    let writer = tokio::spawn(write(output, messages));
+    let door = Arc::new(Door {
+        house,
+        entrance,
+        outbox,
+        id: random_token(),
+        session: Mutex::default(),
+        running: Mutex::default(),
+    });
     let mut requests = JoinSet::new();
-    let mut stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
     let mut line = Vec::new();
     loop {
         let max = door.house.rooms().serve.max_body_bytes;
-        match read_line(&mut stdin, &mut line, max).await? {
+        let read = tokio::select! {
+            read = read_line(input, &mut line, max) => read?,
+            () = ended.cancelled() => break,
+        };
+        match read {
             Line::End => break,
             Line::Whole if line.iter().all(u8::is_ascii_whitespace) => continue,
             Line::Whole => {}
@@ -51,8 +69,8 @@ pub(crate) async fn serve(house: Arc<House>, entrance: Entrance) -> std::io::Res
             Err(malformed) => door.say(refusal(malformed).into()).await,
         }
     }
-    for (_, token) in lock(&door.running).drain() {
-        token.cancel();
+    if !ended.is_cancelled() {
+        door.cancel_all();
     }
     while requests.join_next().await.is_some() {}
     door.close().await;
@@ -65,6 +83,8 @@ struct Door {
     house: Arc<House>,
     entrance: Entrance,
     outbox: mpsc::Sender<Message>,
+    /// Tells this client from others that call themselves the same.
+    id: String,
     /// The legacy session, once the client has sent `initialize`.
     session: Mutex<Option<Arc<Session>>>,
     running: Mutex<HashMap<RequestId, CancellationToken>>,
@@ -105,7 +125,7 @@ impl Door {
             modern::is_modern(&params) || (session.is_none() && request.method == method::DISCOVER);
         let (client, session) = match session {
             _ if is_modern => match modern::read_client(Caller::local(), &mut params) {
-                Ok(client) => (client, None),
+                Ok(client) => (Client { id: self.id.as_str().into(), ..client }, None),
                 Err(failure) => return refuse(Era::Modern, failure),
             },
             Some(session) => (session.client(), Some(session)),
@@ -156,6 +176,12 @@ impl Door {
         }
     }
 
+    fn cancel_all(&self) {
+        for (_, token) in lock(&self.running).drain() {
+            token.cancel();
+        }
+    }
+
     fn answered(&self, response: Response) {
         if let Some(session) = lock(&self.session).as_ref() {
             session.answered(response);
@@ -189,24 +215,24 @@ async fn announce(session: Arc<Session>, outbox: mpsc::Sender<Message>) {
 /// Writes each message as a line. What comes together goes out together, but an answer never goes
 /// out with what was said before it: some clients forget the call as soon as they see the answer,
 /// and with it the progress they have read and not yet handled.
-async fn write(mut messages: mpsc::Receiver<Message>) {
-    let mut stdout = BufWriter::new(tokio::io::stdout());
+async fn write(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<Message>) {
+    let mut output = BufWriter::new(output);
     let mut said: Option<Instant> = None;
     while let Some(message) = messages.recv().await {
         let answers = matches!(message, Message::Response(_));
         if let Some(said) = said.take().filter(|_| answers) {
-            if stdout.flush().await.is_err() {
+            if output.flush().await.is_err() {
                 return;
             }
             tokio::time::sleep_until(said + BEFORE_AN_ANSWER).await;
         }
         let mut line = message.to_line();
         line.push(b'\n');
-        if stdout.write_all(&line).await.is_err() {
+        if output.write_all(&line).await.is_err() {
             return;
         }
         said = (!answers).then(Instant::now);
-        if messages.is_empty() && stdout.flush().await.is_err() {
+        if messages.is_empty() && output.flush().await.is_err() {
             return;
         }
     }

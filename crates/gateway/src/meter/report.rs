@@ -1,32 +1,33 @@
 //! `kitbag tokens`: what a surface costs at the start of a conversation, counted exactly.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kitbag_budget::count;
 use kitbag_domain::ServerName;
 use kitbag_wire::{Raw, RawObject};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::front::{instructions, surface_tools};
 use crate::rooms::Rooms;
 use crate::surface::Surface;
 use crate::turn::Turn;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Tokens {
     /// What `tools/list` would be with every tool in it.
     pub catalog: usize,
     /// What the surface puts into a context before the first word: its tools and instructions.
     pub shown: usize,
     pub saved: usize,
-    pub surface: &'static str,
+    pub surface: Surface,
     /// The vocabulary that was counted with; for models with another one these are estimates.
-    pub tokenizer: &'static str,
+    pub tokenizer: Cow<'static, str>,
     pub tools: usize,
     pub servers: Vec<ServerTokens>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ServerTokens {
     pub server: ServerName,
     pub tools: usize,
@@ -57,8 +58,8 @@ pub(crate) async fn report(rooms: &Rooms, turn: &Turn, surface: Surface) -> Toke
         catalog: all,
         shown,
         saved: all.saturating_sub(shown),
-        surface: surface.as_str(),
-        tokenizer: "o200k",
+        surface,
+        tokenizer: Cow::Borrowed("o200k"),
         tools: visible.len(),
         servers: servers.into_iter().map(row).collect(),
     }

@@ -25,13 +25,15 @@ use std::str::FromStr;
 
 use kitbag_domain::{Caller, ServerName};
 use kitbag_policy::Pattern;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use kept::Kept;
 pub(crate) use shown::Contexts;
 
 use crate::turn::View;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Surface {
     /// The always-on tools alone.
     #[default]

@@ -8,6 +8,7 @@
 //! - [`bad_input`]: what clients should not send
 //! - [`callers`]: who may come in, and what is written down about it
 //! - [`hidden`]: that what a tenant may not use does not exist for it
+//! - [`joining`]: clients and commands that share the gateway that runs
 //! - [`keys`]: what a key is for, and how long it is good
 //! - [`login`]: servers that ask who we are
 //! - [`merged`]: everything behind one endpoint
@@ -30,6 +31,7 @@ mod fidelity;
 mod harness;
 mod hidden;
 mod index;
+mod joining;
 mod keys;
 mod login;
 mod merged;

@@ -8,8 +8,12 @@ use tokio::net::TcpListener;
 
 use super::finding::{Area, Finding};
 use crate::app::NoKeys;
+use crate::cli::Invocation;
 use crate::cli::health::reachable;
+use crate::cli::output::date;
 use crate::config::{Config, OpenDoor};
+use crate::local::joined::{Found, find};
+use crate::local::protocol::{Answer, Request, Status, Want};
 
 const AREA: Area = Area::Address;
 
@@ -21,6 +25,32 @@ pub(super) async fn check(config: &Config, has_keys: bool) -> Vec<Finding> {
     let walled = !config.serve.keyless() && !has_keys && open.is_none();
     let walled = walled.then(|| AREA.problem(&subject, NoKeys.to_string()).mend(NoKeys::REMEDY));
     [Some(free(bind).await), open, walled].into_iter().flatten().collect()
+}
+
+/// Whether a gateway runs that commands and clients on stdio join.
+pub(super) async fn running(config: &Config, invocation: &Invocation) -> Finding {
+    let subject = "running gateway";
+    let refused = |reason: String| {
+        AREA.warning(subject, "there is one, and commands and clients on stdio do not join it")
+            .because(reason)
+            .mend("start it again: it should be of the same version, and see the same variables")
+    };
+    match find(&invocation.at, Some(config), Want::Ask).await {
+        Found::Joined(mut joined) => match joined.ask(&Request::Status, |_| {}).await {
+            Ok(Answer::Status(status)) => AREA.ok(subject, join_told(&status)),
+            Ok(_) => refused("it answers something else than was asked".to_owned()),
+            Err(error) => refused(error.to_string()),
+        },
+        Found::Refused { reason } => refused(reason),
+        Found::Nothing => AREA.ok(subject, "none; each command and each client on stdio starts its own"),
+    }
+}
+
+fn join_told(status: &Status) -> String {
+    let Status { pid, address, since, .. } = status;
+    let address = address.map(|address| format!(", http://{address}/mcp")).unwrap_or_default();
+    let since = date(*since);
+    format!("pid {pid}{address}, since {since}; `call`, `search`, `tools` and `serve --stdio` join it")
 }
 
 async fn free(bind: SocketAddr) -> Finding {

@@ -86,6 +86,7 @@ async fn look(
     if whole {
         findings.extend(clients::check(Some(&config), invocation).await);
         findings.extend(address::check(&config, state.has_keys).await);
+        findings.push(address::running(&config, invocation).await);
     }
     findings.extend(versions::check(&config).await);
     Ok(())

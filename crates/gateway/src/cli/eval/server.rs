@@ -14,8 +14,8 @@ use crate::app::{App, ToolRow};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::failure::Advise as _;
+use crate::cli::gateway::know_all;
 use crate::cli::servers::find;
-use crate::cli::tools::know_all;
 use crate::config::Config;
 
 #[derive(Debug, Args)]

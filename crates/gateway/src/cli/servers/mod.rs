@@ -6,6 +6,7 @@ mod list;
 mod login;
 mod person;
 mod remove;
+mod restart;
 mod standing;
 mod test;
 
@@ -42,6 +43,7 @@ enum Verb {
     Find(find::Arguments),
     Add(Box<add::Arguments>),
     Remove(remove::Arguments),
+    Restart(restart::Arguments),
     Test(test::Arguments),
     Login(login::LoginArguments),
     Logout(login::LogoutArguments),
@@ -53,6 +55,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         Verb::Find(arguments) => find::run(arguments, invocation).await?,
         Verb::Add(arguments) => return add::run(*arguments, invocation).await,
         Verb::Remove(arguments) => remove::run(&arguments, invocation)?,
+        Verb::Restart(arguments) => restart::run(&arguments, invocation).await?,
         Verb::Test(arguments) => return test::run(arguments, invocation).await,
         Verb::Login(arguments) => login::login(arguments, invocation).await?,
         Verb::Logout(arguments) => login::logout(arguments, invocation).await?,

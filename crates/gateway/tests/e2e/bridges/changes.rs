@@ -147,10 +147,18 @@ fn number_of(stream: &Exchange) -> u64 {
     stream.last_id().unwrap().parse().unwrap()
 }
 
+async fn ways_on_stdio(world: &World, manner: Manner) -> Vec<Way> {
+    let mut ways = Vec::new();
+    for door in Door::ON_STDIO {
+        ways.extend(world.ways_through(door, manner, |it| it).await);
+    }
+    ways
+}
+
 #[tokio::test]
 async fn over_stdio_updates_come_between_the_answers() {
     let world = World::new().await;
-    for way in world.ways_through(Door::Stdio, Manner::Legacy, |it| it).await {
+    for way in ways_on_stdio(&world, Manner::Legacy).await {
         way.client.request("resources/subscribe", &json!({ "uri": way.uri(WATCHED) })).await.result();
         way.client.pipe().send(
             json!({ "jsonrpc": "2.0", "id": "touch", "method": "tools/call",
@@ -163,7 +171,7 @@ async fn over_stdio_updates_come_between_the_answers() {
         })
         .await;
     }
-    for way in world.ways_through(Door::Stdio, Manner::Modern, |it| it).await {
+    for way in ways_on_stdio(&world, Manner::Modern).await {
         let (_stream, tag) = watch(&way, WATCHED).await;
         way.client.pipe().send(
             way.client

@@ -190,6 +190,6 @@ fn check_incapable(manner: Manner, door: Door, reply: &Reply, capability: &str) 
     if manner == Manner::Modern {
         assert_eq!(reply.code(), -32021);
         assert_eq!(reply.error()["data"]["requiredCapabilities"], json!({ capability: {} }));
-        assert_eq!(reply.status, if door == Door::Stdio { 0 } else { 400 });
+        assert_eq!(reply.status, if door.is_on_stdio() { 0 } else { 400 });
     }
 }

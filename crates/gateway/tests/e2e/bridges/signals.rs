@@ -93,7 +93,7 @@ async fn a_modern_client_that_hangs_up_cancels_and_a_legacy_one_does_not() {
 #[tokio::test]
 async fn a_legacy_client_hears_the_log_lines_of_its_level() {
     let world = World::new().await;
-    for door in [Door::All, Door::Stdio] {
+    for door in [Door::All, Door::Stdio, Door::Joined] {
         for way in world.ways_through(door, Manner::Legacy, |it| it).await {
             for (level, info, emergency) in [("error", 0, 1), ("info", 3, 1)] {
                 let set = way.client.request("logging/setLevel", &json!({ "level": level })).await;
@@ -110,7 +110,7 @@ async fn a_legacy_client_hears_the_log_lines_of_its_level() {
 #[tokio::test]
 async fn a_modern_client_hears_the_log_lines_it_asks_for_and_no_others() {
     let world = World::new().await;
-    for door in [Door::All, Door::Stdio] {
+    for door in [Door::All, Door::Stdio, Door::Joined] {
         for (level, info, emergency) in [(None, 0, 0), (Some("error"), 0, 1), (Some("info"), 3, 1)] {
             let prepare = |it: crate::harness::client::Visitor| match level {
                 Some(level) => it.log_level(level),

@@ -13,7 +13,7 @@ fn patient(visitor: Visitor) -> Visitor {
 /// All ways of modern clients to modern servers.
 async fn ways(world: &World) -> Vec<Way> {
     let mut ways = Vec::new();
-    for door in [Door::All, Door::One, Door::Stdio] {
+    for door in Door::ALL {
         let through = world.ways_through(door, Manner::Modern, patient).await;
         ways.extend(through.into_iter().filter(|way| way.server.era == Manner::Modern));
     }

@@ -120,7 +120,7 @@ async fn clients_that_never_come_back_hold_nothing_up() {
 async fn a_ticket_for_a_modern_server_is_its_own_and_passes_untouched() {
     let world = World::new().await;
     let prepare = |it: crate::harness::client::Visitor| it.capabilities(json!({ "elicitation": {} }));
-    for door in [Door::All, Door::One, Door::Stdio] {
+    for door in Door::ALL {
         for way in world.ways_through(door, Manner::Modern, prepare).await {
             if way.server.era == Manner::Legacy {
                 continue;

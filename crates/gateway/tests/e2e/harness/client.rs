@@ -119,14 +119,19 @@ impl Client {
         Self::through(Door::Http { http, url: url.into(), key: None, session: None }, manner)
     }
 
-    /// Starts a gateway of its own.
+    /// Joins the gateway that runs in this home, or starts one of its own.
     pub(crate) fn stdio(home: &Home, manner: Manner) -> Visitor {
         Self::stdio_on(home, manner, "all")
     }
 
-    /// Starts a gateway of its own that shows this surface.
+    /// The same, where it is shown this surface.
     pub(crate) fn stdio_on(home: &Home, manner: Manner, surface: &str) -> Visitor {
-        Self::through(Door::Stdio(Arc::new(Pipe::open(home, surface))), manner)
+        Self::stdio_with(home, manner, &["--surface", surface])
+    }
+
+    /// Launches `serve --stdio` with these flags.
+    pub(crate) fn stdio_with(home: &Home, manner: Manner, flags: &[&str]) -> Visitor {
+        Self::through(Door::Stdio(Arc::new(Pipe::open(home, flags))), manner)
     }
 
     fn through(door: Door, manner: Manner) -> Visitor {

@@ -1,4 +1,4 @@
-//! The stdio door: a gateway as the child of its only client.
+//! The stdio door: a gateway, or what passes on to one, as the child of its only client.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
@@ -19,9 +19,9 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    pub(crate) fn open(home: &Home, surface: &str) -> Self {
+    pub(crate) fn open(home: &Home, flags: &[&str]) -> Self {
         let mut child = home
-            .command(&["serve", "--stdio", "--surface", surface])
+            .command(&[&["serve", "--stdio"], flags].concat())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -45,7 +45,20 @@ pub(crate) enum Door {
     All,
     /// `/servers/{name}/mcp`
     One,
+    /// A gateway of the client's own.
     Stdio,
+    /// Launched on stdio as well, and passed on to the gateway that runs.
+    Joined,
+}
+
+impl Door {
+    /// Both ways in for a client that only launches programs.
+    pub(crate) const ON_STDIO: [Self; 2] = [Self::Stdio, Self::Joined];
+    pub(crate) const ALL: [Self; 4] = [Self::All, Self::One, Self::Stdio, Self::Joined];
+
+    pub(crate) fn is_on_stdio(self) -> bool {
+        Self::ON_STDIO.contains(&self)
+    }
 }
 
 /// A connected client, and the server it is about to use.
@@ -99,7 +112,7 @@ impl World {
     pub(crate) async fn ways(&self, prepare: impl Fn(Visitor) -> Visitor) -> Vec<Way> {
         let mut ways = Vec::new();
         for manner in Manner::BOTH {
-            for door in [Door::All, Door::One, Door::Stdio] {
+            for door in Door::ALL {
                 ways.extend(self.ways_through(door, manner, &prepare).await);
             }
         }
@@ -116,7 +129,11 @@ impl World {
         let shared = match door {
             Door::One => None,
             Door::All => Some(prepare(self.gateway.visitor("/mcp/all", manner)).connect().await),
-            Door::Stdio => Some(prepare(Client::stdio(self.home(), manner)).connect().await),
+            Door::Stdio => {
+                let flags = ["--surface", "all", "--own"];
+                Some(prepare(Client::stdio_with(self.home(), manner, &flags)).connect().await)
+            }
+            Door::Joined => Some(prepare(Client::stdio(self.home(), manner)).connect().await),
         };
         let mut ways = Vec::new();
         for server in &SERVERS {
@@ -158,7 +175,7 @@ impl Way {
     pub(crate) fn name(&self, own: &str) -> String {
         match self.door {
             Door::One => own.to_owned(),
-            Door::All | Door::Stdio => format!("{}__{own}", self.server.name),
+            Door::All | Door::Stdio | Door::Joined => format!("{}__{own}", self.server.name),
         }
     }
 

@@ -82,7 +82,8 @@ impl House {
         let mut clients = Vec::new();
         for manner in Manner::BOTH {
             clients.push(self.client(&format!("/mcp/{surface}"), manner).await);
-            let piped = Client::stdio_on(self.home(), manner, surface).connect().await;
+            let flags = ["--surface", surface, "--own"];
+            let piped = Client::stdio_with(self.home(), manner, &flags).connect().await;
             until("the tools of an earlier run are known", async || {
                 let known = discover(&piped, &json!({ "tool": "shop__find_order" })).await.result();
                 (known["isError"] != true).then_some(())

@@ -1,0 +1,124 @@
+//! What is written down for systemd: a unit of the user's own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+
+/// The command line of the gateway, and where it finds programs.
+#[derive(Debug)]
+pub(super) struct Unit {
+    pub(super) program: PathBuf,
+    pub(super) config: Option<PathBuf>,
+    pub(super) data_dir: Option<PathBuf>,
+    /// Services are started with hardly a `PATH`; servers are found where the person finds them.
+    pub(super) path: String,
+}
+
+const MARK: &str = "# Written by `kitbag service install`; `kitbag service uninstall` removes it.";
+
+impl Unit {
+    /// Whether this program wrote the text.
+    pub(super) fn is_ours(text: &str) -> bool {
+        text.starts_with(MARK)
+    }
+
+    pub(super) fn text(&self) -> anyhow::Result<String> {
+        let mut command = vec![word(&self.program)?, "serve".to_owned()];
+        for (flag, path) in [("--config", &self.config), ("--data-dir", &self.data_dir)] {
+            if let Some(path) = path {
+                command.extend([flag.to_owned(), word(path)?]);
+            }
+        }
+        let command = command.join(" ");
+        let path = assignment("PATH", &self.path)?;
+        Ok(format!(
+            "{MARK}
+
+[Unit]
+Description=Kitbag, one gateway for all MCP clients of this user
+Documentation=man:kitbag(1)
+
+[Service]
+Type=exec
+ExecStart={command}
+Environment={path}
+Restart=on-failure
+RestartSec=2s
+# Servers are asked to end before they are made to.
+KillMode=mixed
+TimeoutStopSec=20s
+
+# Servers are programs of this user and need the home, the network, caches and
+# temporary files. What none of them needs is more rights than the user has. A
+# server that does, such as a rootless container, runs after
+#   systemctl --user edit kitbag
+# with NoNewPrivileges=no and an empty value for each line below it.
+UMask=0077
+NoNewPrivileges=yes
+RestrictSUIDSGID=yes
+RestrictRealtime=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+
+[Install]
+WantedBy=default.target
+"
+        ))
+    }
+}
+
+/// A path as one word of `ExecStart`.
+fn word(path: &Path) -> anyhow::Result<String> {
+    let text = path.to_str().ok_or_else(|| anyhow!("systemd cannot be told {}", path.display()))?;
+    // A variable would be filled in here, and nowhere else in a unit.
+    Ok(quoted(text)?.replace('$', "$$"))
+}
+
+fn assignment(name: &str, value: &str) -> anyhow::Result<String> {
+    quoted(&format!("{name}={value}"))
+}
+
+/// In quotes, with everything escaped that means something to systemd inside of them.
+fn quoted(text: &str) -> anyhow::Result<String> {
+    if text.chars().any(char::is_control) {
+        return Err(anyhow!("systemd cannot be told {text:?}"));
+    }
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+    Ok(format!("\"{escaped}\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(config: Option<&str>, data_dir: Option<&str>) -> Unit {
+        Unit {
+            program: "/opt/a b/kitbag".into(),
+            config: config.map(PathBuf::from),
+            data_dir: data_dir.map(PathBuf::from),
+            path: "/usr/bin:/home/ann/100%/bin".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_unit_runs_what_was_asked_for_and_is_known_as_ours() {
+        let line = |unit: &Unit, key: &str| {
+            let text = unit.text().unwrap();
+            assert!(Unit::is_ours(&text));
+            text.lines().find_map(|line| line.strip_prefix(key).map(str::to_owned)).unwrap()
+        };
+        assert_eq!(line(&unit(None, None), "ExecStart="), r#""/opt/a b/kitbag" serve"#);
+        let both = unit(Some("/home/ann/$x/k\"1\".toml"), Some("/data\\d"));
+        assert_eq!(
+            line(&both, "ExecStart="),
+            r#""/opt/a b/kitbag" serve --config "/home/ann/$$x/k\"1\".toml" --data-dir "/data\\d""#
+        );
+        assert_eq!(line(&both, "Environment="), r#""PATH=/usr/bin:/home/ann/100%%/bin""#);
+    }
+
+    #[test]
+    fn a_path_that_would_add_lines_to_the_unit_is_refused() {
+        let error = unit(Some("/home/ann/x\nExecStartPre=evil"), None).text().unwrap_err();
+        assert!(error.to_string().contains("cannot be told"), "{error}");
+    }
+}

@@ -1,0 +1,38 @@
+//! From a request to its answer, the same for a command that has joined and for one that works
+//! on its own.
+
+use tokio_util::sync::CancellationToken;
+
+use super::protocol::{Answer, Progress, Request};
+use crate::app::App;
+
+/// What goes on beside a request.
+pub(crate) struct Meanwhile<'a> {
+    /// Told how far a server says it is.
+    pub(crate) progress: &'a mut (dyn FnMut(Progress) + Send),
+    /// When the answer is not wanted any more.
+    pub(crate) cancelled: CancellationToken,
+}
+
+impl<'a> Meanwhile<'a> {
+    /// For a request that is always seen to its end.
+    pub(crate) fn to_its_end(progress: &'a mut (dyn FnMut(Progress) + Send)) -> Self {
+        Self { progress, cancelled: CancellationToken::new() }
+    }
+}
+
+pub(crate) async fn answer(app: &App, request: Request, meanwhile: Meanwhile<'_>) -> anyhow::Result<Answer> {
+    Ok(match request {
+        Request::Know { server } => {
+            let silent = app.know(server.as_ref()).await;
+            Answer::Silent(silent.iter().map(ToString::to_string).collect())
+        }
+        Request::Tools => Answer::Tools(app.tools()),
+        Request::Definition { name } => Answer::Definition(app.definition(&name)),
+        Request::Search { intent, options } => Answer::Found(app.search(&intent, &options).await?),
+        Request::Tokens { surface } => Answer::Tokens(app.tokens(surface).await),
+        Request::Call { name, arguments } => Answer::Result(app.call(&name, arguments, meanwhile).await?),
+        Request::Restart { server } => Answer::Restarted(app.restart(&server).await?),
+        Request::Status => Answer::Status(app.status()),
+    })
+}

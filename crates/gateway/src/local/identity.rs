@@ -1,0 +1,103 @@
+//! Which gateway is meant: the one that serves the same configuration from the same data.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::config::{ConfigError, Whereabouts};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(super) data_dir: PathBuf,
+    /// The file an edit of the configuration goes to, whether it is there already or not: a
+    /// gateway that began on defaults stays the same one when the file is written.
+    config: PathBuf,
+    /// The project's file beside it, if that is in force: its servers are for one folder.
+    project: Option<PathBuf>,
+}
+
+impl Identity {
+    pub(crate) fn of(at: &Whereabouts, project: Option<&Path>) -> Result<Self, ConfigError> {
+        let data_dir = at.around.data_dir(&at.overrides)?;
+        Ok(Self {
+            data_dir: real(&data_dir),
+            config: real(&at.editable()?),
+            project: project.map(Path::to_owned),
+        })
+    }
+
+    /// The same for the same paths, and short, because the address of a socket must be.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only sockets are named by it"))]
+    pub(super) fn name(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for path in [&self.data_dir, &self.config].into_iter().chain(&self.project) {
+            let bytes = path.as_os_str().as_encoded_bytes();
+            // Lengths keep two lists of paths apart that read the same when joined.
+            hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
+        }
+        hasher.finalize().to_hex()[..NAME_LENGTH].to_owned()
+    }
+}
+
+/// 64 bits, of which nobody can choose any: the paths belong to one user.
+const NAME_LENGTH: usize = 16;
+
+/// The path without links, also where its end does not exist yet.
+fn real(path: &Path) -> PathBuf {
+    let resolved = |above: &Path| {
+        let rest = path.strip_prefix(above).ok()?;
+        let real = fs::canonicalize(above).ok()?;
+        Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+    };
+    path.ancestors().find_map(resolved).unwrap_or_else(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Overrides, Surroundings};
+
+    fn at(folder: &Path, config: Option<&str>, data_dir: &str) -> Identity {
+        with_project(folder, config, data_dir, None)
+    }
+
+    fn with_project(
+        folder: &Path,
+        config: Option<&str>,
+        data_dir: &str,
+        project: Option<&Path>,
+    ) -> Identity {
+        let overrides = Overrides {
+            config: config.map(PathBuf::from),
+            data_dir: Some(folder.join(data_dir)),
+            ..Overrides::default()
+        };
+        let around =
+            Surroundings { cwd: folder.to_owned(), home: Some(folder.to_owned()), ..Surroundings::default() };
+        Identity::of(&Whereabouts { overrides, around }, project).unwrap()
+    }
+
+    #[test]
+    fn the_same_configuration_is_the_same_gateway_however_it_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        fs::create_dir(folder.join("data")).unwrap();
+        fs::write(folder.join("a.toml"), "").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("a.toml", folder.join("link.toml")).unwrap();
+
+        let one = at(folder, Some("a.toml"), "data");
+        assert_eq!(one.name(), at(folder, Some(folder.join("a.toml").to_str().unwrap()), "data").name());
+        #[cfg(unix)]
+        assert_eq!(one.name(), at(folder, Some("link.toml"), "data").name());
+        assert_ne!(one.name(), at(folder, Some("b.toml"), "data").name());
+        assert_ne!(one.name(), at(folder, Some("a.toml"), "other").name());
+
+        let in_project = with_project(folder, Some("a.toml"), "data", Some(&folder.join("p/kitbag.toml")));
+        assert_ne!(one.name(), in_project.name());
+
+        let before = at(folder, None, "data");
+        fs::create_dir_all(folder.join(".config/kitbag")).unwrap();
+        fs::write(folder.join(".config/kitbag/kitbag.toml"), "").unwrap();
+        assert_eq!(before.name(), at(folder, None, "data").name(), "its file has been written since");
+    }
+}

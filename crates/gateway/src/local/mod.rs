@@ -1,0 +1,27 @@
+//! The local socket: one gateway for every client and every command of the same person.
+//!
+//! `kitbag serve` listens on a socket that only its own user can open. `kitbag serve --stdio` and
+//! the verbs that need tools find it by the configuration they would use themselves, and join
+//! instead of starting every server once more.
+//!
+//! # Layout
+//! - `identity`: which gateway is meant
+//! - `socket`: where its socket lies, who may open it, and who answers there
+//! - `protocol`: what is said on it
+//! - `listener`, `connection`, `answer`: the gateway's end
+//! - `joined`, `relay`: the other end, for a command and for a client on stdio
+
+pub(crate) mod answer;
+mod connection;
+mod identity;
+pub(crate) mod joined;
+pub(crate) mod listener;
+pub(crate) mod protocol;
+pub(crate) mod relay;
+#[cfg(unix)]
+mod socket;
+#[cfg(not(unix))]
+#[path = "no_socket.rs"]
+mod socket;
+
+pub(crate) use self::identity::Identity;

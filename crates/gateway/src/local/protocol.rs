@@ -1,0 +1,212 @@
+//! What is said on the local socket: a line of JSON each.
+//!
+//! The first line says who comes and what for, the second whether that is accepted. A client on
+//! stdio then speaks MCP; a command asks, and is answered one question at a time.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use kitbag_domain::{ServerName, Timestamp};
+use kitbag_relevance::Options;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt as _};
+
+use kitbag_wire::lines::{Line, read_line};
+
+use crate::app::{ServerReport, ToolRow};
+use crate::cli::failure::Failure;
+use crate::meter::report::Tokens;
+use crate::search::Search;
+use crate::surface::Surface;
+
+/// Both ends must be of the same version: what one writes the other could misread.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The longest line either end reads from the other, which is of the same user: a list of a
+/// hundred thousand tools has a fifth of it.
+const LONGEST_LINE: usize = 256 * 1024 * 1024;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) kitbag: String,
+    pub(super) want: Want,
+    /// The project's file that is in force where this comes from.
+    pub(super) project: Option<PathBuf>,
+    /// Variables that the configuration refers to and that are set where this comes from, each
+    /// with a hash of its value.
+    pub(super) variables: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Want {
+    /// To speak MCP from here on, as on stdin and stdout.
+    Stdio { surface: Option<Surface> },
+    /// To have requests answered.
+    Ask,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Welcome {
+    Accepted,
+    Refused { reason: String },
+}
+
+/// What a command can ask of a gateway.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Request {
+    /// Ask this server what it offers, or all that have not been asked yet.
+    Know {
+        server: Option<ServerName>,
+    },
+    Tools,
+    /// What clients are told of a tool.
+    Definition {
+        name: String,
+    },
+    Search {
+        intent: String,
+        options: Options,
+    },
+    Tokens {
+        surface: Surface,
+    },
+    Call {
+        name: String,
+        arguments: Map<String, Value>,
+    },
+    Restart {
+        server: ServerName,
+    },
+    Status,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    /// What was wrong with those that gave no answer.
+    Silent(Vec<String>),
+    Tools(Vec<ToolRow>),
+    Definition(Option<Value>),
+    Found(Search),
+    Tokens(Tokens),
+    Result(Value),
+    Restarted(ServerReport),
+    Status(Status),
+}
+
+/// What comes back for a request: any number of steps, then its end.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Said {
+    Progress(Progress),
+    Answer(Answer),
+    Failed(Failure),
+}
+
+/// How far a server says it is with a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    pub(crate) progress: f64,
+    pub(crate) total: Option<f64>,
+    pub(crate) message: Option<String>,
+}
+
+/// A gateway about itself.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Status {
+    pub(crate) pid: u32,
+    pub(crate) version: String,
+    /// Where it serves HTTP.
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) since: Timestamp,
+    pub(crate) servers: Vec<ServerStatus>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ServerStatus {
+    pub(crate) name: ServerName,
+    pub(crate) running: bool,
+    /// How many it offered when it was asked last.
+    pub(crate) tools: usize,
+}
+
+/// Why nothing, or nothing that can be understood, came from the other end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LineError {
+    #[error("it went away")]
+    Gone,
+    #[error("a line has more than {LONGEST_LINE} bytes")]
+    TooLong,
+    #[error("what it says cannot be understood: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+pub(super) async fn read<T: DeserializeOwned>(
+    reader: &mut (impl AsyncBufRead + Unpin),
+) -> Result<T, LineError> {
+    Ok(serde_json::from_slice(&next_line(reader).await?)?)
+}
+
+/// The next hello, or the reason to refuse it. The version is read first: a hello of another
+/// one may look different in everything else.
+pub(super) async fn read_hello(
+    reader: &mut (impl AsyncBufRead + Unpin),
+) -> Result<Result<Hello, String>, LineError> {
+    #[derive(Deserialize)]
+    struct Greeting {
+        kitbag: String,
+    }
+    let line = next_line(reader).await?;
+    let Greeting { kitbag } = serde_json::from_slice(&line)?;
+    if kitbag != VERSION {
+        return Ok(Err(format!("the gateway that runs is Kitbag {VERSION}, and this is {kitbag}")));
+    }
+    Ok(Ok(serde_json::from_slice(&line)?))
+}
+
+async fn next_line(reader: &mut (impl AsyncBufRead + Unpin)) -> Result<Vec<u8>, LineError> {
+    let mut line = Vec::new();
+    match read_line(reader, &mut line, LONGEST_LINE).await? {
+        Line::Whole => Ok(line),
+        Line::Cut => Err(LineError::TooLong),
+        Line::End => Err(LineError::Gone),
+    }
+}
+
+pub(super) async fn write<T: Serialize>(
+    writer: &mut (impl AsyncWrite + Unpin),
+    said: &T,
+) -> Result<(), LineError> {
+    let mut line = serde_json::to_vec(said)?;
+    line.push(b'\n');
+    writer.write_all(&line).await?;
+    Ok(writer.flush().await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn judged(line: &str) -> Result<Result<Hello, String>, LineError> {
+        read_hello(&mut line.as_bytes()).await
+    }
+
+    #[tokio::test]
+    async fn a_hello_of_another_version_is_refused_whatever_else_it_says() {
+        let refused = judged(r#"{"kitbag":"99.1.0","want":["something","new"]}"#).await.unwrap().unwrap_err();
+        assert!(refused.contains("99.1.0") && refused.contains(VERSION), "{refused}");
+        let ours = format!(r#"{{"kitbag":"{VERSION}","want":"ask","project":null,"variables":{{}}}}"#);
+        assert_eq!(judged(&ours).await.unwrap().unwrap().want, Want::Ask);
+        let other = format!(r#"{{"kitbag":"{VERSION}","want":"dance","project":null,"variables":{{}}}}"#);
+        assert!(matches!(judged(&other).await, Err(LineError::Unreadable(_))));
+        assert!(matches!(judged("").await, Err(LineError::Gone)));
+    }
+}

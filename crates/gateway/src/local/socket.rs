@@ -1,0 +1,248 @@
+//! The socket itself: a file that only its owner can reach, and proof of who is at the other end.
+//!
+//! It lies below the data directory, which a client and a gateway find without any variable:
+//! clients launch programs with hardly an environment, and `XDG_RUNTIME_DIR` is not part of it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use tokio::net::{UnixListener, UnixStream};
+
+use super::Identity;
+
+pub(super) type Stream = UnixStream;
+
+/// The gateway's end. The file goes with it.
+#[derive(Debug)]
+pub(super) struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Held as long as the gateway serves; the system lets go of it even after `kill -9`, so
+    /// that a socket without a holder is known to be a leftover.
+    _lock: File,
+}
+
+/// What became of the attempt to listen.
+#[derive(Debug)]
+pub(super) enum Claim {
+    Ours(Socket),
+    /// Another gateway serves the same configuration.
+    Taken,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SocketError {
+    #[error("the folder {} belongs to user {owner}, not to user {user}", path.display())]
+    ForeignFolder { path: PathBuf, owner: u32, user: u32 },
+    #[error("other users can reach into {} (mode {mode:o})", path.display())]
+    OpenFolder { path: PathBuf, mode: u32 },
+    #[error("{} is not a folder", path.display())]
+    NoFolder { path: PathBuf },
+    #[error("at the other end of {} is user {other}, not user {user}", path.display())]
+    Stranger { path: PathBuf, other: u32, user: u32 },
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+impl SocketError {
+    pub(super) fn remedy(&self) -> String {
+        match self {
+            Self::OpenFolder { path, .. } => format!("chmod 700 {}", path.display()),
+            Self::ForeignFolder { path, .. } | Self::NoFolder { path } | Self::Stranger { path, .. } => {
+                format!("find out who made {}, and remove it", path.display())
+            }
+            Self::Io { path, .. } => format!("see who may write there: ls -ld {}", path.display()),
+        }
+    }
+}
+
+/// Listens in the first place that can hold a socket.
+pub(super) fn open(identity: &Identity) -> Result<Claim, SocketError> {
+    let name = identity.name();
+    // Whether that worked is seen when the folder below it is made.
+    let _there = fs::create_dir_all(&identity.data_dir);
+    let mut last = None;
+    for folder in folders(identity, &name) {
+        match open_in(&folder, &name) {
+            Err(SocketError::Io { path, source }) => last = Some(SocketError::Io { path, source }),
+            done => return done,
+        }
+    }
+    Err(last.unwrap_or_else(|| SocketError::NoFolder { path: identity.data_dir.clone() }))
+}
+
+/// The gateway that serves this configuration, if one does.
+pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, SocketError> {
+    let name = identity.name();
+    for folder in folders(identity, &name).into_iter().filter(|folder| folder.exists()) {
+        check_folder(&folder)?;
+        let path = socket_in(&folder, &name);
+        match UnixStream::connect(&path).await {
+            Ok(stream) => return check_peer(&stream, &path).map(|()| Some(stream)),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
+            Err(source) => return Err(SocketError::Io { path, source }),
+        }
+    }
+    Ok(None)
+}
+
+impl Socket {
+    /// The next connection of our own user; anybody else is turned away.
+    pub(super) async fn accept(&self) -> Result<Stream, SocketError> {
+        let io = |source| SocketError::Io { path: self.path.clone(), source };
+        let (stream, _) = self.listener.accept().await.map_err(io)?;
+        check_peer(&stream, &self.path)?;
+        Ok(stream)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // The next gateway replaces what could not be removed.
+        let _left_behind = fs::remove_file(&self.path);
+    }
+}
+
+/// Places in the order they are tried. The data directory may be too deep for the address of a
+/// socket, or on a file system that has none.
+fn folders(identity: &Identity, name: &str) -> Vec<PathBuf> {
+    let user = user();
+    let places = [
+        identity.data_dir.join("run"),
+        PathBuf::from(format!("/run/user/{user}/kitbag")),
+        PathBuf::from(format!("/tmp/kitbag-{user}")),
+    ];
+    let fits = |folder: &PathBuf| socket_in(folder, name).as_os_str().len() <= LONGEST_ADDRESS;
+    places.into_iter().filter(fits).collect()
+}
+
+/// What macOS allows with the zero at the end; Linux has room for four more.
+const LONGEST_ADDRESS: usize = 103;
+
+fn open_in(folder: &Path, name: &str) -> Result<Claim, SocketError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |source| SocketError::Io { path, source }
+    };
+    make_folder(folder).map_err(io(folder))?;
+    check_folder(folder)?;
+    let lock = folder.join(format!("{name}.lock"));
+    let held = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock);
+    let held = held.map_err(io(&lock))?;
+    match flock(&held, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Claim::Taken),
+        Err(error) => return Err(io(&lock)(error.into())),
+    }
+    let path = socket_in(folder, name);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(&path)(error)),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&path).map_err(io(&path))?;
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(io(&path))?;
+    Ok(Claim::Ours(Socket { listener, path, _lock: held }))
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+fn check_folder(folder: &Path) -> Result<(), SocketError> {
+    let path = folder.to_owned();
+    let found = match fs::symlink_metadata(folder) {
+        Ok(found) => found,
+        Err(source) => return Err(SocketError::Io { path, source }),
+    };
+    let mode = found.mode() & 0o777;
+    if !found.is_dir() {
+        Err(SocketError::NoFolder { path })
+    } else if found.uid() != user() {
+        Err(SocketError::ForeignFolder { path, owner: found.uid(), user: user() })
+    } else if mode & 0o077 != 0 {
+        Err(SocketError::OpenFolder { path, mode })
+    } else {
+        Ok(())
+    }
+}
+
+fn check_peer(stream: &Stream, path: &Path) -> Result<(), SocketError> {
+    let peer = stream.peer_cred().map_err(|source| SocketError::Io { path: path.to_owned(), source })?;
+    match peer.uid() {
+        other if other == user() => Ok(()),
+        other => Err(SocketError::Stranger { path: path.to_owned(), other, user: user() }),
+    }
+}
+
+fn socket_in(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.sock"))
+}
+
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(folder: &Path) -> String {
+        open_in(folder, "name").unwrap_err().to_string()
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_others_can_reach_or_that_is_none_holds_no_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = folder.path().join("open");
+        DirBuilder::new().create(&open).unwrap();
+        fs::set_permissions(&open, Permissions::from_mode(0o750)).unwrap();
+        assert!(refused(&open).contains("(mode 750)"), "{}", refused(&open));
+        fs::set_permissions(&open, Permissions::from_mode(0o700)).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&open, &link).unwrap();
+        assert!(refused(&link).ends_with("is not a folder"), "{}", refused(&link));
+        assert!(matches!(open_in(&open, "name").unwrap(), Claim::Ours(_)));
+    }
+
+    #[tokio::test]
+    async fn one_gateway_holds_the_socket_and_what_a_killed_one_left_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("run");
+        let Claim::Ours(first) = open_in(&folder, "name").unwrap() else { panic!("nobody holds it yet") };
+        assert!(matches!(open_in(&folder, "name").unwrap(), Claim::Taken));
+        assert!(matches!(open_in(&folder, "another").unwrap(), Claim::Ours(_)));
+        let mode = fs::metadata(first.path()).unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        drop(first);
+        assert!(!socket_in(&folder, "name").exists(), "it goes with its gateway");
+        drop(std::os::unix::net::UnixListener::bind(socket_in(&folder, "name")).unwrap());
+        assert!(matches!(open_in(&folder, "name").unwrap(), Claim::Ours(_)), "a leftover");
+    }
+
+    #[test]
+    fn a_data_directory_too_deep_for_an_address_is_left_out() {
+        let identity = |data_dir: &str| {
+            let around = crate::config::Surroundings {
+                home: Some("/home/ann".into()),
+                data_home: Some(data_dir.into()),
+                ..Default::default()
+            };
+            Identity::of(&crate::config::Whereabouts { around, ..Default::default() }, None).unwrap()
+        };
+        let places = |data_dir: &str| folders(&identity(data_dir), "0123456789abcdef");
+        assert_eq!(places("/home/ann/share")[0], PathBuf::from("/home/ann/share/kitbag/run"));
+        let deep = places(&format!("/home/{}", "deep/".repeat(20)));
+        assert_eq!(deep[1], PathBuf::from(format!("/tmp/kitbag-{}", user())));
+    }
+}

@@ -1,0 +1,67 @@
+//! One gateway for all clients of a machine: who joins it, who does not, and what then holds.
+//!
+//! # Layout
+//! - [`sharing`]: clients and commands that use the same servers
+//! - [`apart`]: those that must not, or do not want to
+//! - [`ending`]: gateways that end, are killed, or come second
+
+mod apart;
+mod ending;
+mod sharing;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::harness::gateway::Told;
+use crate::harness::testbed::command_table;
+use crate::harness::{Home, Testbed};
+
+/// A person with one server, which writes down each of its starts.
+struct Desk {
+    home: Arc<Home>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self::with("")
+    }
+
+    /// With further tables in the configuration.
+    fn with(config: &str) -> Self {
+        let home = Home::new("");
+        let desk = Self { home };
+        desk.home.configure(&format!("{config}{}", desk.server("shared")));
+        desk
+    }
+
+    /// The table of a server that counts its starts together with all others.
+    fn server(&self, name: &str) -> String {
+        let testbed = Testbed::named(name).data_dir(&self.home.path("trace"));
+        let script = format!("echo start >> {:?}; exec {}", self.home.path("starts"), testbed.line());
+        command_table(name, "sh", &["-c".to_owned(), script], "")
+    }
+
+    /// How often a server was started so far.
+    fn starts(&self) -> usize {
+        fs::read_to_string(self.home.path("starts")).unwrap_or_default().lines().count()
+    }
+
+    fn events(&self, event: &str) -> usize {
+        let log = fs::read_to_string(self.home.path("trace/events.log")).unwrap_or_default();
+        log.lines().filter(|line| *line == event).count()
+    }
+
+    /// The socket of the only gateway.
+    fn socket(&self) -> Option<PathBuf> {
+        let files = fs::read_dir(self.home.path("data/run")).ok()?.filter_map(Result::ok);
+        files.map(|file| file.path()).find(|path| path.extension().is_some_and(|it| it == "sock"))
+    }
+
+    /// Runs a verb that must succeed.
+    async fn ok(&self, words: &[&str]) -> Told {
+        let told = self.home.kitbag(words).await;
+        assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
+        told
+    }
+}

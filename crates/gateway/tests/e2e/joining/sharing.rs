@@ -1,0 +1,161 @@
+//! Clients on stdio and commands that use the servers of the gateway that runs.
+
+use std::process::Stdio;
+
+use kitbag_domain::{Outcome, Tenant};
+use kitbag_store::{AuditQuery, Store};
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::harness::process::{self, terminate};
+use crate::harness::{Client, Manner, until};
+
+#[tokio::test]
+async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
+    let desk = Desk::new();
+    let gateway = desk.home.serve().await;
+    let mut clients = Vec::new();
+    for manner in Manner::BOTH {
+        let client = Client::stdio(&desk.home, manner).connect().await;
+        client.knows("shared__echo").await;
+        assert_eq!(client.call("shared__echo", &json!({ "x": 1 })).await.text(), r#"{"x":1}"#);
+        clients.push(client);
+    }
+    let called = desk.ok(&["call", "shared__echo", "x=2"]).await;
+    assert_eq!(called.stdout.trim(), r#"{"x":2}"#);
+    let listed = desk.ok(&["tools", "--server", "shared", "--json"]).await;
+    let listed: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
+    assert!(listed.iter().any(|row| row["name"] == "shared__echo"), "{listed:?}");
+    let found = desk.ok(&["search", "return the arguments as they are", "--json"]).await;
+    let found: Vec<Value> = serde_json::from_str(&found.stdout).unwrap();
+    assert_eq!(found[0]["tool_name"], "shared__echo");
+    assert!(found[0]["parts"]["dense"].as_f64().unwrap() > 0.0, "{}", found[0]);
+    let tokens = desk.ok(&["tokens", "--surface", "all", "--json"]).await;
+    let tokens: Value = serde_json::from_str(&tokens.stdout).unwrap();
+    assert_eq!((&tokens["surface"], &tokens["tools"]), (&json!("all"), &json!(listed.len())));
+    assert_eq!(desk.starts(), 1, "{}", gateway.log());
+}
+
+#[tokio::test]
+async fn joined_or_alone_a_command_answers_the_same() {
+    let desk = Desk::new();
+    // Known to the store from here on, so that both know it.
+    desk.ok(&["tools"]).await;
+    let _gateway = desk.home.serve().await;
+    for words in [
+        ["call", "shared__echo", "text=a\u{e9}"].as_slice(),
+        &["call", "shared__echo", "deep.er:=[1,2.5,null]", "--json"],
+        &["call", "shared__missing"],
+        &["call", "shared__missing", "--json"],
+        &["call", "shared__test_error_handling"],
+        &["tools"],
+        &["tools", "--json", "echo"],
+        &["search", "make a picture", "--explain"],
+        &["search", "make a picture", "--json", "-n", "3"],
+        &["tokens"],
+        &["tokens", "--json"],
+    ] {
+        let joined = desk.home.kitbag(words).await;
+        let alone = desk.home.kitbag(&[words, &["--own"]].concat()).await;
+        assert_eq!((joined.code, &joined.stdout), (alone.code, &alone.stdout), "{words:?}");
+        assert_eq!(joined.stderr, alone.stderr, "{words:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_progress_of_a_call_is_shown_to_the_person_who_waits() {
+    let desk = Desk::new();
+    desk.ok(&["tools"]).await;
+    let _gateway = desk.home.serve().await;
+    for apart in [[].as_slice(), &["--own"]] {
+        let words = ["call", "shared__slow", "ms=4000", "steps=8"];
+        let told = desk.ok(&[&words, apart].concat()).await;
+        assert!(told.stderr.contains(" %, still at it …"), "{apart:?}: {}", told.stderr);
+        assert_eq!(told.stdout.trim(), "slept 4000 ms in 8 steps");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_is_ended_takes_its_call_along() {
+    let desk = Desk::new();
+    let _gateway = desk.home.serve().await;
+    let mut calling = desk.home.command(&["call", "shared__slow", "ms=600000"]);
+    let mut calling = calling.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the call runs", async || (desk.events("started slow") == 1).then_some(())).await;
+    terminate(calling.id());
+    process::wait(&mut calling, crate::harness::PATIENCE).expect("it ends");
+    until("the call is cancelled", async || (desk.events("cancelled slow") == 1).then_some(())).await;
+}
+
+#[tokio::test]
+async fn what_was_edited_just_before_holds_for_the_command_that_follows() {
+    let desk = Desk::new();
+    let gateway = desk.home.serve().await;
+    desk.ok(&["call", "shared__echo"]).await;
+    desk.home.configure(&[desk.server("shared"), desk.server("added")].concat());
+    assert_eq!(desk.ok(&["call", "added__echo"]).await.stdout.trim(), "{}");
+    assert_eq!(desk.starts(), 2, "each is started once: {}", gateway.log());
+    desk.home.configure(&desk.server("shared"));
+    let gone = desk.home.kitbag(&["call", "added__echo"]).await;
+    assert!(gone.stderr.contains("there is no tool called `added__echo`"), "{}", gone.stderr);
+}
+
+#[tokio::test]
+async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes_it_down() {
+    let desk = Desk::with(
+        "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n[policy]\ndeny_tools = [\"shared/big\"]\n",
+    );
+    desk.ok(&["key", "create", "--tenant", "acme"]).await;
+    let _gateway = desk.home.serve().await;
+    desk.ok(&["call", "shared__echo"]).await;
+    let refused = desk.home.kitbag(&["call", "shared__big"]).await;
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.stderr.contains("may not use the tool `shared/big`"),
+        "rules hold for it as well: {}",
+        refused.stderr
+    );
+    assert_eq!(desk.starts(), 1);
+    let store = Store::open(&desk.home.path("kitbag.db")).await.unwrap();
+    let query = AuditQuery { limit: 100, tenant: Some(Tenant::local()), server: None };
+    let rows = until("both calls are written down", async || {
+        let rows = store.audit(&query).await.unwrap();
+        (rows.len() == 2).then_some(rows)
+    })
+    .await;
+    let mut seen: Vec<_> = rows.into_iter().map(|row| row.observation).collect();
+    seen.sort_by_key(|it| it.at.0);
+    assert!(seen.iter().all(|it| it.client.as_deref() == Some("kitbag call")), "{seen:?}");
+    assert_eq!([seen[0].outcome, seen[1].outcome], [Outcome::Ok, Outcome::Denied]);
+}
+
+#[tokio::test]
+async fn a_server_of_the_gateway_that_runs_is_restarted_by_its_name() {
+    let desk = Desk::new();
+    let nobody = desk.home.kitbag(&["servers", "restart", "shared"]).await;
+    assert!(nobody.stderr.contains("no gateway runs"), "{}", nobody.stderr);
+    let _gateway = desk.home.serve().await;
+    desk.ok(&["call", "shared__echo"]).await;
+    let told = desk.ok(&["servers", "restart", "shared"]).await;
+    assert!(told.stdout.starts_with("`shared` runs again and offers "), "{}", told.stdout);
+    desk.ok(&["call", "shared__echo"]).await;
+    assert_eq!(desk.starts(), 2);
+    let unknown = desk.home.kitbag(&["servers", "restart", "sharde"]).await;
+    assert!(unknown.stderr.contains("did you mean `shared`?"), "{}", unknown.stderr);
+}
+
+#[tokio::test]
+async fn the_doctor_says_whether_a_gateway_is_joined() {
+    let desk = Desk::new();
+    let told = async || {
+        let told = desk.home.kitbag(&["doctor", "--offline", "--json"]).await;
+        let report: Value = serde_json::from_str(&told.stdout).unwrap();
+        let findings = report["findings"].as_array().unwrap().clone();
+        let found = findings.into_iter().find(|it| it["subject"] == "running gateway");
+        found.unwrap_or_else(|| panic!("{report}"))["what"].as_str().unwrap().to_owned()
+    };
+    assert!(told().await.starts_with("none;"));
+    let gateway = desk.home.serve().await;
+    let what = told().await;
+    assert!(what.starts_with("pid ") && what.contains(&gateway.base) && what.ends_with("join it"), "{what}");
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ServerName;
+use crate::{ServerName, ShortText};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -27,6 +27,15 @@ pub struct Capability {
 impl Capability {
     pub fn tool(server: ServerName, name: impl Into<String>) -> Self {
         Self { server, kind: Kind::Tool, name: name.into() }
+    }
+
+    /// As it is written down. Rules are asked about the whole name, records keep a short one.
+    pub fn shortened(mut self) -> Self {
+        let short = ShortText::cut(&self.name);
+        if short.as_str() != self.name {
+            self.name = short.as_str().to_owned();
+        }
+        self
     }
 }
 

@@ -8,16 +8,24 @@
 //! - [`capability`]: one thing a server offers, and the name a client sees for it
 //! - [`caller`]: who asks, for which tenant and in which role
 //! - [`decision`]: may it happen
-//! - [`observation`]: what happened
+//! - [`observation`]: what happened to a request; [`event`]: what happened beside requests
+//! - [`origin`]: where a request came from
+//! - [`short_text`]: what strangers call themselves and their things, cut
 
 pub mod caller;
 pub mod capability;
 pub mod decision;
+pub mod event;
 pub mod observation;
+pub mod origin;
 pub mod server;
+pub mod short_text;
 
 pub use caller::{Caller, KeyId, Role, RoleError, Tenant, TenantError};
 pub use capability::{Capability, ExposedName, Kind};
 pub use decision::Decision;
-pub use observation::{Observation, Outcome, Timestamp};
+pub use event::{Action, Event};
+pub use observation::{Observation, Outcome, Purpose, Timestamp};
+pub use origin::{NoTraceParent, Origin, TraceParent};
 pub use server::{ServerName, ServerNameError};
+pub use short_text::ShortText;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caller, Capability};
+use crate::{Caller, Capability, Origin, ShortText};
 
 /// Milliseconds since the Unix epoch. Time is always handed in; nothing here reads a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -29,6 +29,17 @@ pub enum Outcome {
     Cancelled,
     /// The upstream needs an answer from the user before it can go on.
     InputRequired,
+    /// It was let through, and how it ended has not been recorded yet, or never was because the
+    /// gateway died meanwhile.
+    Unfinished,
+}
+
+/// What a call was for. What is called to measure something says nothing of what people use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Purpose {
+    #[default]
+    Use,
+    Measurement,
 }
 
 /// Who asked for what, when, how it ended and how long it took.
@@ -37,14 +48,17 @@ pub struct Observation {
     pub at: Timestamp,
     pub caller: Caller,
     /// What the client calls itself; unverified, for people to read.
-    pub client: Option<String>,
+    pub client: Option<ShortText>,
+    pub origin: Origin,
+    pub purpose: Purpose,
+    /// With a name that is short enough to be kept; see [`Capability::shortened`].
     pub capability: Capability,
     pub outcome: Outcome,
     pub latency: Duration,
 }
 
 impl Outcome {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Ok,
         Self::ToolError,
         Self::Refused,
@@ -54,6 +68,7 @@ impl Outcome {
         Self::TimedOut,
         Self::Cancelled,
         Self::InputRequired,
+        Self::Unfinished,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -67,10 +82,26 @@ impl Outcome {
             Self::TimedOut => "timed_out",
             Self::Cancelled => "cancelled",
             Self::InputRequired => "input_required",
+            Self::Unfinished => "unfinished",
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
+    }
+}
+
+impl Purpose {
+    pub const ALL: [Self; 2] = [Self::Use, Self::Measurement];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Use => "use",
+            Self::Measurement => "measurement",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|purpose| purpose.as_str() == text)
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures::future::{OptionFuture, join_all};
-use kitbag_domain::{Caller, Role, ServerName, Tenant, Timestamp};
+use kitbag_domain::{Caller, Origin, Purpose, Role, ServerName, ShortText, Tenant, Timestamp};
 use kitbag_policy::Policy;
 use kitbag_relevance::Options;
 use kitbag_store::{KeyInfo, Store};
@@ -29,7 +29,6 @@ use crate::config::{Config, Serve};
 use crate::failure::Failure;
 use crate::front;
 use crate::house::House;
-use crate::index::NAMESPACE;
 use crate::index::embedder::EmbedderError;
 use crate::index::intent::degraded;
 use crate::local::answer::Meanwhile;
@@ -42,6 +41,7 @@ use crate::pipeline::{self, Call, CallMethod};
 use crate::reload::{Entrance, Follower};
 use crate::rooms::now;
 use crate::search::{self, Search, Verdict};
+use crate::secret::request_id;
 use crate::surface::call::{as_meant, with_taken};
 use crate::surface::{Door, Surface};
 use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
@@ -271,25 +271,28 @@ impl App {
         let params = RawObject::new().with("name", name).with("arguments", &arguments);
         let mut params = params.with("_meta", &meta);
         let taken = as_meant(&self.house.rooms(), name, &mut params);
-        let result = self.run(Surface::Search, params, meanwhile).await?;
+        let turn = local_turn("kitbag call", Surface::Search);
+        let result = self.run(turn, params, meanwhile).await?;
         Ok(serde_json::from_str(with_taken(result, taken.as_ref()).get())?)
     }
 
-    /// Calls a tool and leaves it to its server what to make of the arguments.
-    pub async fn call_unchecked(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
+    /// Calls a tool to see what becomes of it: its server decides what to make of the arguments, and
+    /// the call does not count as use.
+    pub async fn measure(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
         let params = RawObject::new().with("name", name).with("arguments", &arguments);
-        let result = self.run(Surface::All, params, Meanwhile::to_its_end(&mut |_| {})).await?;
+        let (turn, messages) = local_turn("kitbag eval", Surface::All);
+        let turn = Turn { purpose: Purpose::Measurement, ..turn };
+        let result = self.run((turn, messages), params, Meanwhile::to_its_end(&mut |_| {})).await?;
         Ok(serde_json::from_str(result.get())?)
     }
 
     async fn run(
         &self,
-        surface: Surface,
+        (turn, mut messages): (Turn, mpsc::Receiver<Message>),
         params: RawObject,
         meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<Raw> {
         let Meanwhile { progress, cancelled } = meanwhile;
-        let (turn, mut messages) = local_turn("kitbag call", surface);
         let turn = Turn { cancelled, ..turn };
         let rooms = self.house.rooms();
         let mut calling = pin!(pipeline::run(&rooms, &turn, Call { method: CallMethod::CallTool, params }));
@@ -369,7 +372,7 @@ impl App {
 
     /// What the mirror of the index holds under a tool's name.
     pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
-        let stored = self.house.rooms().store.mirror(NAMESPACE, name).await?;
+        let stored = self.house.rooms().index.mirrored(name).await?;
         let stored = stored.ok_or_else(|| NotIndexed { name: name.to_owned() })?;
         Ok(serde_json::from_str(&stored)?)
     }
@@ -464,13 +467,15 @@ fn local_turn(name: &str, surface: Surface) -> (Turn, mpsc::Receiver<Message>) {
             caller: Caller::local(),
             era: Era::Legacy,
             id: "command line".into(),
-            name: Some(name.to_owned()),
+            name: Some(ShortText::cut(name)),
             capabilities: Capabilities::new(None),
             logs: Logs::None,
         },
         view: View::House(surface),
         back: BackChannel::new(outbox, None),
         cancelled: CancellationToken::new(),
+        origin: Origin { request: Some(ShortText::cut(&request_id())), ..Origin::default() },
+        purpose: Purpose::Use,
     };
     (turn, messages)
 }

@@ -143,7 +143,7 @@ async fn index(house: &House) -> bool {
 pub(crate) async fn forget_old_audit(house: Arc<House>) {
     loop {
         let rooms = house.rooms();
-        let before = Timestamp(now().0.saturating_sub_unsigned(rooms.keep_audit.as_millis() as u64));
+        let before = Timestamp(now().0.saturating_sub_unsigned(rooms.audit_settings.keep.as_millis() as u64));
         let pause = match rooms.store.forget_audit(before, FORGOTTEN_AT_ONCE).await {
             Ok(removed) if removed == u64::from(FORGOTTEN_AT_ONCE) => BETWEEN_PORTIONS,
             Ok(_) => FORGET_EVERY,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
+use kitbag_domain::{Capability, ExposedName, Kind, ServerName, ShortText};
 use kitbag_relevance::WriteClass;
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
@@ -194,8 +194,15 @@ fn foreign(uri: &str) -> Option<(ServerName, &str)> {
 
 /// Names like the one somebody asked for in vain.
 pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    // To compare texts takes time that grows with the square of their length, and a client chooses
+    // how long they are. Nobody mistypes a name as long as this.
+    let short = |name: &str| name.len() <= ShortText::MAX;
+    if !short(name) {
+        return Vec::new();
+    }
     let split = name.split_once("__");
     let mut scored: Vec<_> = names
+        .filter(|candidate| short(candidate))
         .map(|candidate| {
             let (owner, tail) = candidate.split_once("__").unwrap_or(("", candidate));
             let score = match split {
@@ -270,5 +277,7 @@ mod tests {
     fn a_misspelt_name_finds_its_neighbours() {
         let names = ["a__search", "a__get", "b__search"];
         assert_eq!(near("serch", names.into_iter()), ["a__search", "b__search"]);
+        let long = "serch".repeat(1_000_000);
+        assert_eq!(near(&long, names.into_iter()), [""; 0], "at once");
     }
 }

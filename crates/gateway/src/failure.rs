@@ -2,6 +2,7 @@
 //! in one place, `front/reply.rs`.
 
 use kitbag_domain::{Caller, Outcome, ServerName};
+use kitbag_store::Unrecorded;
 use kitbag_upstream::{CallError, StartError, provider::ProviderError};
 use kitbag_wire::Malformed;
 
@@ -48,6 +49,11 @@ pub(crate) enum Failure {
     Hidden { told: Box<Self> },
     #[error("`{provider}` has nothing at `{subject}`")]
     UnknownPath { provider: ServerName, subject: String },
+    #[error(
+        "nothing was called, because every call must be on record here, and {0}; try again in a moment, and if \
+         that does not help, the operator finds the cause in the log of the gateway"
+    )]
+    Unrecorded(#[from] Unrecorded),
     #[error(transparent)]
     Upstream(#[from] CallError),
     #[error("the request was cancelled")]
@@ -85,7 +91,7 @@ impl Failure {
     /// How it is written into the audit.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
-            Self::Denied { .. } | Self::Hidden { .. } => Outcome::Denied,
+            Self::Denied { .. } | Self::Hidden { .. } | Self::Unrecorded(_) => Outcome::Denied,
             Self::Cancelled => Outcome::Cancelled,
             Self::Upstream(CallError::Refused { .. })
             | Self::ClientRefused { .. }

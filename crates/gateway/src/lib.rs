@@ -1,6 +1,7 @@
 //! Opens the doors, carries each request through the rooms in order, and tells people what happened.
 
 pub mod app;
+mod audit;
 mod background;
 mod bridge;
 mod catalog;
@@ -20,6 +21,8 @@ mod login;
 pub mod meter;
 mod pipeline;
 mod providers;
+mod record;
+mod refusals;
 pub mod reload;
 mod rooms;
 mod schema;
@@ -32,5 +35,6 @@ pub mod surface;
 mod sync;
 mod tasks;
 mod template;
+mod trail;
 mod turn;
 mod vault;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use kitbag_domain::{Capability, Kind, Observation, Outcome, ServerName};
+use kitbag_domain::{Capability, Kind, Outcome, ServerName, ShortText};
 use kitbag_upstream::provider::{Provider, ProviderAnswer, ProviderCall};
 use kitbag_upstream::{Outbound, Server};
 use kitbag_wire::meta::{method, result_type};
@@ -15,7 +15,8 @@ use serde_json::json;
 use crate::bridge;
 use crate::failure::Failure;
 use crate::hidden::{self, Asked};
-use crate::rooms::{Rooms, now};
+use crate::record::CallRecord;
+use crate::rooms::Rooms;
 use crate::turn::{Turn, View};
 
 /// A request that some server has to answer.
@@ -58,20 +59,22 @@ pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Resu
     let target = match resolve(rooms, turn, &mut call) {
         Ok(target) => target,
         Err(failure) => {
-            let asked_for = unresolved(&call);
+            let record = CallRecord::new(rooms, turn, &unresolved(&call), started);
             let answer = Err(failure);
-            observe(rooms, turn, asked_for, &answer, started);
+            record.end(rooms, &answer, outcome);
             return answer;
         }
     };
+    let mut record = CallRecord::new(rooms, turn, &target.capability, started);
     let decided = decide(rooms, turn, &target, &asked);
-    let answer = match decided.and_then(|()| validate(rooms, turn, &target, call)) {
+    let ready = decided.and_then(|()| validate(rooms, turn, &target, call));
+    let answer = match begin(rooms, &mut record, ready).await {
         Ok(outbound) => dispatch(rooms, turn, &target, outbound).await,
         Err(failure) => Err(failure),
     };
     let answer = hidden::in_our_words(rooms, turn, &asked, answer);
     let answer = answer.map(|result| remember_task(rooms, turn, &target, result));
-    observe(rooms, turn, target.capability, &answer, started);
+    record.end(rooms, &answer, outcome);
     answer.map_err(|failure| failure.for_caller(&turn.client.caller))
 }
 
@@ -90,16 +93,17 @@ pub(crate) async fn request(
     let no_such_path =
         || Failure::UnknownPath { provider: capability.server.clone(), subject: capability.name.clone() };
     let refusal = || if visible { no_such_path() } else { unknown() };
-    let permitted = hidden::known_tenant(rooms, &turn.client.caller)
+    let ready = hidden::known_tenant(rooms, &turn.client.caller)
         .and_then(|()| hidden::permit(rooms, turn, &capability, refusal));
-    let answer = match permitted {
+    let mut record = CallRecord::new(rooms, turn, &capability, started);
+    let answer = match begin(rooms, &mut record, ready).await {
         Ok(()) => tokio::select! {
             answer = provider.call(call) => answer.map(|answer| provided(&answer)).map_err(Failure::from),
             () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
         },
         Err(failure) => Err(failure),
     };
-    observe(rooms, turn, capability, &answer, started);
+    record.end(rooms, &answer, outcome);
     answer
 }
 
@@ -164,14 +168,13 @@ fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabi
 /// What the record says of a call that leads nowhere: the name as it was asked for, under the
 /// server that it seems to mean.
 fn unresolved(call: &Call) -> Capability {
-    const LONGEST: usize = 200;
     let (kind, key) = match call.method {
         CallMethod::GetPrompt => (Kind::Prompt, "name"),
         CallMethod::ReadResource | CallMethod::Complete => (Kind::Resource, "uri"),
         CallMethod::CallTool | CallMethod::List(_) | CallMethod::Task(_) => (Kind::Tool, "name"),
     };
-    let mut name: String = call.params.read(key).unwrap_or_default();
-    name.truncate(name.floor_char_boundary(LONGEST));
+    let name: String = call.params.read(key).unwrap_or_default();
+    let name = ShortText::cut(&name).as_str().to_owned();
     let server = name.split_once("__").and_then(|(server, _)| server.parse().ok());
     let nobody = || "unknown".parse().expect("it is a valid name");
     Capability { server: server.unwrap_or_else(nobody), kind, name }
@@ -303,26 +306,11 @@ fn remember_task(rooms: &Rooms, turn: &Turn, target: &Target, result: Raw) -> Ra
     }
 }
 
-fn observe(
-    rooms: &Rooms,
-    turn: &Turn,
-    capability: Capability,
-    answer: &Result<Raw, Failure>,
-    started: Instant,
-) {
-    if capability.name.is_empty() {
-        return;
-    }
-    let observation = Observation {
-        at: now(),
-        caller: turn.client.caller.clone(),
-        client: turn.client.name.clone(),
-        capability,
-        outcome: answer.as_ref().map_or_else(Failure::outcome, outcome),
-        latency: started.elapsed(),
-    };
-    rooms.meter.called(rooms, &observation);
-    rooms.audit.observe(observation);
+/// The last step before a server is touched: where the audit is required, the call goes on record.
+async fn begin<T>(rooms: &Rooms, record: &mut CallRecord, ready: Result<T, Failure>) -> Result<T, Failure> {
+    let ready = ready?;
+    record.begin(rooms).await?;
+    Ok(ready)
 }
 
 /// An API's answer as the result of a tool.

@@ -13,13 +13,17 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
 use kitbag_desk::Client;
+use kitbag_domain::{Action as Recorded, Event, ShortText};
 use tokio::sync::watch;
 
 use crate::app::{NoKeys, check_keys};
 use crate::background;
+use crate::config::edit;
 use crate::config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
-use crate::house::House;
+use crate::house::{House, Refurnished};
 use crate::import::{self, Action};
+use crate::rooms::now;
+use crate::trail;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Whoever is still writing is given this long to finish.
@@ -31,6 +35,8 @@ const SETTLE: Duration = Duration::from_millis(100);
 pub struct Follower {
     whereabouts: Whereabouts,
     running: Config,
+    /// What the gateway works by now.
+    in_force: Config,
     /// The file in force.
     origin: Option<PathBuf>,
     /// The project's file beside it.
@@ -68,7 +74,18 @@ impl Follower {
         let (origin, project) = (running.origin.clone(), running.project.clone());
         let (clients, written_down) = (running.follow.clone(), Vec::new());
         let settled = watch::Sender::new(Settled { looks: configured.clone(), project: project.clone() });
-        Ok(Self { whereabouts, running, origin, project, clients, configured, settled, written_down })
+        let in_force = running.clone();
+        Ok(Self {
+            whereabouts,
+            running,
+            in_force,
+            origin,
+            project,
+            clients,
+            configured,
+            settled,
+            written_down,
+        })
     }
 
     pub(crate) fn whereabouts(&self) -> &Whereabouts {
@@ -89,7 +106,7 @@ impl Follower {
         loop {
             let done = match self.edited().await {
                 Edited::Configuration => self.take_over(&house, entrance).await,
-                Edited::Clients => self.import().await,
+                Edited::Clients => self.import(&house).await,
             };
             if let Err(error) = done {
                 let remedy = remedy(&error);
@@ -118,7 +135,7 @@ impl Follower {
     }
 
     /// What is added is an edit of the configuration, and taken over as one.
-    async fn import(&self) -> anyhow::Result<()> {
+    async fn import(&self, house: &House) -> anyhow::Result<()> {
         let plan = import::from_clients(&self.clients, &self.whereabouts).await?;
         for problem in plan.problems.iter().filter(|problem| !problem.is_harmless()) {
             tracing::warn!("{problem}");
@@ -131,6 +148,9 @@ impl Follower {
                 }
                 _ => {}
             }
+        }
+        for edit in edit::take_edits() {
+            house.rooms().audit.note(trail::edit("kitbag serve", &edit));
         }
         Ok(())
     }
@@ -161,9 +181,11 @@ impl Follower {
         if config.project != self.project {
             tell(&config.project);
         }
-        self.clients = config.follow;
-        self.origin = config.origin;
-        self.project = config.project;
+        house.rooms().audit.note(in_force(&self.in_force, &config, &done));
+        self.clients = config.follow.clone();
+        self.origin = config.origin.clone();
+        self.project = config.project.clone();
+        self.in_force = config;
         Ok(())
     }
 }
@@ -245,6 +267,46 @@ fn until_restart(running: &Config, config: &Config) -> Vec<&'static str> {
         ("telemetry.otlp_endpoint", running.telemetry == config.telemetry),
     ];
     same.into_iter().filter(|(_, same)| !same).map(|(key, _)| key).collect()
+}
+
+/// For the audit: which servers and which sections are not what they were.
+fn in_force(before: &Config, after: &Config, servers: &Refurnished) -> Event {
+    let path = after.origin.as_deref().map(|path| path.display().to_string());
+    let mut changes: Vec<String> =
+        [("added", &servers.added), ("changed", &servers.changed), ("removed", &servers.removed)]
+            .into_iter()
+            .filter(|(_, servers)| !servers.is_empty())
+            .map(|(what, servers)| format!("{what} {}", names(servers)))
+            .collect();
+    let sections = changed_sections(before, after);
+    if !sections.is_empty() {
+        changes.push(format!("sections {}", sections.join(" ")));
+    }
+    Event {
+        client: Some(ShortText::cut("kitbag serve")),
+        detail: (!changes.is_empty()).then(|| ShortText::cut(&changes.join("; "))),
+        ..Event::new(now(), Recorded::ConfigurationInForce, path.as_deref().unwrap_or("(none)"))
+    }
+}
+
+/// Compared as they are written for debugging, where no value of a secret appears.
+fn changed_sections(before: &Config, after: &Config) -> Vec<&'static str> {
+    type Section = fn(&Config) -> String;
+    let sections: [(&str, Section); 11] = [
+        ("serve", |it| format!("{:?}", it.serve)),
+        ("store", |it| format!("{:?}", it.store_path)),
+        ("secrets", |it| format!("{:?}", it.secret_key)),
+        ("audit", |it| format!("{:?}", it.audit)),
+        ("index", |it| format!("{:?}", it.embedder)),
+        ("tools", |it| format!("{:?}", it.tools)),
+        ("surfaces", |it| format!("{:?}", it.surfaces)),
+        ("telemetry", |it| format!("{:?}", it.telemetry)),
+        ("policy", |it| format!("{:?}", it.policy)),
+        ("providers", |it| format!("{:?}", it.providers)),
+        ("import", |it| format!("{:?}", it.follow)),
+    ];
+    let differs = |(_, section): &(&str, Section)| section(before) != section(after);
+    sections.into_iter().filter(differs).map(|(name, _)| name).collect()
 }
 
 fn remedy(error: &anyhow::Error) -> Option<String> {

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use kitbag_domain::{Caller, ServerName, Timestamp};
@@ -15,13 +14,14 @@ use kitbag_upstream::Upstreams;
 
 use crate::bridge::Parking;
 use crate::catalog::Catalog;
-use crate::config::{Config, Serve};
+use crate::config::{Audit, Config, Serve};
 use crate::front::ready::Readiness;
 use crate::index::embedder::Embedder;
 use crate::index::priors::Declared;
 use crate::index::{CapabilityIndex, Contents};
 use crate::meter::{Meter, Process};
 use crate::providers::Providers;
+use crate::refusals::Refusals;
 use crate::schema::Checker;
 use crate::session::holders::KeyHolders;
 use crate::session::registry::Registry;
@@ -32,7 +32,7 @@ pub(crate) struct Rooms {
     pub(crate) serve: Serve,
     pub(crate) surfaces: Surfaces,
     pub(crate) policy: Policy,
-    pub(crate) keep_audit: Duration,
+    pub(crate) audit_settings: Audit,
     pub(crate) metrics_per_tool: bool,
     /// What is declared of single tools, by the name clients call them.
     pub(crate) declared: Declared,
@@ -41,6 +41,7 @@ pub(crate) struct Rooms {
     catalog: ArcSwap<Catalog>,
     pub(crate) store: Store,
     pub(crate) audit: AuditSink,
+    pub(crate) refusals: Arc<Refusals>,
     pub(crate) sessions: Arc<Registry>,
     pub(crate) holders: Arc<KeyHolders>,
     pub(crate) parking: Arc<Parking>,
@@ -66,14 +67,15 @@ impl Rooms {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
             policy: config.policy.clone(),
-            keep_audit: config.keep_audit,
+            audit_settings: config.audit,
             metrics_per_tool: config.telemetry.per_tool,
             declared: config.tools.clone(),
             upstreams,
             providers,
             catalog: ArcSwap::default(),
             audit: store.audit_sink(),
-            index: Arc::new(CapabilityIndex::new(embedder, store.clone())),
+            refusals: Arc::default(),
+            index: Arc::new(CapabilityIndex::new(embedder, store.clone(), config.identity())),
             store,
             sessions: Arc::default(),
             holders: Arc::default(),
@@ -99,7 +101,7 @@ impl Rooms {
             serve: Serve { bind: self.serve.bind, ..config.serve.clone() },
             surfaces: config.surfaces.clone(),
             policy: config.policy.clone(),
-            keep_audit: config.keep_audit,
+            audit_settings: config.audit,
             metrics_per_tool: config.telemetry.per_tool,
             declared: config.tools.clone(),
             upstreams,
@@ -107,6 +109,7 @@ impl Rooms {
             catalog: ArcSwap::default(),
             store: self.store.clone(),
             audit: self.audit.clone(),
+            refusals: self.refusals.clone(),
             sessions: self.sessions.clone(),
             holders: self.holders.clone(),
             parking: self.parking.clone(),

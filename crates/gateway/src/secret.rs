@@ -1,4 +1,4 @@
-//! Names nobody can guess, for sessions and parked calls.
+//! Names nobody can guess, for sessions and parked calls, and ids of requests.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,4 +8,10 @@ pub(crate) fn random_token() -> String {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).expect("the operating system has randomness to give");
     URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// Tells requests apart; 64 random bits in hexadecimal digits.
+pub(crate) fn request_id() -> String {
+    let random = getrandom::u64().expect("the operating system has randomness to give");
+    format!("{random:016x}")
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kitbag_domain::{Caller, ServerName};
+use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText};
 use kitbag_upstream::{ClientFace, Identity, LogLevel, Logs};
 use kitbag_wire::meta::code;
 use kitbag_wire::{Era, ErrorObject, Message, Notification, Raw, RawObject, raw};
@@ -21,6 +21,8 @@ pub(crate) struct Turn {
     pub(crate) view: View,
     pub(crate) back: BackChannel,
     pub(crate) cancelled: CancellationToken,
+    pub(crate) origin: Origin,
+    pub(crate) purpose: Purpose,
 }
 
 /// What the client behind this request is and can do.
@@ -31,7 +33,7 @@ pub(crate) struct Client {
     /// Tells this caller's clients apart where an upstream serves several at once.
     pub(crate) id: Arc<str>,
     /// What it calls itself.
-    pub(crate) name: Option<String>,
+    pub(crate) name: Option<ShortText>,
     pub(crate) capabilities: Capabilities,
     pub(crate) logs: Logs,
 }
@@ -67,7 +69,24 @@ pub(crate) struct BackChannel {
     session: Option<Arc<Session>>,
 }
 
+impl Turn {
+    /// The span of the client that a request belongs to may stand in `_meta`, which is nearer to
+    /// the client than a header.
+    pub(crate) fn traced(mut self, params: &RawObject) -> Self {
+        let written = params.get("_meta").and_then(|meta| RawObject::peek(meta, "traceparent"));
+        let text: Option<String> = written.and_then(|text| serde_json::from_str(text.get()).ok());
+        self.origin.trace = text.and_then(|text| text.parse().ok()).or(self.origin.trace);
+        self
+    }
+}
+
 impl Client {
+    /// What a client says that it is called, from what it says about itself.
+    pub(crate) fn name_in(info: Option<&RawObject>) -> Option<ShortText> {
+        let name: String = info?.read("name")?;
+        Some(ShortText::cut(&name))
+    }
+
     pub(crate) fn face(&self) -> ClientFace {
         ClientFace { identity: self.identity(), capabilities: self.capabilities.raw.clone(), logs: self.logs }
     }

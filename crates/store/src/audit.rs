@@ -1,62 +1,72 @@
-//! The table of what happened.
+//! The table of what happened: how rows get into it, and out again after their time.
+//!
+//! It is read in [`crate::audit_query`].
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use kitbag_domain::{
-    Caller, Capability, KeyId, Kind, Observation, Outcome, Role, ServerName, Tenant, Timestamp,
-};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{QueryBuilder, Row, Sqlite};
+use kitbag_domain::{Event, Observation, Origin, Outcome, ShortText, Timestamp, TraceParent};
+use sqlx::{QueryBuilder, Row as _, Sqlite};
 
-use crate::{Error, Store, failed, unreadable};
+use crate::sqlite::Transaction;
+use crate::{Error, Store, failed};
 
-/// Which rows are wanted: the newest `limit` of those that fit.
-#[derive(Debug, Clone)]
-pub struct AuditQuery {
-    pub limit: u32,
-    pub tenant: Option<Tenant>,
-    pub server: Option<ServerName>,
+/// What becomes a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    Call(Observation),
+    Event(Event),
 }
 
+/// The row of a call that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowId(pub(crate) i64);
+
+/// How a call ended whose row is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditRow {
-    pub id: i64,
-    /// As it was recorded, with the latency cut to microseconds.
-    pub observation: Observation,
+pub(crate) struct Ending {
+    pub(crate) row: RowId,
+    pub(crate) outcome: Outcome,
+    pub(crate) latency: Duration,
+}
+
+/// What is written together.
+#[derive(Debug, Default)]
+pub(crate) struct Batch<'a> {
+    pub(crate) records: Vec<&'a Record>,
+    pub(crate) begun: Vec<&'a Observation>,
+    pub(crate) ended: Vec<&'a Ending>,
 }
 
 impl Store {
     /// Writes all of them or none.
-    pub async fn record(&self, observations: &[Observation]) -> Result<(), Error> {
-        let mut transaction =
-            self.sqlite.writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed("begin to record"))?;
-        let full = observations.chunks_exact(ROWS_PER_STATEMENT);
-        let rest = full.remainder().chunks(1);
-        for some in full.chain(rest) {
-            insertion(some)
-                .build()
-                .execute(&mut *transaction)
-                .await
-                .map_err(failed("record what happened"))?;
-        }
-        transaction.commit().await.map_err(failed("record what happened"))
+    pub async fn record(&self, records: &[Record]) -> Result<(), Error> {
+        let batch = Batch { records: records.iter().collect(), ..Batch::default() };
+        self.write_audit(&batch).await.map(drop)
     }
 
-    /// The newest first.
-    pub async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRow>, Error> {
-        let mut select = QueryBuilder::<Sqlite>::new(
-            "SELECT id, at, tenant, key_id, client, server, kind, name, outcome, latency_us FROM audit WHERE TRUE",
-        );
-        if let Some(tenant) = &query.tenant {
-            select.push(" AND tenant = ").push_bind(tenant.as_str());
+    /// Writes all of it or nothing; gives the rows of what has begun, in order.
+    pub(crate) async fn write_audit(&self, batch: &Batch<'_>) -> Result<Vec<RowId>, Error> {
+        const ACTION: &str = "record what happened";
+        let mut transaction = self.sqlite.begin("begin to record").await?;
+        let full = batch.records.chunks_exact(ROWS_PER_STATEMENT);
+        let rest = full.remainder().chunks(1);
+        for some in full.chain(rest) {
+            let rows = some.iter().map(|record| Columns::of(record));
+            insertion(rows).build().execute(&mut *transaction).await.map_err(failed(ACTION))?;
         }
-        if let Some(server) = &query.server {
-            select.push(" AND server = ").push_bind(server.as_str());
+        for ending in &batch.ended {
+            finish(&mut transaction, ending).await?;
         }
-        select.push(" ORDER BY at DESC, id DESC LIMIT ").push_bind(query.limit);
-        let rows =
-            select.build().fetch_all(&self.sqlite.reader).await.map_err(failed("recall what happened"))?;
-        rows.iter().map(row).collect()
+        let mut begun = Vec::with_capacity(batch.begun.len());
+        for observation in &batch.begun {
+            let mut insert = insertion([Columns::of_call(observation)].into_iter());
+            insert.push(" RETURNING id");
+            let row = insert.build().fetch_one(&mut *transaction).await.map_err(failed(ACTION))?;
+            begun.push(RowId(row.try_get("id").map_err(failed(ACTION))?));
+        }
+        transaction.commit(ACTION).await?;
+        Ok(begun)
     }
 
     /// Removes up to `at_most` rows from before a moment, and says how many those were. Small
@@ -74,62 +84,165 @@ impl Store {
     }
 }
 
+impl From<Observation> for Record {
+    fn from(observation: Observation) -> Self {
+        Self::Call(observation)
+    }
+}
+
+impl From<Event> for Record {
+    fn from(event: Event) -> Self {
+        Self::Event(event)
+    }
+}
+
+impl Record {
+    pub(crate) fn tenant(&self) -> &str {
+        match self {
+            Self::Call(observation) => observation.caller.tenant.as_str(),
+            Self::Event(event) => event.tenant.as_ref().map_or("", |tenant| tenant.as_str()),
+        }
+    }
+
+    /// About how much memory it takes while it waits to be written.
+    pub(crate) fn weight(&self) -> usize {
+        let (texts, name) = match self {
+            Self::Call(it) => ([it.client.as_ref(), it.origin.request.as_ref(), None], &*it.capability.name),
+            Self::Event(it) => {
+                ([it.client.as_ref(), it.detail.as_ref(), it.actor.as_ref()], it.subject.as_str())
+            }
+        };
+        let texts = texts.into_iter().flatten().map(|text| text.as_str().len());
+        size_of::<Self>() + name.len() + texts.sum::<usize>()
+    }
+}
+
+/// A record, column by column.
+struct Columns<'a> {
+    at: Timestamp,
+    event: &'static str,
+    tenant: &'a str,
+    key: Option<&'a str>,
+    actor: Option<&'a ShortText>,
+    client: Option<&'a ShortText>,
+    server: &'a str,
+    kind: &'static str,
+    name: &'a str,
+    outcome: Outcome,
+    latency: Duration,
+    purpose: &'static str,
+    origin: &'a Origin,
+    detail: Option<&'a ShortText>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(record: &'a Record) -> Self {
+        match record {
+            Record::Call(observation) => Self::of_call(observation),
+            Record::Event(event) => Self::of_event(event),
+        }
+    }
+
+    fn of_call(seen: &'a Observation) -> Self {
+        Self {
+            at: seen.at,
+            event: CALL,
+            tenant: seen.caller.tenant.as_str(),
+            key: seen.caller.key.as_ref().map(|key| key.0.as_str()),
+            actor: None,
+            client: seen.client.as_ref(),
+            server: seen.capability.server.as_str(),
+            kind: seen.capability.kind.as_str(),
+            name: &seen.capability.name,
+            outcome: seen.outcome,
+            latency: seen.latency,
+            purpose: seen.purpose.as_str(),
+            origin: &seen.origin,
+            detail: None,
+        }
+    }
+
+    fn of_event(event: &'a Event) -> Self {
+        use kitbag_domain::{Action, Purpose};
+        let refused = event.action == Action::KeyRefused;
+        Self {
+            at: event.at,
+            event: event.action.as_str(),
+            tenant: event.tenant.as_ref().map_or("", |tenant| tenant.as_str()),
+            key: event.key.as_ref().map(|key| key.0.as_str()),
+            actor: event.actor.as_ref(),
+            client: event.client.as_ref(),
+            server: "",
+            kind: "",
+            name: event.subject.as_str(),
+            outcome: if refused { Outcome::Denied } else { Outcome::Ok },
+            latency: Duration::ZERO,
+            purpose: Purpose::Use.as_str(),
+            origin: &event.origin,
+            detail: event.detail.as_ref(),
+        }
+    }
+}
+
+/// What `event` says of a call.
+pub(crate) const CALL: &str = "call";
+
 /// What remains is written row by row: two statements in all, which are parsed only once.
 const ROWS_PER_STATEMENT: usize = 32;
 
-fn insertion(observations: &[Observation]) -> QueryBuilder<Sqlite> {
+fn insertion<'a>(rows: impl Iterator<Item = Columns<'a>>) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new(
-        "INSERT INTO audit (at, tenant, key_id, client, server, kind, name, outcome, latency_us) ",
+        "INSERT INTO audit (at, event, tenant, key_id, actor, client, server, kind, name, outcome, latency_us, \
+         purpose, request_id, address, trace_id, detail) ",
     );
-    insert.push_values(observations, |mut values, seen| {
+    insert.push_values(rows, |mut values, row| {
         values
-            .push_bind(seen.at.0)
-            .push_bind(seen.caller.tenant.as_str())
-            .push_bind(seen.caller.key.as_ref().map(|key| key.0.as_str()))
-            .push_bind(seen.client.as_deref())
-            .push_bind(seen.capability.server.as_str())
-            .push_bind(seen.capability.kind.as_str())
-            .push_bind(seen.capability.name.as_str())
-            .push_bind(seen.outcome.as_str())
-            .push_bind(i64::try_from(seen.latency.as_micros()).unwrap_or(i64::MAX));
+            .push_bind(row.at.0)
+            .push_bind(row.event)
+            .push_bind(row.tenant.to_owned())
+            .push_bind(row.key.map(ToOwned::to_owned))
+            .push_bind(text(row.actor))
+            .push_bind(text(row.client))
+            .push_bind(row.server.to_owned())
+            .push_bind(row.kind)
+            .push_bind(row.name.to_owned())
+            .push_bind(row.outcome.as_str())
+            .push_bind(micros(row.latency))
+            .push_bind(row.purpose)
+            .push_bind(text(row.origin.request.as_ref()))
+            .push_bind(row.origin.address.as_ref().map(IpAddr::to_string))
+            .push_bind(row.origin.trace.as_ref().map(TraceParent::trace_id))
+            .push_bind(text(row.detail));
     });
     insert
 }
 
-fn row(row: &SqliteRow) -> Result<AuditRow, Error> {
-    let text = |column: &str| row.try_get::<String, _>(column).map_err(failed("read an audit row"));
-    let maybe = |column: &str| row.try_get::<Option<String>, _>(column).map_err(failed("read an audit row"));
-    let number = |column: &str| row.try_get::<i64, _>(column).map_err(failed("read an audit row"));
-    let caller = Caller {
-        tenant: parsed("tenant", text("tenant")?, |it| it.parse().ok())?,
-        key: maybe("key_id")?.map(KeyId),
-        // Who calls something is never an operator.
-        role: Role::User,
-    };
-    let capability = Capability {
-        server: parsed("server name", text("server")?, |it| it.parse().ok())?,
-        kind: parsed("kind of capability", text("kind")?, Kind::parse)?,
-        name: text("name")?,
-    };
-    let observation = Observation {
-        at: Timestamp(number("at")?),
-        caller,
-        client: maybe("client")?,
-        capability,
-        outcome: parsed("outcome", text("outcome")?, Outcome::parse)?,
-        latency: Duration::from_micros(number("latency_us")?.unsigned_abs()),
-    };
-    Ok(AuditRow { id: number("id")?, observation })
+async fn finish(transaction: &mut Transaction, ending: &Ending) -> Result<(), Error> {
+    sqlx::query("UPDATE audit SET outcome = ?, latency_us = ? WHERE id = ?")
+        .bind(ending.outcome.as_str())
+        .bind(micros(ending.latency))
+        .bind(ending.row.0)
+        .execute(&mut **transaction)
+        .await
+        .map_err(failed("record how a call ended"))?;
+    Ok(())
 }
 
-fn parsed<T>(what: &'static str, value: String, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
-    parse(&value).ok_or_else(|| unreadable(what, value))
+fn text(text: Option<&ShortText>) -> Option<String> {
+    text.map(|text| text.as_str().to_owned())
+}
+
+fn micros(latency: Duration) -> i64 {
+    i64::try_from(latency.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use kitbag_domain::{Caller, Capability, Purpose};
+
     use super::*;
-    use crate::tests::{path, store};
+    use crate::AuditQuery;
+    use crate::tests::store;
 
     pub(crate) fn seen(at: i64, tenant: &str, capability: &str) -> Observation {
         let (server, name) = capability.split_once('/').unwrap();
@@ -137,82 +250,53 @@ pub(crate) mod tests {
             at: Timestamp(at),
             caller: Caller { tenant: tenant.parse().unwrap(), ..Caller::local() },
             client: None,
+            origin: Origin::default(),
+            purpose: Purpose::Use,
             capability: Capability::tool(server.parse().unwrap(), name),
             outcome: Outcome::Ok,
             latency: Duration::from_micros(1234),
         }
     }
 
-    pub(crate) const EVERYTHING: AuditQuery = AuditQuery { limit: u32::MAX, tenant: None, server: None };
+    pub(crate) const EVERYTHING: AuditQuery = AuditQuery::newest(u32::MAX);
 
-    /// The names of what the query finds, in order.
-    #[track_caller]
-    fn check(rows: Result<Vec<AuditRow>, Error>, expected: &str) {
-        let names: Vec<_> = rows.unwrap().into_iter().map(|row| row.observation.capability.name).collect();
-        assert_eq!(names.join(" "), expected);
-    }
-
-    #[tokio::test]
-    async fn every_field_comes_back_after_a_restart() {
-        let (directory, store) = store().await;
-        let mut expected: Vec<_> = Outcome::ALL
-            .into_iter()
-            .zip(Kind::ALL.into_iter().cycle())
-            .enumerate()
-            .map(|(number, (outcome, kind))| {
-                let mut it = seen(number as i64, "acme", "git/log");
-                (it.outcome, it.capability.kind) = (outcome, kind);
-                it.client = (number % 2 == 0).then(|| "Claude '\"; DROP TABLE audit; --".to_owned());
-                it.caller.key = (number % 3 == 0).then(|| KeyId("0123abcd".to_owned()));
-                it
-            })
-            .collect();
-        store.record(&expected).await.unwrap();
-        store.close().await;
-
-        let store = Store::open(&path(&directory)).await.unwrap();
-        let rows = store.audit(&EVERYTHING).await.unwrap();
-        expected.reverse();
-        assert_eq!(rows.into_iter().map(|row| row.observation).collect::<Vec<_>>(), expected);
-    }
-
-    #[tokio::test]
-    async fn the_newest_come_first_and_can_be_narrowed() {
-        let (_directory, store) = store().await;
-        let rows = [
-            seen(3, "acme", "git/c"),
-            seen(1, "acme", "git/a"),
-            seen(2, "acme", "mail/b"),
-            seen(3, "local", "git/d"),
-        ];
-        store.record(&rows).await.unwrap();
-        let acme = Some("acme".parse().unwrap());
-        let git = Some("git".parse().unwrap());
-        check(store.audit(&EVERYTHING).await, "d c b a");
-        check(store.audit(&AuditQuery { limit: 2, ..EVERYTHING }).await, "d c");
-        check(store.audit(&AuditQuery { tenant: acme.clone(), ..EVERYTHING }).await, "c b a");
-        check(store.audit(&AuditQuery { server: git.clone(), ..EVERYTHING }).await, "d c a");
-        check(store.audit(&AuditQuery { limit: 1, tenant: acme, server: git }).await, "c");
+    pub(crate) fn records(observations: impl IntoIterator<Item = Observation>) -> Vec<Record> {
+        observations.into_iter().map(Record::Call).collect()
     }
 
     #[tokio::test]
     async fn what_happened_long_ago_is_forgotten_portion_by_portion() {
         let (_directory, store) = store().await;
-        let rows: Vec<_> = (0..5).map(|at| seen(at, "acme", &format!("git/{at}"))).collect();
-        store.record(&rows).await.unwrap();
+        let rows = (0..5).map(|at| seen(at, "acme", &format!("git/{at}")));
+        store.record(&records(rows)).await.unwrap();
         assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 2);
-        check(store.audit(&EVERYTHING).await, "4 3 2");
+        assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 3);
         assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 1);
         assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 0);
-        check(store.audit(&EVERYTHING).await, "4 3");
+        assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 2);
     }
 
     #[tokio::test]
     async fn more_rows_than_fit_one_statement_are_recorded_together() {
         let (_directory, store) = store().await;
-        let many: Vec<_> = (0..1000).map(|at| seen(at, "acme", "git/log")).collect();
+        let many = records((0..1000).map(|at| seen(at, "acme", "git/log")));
         store.record(&many).await.unwrap();
         store.record(&[]).await.unwrap();
         assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 1000);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_has_begun_is_on_record_before_it_ends() {
+        let (_directory, store) = store().await;
+        let begun = Observation { outcome: Outcome::Unfinished, ..seen(1, "acme", "git/push") };
+        let batch = Batch { begun: vec![&begun], ..Batch::default() };
+        let rows = store.write_audit(&batch).await.unwrap();
+        let there = store.audit(&EVERYTHING).await.unwrap();
+        assert_eq!((there[0].id, there[0].outcome), (rows[0].0, Outcome::Unfinished));
+
+        let ending = Ending { row: rows[0], outcome: Outcome::ToolError, latency: Duration::from_millis(7) };
+        store.write_audit(&Batch { ended: vec![&ending], ..Batch::default() }).await.unwrap();
+        let there = store.audit(&EVERYTHING).await.unwrap();
+        assert_eq!((there.len(), there[0].outcome), (1, Outcome::ToolError));
     }
 }

@@ -24,7 +24,8 @@ impl Store {
     /// The tracks of all tools called since then.
     pub async fn tracks(&self, since: Timestamp) -> Result<HashMap<Capability, Track>, Error> {
         let rows: Vec<(String, String, String, i64)> = sqlx::query_as(
-            "SELECT server, name, outcome, latency_us FROM audit WHERE at >= ? AND kind = 'tool'
+            "SELECT server, name, outcome, latency_us FROM audit
+             WHERE at >= ? AND kind = 'tool' AND purpose = 'use'
              ORDER BY at DESC LIMIT ?",
         )
         .bind(since.0)
@@ -60,9 +61,11 @@ impl Track {
             Outcome::Ok | Outcome::ToolError | Outcome::TimedOut => (true, true),
             Outcome::Refused | Outcome::Unavailable => (true, false),
             // Nothing of this is the tool's doing.
-            Outcome::Denied | Outcome::Invalid | Outcome::Cancelled | Outcome::InputRequired => {
-                (false, false)
-            }
+            Outcome::Denied
+            | Outcome::Invalid
+            | Outcome::Cancelled
+            | Outcome::InputRequired
+            | Outcome::Unfinished => (false, false),
         };
         self.calls += usize::from(counts);
         self.succeeded += usize::from(outcome == Outcome::Ok);
@@ -74,10 +77,10 @@ impl Track {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_domain::Kind;
+    use kitbag_domain::{Kind, Purpose};
 
     use super::*;
-    use crate::audit::tests::seen;
+    use crate::audit::tests::{records, seen};
     use crate::tests::store;
 
     fn milliseconds(track: &Track, share: f64) -> u128 {
@@ -95,7 +98,7 @@ mod tests {
             })
             .collect();
         rows.reverse();
-        store.record(&rows).await.unwrap();
+        store.record(&records(rows)).await.unwrap();
         let tracks = store.tracks(Timestamp(0)).await.unwrap();
         let track = &tracks[&seen(0, "acme", "git/log").capability];
         assert_eq!((track.calls, track.succeeded), (100, 100));
@@ -120,7 +123,10 @@ mod tests {
         let mut denied = seen(100, "acme", "git/push");
         denied.outcome = Outcome::Denied;
         rows.push(denied);
-        store.record(&rows).await.unwrap();
+        let mut measured = seen(100, "acme", "git/log");
+        measured.purpose = Purpose::Measurement;
+        rows.push(measured);
+        store.record(&records(rows)).await.unwrap();
 
         let tracks = store.tracks(Timestamp(100)).await.unwrap();
         assert_eq!(tracks.len(), 1, "{tracks:?}");

@@ -1,6 +1,6 @@
 //! What a credential used most, read from the audit.
 
-use kitbag_domain::{Caller, Capability, Kind, Outcome, Timestamp};
+use kitbag_domain::{Caller, Capability, Kind, Outcome, Purpose, Timestamp};
 use sqlx::Row;
 
 use crate::{Error, Store, failed, unreadable};
@@ -15,7 +15,7 @@ impl Store {
     ) -> Result<Vec<Capability>, Error> {
         let rows = sqlx::query(
             "SELECT server, name, count(*) AS calls FROM audit
-             WHERE tenant = ? AND key_id IS ? AND at >= ? AND kind = ? AND outcome = ?
+             WHERE tenant = ? AND key_id IS ? AND at >= ? AND kind = ? AND outcome = ? AND purpose = ?
              GROUP BY server, name ORDER BY calls DESC, server, name LIMIT ?",
         )
         .bind(caller.tenant.as_str())
@@ -23,6 +23,7 @@ impl Store {
         .bind(since.0)
         .bind(Kind::Tool.as_str())
         .bind(Outcome::Ok.as_str())
+        .bind(Purpose::Use.as_str())
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))
         .fetch_all(&self.sqlite.reader)
         .await
@@ -40,8 +41,10 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_domain::Observation;
+
     use super::*;
-    use crate::audit::tests::seen;
+    use crate::audit::tests::{records, seen};
     use crate::tests::store;
 
     #[tokio::test]
@@ -54,10 +57,11 @@ mod tests {
             seen(12, "acme", "git/diff"),
             seen(13, "globex", "mail/send"),
         ];
-        let failed =
-            kitbag_domain::Observation { outcome: Outcome::ToolError, ..seen(14, "acme", "git/push") };
+        let failed = Observation { outcome: Outcome::ToolError, ..seen(14, "acme", "git/push") };
         rows.push(failed);
-        store.record(&rows).await.unwrap();
+        let measured = Observation { purpose: Purpose::Measurement, ..seen(15, "acme", "git/blame") };
+        rows.extend([measured.clone(), measured]);
+        store.record(&records(rows)).await.unwrap();
         let acme = Caller { tenant: "acme".parse().unwrap(), ..Caller::local() };
         let found = store.favourites(&acme, Timestamp(5), 20).await.unwrap();
         let names: Vec<_> = found.into_iter().map(|it| it.name).collect();

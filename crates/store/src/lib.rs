@@ -7,19 +7,21 @@
 //! # Layout
 //! - [`listings`]: what each server offered when it was last asked
 //! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
-//! - [`mirror`]: what an index says of its entries, by exact name
+//! - [`mirror`]: what an index says of its entries, by exact name; [`mirror_owners`]: for which configuration
 //! - [`keys`]: API keys, kept as keyed hashes; [`key_door`]: how one is recognised
 //! - [`secrets`]: what configuration refers to by name, encrypted
 //! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
-//! - [`audit`]: the table of what happened
+//! - [`audit`]: the table of what happened; [`audit_query`]: reading it
 //! - [`audit_tracks`]: how tools have done lately, out of that table
 //! - [`favourites`]: what a credential used most, out of that table
-//! - [`sink`]: writes to that table off the hot path
+//! - [`sink`]: writes to that table off the hot path; `audit_queue`: what waits for that
 //! - `sqlite`: the file, its connections and its migrations
 //! - `pepper`: the secret beside the database that the key hashes depend on
 
 pub mod audit;
+pub mod audit_query;
+mod audit_queue;
 pub mod audit_tracks;
 pub mod favourites;
 pub mod key_door;
@@ -27,6 +29,7 @@ pub mod keys;
 pub mod listings;
 pub mod logins;
 pub mod mirror;
+pub mod mirror_owners;
 mod pepper;
 pub mod secrets;
 pub mod sink;
@@ -38,13 +41,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use audit::{AuditQuery, AuditRow};
+pub use audit::{Record, RowId};
+pub use audit_query::{AuditQuery, AuditRow, Entry, Part, What};
 pub use audit_tracks::Track;
 pub use key_door::Recognition;
 pub use keys::{KeyInfo, KeyOrder, NewKey, Rotated, Token};
 pub use listings::StoredListing;
 pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault};
-pub use sink::AuditSink;
+pub use sink::{AuditSink, Unrecorded};
 pub use vault_key::{KeyFile, KeyKeeper, VaultKey, VaultKeyError};
 pub use vectors::TextHash;
 

@@ -14,8 +14,7 @@ impl Store {
     /// written or removed for that. Readers see the former entries or these, never a mixture.
     /// Of two with the same name the later counts.
     pub async fn put_mirror(&self, namespace: &str, entries: &[(String, String)]) -> Result<u64, Error> {
-        let mut transaction =
-            self.sqlite.writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed("begin to mirror"))?;
+        let mut transaction = self.sqlite.begin("begin to mirror").await?;
         let wanted: HashMap<&str, &str> =
             entries.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let present = all(namespace, &mut *transaction).await?;
@@ -41,7 +40,7 @@ impl Store {
                 .await
                 .map_err(failed("remove entries from a mirror"))?;
         }
-        transaction.commit().await.map_err(failed("mirror entries"))?;
+        transaction.commit("mirror entries").await?;
         Ok((changed.len() + gone.len()) as u64)
     }
 

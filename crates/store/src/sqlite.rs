@@ -6,14 +6,17 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::ConnectOptions;
 use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteSynchronous,
 };
 
 use crate::{Error, failed};
@@ -38,7 +41,19 @@ impl Sqlite {
         let writer = pool(1).connect_with(writing).await.map_err(failed("open the database"))?;
         migrate(&writer, path).await?;
         let reader = pool(READERS).connect_lazy_with(options(path).pragma("query_only", "ON"));
+        // The files beside the database exist as long as a connection has read it. One reader keeps
+        // them, or nothing could be read on a full disk once the writer's connection was closed.
+        sqlx::query("PRAGMA schema_version").execute(&reader).await.map_err(failed("read the database"))?;
         Ok(Self { writer, reader })
+    }
+
+    /// Begins to write. Nothing of it is there for others, or for the next start, before
+    /// [`Transaction::commit`].
+    pub(crate) async fn begin(&self, action: &'static str) -> Result<Transaction, Error> {
+        let connection = self.writer.acquire().await.map_err(failed(action))?;
+        let mut transaction = Transaction { connection, committed: false };
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *transaction).await.map_err(failed(action))?;
+        Ok(transaction)
     }
 
     pub(crate) async fn close(&self) {
@@ -46,6 +61,48 @@ impl Sqlite {
         // writer may do that.
         self.reader.close().await;
         self.writer.close().await;
+    }
+}
+
+/// The writer's connection while several statements belong together.
+///
+/// A transaction that ends in any other way than by `commit` takes its connection along, and the
+/// next one opens a new one. When the disk is full SQLite rolls back by itself, and what a library
+/// believes of the state of such a connection may be wrong from then on; to close it is right in
+/// every case, and undoes what was begun.
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    connection: PoolConnection<sqlx::Sqlite>,
+    committed: bool,
+}
+
+impl Transaction {
+    pub(crate) async fn commit(mut self, action: &'static str) -> Result<(), Error> {
+        sqlx::query("COMMIT").execute(&mut *self.connection).await.map_err(failed(action))?;
+        self.committed = true;
+        Ok(())
+    }
+}
+
+impl Deref for Transaction {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Transaction {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.connection
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if !self.committed {
+            self.connection.close_on_drop();
+        }
     }
 }
 

@@ -26,6 +26,13 @@ impl fmt::Display for TextHash {
     }
 }
 
+impl TextHash {
+    /// As `to_string` writes it.
+    pub fn parse(text: &str) -> Option<Self> {
+        blake3::Hash::from_hex(text).ok().map(|hash| Self(*hash.as_bytes()))
+    }
+}
+
 impl fmt::Debug for TextHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TextHash({self})")
@@ -35,12 +42,7 @@ impl fmt::Debug for TextHash {
 impl Store {
     /// Remembers all of them or none, in place of earlier ones of the same texts.
     pub async fn put_vectors(&self, model: &str, vectors: &[(TextHash, Vec<f32>)]) -> Result<(), Error> {
-        let mut transaction = self
-            .sqlite
-            .writer
-            .begin_with("BEGIN IMMEDIATE")
-            .await
-            .map_err(failed("begin to keep vectors"))?;
+        let mut transaction = self.sqlite.begin("begin to keep vectors").await?;
         for some in vectors.chunks(ROWS_PER_STATEMENT) {
             insertion(model, some)
                 .build()
@@ -49,7 +51,7 @@ impl Store {
                 .await
                 .map_err(failed("keep vectors"))?;
         }
-        transaction.commit().await.map_err(failed("keep vectors"))
+        transaction.commit("keep vectors").await
     }
 
     /// Those of the wanted vectors that are there and undamaged.
@@ -84,12 +86,7 @@ impl Store {
 
     /// Drops the model's vectors of all other texts, and says how many those were.
     pub async fn forget_vectors(&self, model: &str, keep: &HashSet<TextHash>) -> Result<u64, Error> {
-        let mut transaction = self
-            .sqlite
-            .writer
-            .begin_with("BEGIN IMMEDIATE")
-            .await
-            .map_err(failed("begin to forget vectors"))?;
+        let mut transaction = self.sqlite.begin("begin to forget vectors").await?;
         let mut unneeded: Vec<Vec<u8>> = sqlx::query_scalar("SELECT text_hash FROM vectors WHERE model = ?")
             .bind(model)
             .fetch_all(&mut *transaction)
@@ -101,7 +98,7 @@ impl Store {
             push_key(&mut delete, model, some.iter().map(Vec::as_slice));
             delete.build().execute(&mut *transaction).await.map_err(failed("forget vectors"))?;
         }
-        transaction.commit().await.map_err(failed("forget vectors"))?;
+        transaction.commit("forget vectors").await?;
         Ok(unneeded.len() as u64)
     }
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use kitbag_domain::{Caller, Capability, Observation, Outcome, Tenant, Timestamp};
-use kitbag_store::{AuditQuery, KeyOrder, Recognition, Store, StoredListing};
+use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp};
+use kitbag_store::{AuditQuery, AuditRow, KeyOrder, Recognition, Store, StoredListing};
 use sqlx::{ConnectOptions, Connection};
 
 const PLAY_THE_WRITER: &str = "KITBAG_KILL_TEST_DATABASE";
@@ -126,9 +126,10 @@ impl Acknowledged {
             let found: u64 = listing.body.parse().expect("a number");
             assert!(found >= *written, "{found} instead of {written}");
         }
-        let everything = AuditQuery { limit: u32::MAX, tenant: None, server: None };
+        let everything = AuditQuery::newest(u32::MAX);
         let rows = store.audit(&everything).await.expect("audit rows can be read");
-        let found: HashSet<_> = rows.into_iter().map(|row| row.observation.capability.name).collect();
+        let found: HashSet<_> =
+            rows.iter().filter_map(AuditRow::capability).map(|it| it.name.clone()).collect();
         let lost: Vec<_> = self.audit.difference(&found).collect();
         assert!(lost.is_empty(), "{lost:?}");
         assert!(mirrored(&store).await >= self.mirrored, "a mirror is lost");
@@ -210,6 +211,8 @@ async fn write_audit(store: &Store, round: &str) {
                 at: Timestamp(1),
                 caller: Caller::local(),
                 client: None,
+                origin: Origin::default(),
+                purpose: Purpose::Use,
                 capability: Capability::tool("git".parse().expect("a server name"), name),
                 outcome: Outcome::Ok,
                 latency: Duration::ZERO,

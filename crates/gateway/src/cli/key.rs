@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow};
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Subcommand};
-use kitbag_domain::{KeyId, Role, Tenant, Timestamp};
+use kitbag_domain::{Action, Event, KeyId, Role, ShortText, Tenant, Timestamp};
 use kitbag_store::{KeyInfo, KeyOrder, Store};
 use serde::Serialize;
 use serde_json::json;
@@ -18,6 +18,7 @@ use super::moment::{self, relative};
 use super::output::{date, table};
 use crate::config::Config;
 use crate::rooms::now;
+use crate::trail;
 
 /// Create, list, rotate and revoke the API keys that open the endpoint.
 #[derive(Debug, Args)]
@@ -159,6 +160,9 @@ impl CreateArguments {
 
 async fn create(store: &Store, order: &KeyOrder, invocation: &Invocation) -> anyhow::Result<()> {
     let key = store.create_key(order, now()).await?;
+    let of = named_tenant(order.role, &order.tenant);
+    let event = trail::key_change("kitbag key create", Action::KeyCreated, &key.id, of);
+    trail::record(store, event).await?;
     let whose = whose(order);
     invocation
         .output
@@ -214,6 +218,10 @@ async fn rotate(
         return Err(anyhow!("there is no key `{id}` that still works"))
             .advise(|| "see which there are with `kitbag key list`".to_owned());
     };
+    let of = named_tenant(rotated.order.role, &rotated.order.tenant);
+    let event = trail::key_change("kitbag key rotate", Action::KeyRotated, &rotated.key.id, of);
+    let former = ShortText::cut(&format!("in place of {id}"));
+    trail::record(store, Event { detail: Some(former), ..event }).await?;
     let (new, whose) = (&rotated.key.id, whose(&rotated.order));
     let ends = if grace.is_zero() {
         "no longer works".to_owned()
@@ -244,6 +252,10 @@ async fn revoke(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Re
         return Err(anyhow!("there is no key `{id}` that could be revoked"))
             .advise(|| "see which there are with `kitbag key list`".to_owned());
     }
+    let revoked = store.keys().await?.into_iter().find(|key| key.id == id);
+    let of = revoked.and_then(|key| named_tenant(key.role, &key.tenant));
+    let event = trail::key_change("kitbag key revoke", Action::KeyRevoked, &id, of);
+    trail::record(store, event).await?;
     invocation.output.show(&json!({ "id": id, "revoked": true }), |_| format!("Revoked key {id}"))
 }
 

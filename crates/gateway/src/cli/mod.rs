@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`key`], [`secret`],
-//!   [`trust`], [`import`], [`install`], [`doctor`]
+//!   [`audit`], [`trust`], [`import`], [`install`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: that something is going on, while it does
@@ -18,6 +18,7 @@
 pub mod agents;
 pub mod arguments;
 pub mod ask;
+pub mod audit;
 pub mod call;
 pub mod completions;
 pub mod config;
@@ -54,9 +55,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
+use kitbag_store::Store;
 
+use crate::config::edit::{self, Edit};
 use crate::config::{Config, Overrides, Surroundings, Whereabouts};
 use crate::reload::Follower;
+use crate::trail;
 use logging::{LogFormat, Logging};
 use output::{Color, Output};
 
@@ -93,6 +97,7 @@ enum Verb {
     Tools(tools::Arguments),
     Tokens(tokens::Arguments),
     Logs(logs::Arguments),
+    Audit(audit::Arguments),
     Config(config::Arguments),
     Search(search::Arguments),
     Index(index::Arguments),
@@ -181,7 +186,7 @@ impl Cli {
             },
         };
         let ended = match self.verb {
-            Some(verb) => in_runtime(verb.run(invocation)),
+            Some(verb) => in_runtime(recorded(verb, invocation)),
             None => next_steps::run(&invocation),
         };
         ended.inspect_err(journal::last_words).unwrap_or_else(|error| failure::report(&error, json))
@@ -195,6 +200,7 @@ impl Verb {
             Self::Servers(arguments) => servers::run(arguments, &invocation).await,
             Self::Config(arguments) => config::run(arguments, invocation).await,
             Self::Logs(arguments) => logs::run(&arguments, &invocation).await,
+            Self::Audit(arguments) => audit::run(arguments, &invocation).await,
             Self::Search(arguments) => search::run(arguments, &invocation).await,
             Self::Index(arguments) => index::run(arguments, &invocation).await,
             Self::Eval(arguments) => eval::run(arguments, &invocation).await,
@@ -215,6 +221,28 @@ impl Verb {
             Self::Man(arguments) => man::run(&arguments, &invocation),
         }
     }
+}
+
+/// Runs a verb; what it changed in the configuration goes on record, also if it failed later.
+async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode> {
+    let (at, output) = (invocation.at.clone(), invocation.output);
+    let ended = verb.run(invocation).await;
+    let edits = edit::take_edits();
+    if !edits.is_empty()
+        && let Err(error) = record_edits(&edits, &at).await
+    {
+        output.warn(&format!("{error:#}"));
+    }
+    ended
+}
+
+async fn record_edits(edits: &[Edit], at: &Whereabouts) -> anyhow::Result<()> {
+    let store = Store::open(&at.load()?.store_path).await.context("the audit cannot be reached")?;
+    for edit in edits {
+        trail::record(&store, trail::edit(&trail::typed(), edit)).await?;
+    }
+    store.close().await;
+    Ok(())
 }
 
 fn default_level(verb: Option<&Verb>) -> tracing::Level {

@@ -19,7 +19,7 @@ use super::raw::{
     Named, RawAudit, RawConfig, RawImport, RawRegistry, RawRules, RawSecrets, RawServe, RawTelemetry,
     RawTenants, Texts,
 };
-use super::{Config, KeyPlace, Project, Serve, Telemetry, agents, index, provider, server, surfaces};
+use super::{Audit, Config, KeyPlace, Project, Serve, Telemetry, agents, index, provider, server, surfaces};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     let mut servers = BTreeMap::new();
@@ -53,7 +53,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
             .path
             .map_or_else(|| ground.data_dir.join("kitbag.db"), |path| ground.path(&path)),
         secret_key: secret_key(raw.secrets)?,
-        keep_audit: keep_audit(raw.audit)?,
+        audit: audit(raw.audit)?,
         embedder: index::embedder(raw.index, ground)?,
         tools: index::tools(raw.tools)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
@@ -130,6 +130,7 @@ fn serve(raw: RawServe) -> Result<Serve, Fault> {
             .collect::<Result<_, _>>()?,
         max_body_bytes: section.number("max_body_bytes", raw.max_body_bytes, 1024, default.max_body_bytes)?,
         page_size: section.number("page_size", raw.page_size, 1, default.page_size)?,
+        access_log: raw.access_log.unwrap_or(default.access_log),
     })
 }
 
@@ -140,10 +141,11 @@ fn secret_key(raw: RawSecrets) -> Result<KeyPlace, Fault> {
 
 pub(super) const KEEP_DAYS: usize = 90;
 
-fn keep_audit(raw: RawAudit) -> Result<Duration, Fault> {
+fn audit(raw: RawAudit) -> Result<Audit, Fault> {
     let section = Section { key: "audit".to_owned(), span: 0..0 };
     let days = section.number("keep_days", raw.keep_days, 1, KEEP_DAYS)?;
-    Ok(Duration::from_secs(86_400).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)))
+    let keep = Duration::from_secs(86_400).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX));
+    Ok(Audit { keep, required: raw.required })
 }
 
 fn telemetry(raw: &RawTelemetry) -> Result<Telemetry, Fault> {

@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_record_of_calls_is_kept_for_days() {
-        let days = |text: &str| read(text).unwrap().keep_audit.as_secs() / 86_400;
+        let days = |text: &str| read(text).unwrap().audit.keep.as_secs() / 86_400;
         assert_eq!((days(""), days("[audit]\nkeep_days = 7")), (90, 7));
         check(
             "[audit]\nkeep_days = 0",

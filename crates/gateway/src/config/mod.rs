@@ -59,8 +59,7 @@ pub struct Config {
     pub store_path: PathBuf,
     /// Where the key is that secrets are encrypted under, unless the environment holds it.
     pub secret_key: KeyPlace,
-    /// How long the record of what happened is kept.
-    pub keep_audit: Duration,
+    pub audit: Audit,
     pub embedder: Embedder,
     /// The built-in server, unless it is switched off.
     pub agents: Option<Agents>,
@@ -104,6 +103,15 @@ pub struct Telemetry {
     pub per_tool: bool,
 }
 
+/// The record of what happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Audit {
+    /// How long it is kept.
+    pub keep: Duration,
+    /// Whether a call that cannot be recorded is refused.
+    pub required: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Serve {
     pub bind: SocketAddr,
@@ -112,6 +120,8 @@ pub struct Serve {
     pub allowed_origins: Vec<String>,
     pub max_body_bytes: usize,
     pub page_size: usize,
+    /// Whether each HTTP request leaves a line in the log.
+    pub access_log: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -121,6 +131,16 @@ pub struct OpenDoor {
 }
 
 impl Config {
+    /// What tells this configuration from others over the same store: the files it comes from.
+    pub fn identity(&self) -> String {
+        let project = match &self.project {
+            Project::InForce { path, .. } => Some(path),
+            _ => None,
+        };
+        let files = self.origin.iter().chain(project);
+        files.map(|path| path.display().to_string()).collect::<Vec<_>>().join(" + ")
+    }
+
     /// Where what a server says beside its answers is kept.
     pub fn server_log(&self, server: &ServerName) -> PathBuf {
         self.data_dir.join("logs").join(format!("{server}.log"))
@@ -181,6 +201,7 @@ impl Default for Serve {
             allowed_origins: Vec::new(),
             max_body_bytes: 4 * 1024 * 1024,
             page_size: 1000,
+            access_log: false,
         }
     }
 }

@@ -52,6 +52,7 @@ pub(super) struct RawServe {
     pub(super) allowed_origins: Texts,
     pub(super) max_body_bytes: Option<Spanned<i64>>,
     pub(super) page_size: Option<Spanned<i64>>,
+    pub(super) access_log: Option<bool>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -76,6 +77,7 @@ pub(super) struct RawImport {
 #[serde(default, expecting = "a table")]
 pub(super) struct RawAudit {
     pub(super) keep_days: Option<Spanned<i64>>,
+    pub(super) required: bool,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

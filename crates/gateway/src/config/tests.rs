@@ -180,6 +180,7 @@ fn every_key_of_the_house_reaches_what_the_program_runs_on() {
             allowed_origins: vec!["https://app.example".to_owned()],
             max_body_bytes: 1_000_000,
             page_size: 50,
+            access_log: true,
         }
     );
     assert_eq!(config.store_path, Path::new("/etc/state/kitbag.db"));
@@ -244,6 +245,7 @@ const WRITTEN_OUT: &str = r#"
         allowed_origins = ["https://App.example/"]
         max_body_bytes = 1_000_000
         page_size = 50
+        access_log = true
 
         [store]
         path = "state/kitbag.db"

@@ -7,16 +7,16 @@ use std::net::SocketAddr;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use kitbag_domain::{Caller, Role};
+use kitbag_domain::{Caller, KeyId, Role};
 use kitbag_store::{Recognition, Store};
 
-use super::guard;
+use super::{access, guard};
 use crate::config::Serve;
 use crate::meter::KeyRefusal;
 use crate::rooms::{Rooms, now};
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     /// A web page from elsewhere, or a name that is not ours.
     #[error("{reason}")]
     Foreign { reason: String },
@@ -28,9 +28,14 @@ pub(super) enum Refused {
         "the API key is unknown, was revoked or has expired (see which there are with `kitbag key list`, make a \
          new one with `kitbag key create`)"
     )]
-    KeyUnknown(KeyRefusal),
+    KeyUnknown {
+        why: KeyRefusal,
+        /// Whoever shows a key that was one of ours is told what a stranger is told; the record
+        /// has its id.
+        key: Option<KeyId>,
+    },
     #[error(
-        "this is an operator's key: it reads /metrics and /v1/tokens and calls nothing; for tools, make one with \
+        "this is an operator's key: it reads /metrics, /v1/tokens and /v1/audit and calls nothing; for tools, make one with \
          `kitbag key create --tenant NAME`"
     )]
     CallsNothing,
@@ -56,27 +61,18 @@ pub(super) async fn admit_reader(
     peer: SocketAddr,
     headers: &HeaderMap,
 ) -> Result<Caller, Refused> {
-    match guard::refusal(&rooms.serve, headers) {
+    let admitted = match guard::refusal(&rooms.serve, headers) {
         Some(reason) => Err(Refused::Foreign { reason }),
-        None => {
-            let found = caller(&rooms.serve, &rooms.store, peer, headers).await;
-            if let Some(why) = found.as_ref().err().and_then(Refused::of_key) {
-                rooms.meter.key_refused(why);
-            }
-            found
+        None => caller(&rooms.serve, &rooms.store, peer, headers).await,
+    };
+    match &admitted {
+        Ok(caller) => access::admitted(caller),
+        Err(refused) => {
+            refused.of_key().into_iter().for_each(|why| rooms.meter.key_refused(why));
+            rooms.refusals.note(rooms, refused, access::origin(peer, headers));
         }
     }
-}
-
-impl Refused {
-    fn of_key(&self) -> Option<KeyRefusal> {
-        match self {
-            Self::KeyWanted => Some(KeyRefusal::Missing),
-            Self::NotABearer => Some(KeyRefusal::Unknown),
-            Self::KeyUnknown(why) => Some(*why),
-            Self::Foreign { .. } | Self::CallsNothing | Self::Store(_) => None,
-        }
-    }
+    admitted
 }
 
 async fn caller(
@@ -101,14 +97,39 @@ async fn caller(
         .ok_or(Refused::NotABearer)?;
     match store.authenticate(token, now()).await? {
         Recognition::Known(caller) => Ok(caller),
-        Recognition::Unknown => Err(Refused::KeyUnknown(KeyRefusal::Unknown)),
+        Recognition::Unknown => Err(Refused::KeyUnknown { why: KeyRefusal::Unknown, key: None }),
         Recognition::Revoked(key) => {
             tracing::warn!(%key, %peer, "a revoked key was refused");
-            Err(Refused::KeyUnknown(KeyRefusal::Revoked))
+            Err(Refused::KeyUnknown { why: KeyRefusal::Revoked, key: Some(key) })
         }
         Recognition::Expired(key) => {
             tracing::warn!(%key, %peer, "an expired key was refused; `kitbag key create` makes a new one");
-            Err(Refused::KeyUnknown(KeyRefusal::Expired))
+            Err(Refused::KeyUnknown { why: KeyRefusal::Expired, key: Some(key) })
         }
+    }
+}
+
+impl Refused {
+    /// The key that was refused, where it was once one of ours.
+    pub(crate) fn key(&self) -> Option<&KeyId> {
+        match self {
+            Self::KeyUnknown { key, .. } => key.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// How it is counted.
+    fn of_key(&self) -> Option<KeyRefusal> {
+        match self {
+            Self::KeyWanted => Some(KeyRefusal::Missing),
+            Self::NotABearer => Some(KeyRefusal::Unknown),
+            Self::KeyUnknown { why, .. } => Some(*why),
+            Self::Foreign { .. } | Self::CallsNothing | Self::Store(_) => None,
+        }
+    }
+
+    /// Whether somebody showed a key that opens nothing.
+    pub(crate) fn is_about_a_key(&self) -> bool {
+        !matches!(self, Self::Foreign { .. } | Self::KeyWanted | Self::Store(_))
     }
 }

@@ -11,12 +11,13 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRef, Path, Request as HttpRequest, State};
+use axum::middleware;
 use axum::response::{IntoResponse, Response as HttpResponse};
 use axum::routing::{any, get, post};
 use futures::StreamExt;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, Origin, Purpose};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response};
 use tokio::sync::mpsc;
@@ -24,7 +25,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::response::{self, accepts_events, json, not_admitted, not_allowed, refuse_at_door};
 use super::work::Work;
-use super::{auth, headers, hello, mcp, metrics, modern, ready, reply, retrieve, subscriptions, tokens};
+use super::{
+    access, audit, auth, headers, hello, mcp, metrics, modern, ready, reply, retrieve, subscriptions, tokens,
+};
 use crate::failure::Failure;
 use crate::house::House;
 use crate::rooms::Rooms;
@@ -47,11 +50,13 @@ pub(super) fn router(house: Arc<House>) -> Router {
         .route("/servers/{name}/mcp", any(one))
         .route("/v1/retrieve", post(retrieve::answer))
         .route("/v1/tokens", get(tokens::tokens))
+        .route("/v1/audit", get(audit::answer))
         .route("/metrics", get(metrics::metrics))
         .route("/health", get(health))
         .route("/ready", get(ready::ready))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(Entry(house.clone()), access::layer))
         .with_state(Entry(house))
 }
 
@@ -105,7 +110,8 @@ async fn health() -> &'static str {
 async fn nowhere() -> HttpResponse {
     let text = "Nothing here. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
                 tools for an intent are at /v1/retrieve, \
-                figures at /v1/tokens and /metrics, and how it does at /health and /ready.\n";
+                figures at /v1/tokens and /metrics, what happened at /v1/audit, and how it does at /health \
+                and /ready.\n";
     (StatusCode::NOT_FOUND, text).into_response()
 }
 
@@ -120,7 +126,8 @@ async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, door: 
         let failure = Failure::UnknownServer { server: server.to_string() };
         return refuse_at_door(None, Era::Legacy, &failure);
     }
-    let visit = Visit { rooms, caller, door };
+    let origin = access::origin(peer, request.headers());
+    let visit = Visit { rooms, caller, door, origin };
     match *request.method() {
         Method::POST => visit.post(request).await,
         Method::GET => visit.get(request.headers()),
@@ -134,6 +141,7 @@ struct Visit {
     rooms: Arc<Rooms>,
     caller: Caller,
     door: Door,
+    origin: Origin,
 }
 
 impl Visit {
@@ -193,7 +201,8 @@ impl Visit {
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let back = BackChannel::new(outbox.clone(), None);
         let held = self.rooms.holders.hold(&self.caller, &cancelled);
-        let turn = Turn { client, view, back, cancelled };
+        let (origin, purpose) = (self.origin, Purpose::Use);
+        let turn = Turn { client, view, back, cancelled, origin, purpose }.traced(&params);
         let work = Work::new(async move {
             let _until_answered = held;
             let response = mcp::serve(&self.rooms, &turn, None, request, params).await;
@@ -206,7 +215,9 @@ impl Visit {
         let cancelled = CancellationToken::new();
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let back = BackChannel::new(outbox.clone(), Some(session.clone()));
-        let turn = Turn { client: session.client(), view: session.view.clone(), back, cancelled };
+        let (client, view) = (session.client(), session.view.clone());
+        let (origin, purpose) = (self.origin, Purpose::Use);
+        let turn = Turn { client, view, back, cancelled, origin, purpose }.traced(&params);
         session.begin(&request.id, &turn.cancelled);
         let client = session.clone();
         let work = Work::new(async move {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kitbag_domain::ShortText;
 use kitbag_upstream::LogLevel;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject, Request, Response, raw};
@@ -35,7 +36,9 @@ pub(super) async fn serve(
     match answer {
         Ok(result) => Response::result(id, result),
         Err(failure) => {
-            tracing::debug!(%method, %failure, "answered with an error");
+            // Both may repeat what the client sent, at any length.
+            let (asked, why) = (ShortText::cut(&method), ShortText::cut(&failure.to_string()));
+            tracing::debug!(method = %asked, failure = %why, "answered with an error");
             reply::response(Some(id), &method, turn.client.era, &failure.for_caller(&turn.client.caller))
         }
     }

@@ -13,7 +13,9 @@
 //! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
 //! - `reply`: every error's face on the wire, and nothing else has any
 
-mod auth;
+mod access;
+mod audit;
+pub(crate) mod auth;
 mod exposition;
 mod guard;
 mod headers;

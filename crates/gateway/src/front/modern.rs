@@ -1,5 +1,7 @@
 //! What every modern request says about itself: version, client, capabilities.
 
+use std::sync::Arc;
+
 use kitbag_domain::Caller;
 use kitbag_upstream::{LogLevel, Logs};
 use kitbag_wire::{Era, ProtocolVersion, RawObject, meta};
@@ -35,7 +37,7 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Clie
             .map(Logs::From)
             .ok_or_else(|| Failure::params(format!("{level} is not a log level")))?,
     };
-    let name = meta.object(meta::CLIENT_INFO).and_then(|info| info.read("name"));
+    let name = Client::name_in(meta.object(meta::CLIENT_INFO).as_ref());
     meta.remove(meta::PROTOCOL_VERSION);
     let info = meta.remove(meta::CLIENT_INFO);
     if meta.is_empty() {
@@ -44,12 +46,17 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Clie
         params.put("_meta", &meta);
     }
     Ok(Client {
-        // There is no session; the same program in the same hands counts as one client.
-        id: info.as_deref().map_or("", RawValue::get).into(),
+        id: identity(info.as_deref()),
         caller,
         era: Era::Modern,
         name,
         capabilities: Capabilities::new(Some(capabilities)),
         logs,
     })
+}
+
+/// There is no session; the same program in the same hands counts as one client. It is remembered
+/// by a hash, because what a program says of itself may be long.
+fn identity(info: Option<&RawValue>) -> Arc<str> {
+    info.map_or("".into(), |info| blake3::hash(info.get().as_bytes()).to_hex().as_str().into())
 }

@@ -21,7 +21,7 @@ pub(super) fn response(id: Option<RequestId>, method: &str, era: Era, failure: &
         {
             Response { id, outcome: Ok(tool_result(failure, era)) }
         }
-        Failure::Denied { .. } if method == method::CALL_TOOL => {
+        Failure::Denied { .. } | Failure::Unrecorded(_) if method == method::CALL_TOOL => {
             Response { id, outcome: Ok(tool_result(failure, era)) }
         }
         _ => Response::error(id, error(failure, era)),
@@ -67,7 +67,9 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
         }
         Failure::Upstream(error) => ErrorObject::new(code::INTERNAL_ERROR, explain(error))
             .with_data(&json!({ "server": error.server() })),
-        Failure::Cancelled | Failure::TooManyRounds { .. } => ErrorObject::new(code::INTERNAL_ERROR, message),
+        Failure::Cancelled | Failure::TooManyRounds { .. } | Failure::Unrecorded(_) => {
+            ErrorObject::new(code::INTERNAL_ERROR, message)
+        }
         Failure::UnsupportedVersion { requested } => {
             let supported = [ProtocolVersion::LATEST.as_str()];
             ErrorObject::new(code::UNSUPPORTED_VERSION, message)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, Origin, Purpose, ShortText};
 use kitbag_wire::lines::{Line, read_line};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response};
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{hello, mcp, modern, reply};
 use crate::failure::Failure;
 use crate::house::House;
-use crate::secret::random_token;
+use crate::secret::{random_token, request_id};
 use crate::session::Session;
 use crate::surface::Door as Entrance;
 use crate::sync::lock;
@@ -141,7 +141,8 @@ impl Door {
             None => rooms.surfaces.view(&self.entrance, &client.caller, client.name.as_deref()),
         };
         let back = BackChannel::new(self.outbox.clone(), session.clone());
-        let turn = Turn { client, view, back, cancelled };
+        let origin = Origin { request: Some(ShortText::cut(&request_id())), ..Origin::default() };
+        let turn = Turn { client, view, back, cancelled, origin, purpose: Purpose::Use }.traced(&params);
         mcp::serve(&rooms, &turn, session.as_deref(), request, params).await
     }
 

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Context as _;
-use kitbag_domain::ServerName;
+use kitbag_domain::{Action, ServerName};
 use kitbag_store::{Secret, SecretName, Store};
 
 use crate::config::{Config, KeyPlace};
 use crate::rooms::now;
+use crate::trail;
 use crate::vault::vault;
 
 /// What is in the store, and what is to go there.
@@ -71,6 +72,8 @@ impl Keeping {
         let vault = vault(key, &store)?;
         for (name, value) in &self.fresh {
             vault.put(name, &Secret::new(value), now()).await?;
+            let event = trail::change(&trail::typed(), Action::SecretSet, name.as_str());
+            trail::record(&store, event).await?;
         }
         store.close().await;
         Ok(())

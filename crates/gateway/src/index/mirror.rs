@@ -8,19 +8,30 @@ use std::sync::Arc;
 
 use kitbag_domain::ServerName;
 use kitbag_relevance::Entry;
-use kitbag_store::{Error, Store};
+use kitbag_store::{Error, Store, TextHash};
 use serde::{Deserialize, Serialize};
 
 use super::source::Source;
+use crate::rooms::now;
 
-/// The namespace of the mirror.
-pub(crate) const NAMESPACE: &str = "capability_index";
+/// The namespace of the mirror; of a second configuration over the same store, how it begins.
+const NAMESPACE: &str = "capability_index";
+
+/// The mirror of one configuration.
+#[derive(Debug, Clone)]
+pub(super) struct Mirror {
+    store: Store,
+    /// The files by which the configuration is told from others.
+    configuration: String,
+}
 
 #[derive(Serialize)]
 struct Written<'a> {
     #[serde(flatten)]
     entry: &'a Entry,
     definition: &'a str,
+    /// Which text its vector was made from.
+    text: String,
 }
 
 #[derive(Deserialize)]
@@ -30,42 +41,74 @@ struct Dated {
     definition: String,
 }
 
-/// Gives tools that are what they were the time since when they are so.
-pub(super) async fn date(store: &Store, sources: &mut [Source]) -> Result<(), Error> {
-    let mirrored = store.mirrored(NAMESPACE).await?;
-    for source in sources {
-        let known = mirrored.get(&source.document.entry.tool_name).and_then(|text| read(text));
-        if let Some(known) = known.filter(|known| known.definition == source.definition) {
-            Arc::make_mut(&mut source.document.entry).last_updated_at = known.last_updated_at;
-        }
-    }
-    Ok(())
+#[derive(Deserialize)]
+struct Embedded {
+    text: String,
 }
 
-/// Makes the mirror say what the index has. What it says of servers nobody has listed yet stays:
-/// their tools are not gone, only not known.
-pub(super) async fn write(
-    store: &Store,
-    sources: &[Source],
-    unlisted: &HashSet<ServerName>,
-) -> Result<(), Error> {
-    let mut entries: HashMap<String, String> = HashMap::new();
-    if !unlisted.is_empty() {
-        let of_unlisted = |text: &str| {
-            let server = read(text).and_then(|it| it.provider.parse().ok());
-            server.is_some_and(|server: ServerName| unlisted.contains(&server))
-        };
-        entries = store.mirrored(NAMESPACE).await?;
-        entries.retain(|_, text| of_unlisted(text));
+impl Mirror {
+    pub(super) fn new(store: Store, configuration: String) -> Self {
+        Self { store, configuration }
     }
-    entries.extend(sources.iter().map(|it| {
-        let written = Written { entry: &it.document.entry, definition: &it.definition };
-        let text = serde_json::to_string(&written).expect("an entry is plain JSON");
-        (it.document.entry.tool_name.clone(), text)
-    }));
-    let written = store.put_mirror(NAMESPACE, &entries.into_iter().collect::<Vec<_>>()).await?;
-    tracing::debug!(written, "the mirror of the index is up to date");
-    Ok(())
+
+    /// What is known of the tool of that name.
+    pub(super) async fn entry(&self, name: &str) -> Result<Option<String>, Error> {
+        self.store.mirror(&self.namespace().await?, name).await
+    }
+
+    /// Gives tools that are what they were the time since when they are so.
+    pub(super) async fn date(&self, sources: &mut [Source]) -> Result<(), Error> {
+        let mirrored = self.store.mirrored(&self.namespace().await?).await?;
+        for source in sources {
+            let known = mirrored.get(&source.document.entry.tool_name).and_then(|text| read(text));
+            if let Some(known) = known.filter(|known| known.definition == source.definition) {
+                Arc::make_mut(&mut source.document.entry).last_updated_at = known.last_updated_at;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the mirror say what the index has. What it says of servers nobody has listed yet
+    /// stays: their tools are not gone, only not known.
+    pub(super) async fn write(
+        &self,
+        sources: &[Source],
+        unlisted: &HashSet<ServerName>,
+    ) -> Result<(), Error> {
+        let namespace = self.namespace().await?;
+        let mut entries: HashMap<String, String> = HashMap::new();
+        if !unlisted.is_empty() {
+            let of_unlisted = |text: &str| {
+                let server = read(text).and_then(|it| it.provider.parse().ok());
+                server.is_some_and(|server: ServerName| unlisted.contains(&server))
+            };
+            entries = self.store.mirrored(&namespace).await?;
+            entries.retain(|_, text| of_unlisted(text));
+        }
+        entries.extend(sources.iter().map(written));
+        let written = self.store.put_mirror(&namespace, &entries.into_iter().collect::<Vec<_>>()).await?;
+        tracing::debug!(written, "the mirror of the index is up to date");
+        Ok(())
+    }
+
+    /// The texts that other configurations over the same store have vectors of.
+    pub(super) async fn texts_elsewhere(&self) -> Result<HashSet<TextHash>, Error> {
+        let entries = self.store.mirrored_elsewhere(&self.namespace().await?).await?;
+        let text = |entry: &String| TextHash::parse(&serde_json::from_str::<Embedded>(entry).ok()?.text);
+        Ok(entries.iter().filter_map(text).collect())
+    }
+
+    async fn namespace(&self) -> Result<String, Error> {
+        self.store.mirror_namespace(NAMESPACE, &self.configuration, now()).await
+    }
+}
+
+/// The name of a tool, and what is written down under it.
+fn written(source: &Source) -> (String, String) {
+    let entry = &*source.document.entry;
+    let written = Written { entry, definition: &source.definition, text: source.hash.to_string() };
+    let text = serde_json::to_string(&written).expect("an entry is plain JSON");
+    (entry.tool_name.clone(), text)
 }
 
 fn read(text: &str) -> Option<Dated> {

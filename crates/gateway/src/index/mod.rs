@@ -37,7 +37,7 @@ use tokio::sync::watch;
 use self::embedder::{Embedder, EmbedderError};
 use self::intent::{EmbeddedIntent, Vectors};
 use self::intents::Intents;
-pub(crate) use self::mirror::NAMESPACE;
+use self::mirror::Mirror;
 use self::priors::{Declared, Measured, Priors};
 use self::source::{Source, Tool};
 use crate::catalog::{self, Catalog};
@@ -56,6 +56,7 @@ pub(crate) struct CapabilityIndex {
     begun: watch::Sender<bool>,
     embedder: Arc<Embedder>,
     store: Store,
+    mirror: Mirror,
     measured: ArcSwap<Measured>,
     vectors: Mutex<HashMap<TextHash, Arc<[f32]>>>,
     intents: Mutex<Intents<Arc<Vectors>>>,
@@ -86,11 +87,13 @@ pub(crate) struct Snapshot {
 }
 
 impl CapabilityIndex {
-    pub(crate) fn new(embedder: Arc<Embedder>, store: Store) -> Self {
+    /// `configuration` tells it from others that use the same store.
+    pub(crate) fn new(embedder: Arc<Embedder>, store: Store, configuration: String) -> Self {
         Self {
             snapshot: ArcSwap::default(),
             begun: watch::Sender::default(),
             embedder,
+            mirror: Mirror::new(store.clone(), configuration),
             store,
             measured: ArcSwap::default(),
             vectors: Mutex::default(),
@@ -101,6 +104,11 @@ impl CapabilityIndex {
     /// For whoever else has words to compare.
     pub(crate) fn embedder(&self) -> Arc<Embedder> {
         self.embedder.clone()
+    }
+
+    /// What the mirror holds under a tool's name.
+    pub(crate) async fn mirrored(&self, name: &str) -> Result<Option<String>, kitbag_store::Error> {
+        self.mirror.entry(name).await
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
@@ -140,7 +148,7 @@ impl CapabilityIndex {
         let sources = self.sources(contents).await;
         let recalled = self.recall(&sources).await;
         let words = self.publish(&sources, contents.subjects()).await;
-        if let Err(error) = mirror::write(&self.store, &sources, contents.unlisted).await {
+        if let Err(error) = self.mirror.write(&sources, contents.unlisted).await {
             tracing::warn!(%error, "the mirror of the index could not be written");
         }
         recalled?;
@@ -178,7 +186,12 @@ impl CapabilityIndex {
             if kept <= 2 * used.len() as u64 + SPARE_VECTORS {
                 return Ok(0);
             }
-            self.store.forget_vectors(&model, &used).await
+            let elsewhere = self.mirror.texts_elsewhere().await?;
+            let needed: HashSet<TextHash> = used.union(&elsewhere).copied().collect();
+            if kept <= 2 * needed.len() as u64 + SPARE_VECTORS {
+                return Ok(0);
+            }
+            self.store.forget_vectors(&model, &needed).await
         };
         match forgotten.await {
             Ok(0) => {}
@@ -217,7 +230,7 @@ impl CapabilityIndex {
         let providers = contents.providers.iter().map(|provider| Tool::of_provider(provider.spec()));
         let providers = providers.map(|tool| tool.into_source(Priors::default(), now));
         let mut sources: Vec<Source> = contents.catalog.tools.iter().map(source).chain(providers).collect();
-        if let Err(error) = mirror::date(&self.store, &mut sources).await {
+        if let Err(error) = self.mirror.date(&mut sources).await {
             tracing::warn!(%error, "since when tools are as they are is not known");
         }
         sources

@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use kitbag_domain::{Kind, Observation, Outcome};
+use kitbag_domain::{Kind, Observation, Outcome, TraceParent};
 use kitbag_wire::meta::method;
 use opentelemetry::metrics::{AsyncInstrument, Histogram, Meter, MeterProvider as _};
-use opentelemetry::trace::{Span as _, SpanKind, Status, Tracer as _, TracerProvider as _};
-use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry::trace::{
+    Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId, TraceState,
+    Tracer as _, TracerProvider as _,
+};
+use opentelemetry::{Context, InstrumentationScope, KeyValue};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{
     ExporterBuildError, MetricExporter, Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
@@ -87,7 +90,7 @@ impl Telemetry {
     }
 
     pub(super) fn called(&self, observation: &Observation, name: &str) {
-        let Observation { caller, capability, outcome, latency, .. } = observation;
+        let Observation { caller, capability, outcome, latency, origin, .. } = observation;
         let mut attributes = vec![
             KeyValue::new("kitbag.tenant", caller.tenant.as_str().to_owned()),
             KeyValue::new("kitbag.server", capability.server.to_string()),
@@ -102,17 +105,15 @@ impl Telemetry {
             attributes.push(tool);
         }
         let end = SystemTime::now();
-        let what = match capability.kind {
-            Kind::Tool => method::CALL_TOOL,
-            Kind::Prompt => method::GET_PROMPT,
-            Kind::Resource => method::READ_RESOURCE,
-        };
-        let span = self.tracer.span_builder(format!("{what} {name}"));
-        let span =
-            span.with_kind(SpanKind::Server).with_start_time(end - *latency).with_attributes(attributes);
-        let mut span = span.start(&self.tracer);
+        let span = self.tracer.span_builder(format!("{} {name}", method_of(capability.kind)));
+        let span = span
+            .with_kind(SpanKind::Server)
+            .with_start_time(end - *latency)
+            .with_attributes(attributes.into_iter().chain(conventional(observation, name)));
+        let mut span = span.start_with_context(&self.tracer, &parent(origin.trace));
         if !matches!(outcome, Outcome::Ok | Outcome::InputRequired) {
             span.set_status(Status::error(outcome.as_str()));
+            span.set_attribute(KeyValue::new("error.type", outcome.as_str()));
         }
         span.end_with_timestamp(end);
     }
@@ -125,6 +126,41 @@ impl Telemetry {
             }
         }
     }
+}
+
+/// What the conventions of OpenTelemetry for MCP and for generative AI call it.
+fn conventional(observation: &Observation, name: &str) -> Vec<KeyValue> {
+    let Observation { capability, origin, .. } = observation;
+    let mut attributes = vec![KeyValue::new("mcp.method.name", method_of(capability.kind))];
+    match capability.kind {
+        Kind::Tool => attributes.extend([
+            KeyValue::new("gen_ai.operation.name", "execute_tool"),
+            KeyValue::new("gen_ai.tool.name", name.to_owned()),
+        ]),
+        Kind::Prompt => attributes.push(KeyValue::new("gen_ai.prompt.name", capability.name.clone())),
+        Kind::Resource => {}
+    }
+    attributes.extend(origin.address.map(|address| KeyValue::new("client.address", address.to_string())));
+    let request = origin.request.as_ref().map(|id| KeyValue::new("kitbag.request", id.to_string()));
+    attributes.extend(request);
+    attributes
+}
+
+fn method_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tool => method::CALL_TOOL,
+        Kind::Prompt => method::GET_PROMPT,
+        Kind::Resource => method::READ_RESOURCE,
+    }
+}
+
+/// The span of the client that this one belongs under. A client that does not want its trace
+/// recorded says so in the flags, and is obeyed.
+fn parent(trace: Option<TraceParent>) -> Context {
+    let Some(TraceParent { trace, span, flags }) = trace else { return Context::new() };
+    let (trace, span) = (TraceId::from_bytes(trace), SpanId::from_bytes(span));
+    let sampled = TraceFlags::new(flags) & TraceFlags::SAMPLED;
+    Context::new().with_remote_span_context(SpanContext::new(trace, span, sampled, true, TraceState::NONE))
 }
 
 /// The figures are read from the tables whenever they are to be sent.

@@ -260,7 +260,7 @@ mod tests {
             caller: Caller { tenant: tenant.parse().unwrap(), ..Caller::local() },
             era,
             id: id.into(),
-            name: Some("zed".to_owned()),
+            name: Some(kitbag_domain::ShortText::cut("zed")),
             capabilities: turn::Capabilities::new(None),
             logs: Logs::None,
         }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, ShortText};
 use kitbag_upstream::{LogLevel, Logs};
 use kitbag_wire::{Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response};
 use tokio::sync::oneshot;
@@ -32,7 +32,7 @@ pub(crate) struct Session {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) streams: Streams,
     caller: Caller,
-    name: Option<String>,
+    name: Option<ShortText>,
     capabilities: Capabilities,
     log_level: Mutex<Option<LogLevel>>,
     next_question: AtomicI64,
@@ -51,7 +51,7 @@ impl Session {
         params: &RawObject,
     ) -> Arc<Self> {
         let proposed: String = params.read("protocolVersion").unwrap_or_default();
-        let name: Option<String> = params.object("clientInfo").and_then(|info| info.read("name"));
+        let name = Client::name_in(params.object("clientInfo").as_ref());
         let view = surfaces.view(&door, &caller, name.as_deref());
         Arc::new(Self {
             subscriber: Arc::new(Subscriber::new(caller.clone(), view.clone(), Filter::everything())),

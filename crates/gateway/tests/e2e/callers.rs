@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use kitbag_domain::{Caller, Kind, Outcome};
-use kitbag_store::{AuditQuery, Store};
+use kitbag_domain::{Kind, Outcome};
+use kitbag_store::{AuditQuery, Entry, Store, What};
 
 use crate::harness::{Client, Gateway, Home, Manner, Testbed, until};
 
@@ -350,29 +350,31 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     let local = prepare("/servers/slow/mcp").connect().await;
     local.call("slow", &json!({ "ms": 10_000 })).await;
     let store = Store::open(&home.path("kitbag.db")).await.unwrap();
-    let query = AuditQuery { limit: 100, tenant: None, server: None };
+    let query = AuditQuery { entries: vec![Entry::Call], ..AuditQuery::newest(100) };
     let rows = until("the rows are written", async || {
         let rows = store.audit(&query).await.unwrap();
         (rows.len() >= RECORDED.len()).then_some(rows)
     })
     .await;
-    let mut seen: Vec<_> = rows.into_iter().map(|row| row.observation).collect();
+    let mut seen = rows;
     seen.sort_by_key(|it| it.at.0);
     for (seen, (tenant, server, kind, name, outcome)) in seen.iter().zip(RECORDED) {
-        let capability = &seen.capability;
+        let What::Call { capability, latency, .. } = &seen.what else { panic!("{seen:?}") };
         assert_eq!(
             (capability.server.as_str(), capability.kind, capability.name.as_str()),
             (server, kind, name)
         );
         assert_eq!(seen.outcome, outcome, "{name}");
         let key = (tenant == "acme").then(|| kitbag_domain::KeyId(id.clone()));
-        assert_eq!(seen.caller, Caller { tenant: tenant.parse().unwrap(), key, ..Caller::local() }, "{name}");
+        assert_eq!((&seen.tenant, &seen.key), (&tenant.parse().ok(), &key), "{name}");
+        assert_eq!(seen.address.as_deref(), Some("127.0.0.1"));
+        assert!(seen.request.as_ref().is_some_and(|id| id.len() == 16), "{:?}", seen.request);
         assert_eq!(seen.client.as_deref(), Some("auditor"));
         if outcome == Outcome::Ok {
-            assert!(!seen.latency.is_zero() && seen.latency.as_secs() < 10, "{name}: {:?}", seen.latency);
+            assert!(!latency.is_zero() && latency.as_secs() < 10, "{name}: {latency:?}");
         }
         if outcome == Outcome::TimedOut {
-            assert!(seen.latency.as_millis() >= 200, "{:?}", seen.latency);
+            assert!(latency.as_millis() >= 200, "{latency:?}");
         }
     }
     assert_eq!(seen.len(), RECORDED.len());

@@ -6,7 +6,7 @@
 //! - [`upstreams`]: what servers do to the gateway, and what clients see of it
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
 //! - [`bad_input`]: what clients should not send
-//! - [`callers`]: who may come in, and what is written down about it
+//! - [`callers`]: who may come in, and what is written down about it; [`audit`]: that it stays written
 //! - [`hidden`]: that what a tenant may not use does not exist for it
 //! - [`joining`]: clients and commands that share the gateway that runs
 //! - [`keys`]: what a key is for, and how long it is good
@@ -23,6 +23,7 @@
 #![expect(clippy::print_stderr, reason = "a failed test shows what the gateway logged")]
 
 mod agents;
+mod audit;
 mod bad_input;
 mod bridges;
 mod callers;

@@ -105,6 +105,45 @@ async fn a_collector_is_sent_a_span_for_each_call_and_the_figures() {
 }
 
 #[tokio::test]
+async fn a_span_belongs_under_the_span_of_the_client_and_has_the_conventional_names() {
+    let collector = Collector::start().await;
+    let telemetry = format!("[telemetry]\notlp_endpoint = \"{}\"\n", collector.url);
+    let home = Home::new(&format!("{telemetry}{}", Testbed::named("bed").table()));
+    home.export("OTEL_BSP_SCHEDULE_DELAY", "50");
+    let gateway = home.serve().await;
+    let ids = |round: u8| ([0xa0 + round; 16], [0xb0 + round; 8]);
+    let parent = |round: u8| format!("00-{}-{}-01", hex(&ids(round).0), hex(&ids(round).1));
+    let mut round = 0;
+    for manner in Manner::BOTH {
+        let client = gateway.client(manner).await;
+        client.knows("bed__echo").await;
+        let params =
+            json!({ "name": "bed__echo", "arguments": {}, "_meta": { "traceparent": parent(round) } });
+        client.request("tools/call", &params).await;
+        let params = json!({ "name": "bed__echo", "arguments": {} });
+        let mut headers = client.headers("tools/call", &params);
+        headers.push(("traceparent".to_owned(), parent(round + 1)));
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        gateway.post("/mcp/all", &headers, client.body(99, "tools/call", &params.to_string())).await;
+        round += 2;
+    }
+    for round in 0..round {
+        let (trace, span) = ids(round);
+        until("the span has its parent", async || {
+            (collector.has_bytes("traces", &trace) && collector.has_bytes("traces", &span)).then_some(())
+        })
+        .await;
+    }
+    for text in ["mcp.method.name", "gen_ai.tool.name", "execute_tool", "client.address"] {
+        assert!(collector.has("traces", text), "{text}");
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test]
 async fn a_collector_that_is_away_disturbs_nobody_and_is_mentioned_once() {
     let telemetry = "[telemetry]\notlp_endpoint = \"http://127.0.0.1:9\"\n";
     let home = Home::new(&format!("{telemetry}{}", Testbed::named("bed").table()));
@@ -156,7 +195,11 @@ impl Collector {
 
     /// Whether a message of this signal had the text in it; Protobuf leaves texts as they are.
     fn has(&self, signal: &str, text: &str) -> bool {
-        let holds = |body: &Bytes| body.windows(text.len()).any(|window| window == text.as_bytes());
+        self.has_bytes(signal, text.as_bytes())
+    }
+
+    fn has_bytes(&self, signal: &str, bytes: &[u8]) -> bool {
+        let holds = |body: &Bytes| body.windows(bytes.len()).any(|window| window == bytes);
         self.received.lock().unwrap().iter().any(|(of, body)| of == signal && holds(body))
     }
 }

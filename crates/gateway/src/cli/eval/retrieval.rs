@@ -88,7 +88,8 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
     let config = invocation.config()?;
     let store = kitbag_store::Store::open(&config.store_path).await?;
     let lookup = vault::lookup(&config, &store).await?;
-    let index = CapabilityIndex::new(Arc::new(Embedder::new(&config.embedder, &lookup)), store);
+    let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
+    let index = CapabilityIndex::new(embedder, store, config.identity());
     let report = measure(arguments, &index, invocation).await?;
     invocation.output.show(&report.json(), |_| report.for_people())?;
     Ok(ExitCode::SUCCESS)

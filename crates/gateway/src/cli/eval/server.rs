@@ -97,7 +97,7 @@ impl Examined {
 
     pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Called {
         let name = self.exposed.get(tool).map_or(tool, String::as_str);
-        match self.app.call_unchecked(name, arguments).await {
+        match self.app.measure(name, arguments).await {
             Ok(result) => Called::new(&result),
             Err(error) => Called::failure(format!("{error:#}")),
         }

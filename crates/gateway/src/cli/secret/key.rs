@@ -2,12 +2,14 @@
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
+use kitbag_domain::Action;
 use kitbag_store::Store;
 use serde_json::json;
 
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
 use crate::config::{Config, KeyPlace, edit};
+use crate::trail;
 use crate::vault::{KEY_VARIABLE, given_key, keeper, vault};
 
 /// Show where the key is that secrets are encrypted under, or move it.
@@ -82,6 +84,8 @@ async fn move_to(
             .remove()
             .context("the key was copied, but is still in the old place")?;
     }
+    let event = trail::change("kitbag secret key", Action::SecretKeyChanged, target.as_str());
+    trail::record(store, event).await?;
     let result = json!({ "place": target.as_str(), "moved": copied });
     invocation.output.show(&result, |_| match copied {
         true => format!("Moved. From now on it is {}", new.place()),

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
+use kitbag_domain::Action;
 use kitbag_store::{Secret, SecretName, Store, Vault};
 use serde_json::json;
 
@@ -14,6 +15,7 @@ use super::failure::Advise as _;
 use super::output::{date, table};
 use super::{Invocation, ask};
 use crate::rooms::now;
+use crate::trail;
 use crate::vault::vault;
 
 /// Keep secrets encrypted in the store, for servers and providers.
@@ -63,16 +65,16 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let store = Store::open(&config.store_path).await.context("the secrets cannot be reached")?;
     let vault = vault(config.secret_key, &store)?;
     match arguments.verb {
-        Verb::Set { name } => set(&vault, &name, invocation).await?,
+        Verb::Set { name } => set(&vault, &name, &store, invocation).await?,
         Verb::List => list(&vault, invocation).await?,
-        Verb::Remove { name } => remove(&vault, &name, invocation).await?,
+        Verb::Remove { name } => remove(&vault, &name, &store, invocation).await?,
         Verb::Key(arguments) => key::run(&arguments, &config, &store, invocation).await?,
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn set(vault: &Vault, name: &SecretName, invocation: &Invocation) -> anyhow::Result<()> {
+async fn set(vault: &Vault, name: &SecretName, store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
     let typed = std::io::stdin().is_terminal();
     let value = if typed { ask::secret(&format!("Value of {name}: ")) } else { read() };
     let value = match value {
@@ -84,6 +86,7 @@ async fn set(vault: &Vault, name: &SecretName, invocation: &Invocation) -> anyho
             .advise(|| format!("pipe it in: printf %s VALUE | kitbag secret set {name}"));
     }
     vault.put(name, &Secret::new(value), now()).await?;
+    trail::record(store, trail::change("kitbag secret set", Action::SecretSet, name.as_str())).await?;
     let name = name.as_str();
     invocation.output.show(&json!({ "name": name, "set": true }), |_| {
         format!("Kept. In the configuration, write ${{secret:{name}}}")
@@ -106,11 +109,17 @@ async fn list(vault: &Vault, invocation: &Invocation) -> anyhow::Result<()> {
     invocation.output.show(&rows, |rows| table(["NAME", "CHANGED"], rows.iter().map(cells)))
 }
 
-async fn remove(vault: &Vault, name: &SecretName, invocation: &Invocation) -> anyhow::Result<()> {
+async fn remove(
+    vault: &Vault,
+    name: &SecretName,
+    store: &Store,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
     if !vault.remove(name).await? {
         return Err(anyhow!("there is no secret `{name}`"))
             .advise(|| "see which there are with `kitbag secret list`".to_owned());
     }
+    trail::record(store, trail::change("kitbag secret remove", Action::SecretRemoved, name.as_str())).await?;
     let name = name.as_str();
     invocation
         .output

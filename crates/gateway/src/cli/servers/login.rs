@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_domain::ServerName;
+use kitbag_domain::{Action, ServerName};
 use kitbag_store::Store;
 use kitbag_upstream::oauth::{Credentials, Flow, Grant, LoginError, Person, Scopes};
 use kitbag_upstream::{ServerSpec, Transport};
@@ -18,7 +18,7 @@ use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
 use crate::cli::output::printable;
 use crate::config::Config;
-use crate::{login, vault};
+use crate::{login, trail, vault};
 
 /// Log in at a remote server that asks for it.
 #[derive(Debug, Args)]
@@ -64,6 +64,8 @@ pub(super) async fn login(arguments: LoginArguments, invocation: &Invocation) ->
     let grant = credentials.login(person.as_mut(), &scopes).await;
     drop(person);
     let grant = advised(grant, name).with_context(|| format!("nobody is logged in at `{name}`"))?;
+    let event = trail::change("kitbag servers login", Action::LoggedIn, name.as_str());
+    trail::record(&store, event).await?;
     let row = json!({
         "name": name,
         "issuer": grant.issuer,
@@ -81,6 +83,10 @@ pub(super) async fn logout(arguments: LogoutArguments, invocation: &Invocation) 
     let spec = find(&config, name)?;
     let store = open(&config).await?;
     let was = advised(credentials(&config, &store, spec).await?.logout().await, name)?;
+    if was {
+        let event = trail::change("kitbag servers logout", Action::LoggedOut, name.as_str());
+        trail::record(&store, event).await?;
+    }
     store.close().await;
     let text = if was { format!("Logged out at {name}") } else { format!("Nobody was logged in at {name}") };
     invocation.output.show(&json!({ "name": name, "logged_out": was }), |_| text)

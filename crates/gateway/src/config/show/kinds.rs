@@ -202,6 +202,7 @@ impl Kind {
             Self::Store if key == "path" => text(&config.data_dir.join("kitbag.db").display().to_string()),
             Self::Secrets if key == "key" => text(KeyPlace::default().as_str()),
             Self::Audit if key == "keep_days" => number(build::KEEP_DAYS),
+            Self::Audit if key == "required" => Value::Boolean(false),
             Self::Index if key == "embedder" => text(index::BUILT_IN),
             Self::Import if key == "follow" => texts(&[]),
             Self::Agents if key == "enabled" => Value::Boolean(true),
@@ -234,6 +235,7 @@ fn serve(key: &str) -> Option<Value> {
         "allowed_origins" => texts(&default.allowed_origins),
         "max_body_bytes" => number(default.max_body_bytes),
         "page_size" => number(default.page_size),
+        "access_log" => Value::Boolean(default.access_log),
         _ => return None,
     })
 }

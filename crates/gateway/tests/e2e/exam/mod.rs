@@ -439,3 +439,25 @@ async fn whoever_calls_as_expected_passes_the_benchmark_for_less_than_half_of_th
     let [right, total] = ["right", "total"].map(|key| words[key].as_f64().unwrap());
     assert!(total == 150.0 && right / total >= 0.98, "{words}");
 }
+
+#[tokio::test]
+async fn what_models_call_in_an_exam_does_not_count_as_use() {
+    let model = Model::start(obey).await;
+    let home = home(&["one", "two"]);
+    let told = sit(&home, &format!("{}#any", model.url), &["--json"]).await;
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let store = kitbag_store::Store::open(&home.path("kitbag.db")).await.unwrap();
+    let rows = store.audit(&kitbag_store::AuditQuery::newest(1000)).await.unwrap();
+    let measured = |row: &kitbag_store::AuditRow| {
+        matches!(row.what, kitbag_store::What::Call { purpose: kitbag_domain::Purpose::Measurement, .. })
+    };
+    assert!(!rows.is_empty() && rows.iter().all(measured), "{rows:?}");
+    let since = kitbag_domain::Timestamp(0);
+    assert!(store.tracks(since).await.unwrap().is_empty());
+    let local = kitbag_domain::Caller::local();
+    assert!(store.favourites(&local, since, 20).await.unwrap().is_empty());
+
+    home.kitbag(&["call", "bed__echo", "message=hello"]).await;
+    assert_eq!(store.tracks(since).await.unwrap().len(), 1);
+    assert_eq!(store.favourites(&local, since, 20).await.unwrap().len(), 1);
+}

@@ -34,14 +34,15 @@ impl Home {
         Arc::new(home)
     }
 
-    /// Replaces the configuration: `[servers.*]` and any other tables but `[store]`. A `[serve]`
+    /// Replaces the configuration: `[servers.*]` and any other tables. A `[serve]`
     /// table must bind `127.0.0.1:0`. What is built in is only there for a test that says so in
     /// `[agents]`, and tenants need a table only for a test that writes `[tenants]`.
     pub(crate) fn configure(&self, config: &str) {
         let serve = if config.contains("[serve]") { "" } else { "[serve]\nbind = \"127.0.0.1:0\"\n" };
         let agents = if config.contains("[agents]") { "" } else { "[agents]\nenabled = false\n" };
         let tenants = if config.contains("[tenants]") { "" } else { "[tenants]\nunknown = \"allow\"\n" };
-        let text = format!("{serve}{agents}{tenants}[store]\npath = \"kitbag.db\"\n{config}");
+        let store = if config.contains("[store]") { "" } else { "[store]\npath = \"kitbag.db\"\n" };
+        let text = format!("{serve}{agents}{tenants}{store}{config}");
         fs::write(self.path("kitbag.toml"), text).unwrap();
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Listed, tool};
 use crate::harness::embeddings::{Embeddings, Mood};
-use crate::harness::{Home, until};
+use crate::harness::{Home, Testbed, until};
 
 /// Builds the index; how many texts that took.
 async fn build(home: &Home) -> usize {
@@ -111,4 +111,24 @@ async fn vectors_that_many_tools_left_behind_are_forgotten() {
     .await;
     gateway.stop().await;
     assert_eq!(build(&listed.home).await, 0, "those in use stay");
+}
+
+#[tokio::test]
+async fn two_configurations_over_one_store_keep_each_their_own_mirror() {
+    let home = Home::new(&Testbed::named("one").table());
+    let other = home.path("other.toml");
+    let tables = Testbed::named("two").table();
+    let text = format!("[agents]\nenabled = false\n[store]\npath = \"kitbag.db\"\n{tables}");
+    std::fs::write(&other, text).unwrap();
+    let config = other.to_str().unwrap();
+    let check = async |words: &[&str], code: i32| {
+        let told = home.kitbag(words).await;
+        assert_eq!(told.code, Some(code), "{words:?}: {told:?}");
+    };
+    check(&["index", "build"], 0).await;
+    check(&["--config", config, "index", "build"], 0).await;
+    check(&["index", "show", "one__echo"], 0).await;
+    check(&["--config", config, "index", "show", "two__echo"], 0).await;
+    check(&["index", "show", "two__echo"], 1).await;
+    check(&["--config", config, "index", "show", "one__echo"], 1).await;
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kitbag_domain::{Caller, Capability, Observation, Outcome, Timestamp};
-use kitbag_store::{AuditQuery, Store};
+use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Timestamp};
+use kitbag_store::{AuditQuery, Record, Store};
 use serde_json::{Value, json};
 
 use super::{Listed, embedded, found, names, retrieve, tool};
@@ -124,17 +124,19 @@ async fn what_happened_longer_ago_than_is_kept_is_removed() {
         at: Timestamp(at),
         caller: Caller::local(),
         client: None,
+        origin: Origin::default(),
+        purpose: Purpose::Use,
         capability: Capability::tool("bed".parse().unwrap(), "echo"),
         outcome: Outcome::Ok,
         latency: Duration::from_millis(1),
     };
     let yesterday = jiff::Timestamp::now().as_millisecond() - 86_400_000;
-    let rows: Vec<_> = (0..2_500).map(seen).chain([seen(yesterday)]).collect();
+    let rows: Vec<_> = (0..2_500).map(seen).chain([seen(yesterday)]).map(Record::Call).collect();
     store.record(&rows).await.unwrap();
     let gateway = home.serve().await;
     until("old rows are gone", async || {
-        let rows = store.audit(&AuditQuery { limit: u32::MAX, tenant: None, server: None }).await.unwrap();
-        (rows.len() == 1 && rows[0].observation.at.0 == yesterday).then_some(())
+        let rows = store.audit(&AuditQuery::newest(u32::MAX)).await.unwrap();
+        (rows.len() == 1 && rows[0].at.0 == yesterday).then_some(())
     })
     .await;
     gateway.stop().await;

@@ -155,7 +155,7 @@ async fn what_a_credential_used_most_is_listed_for_it_and_for_nobody_else() {
         call_api(&user, tool, &arguments).await.text();
     }
     let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
-    let query = AuditQuery { limit: 10, tenant: None, server: None };
+    let query = AuditQuery::newest(10);
     until("the calls are written down", async || {
         (store.audit(&query).await.unwrap().len() == 3).then_some(())
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use kitbag_domain::Outcome;
-use kitbag_store::{AuditQuery, Store};
+use kitbag_store::{AuditQuery, Entry, Store};
 
 use super::{BATCH, CALL, ENABLE, House, SEARCH, an_order, call_api, discover, key, search};
 use crate::harness::{Client, Manner, until};
@@ -96,7 +96,8 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
         }
     }
     let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
-    let query = AuditQuery { limit: 1000, tenant: Some("acme".parse().unwrap()), server: None };
+    let query =
+        AuditQuery { tenant: "acme".parse().ok(), entries: vec![Entry::Call], ..AuditQuery::newest(1000) };
     let rows = until("every attempt is written down", async || {
         let rows = store.audit(&query).await.unwrap();
         (rows.len() >= count).then_some(rows)
@@ -105,8 +106,8 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
     assert_eq!(rows.len(), count, "one row for each call of a tool, and none for the tool around it");
     let seen: BTreeSet<_> = rows
         .iter()
-        .map(|row| (row.observation.capability.name.as_str(), row.observation.outcome == Outcome::Denied))
+        .map(|row| (row.capability().unwrap().name.as_str(), row.outcome == Outcome::Denied))
         .collect();
     assert_eq!(seen, [("create_order", true), ("delete_order", true), ("refund", false)].into());
-    assert!(rows.iter().all(|row| row.observation.client.as_deref() == Some("auditor")));
+    assert!(rows.iter().all(|row| row.client.as_deref() == Some("auditor")));
 }

@@ -1,0 +1,93 @@
+//! How a row of the audit is told to programs: by `kitbag audit --json`, in exports and over HTTP.
+
+use kitbag_domain::Timestamp;
+use kitbag_store::{AuditRow, Entry, What};
+use serde::Serialize;
+
+/// Flat, with the same fields for calls and for events, so that every row fits a line of a table.
+#[derive(Debug, Serialize)]
+pub(crate) struct AuditLine<'a> {
+    pub(crate) id: i64,
+    pub(crate) at: String,
+    /// `call`, or what else happened.
+    pub(crate) event: &'static str,
+    pub(crate) tenant: Option<&'a str>,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) actor: Option<&'a str>,
+    pub(crate) client: Option<&'a str>,
+    pub(crate) server: Option<&'a str>,
+    pub(crate) kind: Option<&'static str>,
+    /// What was called, or what the event was about.
+    pub(crate) name: &'a str,
+    pub(crate) outcome: &'static str,
+    pub(crate) latency_ms: Option<f64>,
+    pub(crate) purpose: Option<&'static str>,
+    pub(crate) request: Option<&'a str>,
+    pub(crate) address: Option<&'a str>,
+    pub(crate) trace: Option<&'a str>,
+    pub(crate) detail: Option<&'a str>,
+}
+
+impl<'a> AuditLine<'a> {
+    pub(crate) const COLUMNS: [&'static str; 17] = [
+        "id",
+        "at",
+        "event",
+        "tenant",
+        "key",
+        "actor",
+        "client",
+        "server",
+        "kind",
+        "name",
+        "outcome",
+        "latency_ms",
+        "purpose",
+        "request",
+        "address",
+        "trace",
+        "detail",
+    ];
+
+    pub(crate) fn of(row: &'a AuditRow) -> Self {
+        let mut line = Self {
+            id: row.id,
+            at: moment(row.at),
+            event: Entry::Call.as_str(),
+            tenant: row.tenant.as_ref().map(|tenant| tenant.as_str()),
+            key: row.key.as_ref().map(|key| key.0.as_str()),
+            actor: row.actor.as_deref(),
+            client: row.client.as_deref(),
+            server: None,
+            kind: None,
+            name: "",
+            outcome: row.outcome.as_str(),
+            latency_ms: None,
+            purpose: None,
+            request: row.request.as_deref(),
+            address: row.address.as_deref(),
+            trace: row.trace.as_deref(),
+            detail: None,
+        };
+        match &row.what {
+            What::Call { capability, latency, purpose } => {
+                line.server = Some(capability.server.as_str());
+                line.kind = Some(capability.kind.as_str());
+                line.name = &capability.name;
+                line.latency_ms = Some(latency.as_micros() as f64 / 1000.0);
+                line.purpose = Some(purpose.as_str());
+            }
+            What::Event { action, subject, detail } => {
+                line.event = action.as_str();
+                line.name = subject;
+                line.detail = detail.as_deref();
+            }
+        }
+        line
+    }
+}
+
+/// To the millisecond, in UTC.
+fn moment(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |moment| format!("{moment:.3}"))
+}

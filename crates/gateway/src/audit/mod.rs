@@ -1,0 +1,10 @@
+//! What the record of what happened looks like from outside, on the command line and over HTTP.
+//!
+//! # Layout
+//! - `line`: a row as programs read it
+//! - [`terms`]: the words by which rows are asked for
+
+mod line;
+pub(crate) mod terms;
+
+pub(crate) use line::AuditLine;

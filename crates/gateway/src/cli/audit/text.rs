@@ -1,0 +1,79 @@
+//! Rows of the audit for people: as a table, or one line for each.
+
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use jiff::tz::TimeZone;
+use kitbag_domain::{Outcome, Timestamp};
+use kitbag_store::{AuditRow, What};
+
+use crate::cli::output::{printable, table};
+
+pub(super) fn table_of(rows: &[AuditRow]) -> String {
+    let cells = |row: &AuditRow| {
+        [when(row.at), what(row), how(row), took(row), who(row), row.address.clone().unwrap_or_default()]
+    };
+    table(["WHEN", "WHAT", "OUTCOME", "TOOK", "WHO", "FROM"], rows.iter().map(cells))
+}
+
+pub(super) fn line(row: &AuditRow) -> String {
+    const DIM: Style = Style::new().dimmed();
+    let style = match row.outcome {
+        Outcome::Ok | Outcome::InputRequired | Outcome::Unfinished | Outcome::Cancelled => Style::new(),
+        _ => AnsiColor::Red.on_default(),
+    };
+    let from = row.address.as_deref().map(|address| format!(" from {address}")).unwrap_or_default();
+    let took = Some(took(row)).filter(|it| !it.is_empty()).map(|it| format!(" in {it}")).unwrap_or_default();
+    let (when, what, how, who) = (when(row.at), printable(&what(row)), how(row), printable(&who(row)));
+    format!("{DIM}{when}{DIM:#} {what} {style}{how}{style:#}{took} {DIM}{who}{from}{DIM:#}")
+}
+
+fn when(at: Timestamp) -> String {
+    let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
+    moment.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// The name of what was called as clients see it, or what happened to what.
+fn what(row: &AuditRow) -> String {
+    match &row.what {
+        What::Call { capability, .. } => format!("{}/{}", capability.server, capability.name),
+        What::Event { action, subject, detail } => {
+            let detail = detail.as_deref().map(|it| format!(" ({it})")).unwrap_or_default();
+            format!("{}: {subject}{detail}", words(action.as_str()))
+        }
+    }
+}
+
+fn how(row: &AuditRow) -> String {
+    words(row.outcome.as_str())
+}
+
+fn took(row: &AuditRow) -> String {
+    match &row.what {
+        What::Call { latency, .. } if row.outcome != Outcome::Unfinished => duration(*latency),
+        _ => String::new(),
+    }
+}
+
+/// The tenant with its key, the user of this machine, and the program.
+fn who(row: &AuditRow) -> String {
+    let key = row.key.as_ref().map(|key| format!(" key {key}")).unwrap_or_default();
+    let tenant = row.tenant.as_ref().map(|tenant| format!("{tenant}{key}"));
+    let client = row.client.as_deref().map(|client| format!("({client})"));
+    let parts = [row.actor.clone(), tenant, client];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// `0.4 ms`, `12 ms`, `3.2 s`.
+fn duration(took: Duration) -> String {
+    let seconds = took.as_secs_f64();
+    match seconds {
+        ..0.010 => format!("{:.1} ms", seconds * 1e3),
+        ..1.0 => format!("{:.0} ms", seconds * 1e3),
+        _ => format!("{seconds:.1} s"),
+    }
+}

@@ -1,0 +1,136 @@
+//! One line for each HTTP request, if the operator wants it, and the id by which a request is
+//! found in that line, in the audit and by the client.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+use hyper::body::{Frame, SizeHint};
+use kitbag_domain::{Caller, Origin, ShortText};
+
+use crate::rooms::Rooms;
+use crate::secret::request_id;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+
+tokio::task_local! {
+    /// The request that this task answers.
+    static VISIT: Arc<Visit>;
+}
+
+/// What is known of a request before its answer, and who turned out to ask.
+struct Visit {
+    id: ShortText,
+    method: Method,
+    /// Without the query, in which clients put all kinds of things.
+    path: ShortText,
+    peer: SocketAddr,
+    started: Instant,
+    caller: OnceLock<Caller>,
+}
+
+/// Around everything that answers a request.
+pub(super) async fn layer(
+    State(rooms): State<Arc<Rooms>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let visit = Arc::new(Visit {
+        id: ShortText::cut(&request_id()),
+        method: request.method().clone(),
+        path: ShortText::cut(request.uri().path()),
+        peer,
+        started: Instant::now(),
+        caller: OnceLock::new(),
+    });
+    let mut response = VISIT.scope(visit.clone(), next.run(request)).await;
+    if let Ok(id) = HeaderValue::from_str(visit.id.as_str()) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    if !rooms.serve.access_log {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let line = Line { visit, status: head.status, bytes: 0 };
+    Response::from_parts(head, Body::new(Counted { body, line }))
+}
+
+/// The request that is being answered turned out to be this caller's.
+pub(super) fn admitted(caller: &Caller) {
+    let _outside_of_a_request = VISIT.try_with(|visit| visit.caller.set(caller.clone()));
+}
+
+/// Where the request that is being answered comes from.
+pub(super) fn origin(peer: SocketAddr, headers: &HeaderMap) -> Origin {
+    let trace = headers.get(TRACE_PARENT).and_then(|value| value.to_str().ok()?.parse().ok());
+    let request = VISIT.try_with(|visit| visit.id.clone()).ok();
+    Origin { request, address: Some(peer.ip().to_canonical()), trace }
+}
+
+/// A body that knows how much of it was sent. Its line is written when it is let go of: at its
+/// end, or when the client has left.
+struct Counted {
+    body: Body,
+    line: Line,
+}
+
+struct Line {
+    visit: Arc<Visit>,
+    status: StatusCode,
+    bytes: usize,
+}
+
+impl hyper::body::Body for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.line.bytes += frame.data_ref().map_or(0, Bytes::len);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let Visit { id, method, path, peer, started, caller } = &*self.visit;
+        let tenant = caller.get().map_or("-", |caller| caller.tenant.as_str());
+        let key = caller.get().and_then(|caller| caller.key.as_ref()).map_or("-", |key| key.0.as_str());
+        tracing::info!(
+            target: "kitbag::access",
+            request = id.as_str(),
+            %method,
+            path = path.as_str(),
+            status = self.status.as_u16(),
+            bytes = self.bytes,
+            ms = started.elapsed().as_millis() as u64,
+            tenant,
+            key,
+            address = %peer.ip().to_canonical(),
+            "answered"
+        );
+    }
+}

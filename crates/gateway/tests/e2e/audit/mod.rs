@@ -1,0 +1,44 @@
+//! The record of what happened: that it is kept whatever comes, and that it can be read.
+
+mod access;
+mod events;
+mod full_disk;
+mod names;
+mod reading;
+mod small_disk;
+
+use kitbag_store::{AuditQuery, AuditRow, Store};
+use serde_json::Value;
+
+use crate::harness::{Gateway, Home, until};
+
+/// All rows, the newest first, as soon as there are that many.
+async fn rows(home: &Home, at_least: usize) -> Vec<AuditRow> {
+    rows_in(&home.path("kitbag.db"), at_least).await
+}
+
+async fn rows_in(database: &std::path::Path, at_least: usize) -> Vec<AuditRow> {
+    let store = Store::open(database).await.unwrap();
+    let what = format!("{at_least} rows are written");
+    let rows = until(&what, async || {
+        let rows = store.audit(&AuditQuery::newest(u32::MAX)).await.unwrap();
+        (rows.len() >= at_least).then_some(rows)
+    })
+    .await;
+    store.close().await;
+    rows
+}
+
+/// The value of a series of `/metrics` without labels.
+async fn figure(gateway: &Gateway, series: &str) -> f64 {
+    let page = reqwest::get(format!("{}/metrics", gateway.base)).await.unwrap().text().await.unwrap();
+    let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {series}: {page}")).parse().unwrap()
+}
+
+/// A new key for a tenant.
+async fn key(home: &Home, tenant: &str) -> String {
+    let told = home.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
+    let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    created["key"].as_str().unwrap().to_owned()
+}

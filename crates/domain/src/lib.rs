@@ -11,6 +11,7 @@
 //! - [`observation`]: what happened to a request; [`event`]: what happened beside requests
 //! - [`origin`]: where a request came from
 //! - [`short_text`]: what strangers call themselves and their things, cut
+//! - [`text`]: what other people wrote, without what cannot be seen in it
 
 pub mod caller;
 pub mod capability;
@@ -20,6 +21,7 @@ pub mod observation;
 pub mod origin;
 pub mod server;
 pub mod short_text;
+pub mod text;
 
 pub use caller::{Caller, KeyId, Role, RoleError, Tenant, TenantError};
 pub use capability::{Capability, ExposedName, Kind};

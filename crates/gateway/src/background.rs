@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::front::forget_subscriptions;
 use crate::house::House;
+use crate::resources::{Route, marked};
 use crate::rooms::{Rooms, now};
 use crate::session::announcements::Subscriber;
 use crate::turn::View;
@@ -241,7 +242,12 @@ pub(crate) async fn refresh(
         house.rebuild_catalog();
         announce_changes(&house.rooms(), server.name(), Changes::between(before.as_deref(), listing));
     };
+    let definitions = house.rooms().definitions.clone();
+    if let Some(before) = &before {
+        definitions.learn(server.name(), before);
+    }
     let listing = server.list(early).await?;
+    definitions.learn(server.name(), &listing);
     for problem in &listing.problems {
         tracing::debug!(server = %server.name(), about = problem.about, "{}", problem.what);
     }
@@ -363,20 +369,31 @@ fn announce(rooms: &Rooms, changes: Changes, concerned: impl Fn(&Subscriber) -> 
 fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
     let Ok(object) = RawObject::open(params) else { return };
     let Some(own) = object.read::<String>("uri") else { return };
-    let exposed = rooms.catalog().exposed_uri(server, &own);
-    let capability = Capability { server: server.clone(), kind: Kind::Resource, name: own.clone() };
+    let capability = Capability { server: server.clone(), kind: Kind::Resource, name: own };
     for subscriber in rooms.sessions.subscribers() {
-        let uri = match &subscriber.view {
-            View::One(_) => &own,
-            View::House(_) => &exposed,
-        };
         // Rules may have changed since it subscribed.
-        let visible = || rooms.policy.visible(&subscriber.caller, &capability);
-        if concerns(&subscriber.view, server) && subscriber.filter().uris.contains(uri) && visible() {
-            let params = object.clone().with("uri", uri).to_raw();
-            subscriber.mailbox.put(Notification::new(method::RESOURCE_UPDATED, Some(params)).into());
+        if concerns(&subscriber.view, server) && rooms.policy.visible(&subscriber.caller, &capability) {
+            for uri in watched(rooms, &subscriber, &capability) {
+                let params = object.clone().with("uri", &uri).to_raw();
+                subscriber.mailbox.put(Notification::new(method::RESOURCE_UPDATED, Some(params)).into());
+            }
         }
     }
+}
+
+/// Under which names the subscriber watches the resource.
+fn watched(rooms: &Rooms, subscriber: &Subscriber, resource: &Capability) -> Vec<String> {
+    let own = resource.name.clone();
+    let mut names = match &subscriber.view {
+        View::One(_) => vec![own],
+        View::House(_) => {
+            let seen = |it: &Capability| rooms.policy.visible(&subscriber.caller, it);
+            let is_meant = rooms.catalog().routes().resource(&own, &seen) == Route::To(resource.clone());
+            is_meant.then_some(own).into_iter().chain([marked(resource)]).collect()
+        }
+    };
+    names.retain(|name| subscriber.filter().uris.contains(name));
+    names
 }
 
 fn concerns(view: &View, server: &ServerName) -> bool {

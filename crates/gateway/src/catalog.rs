@@ -1,7 +1,7 @@
 //! Everything the servers offer, under the names clients see: an immutable snapshot, built
 //! anew whenever a listing changes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName, ShortText};
@@ -9,7 +9,7 @@ use kitbag_relevance::WriteClass;
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
-use crate::template::UriTemplate;
+use crate::resources::{ResourceRoutes, Visible, marked};
 
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
@@ -19,16 +19,16 @@ pub(crate) struct Catalog {
     pub(crate) templates: Vec<Entry>,
     tools_by_name: HashMap<String, usize>,
     prompts_by_name: HashMap<String, usize>,
-    resources_by_uri: HashMap<String, usize>,
-    matchers: Vec<(UriTemplate, usize)>,
+    routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
 }
 
-/// One thing on offer: what it is, what it is called outside, and its definition with that
-/// name put in.
+/// One thing on offer: what it is, what it is called outside, and its definition, of a tool or
+/// prompt with that name put in.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) capability: Capability,
+    /// What clients call it; of a resource, the URI with its server's mark, by which it is always found.
     pub(crate) exposed: String,
     pub(crate) definition: Raw,
     /// What its server filed it under.
@@ -63,21 +63,24 @@ impl Catalog {
                     catalog.prompts.push(entry);
                 }
             }
-            for resource in &listing.resources {
-                let taken = |uri: &str| catalog.resources_by_uri.contains_key(uri);
-                if let Some(entry) = expose_uri(named, resource, "uri", taken) {
-                    catalog.resources_by_uri.insert(entry.exposed.clone(), catalog.resources.len());
-                    catalog.resources.push(entry);
-                }
-            }
-            for template in &listing.templates {
-                let taken = |uri: &str| catalog.templates.iter().any(|entry| entry.exposed == uri);
-                if let Some(entry) = expose_uri(named, template, "uriTemplate", taken) {
-                    catalog.matchers.push((UriTemplate::parse(&entry.exposed), catalog.templates.len()));
-                    catalog.templates.push(entry);
-                }
-            }
+            let mut seen = HashSet::new();
+            catalog.resources.extend(
+                listing
+                    .resources
+                    .iter()
+                    .filter_map(|it| expose_uri(server, it, URI))
+                    .filter(|entry| seen.insert(entry.exposed.clone())),
+            );
+            let mut seen = HashSet::new();
+            catalog.templates.extend(
+                listing
+                    .templates
+                    .iter()
+                    .filter_map(|it| expose_uri(server, it, URI_TEMPLATE))
+                    .filter(|entry| seen.insert(entry.exposed.clone())),
+            );
         }
+        catalog.routes = ResourceRoutes::of(&listings);
         catalog.listings = listings;
         catalog
     }
@@ -90,33 +93,19 @@ impl Catalog {
         self.prompts_by_name.get(exposed).map(|at| &self.prompts[*at])
     }
 
-    /// The owner of a resource: the server that lists it, or else the one whose template it
-    /// fits; with a single server that has resources, that one.
-    pub(crate) fn resource(&self, uri: &str) -> Option<Capability> {
-        if let Some(at) = self.resources_by_uri.get(uri) {
-            return Some(self.resources[*at].capability.clone());
+    /// Where the URIs of resources lead.
+    pub(crate) fn routes(&self) -> &ResourceRoutes {
+        &self.routes
+    }
+
+    /// The definition of a resource or template under the URI by which this caller reaches it.
+    pub(crate) fn resource_definition(&self, entry: &Entry, is_template: bool, visible: Visible<'_>) -> Raw {
+        if !self.routes.is_marked(&entry.capability, is_template, visible) {
+            return entry.definition.clone();
         }
-        let (server, own) = match foreign(uri) {
-            Some((server, own)) => (Some(self.listings.get_key_value(&server)?.0.clone()), own),
-            None => {
-                let fits = self.matchers.iter().find(|(template, _)| template.matches(uri));
-                (fits.map(|(_, at)| self.templates[*at].capability.server.clone()), uri)
-            }
-        };
-        let server = server.or_else(|| self.sole_resource_server())?;
-        Some(Capability { server, kind: Kind::Resource, name: own.to_owned() })
-    }
-
-    /// The owner of a template that a completion is asked for.
-    pub(crate) fn template(&self, exposed: &str) -> Option<&Entry> {
-        self.templates.iter().find(|entry| entry.exposed == exposed)
-    }
-
-    /// What a server's own URI is called outside.
-    pub(crate) fn exposed_uri(&self, server: &ServerName, uri: &str) -> String {
-        let entry =
-            self.resources.iter().find(|it| it.capability.server == *server && it.capability.name == uri);
-        entry.map_or_else(|| uri.to_owned(), |entry| entry.exposed.clone())
+        let mut object = RawObject::open(&entry.definition).unwrap_or_default();
+        object.put(if is_template { URI_TEMPLATE } else { URI }, &marked(&entry.capability));
+        object.to_raw()
     }
 
     /// Everything that one server has on offer.
@@ -127,17 +116,6 @@ impl Catalog {
 
     pub(crate) fn listings(&self) -> impl Iterator<Item = (&ServerName, &Arc<Listing>)> {
         self.listings.iter()
-    }
-
-    fn sole_resource_server(&self) -> Option<ServerName> {
-        let mut with_resources = self.listings.iter().filter(|(_, listing)| {
-            RawObject::open(&listing.capabilities)
-                .is_ok_and(|capabilities| capabilities.contains("resources"))
-        });
-        match (with_resources.next(), with_resources.next()) {
-            (Some((server, _)), None) => Some(server.clone()),
-            _ => None,
-        }
     }
 }
 
@@ -160,36 +138,22 @@ fn expose_name(
     Some(Entry { capability, exposed: exposed.as_str().to_owned(), definition: object.to_raw(), tags })
 }
 
-/// URIs stay as they are, because results refer to them; only one that another server has
-/// already is marked with its server.
-fn expose_uri(
-    named: impl Fn(Kind, String) -> Capability,
-    definition: &Raw,
-    field: &str,
-    taken: impl Fn(&str) -> bool,
-) -> Option<Entry> {
-    let mut object = RawObject::open(definition).ok()?;
-    let capability = named(Kind::Resource, object.read(field)?);
-    if !taken(&capability.name) {
-        let (exposed, definition) = (capability.name.clone(), definition.clone());
-        return Some(Entry { exposed, capability, definition, tags: Vec::new() });
-    }
-    let exposed = format!("{FOREIGN}{}/{}", capability.server, capability.name);
-    object.put(field, &exposed);
-    Some(Entry { capability, exposed, definition: object.to_raw(), tags: Vec::new() })
+const URI: &str = "uri";
+const URI_TEMPLATE: &str = "uriTemplate";
+
+/// URIs stay as they are, because results refer to them. Those that several servers claim are marked
+/// for those callers who see the servers.
+fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Entry> {
+    let name: String = serde_json::from_str(RawObject::peek(definition, field)?.get()).ok()?;
+    let capability = Capability { server: server.clone(), kind: Kind::Resource, name };
+    let exposed = marked(&capability);
+    Some(Entry { exposed, capability, definition: definition.clone(), tags: Vec::new() })
 }
 
 /// Tags where servers put them: FastMCP writes them into `_meta`.
 fn declared_tags(definition: &RawObject) -> Vec<String> {
     let meta = definition.object("_meta").unwrap_or_default();
     ["fastmcp", "_fastmcp"].into_iter().find_map(|key| meta.object(key)?.read("tags")).unwrap_or_default()
-}
-
-const FOREIGN: &str = "kitbag://server/";
-
-fn foreign(uri: &str) -> Option<(ServerName, &str)> {
-    let (server, own) = uri.strip_prefix(FOREIGN)?.split_once('/')?;
-    Some((server.parse().ok()?, own))
 }
 
 /// Names like the one somebody asked for in vain.
@@ -227,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    fn listing(tools: &[&str], resources: &[&str], templates: &[&str]) -> Arc<Listing> {
+    fn listing(tools: &[&str]) -> Arc<Listing> {
         Arc::new(Listing {
             era: Era::Legacy,
             version: "2025-11-25".to_owned(),
@@ -236,16 +200,16 @@ mod tests {
             instructions: None,
             tools: tools.iter().map(|name| raw(&json!({ "vendor": 1, "name": name }))).collect(),
             prompts: Vec::new(),
-            resources: resources.iter().map(|uri| raw(&json!({ "uri": uri }))).collect(),
-            templates: templates.iter().map(|uri| raw(&json!({ "uriTemplate": uri }))).collect(),
+            resources: Vec::new(),
+            templates: Vec::new(),
             problems: Vec::new(),
         })
     }
 
     fn catalog() -> Catalog {
         Catalog::build(BTreeMap::from([
-            ("a".parse().unwrap(), listing(&["search", "get"], &["file:///x"], &["file:///{path}"])),
-            ("b".parse().unwrap(), listing(&["search"], &["file:///x"], &["db://{table}/row/{id}"])),
+            ("a".parse().unwrap(), listing(&["search", "get"])),
+            ("b".parse().unwrap(), listing(&["search"])),
         ]))
     }
 
@@ -256,21 +220,6 @@ mod tests {
         assert_eq!(names, ["a__search", "a__get", "b__search"]);
         assert_eq!(catalog.tool("b__search").unwrap().capability.server.as_str(), "b");
         assert_eq!(catalog.tools[0].definition.get(), r#"{"vendor":1,"name":"a__search"}"#);
-    }
-
-    #[track_caller]
-    fn check_owner(uri: &str, server: &str, own: &str) {
-        let owner = catalog().resource(uri).unwrap();
-        assert_eq!((owner.server.as_str(), owner.name.as_str()), (server, own));
-    }
-
-    #[test]
-    fn a_resource_is_read_from_the_server_that_has_it() {
-        check_owner("file:///x", "a", "file:///x");
-        check_owner("kitbag://server/b/file:///x", "b", "file:///x");
-        check_owner("file:///other", "a", "file:///other");
-        check_owner("db://users/row/7", "b", "db://users/row/7");
-        assert!(catalog().resource("http://elsewhere").is_none());
     }
 
     #[test]

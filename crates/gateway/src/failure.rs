@@ -30,6 +30,8 @@ pub(crate) enum Failure {
     UnknownPrompt { name: String },
     #[error("there is no resource `{uri}`")]
     UnknownResource { uri: String },
+    #[error("several servers have a resource `{uri}`; say which one you mean: {}", forms.join(", "))]
+    ContestedResource { uri: String, forms: Vec<String> },
     #[error("there is no provider called `{provider}`{}", did_you_mean(known))]
     UnknownProvider { provider: String, known: Vec<String> },
     #[error("there is no group called `{group}`{}", did_you_mean(near))]
@@ -109,6 +111,7 @@ impl Failure {
             | Self::UnknownTool { .. }
             | Self::UnknownPrompt { .. }
             | Self::UnknownResource { .. }
+            | Self::ContestedResource { .. }
             | Self::UnknownServer { .. }
             | Self::UnknownProvider { .. }
             | Self::UnknownPath { .. }

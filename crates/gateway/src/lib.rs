@@ -2,11 +2,14 @@
 
 pub mod app;
 mod audit;
+mod authored;
 mod background;
 mod bridge;
 mod catalog;
 pub mod cli;
+mod completion;
 pub mod config;
+mod definitions;
 mod failure;
 mod find;
 mod front;
@@ -24,6 +27,7 @@ mod providers;
 mod record;
 mod refusals;
 pub mod reload;
+mod resources;
 mod rooms;
 mod schema;
 pub mod search;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use kitbag_domain::text::visible;
 use kitbag_domain::{Capability, Kind, Outcome, ServerName, ShortText};
 use kitbag_upstream::provider::{Provider, ProviderAnswer, ProviderCall};
 use kitbag_upstream::{Outbound, Server};
@@ -12,10 +13,13 @@ use kitbag_wire::meta::{method, result_type};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::json;
 
+use crate::authored;
 use crate::bridge;
+use crate::completion::{self, Reference};
 use crate::failure::Failure;
 use crate::hidden::{self, Asked};
 use crate::record::CallRecord;
+use crate::resources::{Route, marked};
 use crate::rooms::Rooms;
 use crate::turn::{Turn, View};
 
@@ -49,6 +53,8 @@ pub(crate) enum TaskMethod {
 pub(crate) struct Target {
     pub(crate) server: Arc<Server>,
     pub(crate) capability: Capability,
+    /// The resource that a template becomes with the values a completion comes with.
+    filled: Option<Capability>,
     /// The tool's definition, where arguments are held against it.
     definition: Option<Raw>,
 }
@@ -74,6 +80,7 @@ pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Resu
     };
     let answer = hidden::in_our_words(rooms, turn, &asked, answer);
     let answer = answer.map(|result| remember_task(rooms, turn, &target, result));
+    let answer = presented(rooms, turn, &target, answer);
     record.end(rooms, &answer, outcome);
     answer.map_err(|failure| failure.for_caller(&turn.client.caller))
 }
@@ -89,16 +96,21 @@ pub(crate) async fn request(
 ) -> Result<Raw, Failure> {
     let started = Instant::now();
     let capability = Capability::tool(provider.spec().name.clone(), call.subject());
-    let visible = rooms.server_visible(&turn.client.caller, &capability.server);
+    let is_visible = rooms.server_visible(&turn.client.caller, &capability.server);
     let no_such_path =
         || Failure::UnknownPath { provider: capability.server.clone(), subject: capability.name.clone() };
-    let refusal = || if visible { no_such_path() } else { unknown() };
+    let refusal = || if is_visible { no_such_path() } else { unknown() };
     let ready = hidden::known_tenant(rooms, &turn.client.caller)
         .and_then(|()| hidden::permit(rooms, turn, &capability, refusal));
+    // A redirect is a call that the API chose, and may lead where this caller may not go.
+    let judge = |subject: &str| {
+        let capability = Capability::tool(capability.server.clone(), subject);
+        rooms.policy.visible(&turn.client.caller, &capability)
+    };
     let mut record = CallRecord::new(rooms, turn, &capability, started);
     let answer = match begin(rooms, &mut record, ready).await {
         Ok(()) => tokio::select! {
-            answer = provider.call(call) => answer.map(|answer| provided(&answer)).map_err(Failure::from),
+            answer = provider.call(call, &judge) => answer.map(|answer| provided(&answer)).map_err(Failure::from),
             () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
         },
         Err(failure) => Err(failure),
@@ -110,6 +122,7 @@ pub(crate) async fn request(
 /// Finds the server and puts its own name for the thing in place of ours.
 fn resolve(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Target, Failure> {
     hidden::known_tenant(rooms, &turn.client.caller)?;
+    refuse_lookalikes(&call.params)?;
     let definition = definition(rooms, turn, call);
     let capability = match &turn.view {
         _ if matches!(call.method, CallMethod::Task(_)) => resolve_task(rooms, turn, call)?,
@@ -119,9 +132,11 @@ fn resolve(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Target, Failur
         }
         View::House(_) => resolve_exposed(rooms, turn, call)?,
     };
+    let filled =
+        (call.method == CallMethod::Complete).then(|| completion::settle(&capability, &mut call.params));
     let server = rooms.upstreams.get(&capability.server).cloned();
     let server = server.ok_or_else(|| Failure::UnknownServer { server: capability.server.to_string() })?;
-    Ok(Target { server, capability, definition })
+    Ok(Target { server, capability, filled: filled.flatten(), definition })
 }
 
 /// Who wants everything as the servers have it leaves the checking to them, too.
@@ -154,11 +169,17 @@ fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabi
         }
         CallMethod::ReadResource => {
             let uri: String = required(&call.params, "uri")?;
-            let capability = catalog.resource(&uri).ok_or(Failure::UnknownResource { uri })?;
+            let capability = led(catalog.routes().resource(&uri, &seen_by(rooms, turn)), &uri)?;
             call.params.put("uri", &capability.name);
             Ok(capability)
         }
-        CallMethod::Complete => resolve_completion(&catalog, &mut call.params),
+        CallMethod::Complete => match Reference::read(&call.params)? {
+            Reference::Prompt(name) => {
+                let entry = catalog.prompt(&name).ok_or(Failure::UnknownPrompt { name })?;
+                Ok(entry.capability.clone())
+            }
+            Reference::Resource(uri) => led(catalog.routes().template(&uri, &seen_by(rooms, turn)), &uri),
+        },
         CallMethod::List(_) | CallMethod::Task(_) => {
             Err(Failure::UnknownMethod { method: call.method.as_str().to_owned() })
         }
@@ -219,26 +240,21 @@ pub(crate) fn unknown_task(id: &str) -> Failure {
     Failure::params(format!("there is no task `{id}`"))
 }
 
-fn resolve_completion(
-    catalog: &crate::catalog::Catalog,
-    params: &mut RawObject,
-) -> Result<Capability, Failure> {
-    let mut reference = params.object("ref").ok_or_else(|| Failure::params("`ref` must be an object"))?;
-    let kind: String = required(&reference, "type")?;
-    let capability = if kind == "ref/prompt" {
-        let name: String = required(&reference, "name")?;
-        let entry = catalog.prompt(&name).ok_or(Failure::UnknownPrompt { name })?;
-        reference.put("name", &entry.capability.name);
-        entry.capability.clone()
-    } else {
-        let uri: String = required(&reference, "uri")?;
-        let owner = catalog.template(&uri).map(|entry| entry.capability.clone());
-        let capability = owner.or_else(|| catalog.resource(&uri)).ok_or(Failure::UnknownResource { uri })?;
-        reference.put("uri", &capability.name);
-        capability
-    };
-    params.put("ref", &reference);
-    Ok(capability)
+/// What the caller may know of.
+fn seen_by<'a>(rooms: &'a Rooms, turn: &'a Turn) -> impl Fn(&Capability) -> bool + 'a {
+    |capability| rooms.policy.visible(&turn.client.caller, capability)
+}
+
+/// The one server that a URI leads to.
+pub(crate) fn led(route: Route, uri: &str) -> Result<Capability, Failure> {
+    let uri = uri.to_owned();
+    match route {
+        Route::To(capability) => Ok(capability),
+        Route::Contested(owners) => {
+            Err(Failure::ContestedResource { uri, forms: owners.iter().map(marked).collect() })
+        }
+        Route::Nowhere => Err(Failure::UnknownResource { uri }),
+    }
 }
 
 fn decide(rooms: &Rooms, turn: &Turn, target: &Target, asked: &Asked) -> Result<(), Failure> {
@@ -250,7 +266,9 @@ fn decide(rooms: &Rooms, turn: &Turn, target: &Target, asked: &Asked) -> Result<
             false => Err(Failure::UnknownServer { server: server.to_string() }),
         },
         _ => {
-            hidden::permit(rooms, turn, &target.capability, || asked.unknown(rooms, turn))?;
+            for capability in [Some(&target.capability), target.filled.as_ref()].into_iter().flatten() {
+                hidden::permit(rooms, turn, capability, || asked.unknown(rooms, turn))?;
+            }
             let is_listed = hidden::is_listed(rooms, turn, asked, &target.capability);
             if is_listed { Ok(()) } else { Err(asked.unknown(rooms, turn)) }
         }
@@ -313,6 +331,27 @@ async fn begin<T>(rooms: &Rooms, record: &mut CallRecord, ready: Result<T, Failu
     Ok(ready)
 }
 
+/// What a server wrote, as this client may be shown it: where servers are merged, a question says who
+/// asks it; on the frugal surfaces text is data, with nothing in it that cannot be seen.
+fn presented(
+    rooms: &Rooms,
+    turn: &Turn,
+    target: &Target,
+    answer: Result<Raw, Failure>,
+) -> Result<Raw, Failure> {
+    if matches!(turn.view, View::One(_)) {
+        return answer;
+    }
+    let answer = answer.map(|result| authored::introduced_in(result, &target.capability.server));
+    if !turn.view.cleans() {
+        return answer;
+    }
+    let secrets = rooms.given_secrets.of(&target.server);
+    answer
+        .map(|result| authored::shown(result, &secrets))
+        .map_err(|failure| authored::shown_failure(failure, &secrets))
+}
+
 /// An API's answer as the result of a tool.
 fn provided(answer: &ProviderAnswer) -> Raw {
     let mut head = format!("HTTP {}", answer.status);
@@ -320,7 +359,7 @@ fn provided(answer: &ProviderAnswer) -> Raw {
         head.push_str(&format!("\n{name}: {value}"));
     }
     let body = String::from_utf8_lossy(&answer.body);
-    let text = |text: &str| json!({ "type": "text", "text": text });
+    let text = |text: &str| json!({ "type": "text", "text": visible(text) });
     raw(&json!({ "content": [text(&head), text(&body)], "isError": answer.status >= 400 }))
 }
 
@@ -346,16 +385,29 @@ fn subject(call: &Call) -> Result<(Kind, String), Failure> {
         CallMethod::CallTool => (Kind::Tool, required(&call.params, "name")?),
         CallMethod::GetPrompt => (Kind::Prompt, required(&call.params, "name")?),
         CallMethod::ReadResource => (Kind::Resource, required(&call.params, "uri")?),
-        CallMethod::Complete => {
-            let reference =
-                call.params.object("ref").ok_or_else(|| Failure::params("`ref` must be an object"))?;
-            match reference.read("name") {
-                Some(name) => (Kind::Prompt, name),
-                None => (Kind::Resource, required(&reference, "uri")?),
-            }
-        }
+        CallMethod::Complete => match Reference::read(&call.params)? {
+            Reference::Prompt(name) => (Kind::Prompt, name),
+            Reference::Resource(uri) => (Kind::Resource, uri),
+        },
         CallMethod::List(_) | CallMethod::Task(_) => (Kind::Tool, String::new()),
     })
+}
+
+/// Some servers read members whatever their case, and of several the last. What we decided by must be
+/// what they read, so no other spelling of such a member may stand beside it.
+fn refuse_lookalikes(params: &RawObject) -> Result<(), Failure> {
+    const DECIDING: [&str; 5] = ["name", "uri", "ref", "taskId", "arguments"];
+    match params.iter().find_map(|(member, _)| lookalike(member, &DECIDING)) {
+        Some((member, meant)) => Err(Failure::params(format!("`{member}` must be spelt `{meant}`"))),
+        None => Ok(()),
+    }
+}
+
+/// Upper case first, because some letters, such as the long s, have only that in common.
+fn lookalike<'a>(member: &'a str, names: &[&'static str]) -> Option<(&'a str, &'static str)> {
+    let folded = |text: &str| text.to_uppercase().to_lowercase();
+    let meant = names.iter().find(|name| **name != member && folded(name) == folded(member))?;
+    Some((member, meant))
 }
 
 pub(crate) fn required(params: &RawObject, field: &str) -> Result<String, Failure> {

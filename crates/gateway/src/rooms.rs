@@ -15,6 +15,7 @@ use kitbag_upstream::Upstreams;
 use crate::bridge::Parking;
 use crate::catalog::Catalog;
 use crate::config::{Audit, Config, Serve};
+use crate::definitions::Definitions;
 use crate::front::ready::Readiness;
 use crate::index::embedder::Embedder;
 use crate::index::priors::Declared;
@@ -23,6 +24,7 @@ use crate::meter::{Meter, Process};
 use crate::providers::Providers;
 use crate::refusals::Refusals;
 use crate::schema::Checker;
+use crate::secrecy::GivenSecrets;
 use crate::session::holders::KeyHolders;
 use crate::session::registry::Registry;
 use crate::surface::{Contexts, Kept, Surfaces};
@@ -52,6 +54,8 @@ pub(crate) struct Rooms {
     pub(crate) contexts: Arc<Contexts>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) readiness: Arc<Readiness>,
+    pub(crate) given_secrets: Arc<GivenSecrets>,
+    pub(crate) definitions: Arc<Definitions>,
 }
 
 impl Rooms {
@@ -86,6 +90,8 @@ impl Rooms {
             contexts: Arc::default(),
             meter: Arc::new(Meter::new(config.telemetry.clone())),
             readiness: Arc::default(),
+            given_secrets: Arc::default(),
+            definitions: Arc::default(),
         }
     }
 
@@ -120,6 +126,8 @@ impl Rooms {
             contexts: self.contexts.clone(),
             meter: self.meter.clone(),
             readiness: self.readiness.clone(),
+            given_secrets: self.given_secrets.clone(),
+            definitions: self.definitions.clone(),
         };
         // Whoever enters first must not find the shelves empty.
         rooms.rebuild_catalog();
@@ -186,8 +194,26 @@ impl Rooms {
             .iter()
             .filter_map(|server| Some((server.name().clone(), server.listing()?)))
             .collect();
-        self.catalog.store(Arc::new(Catalog::build(listings)));
+        let catalog = Arc::new(Catalog::build(listings));
+        let before = self.catalog.swap(catalog.clone());
+        mention_contests(&before, &catalog);
     }
+}
+
+/// Warns of URIs that several servers claim since the catalog before. Two servers of a kind share
+/// everything they have, so one stands for all.
+fn mention_contests(before: &Catalog, after: &Catalog) {
+    let known = before.routes().contested();
+    let mut fresh = after.routes().contested();
+    fresh.retain(|uri, servers| known.get(uri) != Some(servers));
+    let Some((uri, servers)) = fresh.first_key_value() else { return };
+    let servers = servers.iter().map(ServerName::as_str).collect::<Vec<_>>().join(", ");
+    tracing::warn!(
+        uri,
+        servers,
+        count = fresh.len(),
+        "several servers claim the same resources; they are read as kitbag://server/<server>/<uri>"
+    );
 }
 
 pub(crate) fn now() -> Timestamp {

@@ -1,13 +1,17 @@
 //! Tells the mask over all logs what must not appear in them: what somebody typed into the
-//! configuration, and every value that a variable turns out to have.
+//! configuration, and every value that a variable turns out to have. And knows which secrets a
+//! server was given, so that a model does not read them in its answers.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use kitbag_desk::{Value, secrets_in_address, secrets_in_argument};
+use kitbag_domain::ServerName;
 use kitbag_upstream::mask::hide;
-use kitbag_upstream::{INHERITED, Lookup, Template, Transport};
+use kitbag_upstream::{Given, INHERITED, Lookup, Secrets, Server, Template, Transport};
 
 use crate::config::{Config, Embedder};
+use crate::sync::lock;
 
 /// The lookup, with every answer of it kept out of the logs.
 pub(crate) fn hiding(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Lookup {
@@ -19,6 +23,42 @@ pub(crate) fn hiding(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'st
         }
         Some(value)
     })
+}
+
+/// The secrets each server was given, ready to be looked for.
+#[derive(Default)]
+pub(crate) struct GivenSecrets {
+    by_server: Mutex<HashMap<ServerName, (Vec<String>, Arc<Secrets>)>>,
+}
+
+impl GivenSecrets {
+    /// As they are now: a secret may have been set since the last call.
+    pub(crate) fn of(&self, server: &Server) -> Arc<Secrets> {
+        let values: Vec<String> = server.given().iter().flat_map(secrets_given).collect();
+        let mut known = lock(&self.by_server);
+        match known.get(server.name()) {
+            Some((before, secrets)) if *before == values => secrets.clone(),
+            _ => {
+                let secrets = Arc::new(Secrets::of(&values));
+                known.insert(server.name().clone(), (values, secrets.clone()));
+                secrets
+            }
+        }
+    }
+}
+
+/// What comes from the store is a secret; of other values what looks like one, since most are
+/// settings that answers may well speak of.
+fn secrets_given(given: &Given<'_>) -> Vec<String> {
+    if given.source.contains("${secret:") {
+        return vec![given.value.clone()];
+    }
+    let mut found = Vec::new();
+    secrets_in_argument(None, &format!("{}={}", given.name, given.value)).template(|secret| {
+        found.push(secret.to_owned());
+        String::new()
+    });
+    found
 }
 
 /// Keeps what was typed into the configuration out of the logs.
@@ -70,6 +110,18 @@ mod tests {
 
     use super::*;
     use crate::config::{Overrides, Surroundings, parse};
+
+    #[test]
+    fn of_what_a_server_is_given_only_secrets_are_kept_from_models() {
+        let check = |name: &str, source: &str, value: &str, expected: &[&str]| {
+            assert_eq!(secrets_given(&Given { name, source, value: value.to_owned() }), expected, "{name}");
+        };
+        check("GITHUB_TOKEN", "${GITHUB_TOKEN}", "some-token-1", &["some-token-1"]);
+        check("PLAIN", "${secret:x}", "anything at all", &["anything at all"]);
+        check("Authorization", "Bearer ${X}", "Bearer some-token-1", &["some-token-1"]);
+        check("PROJECT_DIR", "${HOME}/project", "/home/ann/project", &[]);
+        check("NODE_ENV", "production", "production", &[]);
+    }
 
     #[test]
     fn whatever_was_typed_or_looked_up_appears_in_no_log() {

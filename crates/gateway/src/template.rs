@@ -1,6 +1,8 @@
 //! Tells whether a URI could have come from a URI template (RFC 6570), to find the server
 //! that owns it. Values are not extracted; that is the server's business.
 
+use std::collections::HashMap;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UriTemplate {
     parts: Vec<Part>,
@@ -24,8 +26,7 @@ impl UriTemplate {
             if !literal.is_empty() {
                 parts.push(Part::Literal(literal.to_owned()));
             }
-            let spans_slashes =
-                expression.starts_with(['+', '#', '/', '.', ';', '?', '&']) || expression.ends_with('*');
+            let spans_slashes = expression.starts_with(OPERATORS) || expression.ends_with('*');
             parts.push(Part::Variable { spans_slashes });
             rest = tail;
         }
@@ -35,9 +36,27 @@ impl UriTemplate {
         Self { parts }
     }
 
+    /// What every URI made from it begins with.
+    pub(crate) fn literal_prefix(&self) -> &str {
+        match self.parts.first() {
+            Some(Part::Literal(literal)) => literal,
+            _ => "",
+        }
+    }
+
+    /// Whether it says for which scheme it is; one that does not fits almost anything.
+    pub(crate) fn has_scheme(&self) -> bool {
+        let Some((scheme, _)) = self.literal_prefix().split_once(':') else { return false };
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    }
+
     /// Walks the template with the set of all places in the URI it could have reached, so
     /// that no template, however contrived, costs more than a few passes.
     pub(crate) fn matches(&self, uri: &str) -> bool {
+        if !uri.starts_with(self.literal_prefix()) {
+            return false;
+        }
         let mut reached = vec![false; uri.len() + 1];
         reached[0] = true;
         for part in &self.parts {
@@ -49,6 +68,25 @@ impl UriTemplate {
         reached[uri.len()]
     }
 }
+
+/// The template with the values that are known in their places; other variables stay as they are.
+pub(crate) fn fill(template: &str, values: &HashMap<String, String>) -> String {
+    let mut filled = String::new();
+    let mut rest = template;
+    while let Some((literal, after)) = rest.split_once('{') {
+        let Some((expression, tail)) = after.split_once('}') else { break };
+        let name = expression.trim_start_matches(OPERATORS).trim_end_matches('*');
+        filled.push_str(literal);
+        match values.get(name) {
+            Some(value) => filled.push_str(value),
+            None => filled.push_str(&format!("{{{expression}}}")),
+        }
+        rest = tail;
+    }
+    filled + rest
+}
+
+const OPERATORS: [char; 7] = ['+', '#', '/', '.', ';', '?', '&'];
 
 fn after_literal(reached: &[bool], uri: &str, literal: &str) -> Vec<bool> {
     let mut next = vec![false; reached.len()];
@@ -93,5 +131,21 @@ mod tests {
         check("plain://x", "plain://x", true);
         check("plain://x", "plain://xy", false);
         check("{a}", "", false);
+    }
+
+    #[test]
+    fn a_template_has_a_scheme_only_if_it_is_written_out() {
+        for (template, expected) in [
+            ("file:///{+path}", true),
+            ("mem:{+x}", true),
+            ("git+ssh://{host}/x", true),
+            ("{+any}", false),
+            ("{x}://{+rest}", false),
+            ("f{+rest}", false),
+            ("://{+x}", false),
+            ("a b:{x}", false),
+        ] {
+            assert_eq!(UriTemplate::parse(template).has_scheme(), expected, "{template}");
+        }
     }
 }

@@ -6,12 +6,14 @@
 //! - [`address`]: which addresses a request may be sent to
 //! - [`rules`]: allow and deny lists; [`pattern`]: the patterns in them
 //! - `reach`: whether a server could have anything for a caller
+//! - `spelling`: the many ways to write one name
 //! - this file: whose rules apply, and the sentence a refused caller reads
 
 pub mod address;
 pub mod pattern;
 mod reach;
 pub mod rules;
+mod spelling;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +23,7 @@ pub use address::{AddressRules, Network, NetworkError, RefusedAddress};
 pub use pattern::{Pattern, PatternError};
 use rules::{Refusal, Subject};
 pub use rules::{RuleText, Rules};
+use spelling::Evasion;
 
 /// The default rules and those of each tenant. Both must permit.
 #[derive(Debug, Clone, Default)]
@@ -120,6 +123,8 @@ fn explain(caller: &Caller, capability: &Capability, origin: Origin, refusal: &R
     let why = match refusal {
         Refusal::Denied { pattern } => format!("deny `{pattern}`"),
         Refusal::NotAllowed { patterns } => format!("allow only {}", listed(patterns)),
+        Refusal::Evasive(Evasion::DotSegments) => "permit no `.` and `..` as steps of it".to_owned(),
+        Refusal::Evasive(Evasion::EncodedOverAndOver) => "permit nothing encoded over and over".to_owned(),
     };
     format!("tenant `{tenant}` may not use the {kind} `{server}/{name}`: {whose} {why}")
 }

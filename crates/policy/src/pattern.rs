@@ -4,13 +4,19 @@
 //! `<server>/<name>` of a tool, prompt or resource. `*` reaches across `/`, because the name
 //! of a resource is a URI.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 use kitbag_domain::Capability;
+
+use crate::spelling;
 
 // Each pattern is matched on its own rather than as a `GlobSet`: the set takes shortcuts made
 // for file paths, in which a name that ends in `/..` escapes patterns that should match it.
 #[derive(Debug, Clone)]
-pub struct Pattern(GlobMatcher);
+pub struct Pattern {
+    exact: GlobMatcher,
+    /// For the readings of a name that can be spelt in several ways.
+    folded: Option<GlobMatcher>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{pattern}` is not a pattern: {reason}")]
@@ -38,7 +44,12 @@ impl Pattern {
             let reason = format!("a tool is named `<server>/<tool>`; for every server, write `*/{text}`");
             return Err(PatternError { pattern: text.to_owned(), reason });
         }
-        Self::any(text)
+        // The name of a server has one spelling; what it offers may have many.
+        let folded = match text.split_once('/') {
+            Some((server, name)) => format!("{server}/{}", spelling::pattern(name).trim_start_matches('/')),
+            None => spelling::pattern(text),
+        };
+        Ok(Self { folded: glob(&folded).ok().map(|glob| glob.compile_matcher()), ..Self::any(text)? })
     }
 
     /// For text of any kind.
@@ -47,12 +58,23 @@ impl Pattern {
         if text.is_empty() {
             return Err(wrong("it is empty".to_owned()));
         }
-        let glob = GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
-        glob.map(|glob| Self(glob.compile_matcher())).map_err(|error| wrong(error.kind().to_string()))
+        let exact = glob(text).map_err(|error| wrong(error.kind().to_string()))?.compile_matcher();
+        Ok(Self { exact, folded: None })
     }
 
     pub fn matches(&self, text: &str) -> bool {
-        self.0.is_match(text)
+        self.exact.is_match(text)
+    }
+
+    /// Whether a tool pattern matches what some server may read.
+    pub(crate) fn matches_reading(&self, path: &str) -> bool {
+        self.folded.as_ref().is_some_and(|folded| folded.is_match(path))
+    }
+
+    /// Whether a tool pattern may be about something of this server.
+    pub(crate) fn concerns(&self, server: &str) -> bool {
+        let Some((named, _)) = self.as_str().split_once('/') else { return true };
+        named == server || named.contains(['*', '?', '[', '{', '\\'])
     }
 
     /// For tool patterns.
@@ -61,8 +83,12 @@ impl Pattern {
     }
 
     pub fn as_str(&self) -> &str {
-        self.0.glob().glob()
+        self.exact.glob().glob()
     }
+}
+
+fn glob(text: &str) -> Result<Glob, globset::Error> {
+    GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build()
 }
 
 /// What a tool pattern is matched against.

@@ -1,9 +1,12 @@
 //! Allow and deny lists, compiled from the patterns people write.
 
-use kitbag_domain::{Capability, ServerName};
+use std::cell::OnceCell;
+
+use kitbag_domain::{Capability, Kind, ServerName};
 
 use crate::pattern::{Pattern, PatternError, path};
 use crate::reach::{covers_all_of, may_cover_some_of};
+use crate::spelling::{Evasion, Readings};
 
 /// The four lists as they stand in the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,7 +42,12 @@ impl Rules {
     pub(crate) fn refuse(&self, subject: &Subject<'_>) -> Option<Refusal<'_>> {
         let path = subject.path.as_deref();
         let denied = self.servers.deny(subject.server).or_else(|| self.tools.deny(path?));
-        denied.or_else(|| self.servers.miss(subject.server)).or_else(|| self.tools.miss(path?))
+        let denied = denied.or_else(|| self.tools.deny_readings(subject));
+        let missed = self.servers.miss(|pattern| pattern.matches(subject.server));
+        denied.or(missed).or_else(|| {
+            let path = path?;
+            self.tools.miss(|pattern| subject.is_allowed(path, pattern))
+        })
     }
 }
 
@@ -59,21 +67,47 @@ impl Rules {
 pub(crate) struct Subject<'a> {
     server: &'a str,
     path: Option<String>,
+    /// The name of something that can be spelt in several ways.
+    spelt: Option<&'a str>,
+    readings: OnceCell<Readings>,
 }
 
 impl<'a> Subject<'a> {
     pub(crate) fn server(server: &'a ServerName) -> Self {
-        Self { server: server.as_str(), path: None }
+        Self { server: server.as_str(), path: None, spelt: None, readings: OnceCell::new() }
     }
 
     pub(crate) fn capability(capability: &'a Capability) -> Self {
-        Self { server: capability.server.as_str(), path: Some(path(capability)) }
+        let name = capability.name.as_str();
+        let spelt = (capability.kind == Kind::Resource || is_request(name)).then_some(name);
+        Self { path: Some(path(capability)), spelt, ..Self::server(&capability.server) }
     }
+
+    /// What is written in an unusual way must be allowed as it is read, too.
+    fn is_allowed(&self, path: &str, pattern: &Pattern) -> bool {
+        pattern.matches(path) && self.readings().is_none_or(|it| it.is_plain || self.is_read_as(it, pattern))
+    }
+
+    fn is_read_as(&self, readings: &Readings, pattern: &Pattern) -> bool {
+        readings.forms.iter().any(|form| pattern.matches_reading(&reading(self.server, form)))
+    }
+
+    fn readings(&self) -> Option<&Readings> {
+        let name = self.spelt?;
+        Some(self.readings.get_or_init(|| Readings::of(name)))
+    }
+}
+
+/// `GET /items/3`: a request to an HTTP API, as opposed to the name of a tool.
+fn is_request(name: &str) -> bool {
+    let Some((method, path)) = name.split_once(' ') else { return false };
+    path.starts_with('/') && !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
 pub(crate) enum Refusal<'a> {
     Denied { pattern: &'a str },
     NotAllowed { patterns: Vec<&'a str> },
+    Evasive(Evasion),
 }
 
 #[derive(Debug, Clone, Default)]
@@ -88,12 +122,30 @@ impl Lists {
         Some(Refusal::Denied { pattern: hit.as_str() })
     }
 
-    fn miss(&self, subject: &str) -> Option<Refusal<'_>> {
-        if self.allow.is_empty() || self.allow.iter().any(|pattern| pattern.matches(subject)) {
+    /// Holds the rules against every reading of a name. One that no rule can be held against is
+    /// refused wherever there are rules about its server.
+    fn deny_readings(&self, subject: &Subject<'_>) -> Option<Refusal<'_>> {
+        let concerned = |pattern: &&Pattern| pattern.concerns(subject.server);
+        self.deny.iter().chain(&self.allow).find(concerned)?;
+        let readings = subject.readings()?;
+        let hit = self
+            .deny
+            .iter()
+            .find(|pattern| subject.is_read_as(readings, pattern))
+            .map(|hit| Refusal::Denied { pattern: hit.as_str() });
+        hit.or_else(|| readings.evasion.map(Refusal::Evasive))
+    }
+
+    fn miss(&self, allows: impl Fn(&Pattern) -> bool) -> Option<Refusal<'_>> {
+        if self.allow.is_empty() || self.allow.iter().any(allows) {
             return None;
         }
         Some(Refusal::NotAllowed { patterns: self.allow.iter().map(Pattern::as_str).collect() })
     }
+}
+
+fn reading(server: &str, form: &str) -> String {
+    format!("{server}/{}", form.trim_start_matches('/'))
 }
 
 fn patterns(

@@ -104,4 +104,9 @@ pub(crate) enum Manner {
     FloodPings,
     /// Leaves a process behind in a session of its own, without a parent or a variable.
     DetachBare,
+    /// Claims the resources of others: lists what they list, has templates that fit everything, and
+    /// answers every read with `usurped`.
+    Usurp,
+    /// Offers `turncoat`, which says that it only reads until it is called.
+    Redefine,
 }

@@ -67,10 +67,18 @@ pub(crate) async fn get(call: &Call) -> Outcome {
 pub(crate) fn complete(call: &Call) -> Outcome {
     let argument = call.params.object("argument").ok_or_else(|| invalid("`argument` is missing"))?;
     let typed: String = argument.read("value").unwrap_or_default();
+    if argument.read::<String>("name").as_deref() == Some(REFERENCE) {
+        let reference = call.params.get("ref").map_or("", |reference| reference.get());
+        let completion = json!({ "values": [reference], "total": 1, "hasMore": false });
+        return Ok(Reply::Object(RawObject::new().with("completion", &completion)));
+    }
     let values: Vec<&str> = WORDS.into_iter().filter(|word| word.starts_with(&typed)).collect();
     let completion = json!({ "values": values, "total": values.len(), "hasMore": false });
     Ok(Reply::Object(RawObject::new().with("completion", &completion)))
 }
+
+/// An argument that is completed with the reference as it arrived.
+const REFERENCE: &str = "reference";
 
 const WORDS: [&str; 5] = ["paris", "park", "party", "test1", "test2"];
 

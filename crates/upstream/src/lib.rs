@@ -22,7 +22,7 @@
 //! - [`log`], [`logfile`]: what it says on stderr, and where that is kept
 //! - [`recognise`], [`cause`], [`remedy`]: what that means, and what helps; [`programs`]: where those are
 //! - [`brief`]: what callers are told of a failure who do not run this gateway; [`time`]: durations in words
-//! - [`mask`]: keeps secrets out of what is written down
+//! - [`mask`]: keeps secrets out of what is written down; [`secrets`]: the forms in which they are found
 
 mod body;
 mod brief;
@@ -33,6 +33,7 @@ mod error;
 mod exchange;
 mod family;
 mod figures;
+mod given;
 mod handshake;
 mod headers;
 mod http;
@@ -54,6 +55,7 @@ mod remedy;
 mod remote;
 mod roots;
 mod router;
+mod secrets;
 mod server;
 mod spec;
 mod sse;
@@ -68,11 +70,13 @@ pub use cause::{Cause, Diagnosis};
 pub use error::{CallError, StartError};
 pub use exchange::{Ask, ClientFace, Event, Identity, InFlight, LogLevel, Logs, Outbound};
 pub use figures::ServerFigures;
+pub use given::Given;
 pub use inside::{NotOpened, Opener};
 pub use listing::{Listing, Problem};
 pub use logfile::{LogFile, LogLine, LogStream};
 pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
+pub use secrets::Secrets;
 pub use server::Server;
 pub use spec::{Endpoint, Inside, Launch, Limits, Lookup, ServerSpec, Template, Transport, Unresolved};
 pub use time::in_words;

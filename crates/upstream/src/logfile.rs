@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use jiff::Timestamp;
+use kitbag_domain::text::{visible, visible_line};
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::LogLevel;
@@ -17,7 +18,7 @@ const MAX_MESSAGE: usize = 2_000;
 /// Past this size the file is moved aside and a new one is begun.
 const MAX_FILE: u64 = 1_000_000;
 
-/// Secrets are masked from the beginning.
+/// Secrets are masked and invisible characters left out from the beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     pub time: Timestamp,
@@ -57,12 +58,12 @@ impl LogLine {
             stream,
             level,
             logger: None,
-            message: masked(message).chars().take(MAX_MESSAGE).collect(),
+            message: visible(&masked(message)).chars().take(MAX_MESSAGE).collect(),
         }
     }
 
     pub fn by(self, logger: Option<String>) -> Self {
-        Self { logger: logger.map(|logger| masked(&logger)), ..self }
+        Self { logger: logger.map(|logger| visible_line(&masked(&logger))), ..self }
     }
 }
 

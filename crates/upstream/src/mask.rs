@@ -1,58 +1,47 @@
 //! Keeps secrets out of whatever is written down: values that are known to be secret, and what
 //! announces itself as one.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::secrets::{MIN_SECRET, Secrets, is_scheme, secrets_in};
 
 /// What stands in the place of a secret.
 pub const MASK: &str = "•••";
 
-/// Shorter values are words like `true`; masking those would garble the log.
-const MIN_SECRET: usize = 8;
-
 /// For the whole process: what one server was given may turn up in the log of another, or in ours.
-static KNOWN: RwLock<Vec<String>> = RwLock::new(Vec::new());
+static KNOWN: RwLock<Known> = RwLock::new(Known { values: Vec::new(), search: None });
+
+struct Known {
+    values: Vec<String>,
+    /// Made when it is first needed after a value was added.
+    search: Option<Arc<Secrets>>,
+}
 
 /// From now on the value is written down nowhere.
 pub fn hide(value: &str) {
     for secret in secrets_in(value) {
-        if !KNOWN.read().unwrap_or_else(PoisonError::into_inner).iter().any(|known| known == secret) {
+        if !KNOWN.read().unwrap_or_else(PoisonError::into_inner).values.iter().any(|known| known == secret) {
             let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-            // The longest first: of a secret that contains another, nothing must be left over.
-            let place = known.partition_point(|it| it.len() > secret.len());
-            known.insert(place, secret.to_owned());
+            known.values.push(secret.to_owned());
+            known.search = None;
         }
     }
 }
 
 /// The text as it may be written down.
 pub fn masked(text: &str) -> String {
-    without(text, &KNOWN.read().unwrap_or_else(PoisonError::into_inner))
+    without_announced(&known().hidden_in(text))
 }
 
-/// Each line of it, because logs are written by the line; and what follows `Bearer`, because a
-/// server may show that alone.
-fn secrets_in(value: &str) -> impl Iterator<Item = &str> {
-    let bare = value.split_once(' ').filter(|(scheme, _)| is_scheme(scheme)).map(|(_, rest)| rest);
-    [Some(value), bare]
-        .into_iter()
-        .flatten()
-        .flat_map(str::lines)
-        .map(str::trim)
-        .filter(|it| it.len() >= MIN_SECRET)
-}
-
-fn without(text: &str, known: &[String]) -> String {
-    let mut text = text.to_owned();
-    for secret in known.iter().filter(|secret| secret.len() <= MAX_SEARCHED) {
-        if text.contains(secret.as_str()) {
-            text = text.replace(secret.as_str(), MASK);
-        }
+fn known() -> Arc<Secrets> {
+    if let Some(search) = &KNOWN.read().unwrap_or_else(PoisonError::into_inner).search {
+        return search.clone();
     }
-    without_announced(&text)
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    let search = Arc::new(Secrets::of(&known.values));
+    known.search = Some(search.clone());
+    search
 }
-
-/// No line of a log is longer.
-const MAX_SEARCHED: usize = 64 * 1024;
 
 /// Tokens after `Bearer` or `Basic`, and the keys that open our own door.
 fn without_announced(text: &str) -> String {
@@ -76,10 +65,6 @@ fn without_announced(text: &str) -> String {
 /// An id and something of the secret behind it.
 const OWN_KEY: usize = 20;
 
-fn is_scheme(word: &str) -> bool {
-    ["bearer", "basic"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
-}
-
 /// `Bearer authentication` is a phrase; a token has a digit, or is longer than any word.
 fn is_token(word: &str) -> bool {
     word.len() >= MIN_SECRET && (word.len() >= 24 || word.contains(|c: char| c.is_ascii_digit()))
@@ -95,14 +80,14 @@ mod tests {
 
     #[track_caller]
     fn check(known: &[&str], text: &str, expected: &str) {
-        let known: Vec<_> = known.iter().map(ToString::to_string).collect();
-        assert_eq!(without(text, &known), expected);
+        assert_eq!(without_announced(&Secrets::of(known).hidden_in(text)), expected);
     }
 
     #[test]
     fn a_known_value_is_masked_wherever_it_stands() {
         check(&["sk-123456789"], "key=sk-123456789, debug=true", "key=•••, debug=true");
         check(&["abcdefghij", "abcdefgh"], "abcdefghij abcdefgh", "••• •••");
+        check(&["sk-123456789"], "key=c2stMTIzNDU2Nzg5, hex=736b2d313233343536373839", "key=•••, hex=•••");
     }
 
     #[test]
@@ -112,13 +97,5 @@ mod tests {
         check(&[], "sent Basic YW5uOnMzY3JldA==.", "sent Basic •••");
         check(&[], "key=kb_3f9c1a20_abcdefghijklmnop!", "key=•••!");
         check(&[], "Bearer authentication failed, kb_3f9c1a20", "Bearer authentication failed, kb_3f9c1a20");
-    }
-
-    #[test]
-    fn of_a_value_its_lines_and_its_token_are_secrets_but_not_its_short_words() {
-        let found = |value| secrets_in(value).collect::<Vec<_>>();
-        assert_eq!(found("true"), [""; 0]);
-        assert_eq!(found("Bearer s3cret-token"), ["Bearer s3cret-token", "s3cret-token"]);
-        assert_eq!(found("-----BEGIN KEY-----\nabcdefgh\nxyz\n"), ["-----BEGIN KEY-----", "abcdefgh"]);
     }
 }

@@ -2,12 +2,11 @@
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use kitbag_domain::ServerName;
 use kitbag_upstream::{Ask, Event, InFlight, Outbound};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject};
 
-use super::{is_input_required, pass_on, send, signed};
+use super::{is_input_required, pass_on, presented, send};
 use crate::failure::Failure;
 use crate::pipeline::Target;
 use crate::secret::random_token;
@@ -44,7 +43,8 @@ async fn follow(turn: &Turn, target: &Target, mut in_flight: InFlight, first: Ev
                 return Ok(done?);
             }
             Event::Ask(ask) if turn.client.capabilities.can_answer(&ask.method, ask.params.as_ref()) => {
-                questions.push(put(turn.back.clone(), target.capability.server.clone(), ask));
+                let params = presented(turn, &target.capability.server, &ask.method, ask.params.as_ref());
+                questions.push(put(turn.back.clone(), params, ask));
             }
             other => pass_on(turn, other),
         }
@@ -57,8 +57,7 @@ async fn follow(turn: &Turn, target: &Target, mut in_flight: InFlight, first: Ev
     }
 }
 
-async fn put(back: BackChannel, server: ServerName, ask: Ask) {
-    let params = signed(ask.params.as_ref(), &server);
+async fn put(back: BackChannel, params: Raw, ask: Ask) {
     let withdrawn = ask.withdrawn.clone();
     tokio::select! {
         answer = back.ask(&ask.method, Some(params)) => ask.answer(answer),
@@ -74,10 +73,14 @@ async fn ask_all(turn: &Turn, target: &Target, questions: &RawObject) -> Result<
             .map_err(|error| Failure::params(format!("the server's question is malformed: {error}")))?;
         let method: String = question.read("method").unwrap_or_default();
         let params = question.get("params").map(ToOwned::to_owned);
-        let params = Some(signed(params.as_ref(), &target.capability.server))
-            .map(|it| with_elicitation_id(&method, it));
-        let answer =
-            turn.back.clone().ask(&method, params).await.map_err(|error| Failure::ClientRefused { error })?;
+        let params = presented(turn, &target.capability.server, &method, params.as_ref());
+        let params = with_elicitation_id(&method, params);
+        let answer = turn
+            .back
+            .clone()
+            .ask(&method, Some(params))
+            .await
+            .map_err(|error| Failure::ClientRefused { error })?;
         Ok::<_, Failure>((key.to_owned(), answer))
     });
     let answers = futures::future::try_join_all(asked).await?;

@@ -9,7 +9,9 @@
 //! | legacy | legacy | the question is passed on, under another number (`legacy_client`) |
 //! | legacy | modern | the questions are put one by one, then the call is repeated (`legacy_client`) |
 //! | modern | legacy | the call is parked, the question becomes its result (`modern_client`, `parking`) |
-//! | modern | modern | everything passes untouched (`modern_client`) |
+//! | modern | modern | everything passes as it is (`modern_client`) |
+//!
+//! Where servers are merged, the text of a question begins with the name of the server that asks.
 
 mod legacy_client;
 mod modern_client;
@@ -18,17 +20,18 @@ mod parking;
 use std::sync::Arc;
 
 use kitbag_domain::ServerName;
-use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound};
+use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound, Secrets};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{Era, ErrorObject, Raw, RawObject};
 use serde_json::json;
 
 pub(crate) use self::modern_client::complete;
 pub(crate) use self::parking::Parking;
+use crate::authored;
 use crate::failure::Failure;
 use crate::pipeline::Target;
 use crate::rooms::Rooms;
-use crate::turn::Turn;
+use crate::turn::{Turn, View};
 
 /// Where a question says which server it comes from, since the person sees only Kitbag.
 const ASKED_BY: &str = "io.kitbag/server";
@@ -61,11 +64,17 @@ async fn send(target: &Target, outbound: &Outbound) -> Result<(InFlight, Event),
 
 /// Hands on what a server says along the way, as far as the client wants to hear it.
 fn pass_on(turn: &Turn, event: Event) {
+    let shown = |params: Raw| match turn.view.cleans() {
+        true => authored::shown(params, &Secrets::default()),
+        false => params,
+    };
     match event {
-        Event::Progress(params) => turn.back.notify(method::PROGRESS, Some(params)),
-        Event::Log(params) if turn.client.wants_log(&params) => turn.back.notify(method::LOG, Some(params)),
+        Event::Progress(params) => turn.back.notify(method::PROGRESS, Some(shown(params))),
+        Event::Log(params) if turn.client.wants_log(&params) => {
+            turn.back.notify(method::LOG, Some(shown(params)));
+        }
         Event::Log(_) => {}
-        Event::Other { method, params } => turn.back.notify(&method, params),
+        Event::Other { method, params } => turn.back.notify(&method, params.map(shown)),
         Event::Ask(ask) => decline(turn, ask),
         Event::Done(_) => {}
     }
@@ -105,7 +114,18 @@ pub(crate) fn is_input_required(result: &Raw) -> Option<RawObject> {
     (result.read::<String>("resultType")? == result_type::INPUT_REQUIRED).then_some(result)
 }
 
-/// Adds to a question who asks it.
+/// A question for a client that is asked in the middle of its call: where servers are merged its text
+/// says who asks, and on the frugal surfaces it is data like all text of servers.
+fn presented(turn: &Turn, server: &ServerName, method: &str, params: Option<&Raw>) -> Raw {
+    let signed = signed(params, server);
+    match turn.view {
+        View::One(_) => signed,
+        View::House(_) if !turn.view.cleans() => authored::introduced(method, signed, server),
+        View::House(_) => authored::shown(authored::introduced(method, signed, server), &Secrets::default()),
+    }
+}
+
+/// Adds to a question who asks it, for programs.
 fn signed(params: Option<&Raw>, server: &ServerName) -> Raw {
     let mut params = params.and_then(|params| RawObject::open(params).ok()).unwrap_or_default();
     let mut meta = params.object("_meta").unwrap_or_default();

@@ -8,6 +8,7 @@ pub use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use kitbag_domain::text::visible;
 use kitbag_upstream::mask::masked;
 
 use super::journal::Journal;
@@ -62,11 +63,39 @@ struct Masked<W>(W);
 
 impl<W: Write> Write for Masked<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.write_all(masked(&String::from_utf8_lossy(line)).as_bytes())?;
+        self.0.write_all(written(&masked(&String::from_utf8_lossy(line))).as_bytes())?;
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+/// Names and errors of servers and clients may hold line breaks, and what hides or turns letters.
+/// Colours are our own: what others send of that kind is escaped before it comes here.
+fn written(line: &str) -> String {
+    let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+    let mut clean = String::with_capacity(line.len());
+    for piece in text.replace('\n', "\n    ").split_inclusive(ESCAPE) {
+        let (shown, escape) = piece.strip_suffix(ESCAPE).map_or((piece, ""), |shown| (shown, "\u{1b}"));
+        clean.push_str(&visible(shown));
+        clean.push_str(escape);
+    }
+    clean + end
+}
+
+const ESCAPE: char = '\u{1b}';
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_log_stays_one_line_whatever_is_in_it() {
+        let forged = "\u{1b}[2mtime\u{1b}[0m client=x\n2026-11-15 kitbag error: forged\u{202e}!\r\n";
+        let expected = "\u{1b}[2mtime\u{1b}[0m client=x\n    2026-11-15 kitbag error: forged!\n";
+        assert_eq!(written(forged).replace("\n    \n", "\n"), expected);
+        assert_eq!(written("plain\n"), "plain\n");
     }
 }

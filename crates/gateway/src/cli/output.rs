@@ -6,6 +6,7 @@ use std::io::{self, StderrLock, Write as _};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use kitbag_domain::Timestamp;
+use kitbag_domain::text::visible;
 use serde::Serialize;
 
 use super::progress;
@@ -102,11 +103,10 @@ fn table_within<const N: usize>(
     text
 }
 
-/// Without anything that could steer the terminal: much of what is shown was written by
-/// other people's servers.
+/// Without anything that could steer the terminal or hide from the person: much of what is shown was
+/// written by other people's servers.
 pub fn printable(text: &str) -> String {
-    let plain = anstream::adapter::strip_str(text).to_string();
-    plain.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+    visible(text).chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
 }
 
 /// Without line breaks, by which a text could pass for several of ours.
@@ -156,5 +156,6 @@ mod tests {
     #[test]
     fn what_a_server_wrote_cannot_steer_the_terminal() {
         assert_eq!(printable("a\u{1b}[31mred\u{1b}[0m\u{7}\tb"), "ared b");
+        assert_eq!(printable("invoice\u{202e}fdp.exe \u{200b}\u{e0041}ok\r\n"), "invoicefdp.exe ok \n");
     }
 }

@@ -4,9 +4,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag_domain::{Capability, Kind};
+use kitbag_upstream::Secrets;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
 
+use crate::authored;
 use crate::bridge::complete;
 use crate::catalog::Entry;
 use crate::failure::Failure;
@@ -44,6 +46,7 @@ pub(super) async fn list(
             only_visible(rooms, turn, list, pipeline::run(rooms, turn, call).await?)?
         }
     };
+    let result = if turn.view.cleans() { authored::shown(result, &Secrets::default()) } else { result };
     if matches!(list, List::Tools) {
         rooms.meter.listed(rooms, turn, &result);
     }
@@ -82,11 +85,17 @@ fn merged(rooms: &Rooms, turn: &Turn, list: List, params: &RawObject) -> Result<
         entries.iter().filter(|entry| rooms.policy.visible(&turn.client.caller, &entry.capability)).collect();
     let from = start(&visible, params)?;
     let page = &visible[from..visible.len().min(from + rooms.serve.page_size)];
-    let mut definitions: Vec<&Raw> = page.iter().map(|entry| &entry.definition).collect();
+    let seen = |it: &Capability| rooms.policy.visible(&turn.client.caller, it);
+    let shown = |entry: &Entry| match list {
+        List::Tools | List::Prompts => entry.definition.clone(),
+        List::Resources => catalog.resource_definition(entry, false, &seen),
+        List::Templates => catalog.resource_definition(entry, true, &seen),
+    };
+    let mut definitions: Vec<Raw> = page.iter().map(|entry| shown(entry)).collect();
     if from == 0
         && matches!((list, &turn.view), (List::Templates, View::House(surface)) if surface.is_frugal())
     {
-        definitions.push(kept::template());
+        definitions.push(kept::template().clone());
     }
     let mut result = RawObject::new().with(list.field(), &definitions);
     if from + page.len() < visible.len()

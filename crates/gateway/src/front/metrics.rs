@@ -100,6 +100,11 @@ fn servers(page: &mut Page, rooms: &Rooms, caller: &Caller) {
     let visible = rooms.upstreams.iter().filter(|it| rooms.server_visible(caller, it.name()));
     let up = visible.map(|it| (vec![("server", it.name().as_str())], u8::from(it.trouble().is_none())));
     page.gauges("kitbag_upstream_up", "Whether a server could be started when that was tried last", up);
+    let changed = rooms.definitions.changes();
+    let visible = changed.iter().filter(|(server, _)| rooms.server_visible(caller, server));
+    let help = "Definitions of tools and prompts that a server replaced by others";
+    let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
+    page.counters("kitbag_definitions_changed", help, rows);
 }
 
 /// How the gateway itself does.

@@ -61,6 +61,9 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
             };
             ErrorObject::new(code, message).with_data(&json!({ "uri": uri }))
         }
+        Failure::ContestedResource { uri, forms } => {
+            ErrorObject::new(code::INVALID_PARAMS, message).with_data(&json!({ "uri": uri, "meant": forms }))
+        }
         Failure::Denied { .. } | Failure::Hidden { .. } => ErrorObject::new(code::INVALID_REQUEST, message),
         Failure::Upstream(CallError::Refused { error, .. }) | Failure::ClientRefused { error } => {
             error.clone()

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use kitbag_domain::{Capability, Kind};
+use kitbag_domain::{Caller, Capability, Kind};
 use kitbag_upstream::Server;
 use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Message, Notification, Raw, RawObject, RequestId, raw};
 
 use crate::failure::Failure;
 use crate::hidden;
-use crate::pipeline::required;
+use crate::pipeline::{self, required};
 use crate::rooms::Rooms;
 use crate::session::Session;
 use crate::session::announcements::{Filter, Subscriber};
@@ -89,7 +89,7 @@ pub(super) async fn listen(
 pub(crate) async fn forget(rooms: &Rooms, session: &Session) {
     let uris = std::mem::take(&mut session.subscriber.filter().uris);
     for uri in uris {
-        if let Some((server, own)) = find(rooms, &session.view, &uri) {
+        if let Ok((server, own)) = find(rooms, &session.view, &session.subscriber.caller, &uri) {
             let _ = server.unwatch(&own).await;
         }
     }
@@ -137,21 +137,24 @@ impl Drop for Watching {
 fn owner(rooms: &Rooms, turn: &Turn, uri: &str) -> Result<(Arc<Server>, String), Failure> {
     hidden::known_tenant(rooms, &turn.client.caller)?;
     let unknown = || Failure::UnknownResource { uri: uri.to_owned() };
-    let (server, own) = find(rooms, &turn.view, uri).ok_or_else(unknown)?;
+    let (server, own) = find(rooms, &turn.view, &turn.client.caller, uri)?;
     let capability = Capability { server: server.name().clone(), kind: Kind::Resource, name: own.clone() };
     hidden::permit(rooms, turn, &capability, unknown)?;
     Ok((server, own))
 }
 
-fn find(rooms: &Rooms, view: &View, uri: &str) -> Option<(Arc<Server>, String)> {
-    let (name, own) = match view {
-        View::One(server) => (server.clone(), uri.to_owned()),
+fn find(rooms: &Rooms, view: &View, caller: &Caller, uri: &str) -> Result<(Arc<Server>, String), Failure> {
+    let capability = match view {
+        View::One(server) => {
+            Capability { server: server.clone(), kind: Kind::Resource, name: uri.to_owned() }
+        }
         View::House(_) => {
-            let capability = rooms.catalog().resource(uri)?;
-            (capability.server, capability.name)
+            let seen = |it: &Capability| rooms.policy.visible(caller, it);
+            pipeline::led(rooms.catalog().routes().resource(uri, &seen), uri)?
         }
     };
-    Some((rooms.upstreams.get(&name)?.clone(), own))
+    let unknown = || Failure::UnknownResource { uri: uri.to_owned() };
+    Ok((rooms.upstreams.get(&capability.server).ok_or_else(unknown)?.clone(), capability.name))
 }
 
 fn acknowledgement(subscriber: &Subscriber, id: &RequestId) -> Raw {

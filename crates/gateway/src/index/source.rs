@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::Method;
 use kitbag_domain::Timestamp;
+use kitbag_domain::text::{visible, visible_line};
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, Entry, WriteClass};
 use kitbag_store::TextHash;
@@ -50,11 +51,11 @@ impl Tool {
         let hints = definition.object("annotations").unwrap_or_default();
         Self {
             exposed: entry.exposed.clone(),
-            name: entry.capability.name.clone(),
+            name: visible_line(&entry.capability.name),
             provider: entry.capability.server.to_string(),
-            description: definition.read("description").unwrap_or_default(),
+            description: visible(&definition.read::<String>("description").unwrap_or_default()).into_owned(),
             schema: definition.read("inputSchema").unwrap_or_default(),
-            tags: entry.tags.clone(),
+            tags: entry.tags.iter().map(|tag| visible_line(tag)).collect(),
             scopes: Vec::new(),
             group: None,
             write_class: Some(WriteClass::from_hints(
@@ -95,7 +96,7 @@ impl Tool {
 
     pub(crate) fn into_source(self, priors: Priors, now: Timestamp) -> Source {
         let (definition, twin) = (self.fingerprint(), self.twin());
-        let parameters = parameters(&self.schema);
+        let parameters: Vec<String> = parameters(&self.schema).iter().map(|it| visible_line(it)).collect();
         let text = ToolText {
             name: &self.name,
             description: &self.description,

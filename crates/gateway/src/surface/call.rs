@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kitbag_budget::{Fitted, fit, notice};
 use kitbag_domain::ExposedName;
+use kitbag_domain::text::visible;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::json;
 
@@ -205,7 +206,7 @@ async fn looking(
             return Err(Failure::params(format!("call `{0}` directly, not through call_api", tool.name())));
         }
     };
-    let result = fitted(rooms, turn, text(&answer), rooms.surfaces.result_tokens);
+    let result = fitted(rooms, turn, text(&visible(&answer)), rooms.surfaces.result_tokens);
     Ok(with_taken(result, taken.as_ref()))
 }
 

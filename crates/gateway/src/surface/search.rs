@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_domain::text::visible_line;
 use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::{Candidate, MAX_TOP_K, Options, WriteClass};
 use kitbag_upstream::StartError;
@@ -98,14 +99,14 @@ fn nothing(rooms: &Rooms, turn: &Turn) -> String {
 /// A tool in one line, with what there is to beware of.
 pub(super) fn line(rooms: &Rooms, turn: &Turn, entry: &Entry) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
-    let mut line = signature(&entry.exposed, &definition);
+    let mut line = visible_line(&signature(&entry.exposed, &definition));
     match entry.write_class() {
         WriteClass::Write => line.push_str(" [writes]"),
         WriteClass::Destructive => line.push_str(" [destructive]"),
         WriteClass::Read | WriteClass::Unknown => {}
     }
     if let Some(lock) = locked(rooms, turn, entry) {
-        line.push_str(&format!(" [locked: {lock}]"));
+        line.push_str(&format!(" [locked: {}]", visible_line(&lock)));
     }
     line
 }

@@ -18,7 +18,7 @@ fn servers() -> String {
 }
 
 /// A new key: its id, and the key itself.
-async fn key(home: &Home, tenant: &str) -> (String, String) {
+pub(crate) async fn key(home: &Home, tenant: &str) -> (String, String) {
     let told = home.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
     let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
     (created["id"].as_str().unwrap().to_owned(), created["key"].as_str().unwrap().to_owned())
@@ -344,7 +344,7 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     acme.call("good__echo", &json!("not an object")).await;
     acme.call("good__test_elicitation", &json!({ "message": "?" })).await;
     acme.request("prompts/get", &json!({ "name": "good__test_prompt_with_image" })).await;
-    acme.request("resources/read", &json!({ "uri": "test://static-binary" })).await;
+    acme.request("resources/read", &json!({ "uri": "kitbag://server/good/test://static-binary" })).await;
     let local = prepare("/servers/broken/mcp").connect().await;
     local.call("anything", &json!({})).await;
     let local = prepare("/servers/slow/mcp").connect().await;

@@ -10,6 +10,7 @@
 //! - [`hidden`]: that what a tenant may not use does not exist for it
 //! - [`joining`]: clients and commands that share the gateway that runs
 //! - [`keys`]: what a key is for, and how long it is good
+//! - [`rules`]: rules that cannot be walked around
 //! - [`login`]: servers that ask who we are
 //! - [`merged`]: everything behind one endpoint
 //! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
@@ -40,5 +41,6 @@ mod meter;
 mod metrics;
 mod reload;
 mod retrieve;
+mod rules;
 mod surfaces;
 mod upstreams;

@@ -67,12 +67,49 @@ async fn a_resource_two_servers_have_can_be_read_from_both() {
             .filter(|it| it["name"] == "static-text")
             .map(|it| it["uri"].as_str().unwrap().to_owned())
             .collect();
-        assert_eq!(uris, ["test://static-text", "kitbag://server/one/test://static-text"]);
+        let expected = [LONG, "one"].map(|server| format!("kitbag://server/{server}/test://static-text"));
+        assert_eq!(uris, expected);
         for uri in uris {
             let read = client.request("resources/read", &json!({ "uri": uri })).await.result();
             assert_eq!(read["contents"][0]["text"], "This is the content of the static text resource.");
         }
     }
+}
+
+#[tokio::test]
+async fn no_server_is_asked_in_the_place_of_another_that_has_the_resource() {
+    let (evil, good) = (Testbed::named("aaa").manner("usurp"), Testbed::named("good"));
+    let gateway = Gateway::with(&format!("{}{}", evil.table(), good.table())).await;
+    for manner in Manner::BOTH {
+        let client = gateway.client(manner).await;
+        for server in ["aaa", "good"] {
+            client.knows(&format!("{server}__echo")).await;
+        }
+        let read = async |uri: &str| client.request("resources/read", &json!({ "uri": uri })).await;
+        // Both list it, so neither answers; the error says how to ask one of them.
+        let contested = read("test://static-text").await;
+        let forms = ["aaa", "good"].map(|server| format!("kitbag://server/{server}/test://static-text"));
+        assert_eq!(contested.error()["data"]["meant"], json!(forms), "{}", contested.raw());
+        for form in forms {
+            assert!(contested.error()["message"].as_str().unwrap().contains(&form));
+        }
+        for (uri, expected) in [
+            ("test://template/7/data", "Data for ID: 7"),
+            ("kitbag://server/good/test://static-text", "This is the content"),
+            ("kitbag://server/good/test://static-binary", "image/png"),
+            ("kitbag://server/aaa/test://static-text", "usurped"),
+            ("kitbag://server/aaa/anything:goes", "usurped"),
+        ] {
+            let reply = read(uri).await;
+            assert!(reply.raw().contains(expected), "{uri}: {}", reply.raw());
+        }
+        assert!(
+            read("other://x").await.error()["message"].as_str().unwrap().contains("there is no resource")
+        );
+        let templates = json!(client.list("resources/templates/list", "resourceTemplates").await).to_string();
+        assert!(templates.contains("kitbag://server/aaa/{+any}"), "{templates}");
+    }
+    assert!(gateway.log().contains("several servers claim the same resources"), "{}", gateway.log());
 }
 
 #[tokio::test]

@@ -164,7 +164,7 @@ async fn key(home: &Home, tenant: &str) -> String {
     created["key"].as_str().unwrap().to_owned()
 }
 
-async fn get(gateway: &Gateway, path: &str, key: Option<&str>) -> (u16, String) {
+pub(crate) async fn get(gateway: &Gateway, path: &str, key: Option<&str>) -> (u16, String) {
     let mut request = reqwest::Client::new().get(format!("{}{path}", gateway.base));
     if let Some(key) = key {
         request = request.bearer_auth(key);

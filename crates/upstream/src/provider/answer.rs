@@ -1,10 +1,13 @@
 //! What an API answered, read no further than we are willing to hold in memory.
 
+use std::borrow::Cow;
+
 use http::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::Response;
 
 use super::error::Fault;
 use crate::body::describe;
+use crate::secrets::Secrets;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderAnswer {
@@ -13,6 +16,23 @@ pub struct ProviderAnswer {
     /// Those that help with the next call, such as the place of the next page.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+}
+
+impl ProviderAnswer {
+    /// Without the secrets that were sent, in case the API shows what it was asked.
+    pub(super) fn without(mut self, secrets: &Secrets) -> Self {
+        if secrets.is_empty() {
+            return self;
+        }
+        for (_, value) in &mut self.headers {
+            *value = secrets.hidden_in(value).into_owned();
+        }
+        // What is no text is shown as text in the end, so it is searched as that.
+        if let Cow::Owned(clean) = secrets.hidden_in(&String::from_utf8_lossy(&self.body)) {
+            self.body = clean.into_bytes();
+        }
+        self
+    }
 }
 
 pub(super) async fn read(mut response: Response, max: usize) -> Result<ProviderAnswer, Fault> {

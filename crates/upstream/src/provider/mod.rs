@@ -35,6 +35,7 @@ pub use guard::AddressGuard;
 
 use crate::body::describe;
 use crate::link::header_map;
+use crate::secrets::{Secrets, speaks_of_a_secret};
 use crate::spec::{Lookup, Template};
 use error::origin;
 use guard::GuardedResolver;
@@ -67,6 +68,9 @@ pub struct ProviderCall {
     pub body: Option<Raw>,
 }
 
+/// Says of a request, written as [`ProviderCall::subject`] does, whether its caller may make it.
+pub type RequestJudge<'a> = &'a (dyn Fn(&str) -> bool + Send + Sync);
+
 /// Shows itself as one line for whoever looks for something to call.
 pub struct Provider {
     spec: ProviderSpec,
@@ -85,8 +89,12 @@ impl ProviderSpec {
 impl ProviderCall {
     /// What rules are written about: `GET /items/3`, whichever way the path was spelt.
     pub fn subject(&self) -> String {
-        format!("{} {}", self.method, target::plain(&self.path))
+        subject(&self.method, &self.path)
     }
+}
+
+fn subject(method: &Method, path: &str) -> String {
+    format!("{method} {}", target::plain(path))
 }
 
 impl Provider {
@@ -100,16 +108,21 @@ impl Provider {
         &self.spec
     }
 
-    /// Whatever status the API answers with is an answer.
-    pub async fn call(&self, call: ProviderCall) -> Result<ProviderAnswer, ProviderError> {
+    /// Whatever status the API answers with is an answer. That the caller may make this call is known;
+    /// `judge` is asked about what redirects make of it.
+    pub async fn call(
+        &self,
+        call: ProviderCall,
+        judge: RequestJudge<'_>,
+    ) -> Result<ProviderAnswer, ProviderError> {
         let after = self.spec.timeout;
-        let done = tokio::time::timeout(after, Box::pin(self.follow(call))).await;
+        let done = tokio::time::timeout(after, Box::pin(self.follow(call, judge))).await;
         done.unwrap_or(Err(Fault::TimedOut { after }))
             .map_err(|fault| ProviderError { provider: self.spec.name.clone(), fault })
     }
 
     /// Sends the request, and what redirects make of it.
-    async fn follow(&self, call: ProviderCall) -> Result<ProviderAnswer, Fault> {
+    async fn follow(&self, call: ProviderCall, judge: RequestJudge<'_>) -> Result<ProviderAnswer, Fault> {
         self.permit(&call.method)?;
         let url = target::below(&self.spec.url, &call.path, &call.query)?;
         let mut hop = Hop { method: call.method, url, body: call.body, at_home: true };
@@ -118,8 +131,14 @@ impl Provider {
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send(&hop, &secrets).await?;
             match location(&response) {
-                Some(location) => hop = self.redirected(hop, response.status(), &location?)?,
-                None => return answer::read(response, self.spec.max_response_bytes).await,
+                Some(location) => {
+                    hop = self.redirected(hop, response.status(), &location?)?;
+                    self.judge(&hop, judge)?;
+                }
+                None => {
+                    let answer = answer::read(response, self.spec.max_response_bytes).await?;
+                    return Ok(answer.without(&self.shown_by_none(&secrets)));
+                }
             }
         }
         Err(Fault::TooManyRedirects { max: MAX_REDIRECTS })
@@ -173,12 +192,38 @@ impl Provider {
         Ok(Hop { method, url, body, at_home: hop.at_home && stays })
     }
 
+    /// What a redirect leads to at the API itself is a call like any other: below the base, and one
+    /// that the caller may make. The reason names no rule, since the API chose the path.
+    fn judge(&self, hop: &Hop, judge: RequestJudge<'_>) -> Result<(), Fault> {
+        let base = &self.spec.url;
+        if !target::is_same_place(base, &hop.url) {
+            return Ok(());
+        }
+        let refused = |reason: &str| Fault::Redirect { reason: reason.to_owned() };
+        let path = target::relative(base, &hop.url)
+            .ok_or_else(|| refused("to a place outside its base address, where calls may not go"))?;
+        match judge(&subject(&hop.method, path)) {
+            true => Ok(()),
+            false => Err(refused("to a path that the rules do not permit")),
+        }
+    }
+
     fn permit(&self, method: &Method) -> Result<(), Fault> {
         let allowed = &self.spec.methods;
         if allowed.contains(method) {
             return Ok(());
         }
         Err(Fault::Method { method: method.clone(), allowed: allowed.clone() })
+    }
+
+    /// Of the headers those that an API must not show: a header or variable of such a name is a secret,
+    /// and what comes from the store is one whatever it is called.
+    fn shown_by_none(&self, sent: &HeaderMap) -> Secrets {
+        let is_secret = |name: &str, value: &Template| {
+            speaks_of_a_secret(name) || (value.source().contains("${") && speaks_of_a_secret(value.source()))
+        };
+        let secret = self.spec.headers.iter().filter(|(name, value)| is_secret(name, value));
+        Secrets::of(secret.filter_map(|(name, _)| sent.get(name)?.to_str().ok()))
     }
 
     fn secrets(&self) -> Result<HeaderMap, Fault> {

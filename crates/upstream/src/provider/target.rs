@@ -1,9 +1,10 @@
 //! From the path somebody wrote to a URL that lies below the base, whatever they wrote.
 
 use std::borrow::Cow;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use percent_encoding::percent_decode_str;
-use url::Url;
+use url::{Host, Url};
 
 use super::error::Fault;
 
@@ -30,6 +31,37 @@ pub(super) fn below(base: &Url, path: &str, query: &[(String, String)]) -> Resul
     let inside = url.path().strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     if inside && url.origin() == base.origin() { Ok(url) } else { Err(Fault::Path { reason: CLIMBS }) }
 }
+
+/// What follows the base's path in a URL of the same API, if the URL lies below it in every reading.
+pub(super) fn relative<'a>(base: &Url, url: &'a Url) -> Option<&'a str> {
+    let rest = url.path().strip_prefix(base.path().trim_end_matches('/'))?;
+    let is_below = rest.is_empty() || rest.starts_with('/');
+    (is_below && check(rest).is_ok()).then_some(rest)
+}
+
+/// Whether a URL leads to the same API by another name of its host or its other scheme: secrets do
+/// not follow there, but what is asked of it is the same.
+pub(super) fn is_same_place(base: &Url, url: &Url) -> bool {
+    let port = |url: &Url| match url.port_or_known_default() {
+        Some(443) => Some(80),
+        port => port,
+    };
+    let host = |url: &Url| match url.host() {
+        Some(Host::Domain(name)) => match name.trim_end_matches('.') {
+            name if name == "localhost" || name.ends_with(".localhost") => "localhost".to_owned(),
+            name => name.to_owned(),
+        },
+        Some(Host::Ipv4(address)) if address == Ipv4Addr::LOCALHOST => "localhost".to_owned(),
+        Some(Host::Ipv6(address)) if address == Ipv6Addr::LOCALHOST || address == MAPPED => {
+            "localhost".to_owned()
+        }
+        Some(address) => address.to_string(),
+        None => String::new(),
+    };
+    port(base) == port(url) && host(base) == host(url)
+}
+
+const MAPPED: Ipv6Addr = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
 
 /// The path alone as a server may read it: decoded, and without slashes that say nothing.
 pub(super) fn plain(path: &str) -> String {
@@ -168,6 +200,43 @@ mod tests {
             assert_eq!(plain(path), "/admin/users", "{path}");
         }
         assert_eq!(plain(""), "/");
+    }
+
+    #[test]
+    fn a_url_is_below_the_base_or_it_is_not() {
+        let below = |url: &str| {
+            let url: Url = url.parse().unwrap();
+            relative(&"https://a.example/v1".parse().unwrap(), &url).map(str::to_owned)
+        };
+        assert_eq!(below("https://a.example/v1/admin?x=1").as_deref(), Some("/admin"));
+        assert_eq!(below("https://a.example/v1").as_deref(), Some(""));
+        for outside in
+            ["/", "/v10/x", "/V1/x", "/v1/../admin", "/v1/..%2fadmin", "/v1/%252e%252e/x", "/v1//x"]
+        {
+            assert_eq!(below(&format!("https://a.example{outside}")), None, "{outside}");
+        }
+    }
+
+    #[test]
+    fn an_api_is_the_same_under_other_names_of_its_host() {
+        let same = |one: &str, other: &str| is_same_place(&one.parse().unwrap(), &other.parse().unwrap());
+        for other in [
+            "https://API.example/x",
+            "http://api.example/",
+            "https://api.example./",
+            "https://api.example:443",
+        ] {
+            assert!(same("https://api.example/v1", other), "{other}");
+        }
+        for other in ["http://localhost:81/", "http://[::1]:81", "http://0x7f.1:81", "http://x.localhost:81/"]
+        {
+            assert!(same("http://127.0.0.1:81/v1", other), "{other}");
+        }
+        assert!(
+            !same("https://api.example", "https://api.example:8443")
+                && !same("http://a.example", "http://b.a.example")
+        );
+        assert!(!same("http://127.0.0.1:81", "http://127.0.0.1:82"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
+use crate::mask::MASK;
 
 const SECRET: &str = "s3cret-value";
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -100,12 +101,14 @@ fn provider(url: &str, permitted: &'static [IpAddr]) -> Provider {
     Provider::new(spec, lookup, Arc::new(guard))
 }
 
+const ANYTHING: RequestJudge<'_> = &|_| true;
+
 fn asking(method: Method, path: &str) -> ProviderCall {
     ProviderCall { method, path: path.to_owned(), query: Vec::new(), body: None }
 }
 
 async fn get_from(provider: &Provider, path: &str) -> Result<Value, ProviderError> {
-    let answer = provider.call(asking(Method::GET, path)).await?;
+    let answer = provider.call(asking(Method::GET, path), ANYTHING).await?;
     Ok(serde_json::from_slice(&answer.body).unwrap())
 }
 
@@ -113,12 +116,12 @@ async fn get_from(provider: &Provider, path: &str) -> Result<Value, ProviderErro
 #[track_caller]
 fn told(found: &Value) -> (&str, bool) {
     assert_eq!(found["key"].is_string(), found["login"].is_string());
-    (found["asked"].as_str().unwrap(), found["key"] == SECRET)
+    (found["asked"].as_str().unwrap(), found["key"] == MASK)
 }
 
 /// The error that a GET of the path ends in. Whatever it is, it holds no secret.
 async fn fails(provider: &Provider, path: &str) -> String {
-    let error = provider.call(asking(Method::GET, path)).await.unwrap_err();
+    let error = provider.call(asking(Method::GET, path), ANYTHING).await.unwrap_err();
     let told = format!("{error} {error:?} {:?} {provider:?}", error.remedy());
     assert!(!told.contains(SECRET), "{told}");
     error.to_string()
@@ -134,24 +137,24 @@ async fn a_call_goes_below_the_base_with_the_secrets_and_the_body_as_written() {
         body: Some(body),
         ..asking(Method::POST, "/items")
     };
-    let answer = provider.call(call).await.unwrap();
+    let answer = provider.call(call, ANYTHING).await.unwrap();
     assert_eq!((answer.status, answer.content_type.as_deref()), (200, Some("application/json")));
     let found: Value = serde_json::from_slice(&answer.body).unwrap();
     let expected = json!({
         "asked": "POST /v1/items?q=a+b",
-        "key": SECRET,
-        "login": format!("Bearer {SECRET}"),
+        "key": MASK,
+        "login": MASK,
         "type": "application/json",
         "body": r#"{"n":1.5}"#,
     });
-    assert_eq!(found, expected);
+    assert_eq!(found, expected, "it got the secret, and what it shows of it is not passed on");
 }
 
 #[tokio::test]
 async fn only_headers_that_help_come_back() {
     let home = api(HOME).await;
     let provider = provider(&format!("http://{home}/v1"), &[HOME]);
-    let answer = provider.call(asking(Method::GET, "/cookie")).await.unwrap();
+    let answer = provider.call(asking(Method::GET, "/cookie"), ANYTHING).await.unwrap();
     let names: Vec<_> = answer.headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["link", "x-ratelimit-remaining"]);
 }
@@ -172,7 +175,7 @@ fn an_api_introduces_itself_without_its_secrets() {
 #[tokio::test]
 async fn a_method_nobody_allowed_is_not_sent() {
     let provider = provider("http://127.0.0.1:9/v1", &[HOME]);
-    let error = provider.call(asking(Method::DELETE, "/items/1")).await.unwrap_err();
+    let error = provider.call(asking(Method::DELETE, "/items/1"), ANYTHING).await.unwrap_err();
     assert_eq!(error.to_string(), "`weather` may not be called with DELETE, only with GET, HEAD, POST");
     assert!(error.remedy().unwrap().contains("`methods` of [providers.weather]"));
 }
@@ -222,8 +225,8 @@ async fn a_redirect_leads_no_further_than_a_call() {
 async fn secrets_stay_with_the_origin_they_are_for() {
     let (home, neighbour) = (api(HOME).await, api(NEIGHBOUR).await);
     let provider = provider(&format!("http://{home}/v1"), &[HOME, NEIGHBOUR]);
-    let found = get_from(&provider, "/to?/elsewhere").await.unwrap();
-    assert_eq!(told(&found), ("GET /elsewhere", true));
+    let found = get_from(&provider, "/to?elsewhere").await.unwrap();
+    assert_eq!(told(&found), ("GET /v1/elsewhere", true));
     let found = get_from(&provider, &format!("/to?http://{neighbour}/x")).await.unwrap();
     assert_eq!(told(&found), ("GET /x", false));
     let back = format!("/to?http://{neighbour}/v1/to?http://{home}/v1/admin");
@@ -232,17 +235,45 @@ async fn secrets_stay_with_the_origin_they_are_for() {
 }
 
 #[tokio::test]
+async fn a_redirect_within_the_api_stays_below_the_base_and_within_what_the_caller_may_do() {
+    let (home, neighbour) = (api(HOME).await, api(NEIGHBOUR).await);
+    let provider = provider(&format!("http://{home}/v1"), &[HOME, NEIGHBOUR]);
+    let no_admin: RequestJudge<'_> = &|subject| !subject.contains("/admin");
+    let by_name = format!("http://localhost:{}", home.port());
+    let back = format!("http://{neighbour}/v1/to?http://{home}");
+    for (to, expected) in [
+        ("/v1/items", "asked"),
+        ("items?page=2", "asked"),
+        ("/v1/admin/delete-all", "redirects to a path that the rules do not permit"),
+        ("%61dmin", "redirects to a path that the rules do not permit"),
+        ("to?admin", "redirects to a path that the rules do not permit"),
+        ("/hid/x", "redirects to a place outside its base address"),
+        ("/v10/x", "redirects to a place outside its base address"),
+        ("/v1/..%2fhid", "redirects to a place outside its base address"),
+        (&format!("{by_name}/v1/admin"), "redirects to a path that the rules do not permit"),
+        (&format!("{by_name}/hid"), "redirects to a place outside its base address"),
+        (&format!("{back}/v1/admin"), "redirects to a path that the rules do not permit"),
+        (&format!("{back}/hid"), "redirects to a place outside its base address"),
+    ] {
+        let found = provider.call(asking(Method::GET, &format!("/to?{to}")), no_admin).await;
+        let found =
+            found.map_or_else(|error| error.to_string(), |answer| String::from_utf8(answer.body).unwrap());
+        assert!(found.contains(expected), "{to}: {found}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_follows_only_within_the_origin() {
     let (home, neighbour) = (api(HOME).await, api(NEIGHBOUR).await);
     let provider = provider(&format!("http://{home}/v1"), &[HOME, NEIGHBOUR]);
     let post = async |path: &str| {
         let call = ProviderCall { body: Some(raw(&json!([1]))), ..asking(Method::POST, path) };
-        let answer = provider.call(call).await.map_err(|error| error.to_string())?;
+        let answer = provider.call(call, ANYTHING).await.map_err(|error| error.to_string())?;
         let found: Value = serde_json::from_slice(&answer.body).unwrap();
         Ok(format!("{} {}", found["asked"].as_str().unwrap(), found["body"].as_str().unwrap()))
     };
-    assert_eq!(post("/keep?/x").await, Ok("POST /x [1]".to_owned()));
-    assert_eq!(post("/to?/x").await, Ok("GET /x ".to_owned()));
+    assert_eq!(post("/keep?/v1/x").await, Ok("POST /v1/x [1]".to_owned()));
+    assert_eq!(post("/to?/v1/x").await, Ok("GET /v1/x ".to_owned()));
     let elsewhere = format!("/keep?http://{neighbour}/x");
     let expected =
         format!("`weather` redirects to http://{neighbour}, and what is sent there would leave this API");

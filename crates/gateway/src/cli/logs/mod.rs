@@ -14,7 +14,7 @@ use kitbag_domain::ServerName;
 use kitbag_upstream::{LogLevel, LogLine, LogStream};
 use serde::Serialize;
 
-use super::output::{Output, printable};
+use super::output::{Output, one_line, printable};
 use super::{Invocation, completions, journal, servers};
 use crate::config::Config;
 use tail::Tail;
@@ -147,10 +147,19 @@ impl View {
             Some(width) => format!(" {:width$}", name(server.as_ref())),
             None => String::new(),
         };
-        let logger = line.logger.iter().map(|logger| format!("{}: ", printable(logger))).collect::<String>();
+        let logger = line
+            .logger
+            .iter()
+            .map(|logger| format!("{}: ", one_line(&printable(logger))))
+            .collect::<String>();
         let mark = mark(line);
-        format!("{DIM}{time}{name}{DIM:#} {mark}{logger}{}", printable(&line.message))
+        format!("{DIM}{time}{name}{DIM:#} {mark}{logger}{}", indented(&printable(&line.message)))
     }
+}
+
+/// Further lines of a message stand under it: at the margin one could pass for a line of another.
+fn indented(message: &str) -> String {
+    message.trim_end().replace('\n', "\n    ")
 }
 
 fn name(server: Option<&ServerName>) -> &str {

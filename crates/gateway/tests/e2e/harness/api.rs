@@ -7,6 +7,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::any;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, Method, Uri, header};
 use serde_json::{Value, json};
 
@@ -35,6 +37,9 @@ impl Api {
             .route("/v1/large", any(large))
             .route("/v1/away", any(away))
             .route("/v1/rude", any(rude))
+            .route("/v1/mirror", any(mirror))
+            .route("/v1/admin/{name}", any(items))
+            .route("/hidden/{name}", any(items))
             .with_state(seen.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -89,6 +94,21 @@ async fn away(memory: Memory, method: Method, uri: Uri, headers: HeaderMap, body
     let asked = reqwest::Url::parse(&format!("http://here{uri}")).unwrap();
     let to = asked.query_pairs().find(|(name, _)| name == "to").unwrap().1.into_owned();
     Redirect::temporary(&to).into_response()
+}
+
+/// Shows the secret it was sent, in all the forms that programs write, and turns a word around.
+async fn mirror(headers: HeaderMap) -> Response {
+    let token = headers[header::AUTHORIZATION].to_str().unwrap().trim_start_matches("Bearer ").to_owned();
+    let hex: String = token.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let answer = json!({
+        "login": headers[header::AUTHORIZATION].to_str().unwrap(),
+        "pair": STANDARD.encode(format!("ann:{token}")),
+        "token": STANDARD.encode(&token),
+        "hex": hex,
+        "hidden": "a\u{202e}b\u{e0041}c",
+    });
+    let link = format!("</next?token={token}>");
+    ([("link", link)], answer.to_string()).into_response()
 }
 
 /// Refuses, whatever it is asked.

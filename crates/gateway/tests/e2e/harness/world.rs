@@ -179,12 +179,12 @@ impl Way {
         }
     }
 
-    /// What the client calls a resource of the server. All four have the same ones, and the first
-    /// by name keeps the plain URI.
+    /// What the client calls a resource of the server. All four have the same ones, so none of them
+    /// has the plain URI.
     pub(crate) fn uri(&self, own: &str) -> String {
-        match (self.door, self.server.name) {
-            (Door::One, _) | (_, "newio") => own.to_owned(),
-            (_, name) => format!("kitbag://server/{name}/{own}"),
+        match self.door {
+            Door::One => own.to_owned(),
+            Door::All | Door::Stdio => format!("kitbag://server/{}/{own}", self.server.name),
         }
     }
 

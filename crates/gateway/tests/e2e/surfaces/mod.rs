@@ -6,6 +6,7 @@
 //! - [`lists`], [`adaptive`]: what is listed, and who chooses
 //! - [`finding`]: `search_available_tools` and `discover_apis`; [`answers`]: APIs, copies, what is
 //!   built in, and that nothing fits
+//! - [`authored`]: text of tool authors is data
 //! - [`calling`], [`batches`], [`mistakes`]: `call_api` and `batch_execute`, rightly and wrongly
 //! - [`meaning`]: arguments that can only have been meant in one way
 //! - [`providers`]: HTTP APIs
@@ -15,6 +16,7 @@
 
 mod adaptive;
 mod answers;
+mod authored;
 mod batches;
 mod calling;
 mod finding;

@@ -138,6 +138,8 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
             json!({ "provider": "api", "path": "/%6Carge" }),
             json!({ "provider": "api", "path": "/large?x=1" }),
             json!({ "provider": "api", "path": "/large/" }),
+            json!({ "provider": "api", "path": "/LARGE" }),
+            json!({ "provider": "api", "path": "/Large;x=1" }),
         ] {
             let told = client.call(CALL, &asked).await.tool_error();
             assert!(told.contains("`api` has nothing at"), "{asked}: {told}");
@@ -153,6 +155,50 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
         assert_eq!(ask("api").await, ask("ipa").await.replace("ipa", "api"), "as if there were none");
     }
     assert!(api.seen().iter().all(|seen| seen.method == "GET" && seen.uri.path() == "/v1/items"));
+}
+
+#[tokio::test]
+async fn a_redirect_within_an_api_leads_neither_past_the_rules_nor_out_of_its_base() {
+    let api = Api::start().await;
+    let gateway = gateway(&api, "[tenants.acme]\ndeny_tools = [\"api/* /admin*\"]\n").await;
+    let (_, acme) = key(&gateway.home, "acme").await;
+    let home = api.url.trim_end_matches("/v1").to_owned();
+    for manner in Manner::BOTH {
+        let client = gateway.visitor("/mcp", manner).key(&acme).connect().await;
+        let led = async |to: &str| {
+            let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
+            client.call(CALL, &asked).await
+        };
+        body(&led("/v1/items").await);
+        for to in
+            ["/v1/admin/delete-all", "/v1/ADMIN/x", "admin/x", "/v1/%61dmin/x", &format!("{home}/v1/admin/x")]
+        {
+            let told = led(to).await.tool_error();
+            assert!(told.contains("`api` redirects to a path that the rules do not permit"), "{to}: {told}");
+        }
+        for to in ["/hidden/x", "/", "/v10/x", "/v1/../hidden/x", &home.replace("127.0.0.1", "localhost")] {
+            let told = led(to).await.tool_error();
+            assert!(told.contains("`api` redirects to a place outside its base address"), "{to}: {told}");
+        }
+    }
+    let paths: Vec<_> = api.seen().iter().map(|seen| seen.uri.path().to_owned()).collect();
+    assert!(paths.iter().all(|path| ["/v1/away", "/v1/items"].contains(&path.as_str())), "{paths:?}");
+}
+
+#[tokio::test]
+async fn a_secret_that_an_api_shows_does_not_reach_the_model() {
+    let api = Api::start().await;
+    let gateway = gateway(&api, "").await;
+    for client in clients(&gateway).await {
+        let reply = client.call(CALL, &json!({ "provider": "api", "path": "/mirror" })).await;
+        let shown = body(&reply);
+        assert_eq!(shown["login"], "•••", "{shown}");
+        assert_eq!((&shown["token"], &shown["hex"]), (&json!("•••"), &json!("•••")), "{shown}");
+        assert!(shown["pair"].as_str().unwrap().contains("•••"), "{shown}");
+        assert_eq!(shown["hidden"], "abc");
+        let head = reply.result()["content"][0]["text"].as_str().unwrap().to_owned();
+        assert!(head.contains("link: </next?token=•••>"), "{head}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,188 @@
+//! Notices when a server changes what it said of a tool or prompt: people agreed to the definition
+//! they saw, and a server may replace it afterwards.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use kitbag_domain::ServerName;
+use kitbag_domain::text::visible_line;
+use kitbag_upstream::Listing;
+use kitbag_wire::{Raw, RawObject};
+
+use crate::sync::lock;
+
+/// Names remembered of one server, those included that it lists no longer: one that vanishes and
+/// comes back as another has changed, too.
+const MOST_NAMES: usize = 20_000;
+/// Changes told one by one; a server that was updated may change all it has.
+const MOST_TOLD: usize = 20;
+/// What is told of a name that is not ours to choose.
+const LONGEST_NAME: usize = 100;
+
+/// What servers said last, and how often they changed it.
+#[derive(Default)]
+pub(crate) struct Definitions {
+    seen: Mutex<HashMap<ServerName, Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    by_name: HashMap<(&'static str, String), Definition>,
+    changes: u64,
+}
+
+/// What a definition consists of, each part as a hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Definition {
+    parts: [[u8; 16]; PARTS.len()],
+    rest: [u8; 16],
+    hints: [Option<bool>; HINTS.len()],
+}
+
+const PARTS: [&str; 6] = ["description", "title", "inputSchema", "outputSchema", "annotations", "arguments"];
+const HINTS: [&str; 2] = ["readOnlyHint", "destructiveHint"];
+
+impl Definitions {
+    /// Takes in a listing, and tells the log what is no longer as it was.
+    pub(crate) fn learn(&self, server: &ServerName, listing: &Listing) {
+        let changes = lock(&self.seen).entry(server.clone()).or_default().learn(listing);
+        for Change { kind, name, what } in changes.iter().take(MOST_TOLD) {
+            tracing::warn!(%server, "the {kind} `{name}` is no longer defined as it was: {what}");
+        }
+        if changes.len() > MOST_TOLD {
+            let more = changes.len() - MOST_TOLD;
+            tracing::warn!(%server, more, "further definitions are no longer as they were");
+        }
+    }
+
+    /// How many definitions each server has changed.
+    pub(crate) fn changes(&self) -> Vec<(ServerName, u64)> {
+        let seen = lock(&self.seen);
+        let mut changes: Vec<_> = seen.iter().map(|(server, seen)| (server.clone(), seen.changes)).collect();
+        changes.sort();
+        changes
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Change {
+    kind: &'static str,
+    name: String,
+    what: String,
+}
+
+impl Seen {
+    fn learn(&mut self, listing: &Listing) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for (kind, definitions) in [("tool", &listing.tools), ("prompt", &listing.prompts)] {
+            let mut told = HashMap::new();
+            for definition in definitions {
+                let Some((name, definition)) = Definition::read(definition) else { continue };
+                // Of a name listed twice, the first is what is known under it.
+                told.entry((kind, name)).or_insert(definition);
+            }
+            for (key, definition) in told {
+                if let Some(before) = self.by_name.get(&key).filter(|before| **before != definition) {
+                    let name = visible_line(&key.1).chars().take(LONGEST_NAME).collect();
+                    changes.push(Change { kind, name, what: definition.different(before) });
+                }
+                if self.by_name.len() < MOST_NAMES || self.by_name.contains_key(&key) {
+                    self.by_name.insert(key, definition);
+                }
+            }
+        }
+        changes.sort_by(|a, b| a.name.cmp(&b.name));
+        self.changes += changes.len() as u64;
+        changes
+    }
+}
+
+impl Definition {
+    fn read(definition: &Raw) -> Option<(String, Self)> {
+        let mut object = RawObject::open(definition).ok()?;
+        let name = object.read("name")?;
+        let hints = object.object("annotations").unwrap_or_default();
+        let hints = HINTS.map(|hint| hints.read(hint));
+        let parts = PARTS.map(|part| object.remove(part).map_or([0; 16], |value| hash(value.get())));
+        Some((name, Self { parts, rest: hash(object.to_raw().get()), hints }))
+    }
+
+    /// In which parts it differs from what it was: `description, annotations (readOnlyHint true → false)`.
+    fn different(&self, before: &Self) -> String {
+        let differs = |at: &usize| self.parts[*at] != before.parts[*at];
+        let mut told: Vec<String> = (0..PARTS.len()).filter(differs).map(|at| PARTS[at].to_owned()).collect();
+        let said = |hint: Option<bool>| hint.map_or("unsaid".to_owned(), |hint| hint.to_string());
+        for (at, hint) in HINTS.iter().enumerate().filter(|(at, _)| self.hints[*at] != before.hints[*at]) {
+            told.push(format!("{hint} {} → {}", said(before.hints[at]), said(self.hints[at])));
+        }
+        if self.rest != before.rest {
+            told.push("other members".to_owned());
+        }
+        told.join(", ")
+    }
+}
+
+/// Half of it is enough: nobody gains by two definitions of one name that look the same to us.
+fn hash(text: &str) -> [u8; 16] {
+    let whole = blake3::hash(text.as_bytes());
+    let mut half = [0; 16];
+    half.copy_from_slice(&whole.as_bytes()[..16]);
+    half
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_wire::{Era, raw};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn listing(tools: &[Value]) -> Listing {
+        Listing {
+            era: Era::Legacy,
+            version: "2025-11-25".to_owned(),
+            capabilities: raw(&json!({})),
+            server_info: None,
+            instructions: None,
+            tools: tools.iter().map(raw).collect(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// What is told after each of the listings.
+    #[track_caller]
+    fn check(listings: &[&[Value]], expected: &[&[&str]]) {
+        let mut seen = Seen::default();
+        for (tools, expected) in listings.iter().zip(expected) {
+            let told: Vec<_> =
+                seen.learn(&listing(tools)).iter().map(|it| format!("{}: {}", it.name, it.what)).collect();
+            assert_eq!(told, *expected);
+        }
+    }
+
+    #[test]
+    fn a_changed_definition_is_told_with_what_changed() {
+        let before = json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true } });
+        let after =
+            json!({ "name": "t", "description": "Writes.", "annotations": { "readOnlyHint": false } });
+        let told = "t: description, annotations, readOnlyHint true → false";
+        check(
+            &[&[before.clone()], &[before.clone()], &[after.clone()], &[after.clone()]],
+            &[&[], &[], &[told], &[]],
+        );
+        let vendor =
+            json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true }, "x": 1 });
+        check(&[&[before], &[vendor]], &[&[], &["t: other members"]]);
+    }
+
+    #[test]
+    fn a_tool_that_vanishes_and_comes_back_as_another_has_changed() {
+        let before = json!({ "name": "t", "description": "Reads." });
+        let after = json!({ "name": "t", "description": "Sends your files away." });
+        let other = json!({ "name": "u" });
+        check(&[&[before], &[other.clone()], &[other, after]], &[&[], &[], &["t: description"]]);
+    }
+}

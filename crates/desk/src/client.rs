@@ -43,7 +43,8 @@ pub struct Spot {
 }
 
 /// For whom a file counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Wherever this person works.
     User,

@@ -1,14 +1,13 @@
 //! The edits on disk: whole or not at all, and with a copy of what was there before.
 
-use std::fs::{self, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use rustix::fs::Mode;
 
 use crate::client::{Client, Scope, Spot};
 use crate::edit::{self, Door, EditError, Undone, install, uninstall};
+use crate::place::{Missing, PRIVATE, Place, PlaceError};
 use crate::places::Places;
 
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +18,8 @@ pub enum FileError {
     Write { path: PathBuf, source: io::Error },
     #[error("{path} cannot be edited", path = path.display())]
     Edit { path: PathBuf, source: EditError },
+    #[error("{path} is not edited: `{link}` is a link that leads out of the project", path = path.display(), link = link.display())]
+    LeavesProject { path: PathBuf, link: PathBuf },
 }
 
 /// What came of putting Kitbag into a file.
@@ -43,13 +44,27 @@ impl Client {
     }
 }
 
+/// Whether the file may be edited at all, before anything else is done for it.
+pub fn check_editable(spot: &Spot, places: &Places) -> Result<(), FileError> {
+    let desk = Desk::of(spot, places);
+    desk.read(&spot.path)?;
+    desk.read(&backup_of(&spot.path))?;
+    desk.check_writable(&spot.path)
+}
+
 /// Puts Kitbag into a file, or brings its entry there up to date. Servers that are behind it
 /// already stay there.
-pub fn install_into(spot: &Spot, door: &Door, behind: &[String]) -> Result<Installed, FileError> {
+pub fn install_into(
+    spot: &Spot,
+    places: &Places,
+    door: &Door,
+    behind: &[String],
+) -> Result<Installed, FileError> {
     let failed = |source| FileError::Edit { path: spot.path.clone(), source };
-    let text = read(&spot.path)?;
+    let desk = Desk::of(spot, places);
+    let text = desk.read(&spot.path)?;
     let backup = backup_of(&spot.path);
-    let before = read(&backup)?;
+    let before = desk.read(&backup)?;
     let current = text.as_deref().unwrap_or_default();
     // What was before an earlier installation, so that the backup never holds Kitbag itself.
     let clean = match uninstall(spot, current, before.as_deref()).map_err(failed)? {
@@ -67,35 +82,32 @@ pub fn install_into(spot: &Spot, door: &Door, behind: &[String]) -> Result<Insta
     let new = install(spot, clean.as_deref().unwrap_or_default(), door, &behind).map_err(failed)?;
     let changed = new != current;
     if changed {
-        let failed = |source| FileError::Write { path: spot.path.clone(), source };
-        permissions(&destination(&spot.path)).map_err(failed)?;
+        desk.check_writable(&spot.path)?;
         if let Some(clean) = &clean {
-            write_private(&backup, clean)?;
+            desk.write(&backup, clean, Some(PRIVATE))?;
         }
-        write(&spot.path, &new).map_err(failed)?;
+        desk.write(&spot.path, &new, None)?;
     }
-    Ok(Installed { changed, backup: Some(backup).filter(|path| path.is_file()) })
+    let has_backup = before.is_some() || (changed && clean.is_some());
+    Ok(Installed { changed, backup: Some(backup).filter(|_| has_backup) })
 }
 
 /// Takes Kitbag out of a file. A file that held nothing else is removed, and so is a backup that
 /// has served.
-pub fn uninstall_from(spot: &Spot) -> Result<Undone, FileError> {
-    let Some(text) = read(&spot.path)? else { return Ok(Undone::NotThere) };
+pub fn uninstall_from(spot: &Spot, places: &Places) -> Result<Undone, FileError> {
+    let desk = Desk::of(spot, places);
+    let Some(text) = desk.read(&spot.path)? else { return Ok(Undone::NotThere) };
     let backup = backup_of(&spot.path);
-    let before = read(&backup)?;
+    let before = desk.read(&backup)?;
     let undone = uninstall(spot, &text, before.as_deref())
         .map_err(|source| FileError::Edit { path: spot.path.clone(), source })?;
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| FileError::Write { path, source }
-    };
     match &undone {
         Undone::NotThere => {}
-        Undone::Nothing => fs::remove_file(destination(&spot.path)).map_err(failed(&spot.path))?,
-        Undone::Removed(text) => write(&spot.path, text).map_err(failed(&spot.path))?,
+        Undone::Nothing => desk.remove(&spot.path)?,
+        Undone::Removed(text) => desk.write(&spot.path, text, None)?,
         Undone::Restored(text) => {
-            write(&spot.path, text).map_err(failed(&spot.path))?;
-            fs::remove_file(&backup).map_err(failed(&backup))?;
+            desk.write(&spot.path, text, None)?;
+            desk.remove(&backup)?;
         }
     }
     Ok(undone)
@@ -104,9 +116,8 @@ pub fn uninstall_from(spot: &Spot) -> Result<Undone, FileError> {
 /// Whole or not at all: readers see the old file or the new one. A new file is for its owner
 /// only, since people write secrets into it; an old one keeps its permissions.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    let path = destination(path);
-    let permissions = permissions(&path)?;
-    replace(&path, text, permissions)
+    let place = Place::anywhere(path, Missing::Make)?.ok_or(io::ErrorKind::NotFound)?;
+    place.replace(text, place.permissions()?)
 }
 
 /// Where the file as it was before an installation lies.
@@ -116,54 +127,70 @@ pub fn backup_of(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// What a path leads to: a configuration kept elsewhere stays a link, even if nothing is there yet.
-fn destination(path: &Path) -> PathBuf {
-    const LINKS_AT_MOST: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_AT_MOST {
-        let Ok(next) = fs::read_link(&path) else { break };
-        path = path.parent().map_or_else(|| next.clone(), |folder| folder.join(&next));
+/// Where files are edited: anywhere for those of a person, and for those of a project nowhere
+/// else, whatever links it brings along.
+struct Desk<'a> {
+    project: Option<&'a Path>,
+}
+
+impl<'a> Desk<'a> {
+    fn of(spot: &Spot, places: &'a Places) -> Self {
+        Self { project: (spot.scope == Scope::Project).then_some(places.cwd.as_path()) }
     }
-    path
-}
 
-/// Those that a file at this path has or would get; an error if its owner wants it left alone.
-fn permissions(path: &Path) -> io::Result<Permissions> {
-    let Ok(found) = fs::metadata(path) else { return Ok(Permissions::from_mode(0o600)) };
-    if found.permissions().readonly() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is marked as read-only"));
+    fn place(&self, path: &Path, missing: Missing) -> Result<Option<Place>, PlaceError> {
+        match self.project {
+            Some(project) => Place::within(project, path, missing),
+            None => Ok(Place::anywhere(path, missing)?),
+        }
     }
-    Ok(found.permissions())
-}
 
-fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
-    replace(path, text, Permissions::from_mode(0o600))
-        .map_err(|source| FileError::Write { path: path.to_owned(), source })
-}
-
-fn replace(path: &Path, text: &str, permissions: Permissions) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    // The error would speak of a file that nobody knows.
-    let mut file = NamedTempFile::new_in(folder).map_err(|error| io::Error::from(error.kind()))?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(permissions)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
-}
-
-fn read(path: &Path) -> Result<Option<String>, FileError> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(FileError::Read { path: path.to_owned(), source }),
+    fn read(&self, path: &Path) -> Result<Option<String>, FileError> {
+        let read = |place: Option<Place>| Ok(place.map(|place| place.read()).transpose()?.flatten());
+        self.place(path, Missing::Leave).and_then(read).map_err(|error| told(error, path, reading))
     }
+
+    fn check_writable(&self, path: &Path) -> Result<(), FileError> {
+        let check =
+            |place: Option<Place>| Ok(place.map(|place| place.permissions()).transpose().map(drop)?);
+        self.place(path, Missing::Leave).and_then(check).map_err(|error| told(error, path, writing))
+    }
+
+    /// With these permissions, or else with those that it has.
+    fn write(&self, path: &Path, text: &str, mode: Option<Mode>) -> Result<(), FileError> {
+        let write = |place: Option<Place>| {
+            let place = place.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+            let mode = mode.map_or_else(|| place.permissions(), Ok)?;
+            Ok(place.replace(text, mode)?)
+        };
+        self.place(path, Missing::Make).and_then(write).map_err(|error| told(error, path, writing))
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), FileError> {
+        let remove = |place: Option<Place>| Ok(place.map_or(Ok(()), |place| place.remove())?);
+        self.place(path, Missing::Leave).and_then(remove).map_err(|error| told(error, path, writing))
+    }
+}
+
+fn told(error: PlaceError, path: &Path, doing: fn(PathBuf, io::Error) -> FileError) -> FileError {
+    match error {
+        PlaceError::Leaves { link } => FileError::LeavesProject { path: path.to_owned(), link },
+        PlaceError::Io(source) => doing(path.to_owned(), source),
+    }
+}
+
+fn reading(path: PathBuf, source: io::Error) -> FileError {
+    FileError::Read { path, source }
+}
+
+fn writing(path: PathBuf, source: io::Error) -> FileError {
+    FileError::Write { path, source }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
     use crate::places::Platform;
@@ -172,9 +199,12 @@ mod tests {
         Door::Stdio { command: command.to_owned(), args: vec!["serve".to_owned()] }
     }
 
+    fn places(home: &Path) -> Places {
+        Places::new(Platform::Linux, home.to_owned(), home.join("project"), |_| None)
+    }
+
     fn spot(home: &Path, client: Client) -> Spot {
-        let places = Places::new(Platform::Linux, home.to_owned(), home.join("project"), |_| None);
-        client.file_to_edit(&places, Scope::User).unwrap()
+        client.file_to_edit(&places(home), Scope::User).unwrap()
     }
 
     #[test]
@@ -185,21 +215,21 @@ mod tests {
         write(&spot.path, before).unwrap();
         fs::set_permissions(&spot.path, Permissions::from_mode(0o644)).unwrap();
 
-        let first = install_into(&spot, &door("/a/kitbag"), &["a".to_owned()]).unwrap();
+        let first = install_into(&spot, &places(home.path()), &door("/a/kitbag"), &["a".to_owned()]).unwrap();
         let backup = first.backup.clone().unwrap();
         assert!(first.changed && fs::read_to_string(&backup).unwrap() == before);
         assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(&spot.path).unwrap().permissions().mode() & 0o777, 0o644);
 
-        let again = install_into(&spot, &door("/a/kitbag"), &["a".to_owned()]).unwrap();
+        let again = install_into(&spot, &places(home.path()), &door("/a/kitbag"), &["a".to_owned()]).unwrap();
         assert!(!again.changed);
-        let newer = install_into(&spot, &door("/b/kitbag"), &[]).unwrap();
+        let newer = install_into(&spot, &places(home.path()), &door("/b/kitbag"), &[]).unwrap();
         assert!(newer.changed && fs::read_to_string(&backup).unwrap() == before);
         assert!(fs::read_to_string(&spot.path).unwrap().contains("BehindKitbag"));
 
-        assert_eq!(uninstall_from(&spot).unwrap(), Undone::Restored(before.to_owned()));
+        assert_eq!(uninstall_from(&spot, &places(home.path())).unwrap(), Undone::Restored(before.to_owned()));
         assert_eq!(fs::read_to_string(&spot.path).unwrap(), before);
-        assert!(!backup.exists() && uninstall_from(&spot).unwrap() == Undone::NotThere);
+        assert!(!backup.exists() && uninstall_from(&spot, &places(home.path())).unwrap() == Undone::NotThere);
     }
 
     #[test]
@@ -207,10 +237,12 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         for client in Client::ALL {
             let spot = spot(home.path(), client);
-            let installed = install_into(&spot, &door("kitbag"), &[]).unwrap();
+            let installed = install_into(&spot, &places(home.path()), &door("kitbag"), &[]).unwrap();
             assert!(installed.changed && installed.backup.is_none() && spot.path.exists());
-            assert!(install_into(&spot, &door("/b/kitbag"), &[]).unwrap().backup.is_none());
-            assert_eq!(uninstall_from(&spot).unwrap(), Undone::Nothing);
+            assert!(
+                install_into(&spot, &places(home.path()), &door("/b/kitbag"), &[]).unwrap().backup.is_none()
+            );
+            assert_eq!(uninstall_from(&spot, &places(home.path())).unwrap(), Undone::Nothing);
             assert!(!spot.path.exists(), "{client}");
         }
     }
@@ -226,9 +258,9 @@ mod tests {
             if let Some(before) = before {
                 fs::write(&kept, before).unwrap();
             }
-            install_into(&spot, &door("kitbag"), &[]).unwrap();
+            install_into(&spot, &places(home.path()), &door("kitbag"), &[]).unwrap();
             assert!(spot.path.is_symlink() && fs::read_to_string(&kept).unwrap().contains("kitbag"));
-            uninstall_from(&spot).unwrap();
+            uninstall_from(&spot, &places(home.path())).unwrap();
             assert!(spot.path.is_symlink());
             assert_eq!(fs::read_to_string(&kept).ok().as_deref(), before);
         }
@@ -240,7 +272,7 @@ mod tests {
         let spot = spot(home.path(), Client::Cursor);
         write(&spot.path, "{}").unwrap();
         fs::set_permissions(&spot.path, Permissions::from_mode(0o444)).unwrap();
-        let error = install_into(&spot, &door("kitbag"), &[]).unwrap_err();
+        let error = install_into(&spot, &places(home.path()), &door("kitbag"), &[]).unwrap_err();
         assert!(matches!(error, FileError::Write { .. }), "{error}");
         assert_eq!(fs::read_to_string(&spot.path).unwrap(), "{}");
         assert!(!backup_of(&spot.path).exists());
@@ -256,5 +288,39 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         write(&path, "b").unwrap();
         assert_eq!((mode(), fs::read_to_string(&path).unwrap().as_str()), (0o640, "b"));
+    }
+
+    #[test]
+    fn a_file_of_a_project_is_never_edited_through_a_link_that_leaves_the_project() {
+        for (link, target) in [
+            (".cursor/mcp.json", "../../mine.json"),
+            (".cursor", "../elsewhere"),
+            (".cursor/mcp.json.before-kitbag", "../../mine.json"),
+        ] {
+            let home = tempfile::tempdir().unwrap();
+            let (places, mine) = (places(home.path()), home.path().join("mine.json"));
+            let at = home.path().join("project").join(link);
+            fs::create_dir_all(at.parent().unwrap()).unwrap();
+            fs::create_dir_all(home.path().join("elsewhere")).unwrap();
+            fs::write(&mine, "{}").unwrap();
+            fs::write(home.path().join("elsewhere/mcp.json"), "{}").unwrap();
+            symlink(target, &at).unwrap();
+            let spot = Client::Cursor.file_to_edit(&places, Scope::Project).unwrap();
+            let error = install_into(&spot, &places, &door("kitbag"), &[]).unwrap_err();
+            assert!(matches!(error, FileError::LeavesProject { .. }), "{link}: {error}");
+            let undone = uninstall_from(&spot, &places);
+            assert!(undone.is_err() || matches!(undone, Ok(Undone::NotThere)), "{link}: {undone:?}");
+            for kept in [mine, home.path().join("elsewhere/mcp.json")] {
+                assert_eq!(fs::read_to_string(kept).unwrap(), "{}", "{link}");
+            }
+        }
+        let home = tempfile::tempdir().unwrap();
+        let places = places(home.path());
+        fs::create_dir_all(home.path().join("project/.cursor")).unwrap();
+        fs::write(home.path().join("project/.mcp.json"), "{}").unwrap();
+        symlink("../.mcp.json", home.path().join("project/.cursor/mcp.json")).unwrap();
+        let spot = Client::Cursor.file_to_edit(&places, Scope::Project).unwrap();
+        assert!(install_into(&spot, &places, &door("kitbag"), &[]).unwrap().changed);
+        assert!(fs::read_to_string(home.path().join("project/.mcp.json")).unwrap().contains("kitbag"));
     }
 }

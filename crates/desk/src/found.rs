@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-use crate::client::Client;
+use crate::client::{Client, Scope};
 use crate::value::Value;
 
 /// The servers of one file, or of one project within a file.
@@ -17,6 +17,9 @@ pub struct Found {
     /// Where alone they count, if not everywhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
+    /// For whom the file counts: one that lies in a project came along with it.
+    #[serde(skip)]
+    pub scope: Scope,
     pub servers: Vec<FoundServer>,
     /// Whether Kitbag is among them; it is not listed.
     pub kitbag: bool,
@@ -69,7 +72,7 @@ pub enum Transport {
 /// A variable that must have a value before the server can start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Variable {
-    /// As our template spells it: `NAME` or `secret:NAME`.
+    /// `NAME`, or `secret:NAME` for a secret that goes by this name in the file.
     pub name: String,
     pub source: Source,
 }
@@ -98,6 +101,8 @@ pub enum Note {
     NotCarried { keys: Vec<String> },
     /// It stands in a project and names files there.
     LaunchedIn { folder: String },
+    /// A variable for the open folder has become the folder of today, wherever it is used later.
+    FixedTo { folder: String },
     /// The client takes variables for plain text.
     FillsIn,
     /// An address cannot begin with a variable, so its default was taken.
@@ -164,6 +169,7 @@ impl fmt::Display for Note {
         match self {
             Self::NotCarried { keys } => write!(f, "not carried over: {}", keys.join(", ")),
             Self::LaunchedIn { folder } => write!(f, "launched in {folder}"),
+            Self::FixedTo { folder } => write!(f, "fixed to {folder}, in whichever folder it is used"),
             Self::FillsIn => f.write_str("variables will be filled in; the client took them literally"),
             Self::TookDefault => f.write_str("the default was taken for the variable in its address"),
             Self::EnvFile { path } => write!(f, "variables read from {}", path.display()),

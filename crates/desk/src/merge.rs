@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use kitbag_domain::ServerName;
 use serde::Serialize;
 
-use crate::client::Client;
+use crate::client::{Client, Scope};
 use crate::found::{Found, FoundServer, Launch};
 use crate::value::Value;
 
@@ -26,23 +26,32 @@ pub struct Origin {
     pub path: PathBuf,
     /// What the client calls it.
     pub name: String,
+    /// One that lies in a project came along with it, and is a stranger's word.
+    pub scope: Scope,
+    /// Where alone it counts, if not everywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
 }
 
 /// One entry for each distinct server, under a name that none of `taken` has. `known` says which
 /// server of ours does the same, if one does.
 pub fn merge(
-    found: Vec<Found>,
+    mut found: Vec<Found>,
     mut taken: BTreeSet<ServerName>,
     known: impl Fn(&ServerName, &FoundServer) -> Option<ServerName>,
 ) -> Vec<Merged> {
     let mut distinct: Vec<(FoundServer, Vec<Origin>)> = Vec::new();
-    for Found { client, path, servers, .. } in found {
+    // A project must not take the name of something that is the person's own.
+    found.sort_by_key(|found| found.scope == Scope::Project);
+    for Found { client, path, servers, scope, project, .. } in found {
         for server in servers {
-            let origin = Origin { client, path: path.clone(), name: server.name.clone() };
+            let (path, project) = (path.clone(), project.clone());
+            let origin = Origin { client, path, name: server.name.clone(), scope, project };
             match distinct.iter_mut().find(|(other, _)| same(&other.launch, &server.launch)) {
                 Some((other, from)) => {
-                    // One client that uses it is enough to want it.
-                    other.disabled &= server.disabled;
+                    // One client that uses it is enough to want it; a project decides only for itself.
+                    let own = from.iter().any(|it| it.scope != Scope::Project);
+                    other.disabled &= server.disabled || (own && scope == Scope::Project);
                     from.push(origin);
                 }
                 None => distinct.push((server, vec![origin])),
@@ -114,15 +123,15 @@ mod tests {
     use crate::found::Transport;
 
     fn stdio(name: &str, words: &str, env: &[(&str, &str)], disabled: bool) -> FoundServer {
-        let mut words = words.split(' ').map(Value::plain);
-        let env = env.iter().map(|(key, value)| ((*key).to_owned(), Value::plain(*value))).collect();
+        let mut words = words.split(' ').map(Value::literal);
+        let env = env.iter().map(|(key, value)| ((*key).to_owned(), Value::literal(*value))).collect();
         let command = words.next().unwrap();
         let launch = Launch::Stdio { command, args: words.collect(), env, cwd: None };
         FoundServer { name: name.to_owned(), launch, disabled, variables: vec![], notes: vec![] }
     }
 
     fn http(name: &str, url: &str) -> FoundServer {
-        let launch = Launch::Http { url: Value::plain(url), transport: Transport::Http, headers: vec![] };
+        let launch = Launch::Http { url: Value::literal(url), transport: Transport::Http, headers: vec![] };
         FoundServer { name: name.to_owned(), launch, disabled: false, variables: vec![], notes: vec![] }
     }
 
@@ -131,6 +140,7 @@ mod tests {
             client,
             path: "f".into(),
             project: None,
+            scope: Scope::User,
             servers,
             kitbag: false,
             door: None,

@@ -4,14 +4,22 @@
 
 use crate::value::{Part, Value};
 
-/// An argument, with what looks like a secret kept apart; `before` is the word in front of it.
+/// An argument of ours, which is a template, with what looks like a secret kept apart; `before` is
+/// the word in front of it.
 pub fn secrets_in_argument(before: Option<&str>, word: &str) -> Value {
-    Value::of(split_argument(before, word))
+    Value::of(split_argument(before, word).into_iter().map(in_our_spelling))
 }
 
-/// An address, with what looks like a secret kept apart.
+/// An address of ours, which is a template, with what looks like a secret kept apart.
 pub fn secrets_in_address(text: &str) -> Value {
-    Value::of(address(text))
+    Value::of(address(text).into_iter().map(in_our_spelling))
+}
+
+fn in_our_spelling(part: Part) -> Part {
+    match part {
+        Part::Literal(text) => Part::Template(text),
+        other => other,
+    }
 }
 
 /// Whether a text that stands under this name holds a secret as it is, and not a variable for it.
@@ -25,7 +33,7 @@ pub(crate) fn split(name: &str, text: &str) -> Vec<Part> {
         && is_scheme(scheme)
         && !is_placeholder(rest)
     {
-        return vec![Part::Template(format!("{scheme} ")), Part::Secret(rest.to_owned())];
+        return vec![Part::Literal(format!("{scheme} ")), Part::Secret(rest.to_owned())];
     }
     if text.contains("://") {
         return address(text);
@@ -47,7 +55,7 @@ pub(crate) fn split_argument(before: Option<&str>, word: &str) -> Vec<Part> {
         let value = after.trim_start();
         let begin = &word[..word.len() - value.len()];
         let name = word[..at].to_owned();
-        return [vec![Part::Template(begin.to_owned())], split(&name, value)].concat();
+        return [vec![Part::Literal(begin.to_owned())], split(&name, value)].concat();
     }
     let name = before.filter(|before| before.starts_with('-')).unwrap_or_default();
     split(if word.starts_with('-') { "" } else { name }, word)
@@ -55,34 +63,30 @@ pub(crate) fn split_argument(before: Option<&str>, word: &str) -> Vec<Part> {
 
 /// Passwords before the host, keys in the query, and keys that are a step of the path.
 pub(crate) fn address(text: &str) -> Vec<Part> {
-    let Some((scheme, rest)) = text.split_once("://") else { return vec![Part::Template(text.to_owned())] };
+    let Some((scheme, rest)) = text.split_once("://") else { return vec![Part::Literal(text.to_owned())] };
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let mut parts = vec![Part::Template(format!("{scheme}://"))];
+    let mut parts = vec![Part::Literal(format!("{scheme}://"))];
     match authority.rsplit_once('@').and_then(|(user, host)| Some((user.split_once(':')?, host))) {
         Some(((user, password), host)) if !password.is_empty() => {
-            parts.push(Part::Template(format!("{user}:")));
+            parts.push(Part::Literal(format!("{user}:")));
             parts.push(Part::Secret(password.to_owned()));
-            parts.push(Part::Template(format!("@{host}")));
+            parts.push(Part::Literal(format!("@{host}")));
         }
-        _ => parts.push(Part::Template(authority.to_owned())),
+        _ => parts.push(Part::Literal(authority.to_owned())),
     }
     let (path, query) = tail.split_at(tail.find('?').unwrap_or(tail.len()));
     for (index, step) in path.split('/').enumerate() {
-        parts.push(Part::Template(if index == 0 { String::new() } else { "/".to_owned() }));
-        parts.push(if is_key(step) {
-            Part::Secret(step.to_owned())
-        } else {
-            Part::Template(step.to_owned())
-        });
+        parts.push(Part::Literal(if index == 0 { String::new() } else { "/".to_owned() }));
+        parts.push(if is_key(step) { Part::Secret(step.to_owned()) } else { Part::Literal(step.to_owned()) });
     }
     for (index, pair) in query.split('&').enumerate().filter(|(_, pair)| !pair.is_empty()) {
         let between = if index == 0 { "" } else { "&" };
         match pair.split_once('=') {
             Some((name, value)) => {
-                parts.push(Part::Template(format!("{between}{name}=")));
+                parts.push(Part::Literal(format!("{between}{name}=")));
                 parts.extend(split(name, value));
             }
-            None => parts.push(Part::Template(format!("{between}{pair}"))),
+            None => parts.push(Part::Literal(format!("{between}{pair}"))),
         }
     }
     parts
@@ -95,8 +99,8 @@ pub(crate) fn keys_in(text: &str) -> Vec<Part> {
         let end =
             word.len() - word.chars().last().filter(|c| !allowed_in_a_key(*c)).map_or(0, char::len_utf8);
         let (key, after) = word.split_at(end);
-        let part = if is_key(key) { Part::Secret } else { Part::Template };
-        parts.extend([part(key.to_owned()), Part::Template(after.to_owned())]);
+        let part = if is_key(key) { Part::Secret } else { Part::Literal };
+        parts.extend([part(key.to_owned()), Part::Literal(after.to_owned())]);
     }
     parts
 }

@@ -1,8 +1,10 @@
 //! Every client's way to write a variable, translated into ours.
 //!
-//! Ours are `${NAME}`, `${NAME:-default}` and `${secret:NAME}`. Nothing is filled in here except
-//! what is the same at every launch: the home, the project, and files that hold a secret.
+//! Ours are `${NAME}` and `${NAME:-default}`. Nothing is filled in here except what is the same at
+//! every launch: the home, the project, and files that hold a secret. No file can spell
+//! `${secret:NAME}`: which secrets of ours a server gets is not for a client's file to say.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +23,8 @@ pub(crate) struct Speech<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) inputs: BTreeMap<String, Input>,
     pub(crate) files: &'a dyn Fn(&Path) -> Option<String>,
+    /// Whether the folder of the project stands for a variable somewhere.
+    pub(crate) fixed: Cell<bool>,
 }
 
 /// A question of the client to the person.
@@ -51,12 +55,12 @@ impl Speech<'_> {
         }
         marked.push_str(rest);
         let unmarked = |part: Part| match part {
-            Part::Template(text) => unmark(&text, &spoken),
+            Part::Literal(text) => unmark(&text, &spoken),
             // Half a variable and half a secret is a variable, unless the other half is a key.
             Part::Secret(text) if text.contains(is_stand_in) => secret::keys_in(&text)
                 .into_iter()
                 .flat_map(|part| match part {
-                    Part::Template(text) => unmark(&text, &spoken),
+                    Part::Literal(text) => unmark(&text, &spoken),
                     key => vec![key],
                 })
                 .collect(),
@@ -110,35 +114,24 @@ impl Speech<'_> {
     }
 
     fn speak(&self, expression: &Expression<'_>, variables: &mut Vec<Variable>) -> Part {
-        let mut want = |name: String, source: Source, default: Option<&str>| {
-            let spelt = match default {
-                Some(default) => format!("${{{name}:-{default}}}"),
-                None => format!("${{{name}}}"),
-            };
-            let variable = Variable { name, source };
-            if default.is_none() && !variables.contains(&variable) {
-                variables.push(variable);
-            }
-            Part::Template(spelt)
-        };
         let inside = match expression {
-            Expression::Kept(name) => return want(kept(name), Source::Keyring, None),
+            Expression::Kept(name) => return wanted(name, Source::Keyring, variables),
             Expression::Braced(inside) => *inside,
         };
         let (head, tail) = inside.split_once(':').map_or((inside, ""), |(head, tail)| (head, tail));
         match head {
             // Claude Code sets it for the servers of a project, and nobody does elsewhere.
-            "CLAUDE_PROJECT_DIR" if self.project.is_some() => self.project_folder(want),
+            "CLAUDE_PROJECT_DIR" if self.project.is_some() => self.project_folder(variables),
             "env" => {
                 let (name, default) = with_default(tail);
-                want(name.to_owned(), Source::Environment, default)
+                variable(name, Source::Environment, default, variables)
             }
             "input" => {
                 match self.inputs.get(tail).cloned().unwrap_or(Input { password: true, ..Input::default() }) {
-                    input if input.password => want(kept(tail), Source::Asked(input.description), None),
+                    input if input.password => wanted(tail, Source::Asked(input.description), variables),
                     input => {
                         let name = variable_name(tail);
-                        want(name, Source::Asked(input.description), input.default.as_deref())
+                        variable(&name, Source::Asked(input.description), input.default.as_deref(), variables)
                     }
                 }
             }
@@ -147,32 +140,34 @@ impl Speech<'_> {
                 match (self.files)(&path) {
                     Some(text) => Part::Secret(text.trim_end_matches(['\r', '\n']).to_owned()),
                     None => {
-                        let name =
-                            path.file_name().map_or_else(String::new, |it| it.to_string_lossy().into());
-                        want(kept(&name), Source::File(path), None)
+                        let name = path.file_name().map(|it| it.to_string_lossy().into_owned());
+                        wanted(&name.unwrap_or_default(), Source::File(path), variables)
                     }
                 }
             }
-            "userHome" => Part::Template(self.home.display().to_string()),
-            "pathSeparator" | "/" => Part::Template("/".to_owned()),
-            "workspaceFolder" | "workspaceRoot" => self.project_folder(want),
+            "userHome" => Part::Literal(self.home.display().to_string()),
+            "pathSeparator" | "/" => Part::Literal("/".to_owned()),
+            "workspaceFolder" | "workspaceRoot" => self.project_folder(variables),
             "workspaceFolderBasename" => match self.project.and_then(Path::file_name) {
-                Some(name) => Part::Template(name.to_string_lossy().into_owned()),
-                None => want("WORKSPACE_FOLDER_BASENAME".to_owned(), Source::Folder, None),
+                Some(name) => Part::Literal(name.to_string_lossy().into_owned()),
+                None => variable("WORKSPACE_FOLDER_BASENAME", Source::Folder, None, variables),
             },
             _ => {
                 let (name, default) = with_default(inside);
                 let source = if is_name(name) { Source::Environment } else { Source::Foreign };
-                want(name.to_owned(), source, default)
+                variable(name, source, default, variables)
             }
         }
     }
 
     /// The folder itself, or what stands for it where none is known.
-    fn project_folder(&self, want: impl FnOnce(String, Source, Option<&str>) -> Part) -> Part {
+    fn project_folder(&self, variables: &mut Vec<Variable>) -> Part {
         match self.project {
-            Some(project) => Part::Template(project.display().to_string()),
-            None => want("WORKSPACE_FOLDER".to_owned(), Source::Folder, None),
+            Some(project) => {
+                self.fixed.set(true);
+                Part::Literal(project.display().to_string())
+            }
+            None => variable("WORKSPACE_FOLDER", Source::Folder, None, variables),
         }
     }
 
@@ -202,7 +197,7 @@ fn unmark(text: &str, spoken: &[Part]) -> Vec<Part> {
         let mark = piece.chars().last().filter(|c| is_stand_in(*c));
         let plain = &piece[..piece.len() - mark.map_or(0, char::len_utf8)];
         let index = mark.map(|mark| mark as usize - *STAND_INS.start() as usize);
-        parts.push(Part::Template(plain.to_owned()));
+        parts.push(Part::Literal(plain.to_owned()));
         parts.extend(index.and_then(|index| spoken.get(index)).cloned());
     }
     parts
@@ -215,11 +210,48 @@ enum Expression<'t> {
     Kept(&'t str),
 }
 
-/// The name of a secret in our store, in the spelling of a template.
-pub(crate) fn kept(name: &str) -> String {
+/// A variable of the environment, in our spelling. What a template would read as something else is
+/// these very letters.
+pub(crate) fn variable(
+    name: &str,
+    source: Source,
+    default: Option<&str>,
+    variables: &mut Vec<Variable>,
+) -> Part {
+    /// What Kitbag itself keeps in the environment is for Kitbag alone.
+    const OURS: [&str; 2] = ["secret:", "KITBAG_"];
+    let is_ours = OURS.iter().any(|begin| name.trim_start().starts_with(begin));
+    let spelt = match default {
+        Some(default) => format!("${{{name}:-{default}}}"),
+        None => format!("${{{name}}}"),
+    };
+    if is_ours || name.contains(['{', '}', '$']) || name.is_empty() {
+        return Part::Literal(spelt);
+    }
+    match default {
+        Some(default) if default.contains(['{', '}']) => return Part::Literal(default.to_owned()),
+        Some(_) => {}
+        None => note(Variable { name: name.to_owned(), source }, variables),
+    }
+    Part::Template(spelt)
+}
+
+/// A secret that has to be supplied, under the name that the file has for it.
+pub(crate) fn wanted(name: &str, source: Source, variables: &mut Vec<Variable>) -> Part {
     let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
     let name: String = name.chars().take(64).map(fits).collect();
-    format!("secret:{}", if name.is_empty() { "unnamed" } else { &name })
+    let name = if name.is_empty() { "unnamed".to_owned() } else { name };
+    note(Variable { name: format!("{WANTED}{name}"), source }, variables);
+    Part::Wanted(name)
+}
+
+/// Before the name of a variable that is a secret.
+pub(crate) const WANTED: &str = "secret:";
+
+fn note(variable: Variable, variables: &mut Vec<Variable>) {
+    if !variables.contains(&variable) {
+        variables.push(variable);
+    }
 }
 
 fn variable_name(id: &str) -> String {
@@ -259,6 +291,7 @@ mod tests {
             folder: Path::new("/home/ann"),
             inputs,
             files: &files,
+            fixed: Cell::default(),
         };
         let mut variables = Vec::new();
         let value = speech.translate(text, &mut variables, |text| secret::split("API_KEY", text));
@@ -290,5 +323,48 @@ mod tests {
         check(ClaudeCode, "Bearer ${A:-}", "Bearer ${A:-}", &[]);
         check(Cursor, "${env:A}:sk-0123456789abcdef/x", "${A}:…/x", &["A"]);
         check(Continue, "${{ secrets.A }}", "${secret:A}", &["secret:A"]);
+    }
+
+    #[test]
+    fn no_spelling_of_any_client_reaches_a_secret_of_ours() {
+        let files = |path: &Path| path.ends_with("empty").then(String::new);
+        let sly = Input { default: Some("x}${secret:a".to_owned()), ..Input::default() };
+        for client in Client::ALL {
+            let speech = Speech {
+                client,
+                home: Path::new("/home/ann"),
+                project: Some(Path::new("/shop")),
+                folder: Path::new("/shop"),
+                inputs: BTreeMap::from([("sly".to_owned(), sly.clone())]),
+                files: &files,
+                fixed: Cell::default(),
+            };
+            for text in [
+                "${secret:a}",
+                "${secret:a:-x}",
+                "${env:secret:a}",
+                "{env:secret:a}",
+                "${ secret:a}",
+                "$${file:/empty}{secret:a}",
+                "${/}${file:/empty}$${file:/empty}{secret:a}",
+                "https://h/?x=$%7Bsecret:a%7D&y=$%7bsecret:a%7d",
+                "${X:-${secret:a}}",
+                "${input:sly}",
+                "${KITBAG_SECRET_KEY}",
+                "${env:KITBAG_SECRET_KEY}",
+            ] {
+                let mut variables = Vec::new();
+                let value =
+                    speech.translate(text, &mut variables, |text| vec![Part::Literal(text.to_owned())]);
+                let template = value.revealed();
+                let looked_up = template.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
+                for (name, _) in looked_up {
+                    let name = name.split(":-").next().unwrap();
+                    let reached = name.trim_start().starts_with("secret:") || name.starts_with("KITBAG_");
+                    assert!(!reached, "{client}: {text} becomes {template}");
+                }
+                assert!(!template.contains("$%7Bsecret") && !template.contains("$%7bsecret"), "{template}");
+            }
+        }
     }
 }

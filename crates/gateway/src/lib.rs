@@ -28,6 +28,7 @@ mod record;
 mod refusals;
 pub mod reload;
 mod resources;
+mod review;
 mod rooms;
 mod schema;
 pub mod search;

@@ -136,12 +136,18 @@ impl Follower {
 
     /// What is added is an edit of the configuration, and taken over as one.
     async fn import(&self, house: &House) -> anyhow::Result<()> {
-        let plan = import::from_clients(&self.clients, &self.whereabouts).await?;
+        let plan = import::additions(&self.clients, &self.whereabouts).await?;
         for problem in plan.problems.iter().filter(|problem| !problem.is_harmless()) {
             tracing::warn!("{problem}");
         }
         for row in &plan.rows {
             match (row.action, &row.reason) {
+                (Action::Add, _) if row.waits() => {
+                    let server = &row.name;
+                    let why = row.dangers.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                    let remedy = format!("if you want it, remove `enabled = false` from [servers.{server}]");
+                    tracing::warn!(%server, why, remedy, "imported from a client, and switched off until you look at it");
+                }
                 (Action::Add, _) => tracing::info!(server = %row.name, "imported from a client"),
                 (Action::Refused, Some(reason)) => {
                     tracing::warn!(server = %row.name, "cannot be imported: {reason}");

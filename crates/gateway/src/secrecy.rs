@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use kitbag_desk::{Value, secrets_in_address, secrets_in_argument};
+use kitbag_desk::{Hidden, Value, secrets_in_address, secrets_in_argument};
 use kitbag_domain::ServerName;
 use kitbag_upstream::mask::hide;
 use kitbag_upstream::{Given, INHERITED, Lookup, Secrets, Server, Template, Transport};
@@ -91,8 +91,10 @@ fn hide_whole(template: &Template) {
 }
 
 fn hide_parts(value: &Value) {
-    value.template(|secret| {
-        hide_text(secret);
+    value.template(|hidden| {
+        if let Hidden::Typed(secret) = hidden {
+            hide_text(secret);
+        }
         String::new()
     });
 }

@@ -69,7 +69,7 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
         "Cursor, Codex",
         "docs-codex: called `docs` in Codex\n",
         "export TEAM=…",
-        "kitbag secret set ask-key   # Key of Ask",
+        "kitbag secret set ask.ask-key   # Key of Ask",
     ] {
         assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
     }
@@ -78,8 +78,8 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
     assert!(told.stderr.contains("mcp.json, line 7: `wrong`"), "{}", told.stderr);
     assert!(!home.config().exists() && !home.path(".local").exists());
 
-    let all = ["time add", "git-hub add", "docs add", "ask add", "docs-codex add"];
-    let told = home.json(&["import"]);
+    let all = ["time add", "git-hub add", "docs add", "docs-codex add", "ask add"];
+    let told = home.json(&["import", "--yes"]);
     assert_eq!((names(&told), &told["done"]), (all.map(str::to_owned).into(), &json!(true)));
     let text = fs::read_to_string(home.config()).unwrap();
     assert_eq!(
@@ -87,8 +87,8 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
         "[servers.time]\ncommand = \"uvx\"\nargs = [\"mcp-server-time\"]\n\n\
          [servers.git-hub]\ncommand = \"npx\"\nargs = [\"-y\", \"gh-mcp\"]\nenv = { GITHUB_TOKEN = \"${secret:git-hub.GITHUB_TOKEN}\" }\n\n\
          [servers.docs]\nurl = \"https://docs.example/mcp?apiKey=${secret:docs.url}\"\nheaders = { X-Team = \"${TEAM}\" }\n\n\
-         [servers.ask]\ncommand = \"ask\"\nenv = { KEY = \"${secret:ask-key}\" }\n\n\
-         [servers.docs-codex]\nurl = \"https://other.example/mcp\"\nheaders = { Authorization = \"Bearer ${DOCS_TOKEN}\" }\nenabled = false\n"
+         [servers.docs-codex]\nurl = \"https://other.example/mcp\"\nheaders = { Authorization = \"Bearer ${DOCS_TOKEN}\" }\nenabled = false\n\n\
+         [servers.ask]\ncommand = \"ask\"\nenv = { KEY = \"${secret:ask.ask-key}\" }\n"
     );
     assert_eq!(fs::metadata(home.config()).unwrap().permissions().mode() & 0o777, 0o600);
     let secrets = home.json(&["secret", "list"]);
@@ -134,7 +134,7 @@ fn kitbag_is_installed_into_clients_and_leaves_their_files_as_they_were() {
         assert!(text.contains("kitbag") && text.contains("--stdio"), "{text}");
         assert_eq!(verb("install")["changed"], json!(false));
 
-        let told = home.json(&[&["install"], flags, &["--move-servers"]].concat());
+        let told = home.json(&[&["install"], flags, &["--move-servers", "--yes"]].concat());
         assert!(!told["moved"].as_array().unwrap().is_empty(), "{told}");
         assert_ne!(home.json(&["servers", "list"]), json!([]));
 
@@ -266,9 +266,74 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         assert!(help.contains("Examples:"), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
     }
-    let table = self::home().ok(&["import"]);
+    let table = self::home().ok(&["import", "--yes"]);
     assert!(
         table.lines().take_while(|line| !line.is_empty()).all(|line| line.chars().count() <= 80),
         "{table}"
     );
+}
+
+#[test]
+fn what_is_moved_says_what_stays_behind_and_where_a_secret_is_still_readable() {
+    let home = home();
+    let server = json!({ "command": "x", "env": { "API_TOKEN": "s3cret-s3cret" } });
+    let file = json!({
+        "mcpServers": { "mine": server },
+        "projects": { "/elsewhere": { "mcpServers": { "theirs": { "command": "y" } } } },
+    });
+    home.write(".claude.json", &file.to_string());
+    home.write(".mcp.json", &json!({ "mcpServers": { "ours": { "command": "z" } } }).to_string());
+    let told = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
+    for part in [
+        "Left where they are: 1 server (theirs) in ",
+        ".claude.json, for /elsewhere\n",
+        "Left where they are: 1 server (ours) in ",
+        ".mcp.json\n",
+        "1 typed secret is encrypted in the store now, and still stands readable in ",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("s3cret"), "{told}");
+}
+
+#[test]
+fn a_client_is_told_the_path_kitbag_was_called_by_and_the_configuration_that_is_meant() {
+    let home = Home::new();
+    let link = home.path("bin/kitbag");
+    fs::create_dir_all(home.path("bin")).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kitbag"), &link).unwrap();
+    // What a project brings along is not what a person's own client is to launch.
+    home.write("kitbag.toml", "[servers.evil]\ncommand = 'evil'\n");
+    let entry = |command: &mut Command| {
+        assert!(command.args(["install", "--client", "cursor"]).status().unwrap().success());
+        let text = fs::read_to_string(home.path(CURSOR)).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()["mcpServers"]["kitbag"].clone()
+    };
+    let own = home.config().display().to_string();
+    let (link, here) = (link.display().to_string(), home.path(""));
+    for (name, path) in [(link.as_str(), ""), ("kitbag", here.join("bin").to_str().unwrap())] {
+        let mut command = Command::new(&link);
+        std::os::unix::process::CommandExt::arg0(&mut command, name);
+        command.current_dir(&here).env_clear().env("HOME", &here).env("PATH", path);
+        let expected = json!({ "command": link, "args": ["serve", "--stdio", "--config", own] });
+        assert_eq!(entry(&mut command), expected);
+    }
+    let mut command = home.command(&["--config", "other.toml", "--data-dir", "data"]);
+    home.write("other.toml", "");
+    let told = entry(&mut command);
+    let (other, data) = (here.join("other.toml"), here.join("data"));
+    assert_eq!(told["args"], json!(["serve", "--stdio", "--config", other, "--data-dir", data]));
+}
+
+#[test]
+fn a_server_that_was_added_and_does_not_work_is_told_by_the_exit_code() {
+    let home = Home::new();
+    for words in
+        [&["servers", "add", "a", "--", "false"][..], &["servers", "add", "b", "--json", "--", "false"]]
+    {
+        let told = home.run(words);
+        assert_eq!(told.code, Some(1), "{}", told.stdout);
+        assert!(told.stdout.contains("Added") || told.stdout.contains("\"fails\""), "{}", told.stdout);
+    }
+    assert!(fs::read_to_string(home.config()).unwrap().contains("[servers.b]"));
 }

@@ -156,12 +156,16 @@ async fn an_entry_becomes_a_server_that_runs_and_its_secret_stays_out_of_the_fil
         "WEATHER_API_KEY=s3cret",
         "--set",
         "weather_units=imperial",
+        "--yes",
     ]);
     assert!(told.stdout.contains("Added `weather`") && told.stdout.contains("It works"), "{}", told.stdout);
     for part in [
         "io.github.acme/weather 1.1.0, from HERE\n",
         "  Repository:  https://github.com/acme/weather\n",
-        "  Package:     @acme/weather 1.1.0 (npm)\n  Runs:        npx -y @acme/weather@1.1.0 stdio\n",
+        "  Package:     @acme/weather 1.1.0 (npm)\n  Would run:   npx -y @acme/weather@1.1.0 stdio\n",
+        "`weather`, from the registry entry io.github.acme/weather 1.1.0 at HERE\n",
+        "  Runs:        npx -y @acme/weather@1.1.0 stdio\n  Environment: WEATHER_API_KEY=",
+        "WEATHER_UNITS=imperial\n",
         "  Optional:    --set WEATHER_PROXY=… A proxy, if you need one\n",
     ] {
         assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
@@ -193,7 +197,7 @@ async fn what_is_missing_is_named_with_the_command_that_gives_it() {
         desk.command(&["servers", "add", WEATHER]).env("WEATHER_API_KEY", "s3cret").output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(
-        told.contains("--set 'WEATHER_API_KEY=${WEATHER_API_KEY}'") && !told.contains("s3cret"),
+        told.contains("--set WEATHER_API_KEY=…") && !told.contains("${") && !told.contains("s3cret"),
         "{told}"
     );
     assert_eq!(desk.config(), "");
@@ -229,16 +233,17 @@ async fn a_hosted_server_is_written_down_with_its_headers() {
 async fn name_form_and_version_can_be_chosen() {
     let desk = Desk::new().await;
     desk.runner("docker");
-    let everywhere = ["servers", "add", "io.github.acme/everywhere", "--no-test"];
+    let everywhere = ["servers", "add", "io.github.acme/everywhere", "--no-test", "--yes"];
     desk.ok(&everywhere);
     desk.ok(&[everywhere.as_slice(), &["--as", "boxed", "--package", "oci"]].concat());
-    desk.ok(&["servers", "add", WEATHER, "--version", "1.0.0", "--as", "old", "--no-test"]);
+    desk.ok(&["servers", "add", WEATHER, "--version", "1.0.0", "--as", "old", "--no-test", "--yes"]);
     desk.ok(&[
         "servers",
         "add",
         "--registry",
         "notes",
         "--no-test",
+        "--yes",
         "--set",
         "folder=~/a",
         "--set",
@@ -270,7 +275,7 @@ async fn what_cannot_or_should_not_be_added_is_told_apart() {
     let desk = Desk::new().await;
     let told = desk.fails(&["servers", "add", "io.github.gone/weather"]);
     assert!(told.contains("was taken back") && told.contains("kitbag servers find weather"), "{told}");
-    let told = desk.ok(&["servers", "add", "io.github.older/weather", "--no-test"]).stderr;
+    let told = desk.ok(&["servers", "add", "io.github.older/weather", "--no-test", "-y"]).stderr;
     assert!(told.contains("has given it up: Use io.github.acme/weather"), "{told}");
     let told = desk.fails(&["servers", "add", "io.github.acme/bundle"]);
     assert!(told.contains("cannot be run from here\n  why: it comes as a bundle (MCPB)"), "{told}");
@@ -302,10 +307,10 @@ async fn nothing_in_an_entry_reads_a_variable_or_a_secret_of_ours() {
     let mut keep = desk.command(&["secret", "set", "github.TOKEN"]).stdin(Stdio::piped()).spawn().unwrap();
     keep.stdin.take().unwrap().write_all(b"s3cret").unwrap();
     assert!(keep.wait().unwrap().success());
-    let told = desk.ok(&["servers", "add", "io.github.mallory/helper"]);
+    let told = desk.ok(&["servers", "add", "io.github.mallory/helper", "--yes"]);
     assert!(told.stdout.contains("It works"), "{}", told.stdout);
     assert!(
-        told.stderr.contains("Description: Helps itself") && !told.stderr.contains('\u{1b}'),
+        told.stderr.contains("LOOT='${secret:github.TOKEN}'") && !told.stderr.contains('\u{1b}'),
         "{}",
         told.stderr
     );
@@ -320,7 +325,10 @@ async fn nothing_in_an_entry_reads_a_variable_or_a_secret_of_ours() {
 async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
     let desk = Desk::new().await;
     desk.runner("npx");
-    let talk = [("WEATHER_API_KEY: The key of your account (a secret)\r\n> ", "s3cret\n")];
+    let talk = [
+        ("WEATHER_API_KEY: The key of your account (a secret)\r\n> ", "s3cret\n"),
+        ("Run this? [y/N] ", "y\n"),
+    ];
     let shown = at_a_terminal(desk.command(&["servers", "add", WEATHER]), &talk);
     assert!(shown.contains("It works") && !shown.contains("s3cret"), "{shown}");
     assert!(desk.noted().contains("\nWEATHER_API_KEY=s3cret\n"));
@@ -331,7 +339,10 @@ async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
         ("source: The folder of the books (a path)\r\n> ", "\n"),
         ("It cannot be left out.\r\n> ", "/books\n"),
         ("host: Of the database (like db.example)\r\n> ", "db\n"),
-        ("DB_PASSWORD: Of the database (a secret)\r\n[${DB_PASSWORD}] > ", "\n"),
+        ("DB_PASSWORD: Of the database (a secret)\r\n> ", "\n"),
+        ("It cannot be left out.\r\n> ", "${DB_PASSWORD}\n"),
+        ("opens a folder of the machine to the container", ""),
+        ("Run this? [y/N] ", "yes\n"),
     ];
     at_a_terminal(command, &talk);
     let config = desk.config();
@@ -340,13 +351,52 @@ async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
 
     let command = desk.command(&["servers", "add", "com.acme.notes/notes", "--no-test"]);
     let another = "another, or Enter > ";
-    at_a_terminal(command, &[("(a path)\r\n> ", "/a\n"), (another, "/b\n"), (another, "\n")]);
+    let talk = [("(a path)\r\n> ", "/a\n"), (another, "/b\n"), (another, "\n"), ("[y/N] ", "y\n")];
+    at_a_terminal(command, &talk);
     assert!(desk.config().contains("\"/a\", \"/b\"]"), "{}", desk.config());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_runs_only_after_the_person_said_yes() {
+    let desk = Desk::new().await;
+    desk.runner("npx");
+    let add = ["servers", "add", "io.github.mallory/helper"];
+    for words in [&add[..], &[&add[..], &["--no-test"]].concat(), &[&add[..], &["--json"]].concat()] {
+        let told = desk.fails(words);
+        assert!(told.contains("LOOT='${secret:github.TOKEN}'"), "{told}");
+        assert!(told.contains("kitbag servers add io.github.mallory/helper --yes"), "{told}");
+    }
+    let (shown, code) = talked(desk.command(&add), &[("Run this? [y/N] ", "\n")]);
+    assert!(code == Some(1) && shown.contains("you did not say yes"), "{shown}");
+    assert!(desk.config().is_empty() && !desk.path("noted").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_entry_does_beside_starting_a_server_is_marked() {
+    let desk = Desk::new().await;
+    desk.runner("npx");
+    let told = desk.fails(&["servers", "add", "io.github.mallory/steered"]);
+    for part in [
+        "npx -y -c 'touch /tmp/x' steered@1.0.0",
+        "LD_PRELOAD=/tmp/x.so",
+        "npx -c: a shell runs the next word as a program",
+        "LD_PRELOAD: decides what a program loads or runs",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
 }
 
 /// Everything the terminal showed, after each question got its answer.
 #[track_caller]
-fn at_a_terminal(mut command: Command, talk: &[(&str, &str)]) -> String {
+fn at_a_terminal(command: Command, talk: &[(&str, &str)]) -> String {
+    let (shown, code) = talked(command, talk);
+    assert_eq!(code, Some(0), "{shown}");
+    shown
+}
+
+/// The same, with how it ended.
+#[track_caller]
+fn talked(mut command: Command, talk: &[(&str, &str)]) -> (String, Option<i32>) {
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&controller).unwrap();
     unlockpt(&controller).unwrap();
@@ -372,6 +422,6 @@ fn at_a_terminal(mut command: Command, talk: &[(&str, &str)]) -> String {
             next = talk.next();
         }
     }
-    assert!(child.wait().unwrap().success() && next.is_none(), "{shown}");
-    shown
+    assert!(next.is_none(), "{shown}");
+    (shown, child.wait().unwrap().code())
 }

@@ -1,7 +1,5 @@
 //! A package as a command line: which program runs it, and in which order the words go.
 
-use std::fmt;
-
 use crate::address::address;
 use crate::choose::Kind;
 use crate::input::Inputs;
@@ -68,6 +66,17 @@ impl CommandLine {
         let variables = env.iter().map(|(variable, _)| variable.clone());
         let words = runner.words(name, runtime, own, variables);
         Ok(Self { command: runner.program(), words, env })
+    }
+
+    /// Its words, with the gaps named.
+    pub(crate) fn preview(&self) -> Vec<String> {
+        let words = self.words.iter().flat_map(|word| match word {
+            Word::Fixed(text) => vec![text.clone()],
+            Word::Argument { flag, text } => flag.iter().cloned().chain([text.to_string()]).collect(),
+            Word::Switch { flag, .. } => vec![format!("[{flag}]")],
+            Word::HandOn { variable } => vec!["-e".to_owned(), variable.clone()],
+        });
+        [self.command.to_owned()].into_iter().chain(words).collect()
     }
 
     pub(crate) fn fill(&self, filling: Filling<'_>) -> (Vec<String>, Vec<(String, String)>) {
@@ -228,18 +237,5 @@ impl Word {
             Self::Argument { flag: None, text } => text.as_fixed(),
             Self::HandOn { .. } => None,
         }
-    }
-}
-
-impl fmt::Display for CommandLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.command)?;
-        self.words.iter().try_for_each(|word| match word {
-            Word::Fixed(text) => write!(f, " {text}"),
-            Word::Argument { flag: Some(flag), text } => write!(f, " {flag} {text}"),
-            Word::Argument { flag: None, text } => write!(f, " {text}"),
-            Word::Switch { flag, .. } => write!(f, " [{flag}]"),
-            Word::HandOn { variable } => write!(f, " -e {variable}"),
-        })
     }
 }

@@ -80,11 +80,11 @@ impl Plan {
         }
     }
 
-    /// What would run or be reached, with the gaps named.
-    pub fn preview(&self) -> String {
+    /// The words that would run or the address that would be reached, with the gaps named.
+    pub fn preview(&self) -> Vec<String> {
         match &self.reach {
-            Reach::Launch(line) => line.to_string(),
-            Reach::Remote { url, .. } => url.to_string(),
+            Reach::Launch(line) => line.preview(),
+            Reach::Remote { url, .. } => vec![url.to_string()],
         }
     }
 

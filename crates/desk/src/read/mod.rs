@@ -4,6 +4,7 @@ mod entry;
 mod refused;
 mod server;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -28,7 +29,7 @@ pub fn find(places: &Places, only: Option<Client>) -> Vec<Found> {
 
 /// What stands in one file. A file can speak of several projects.
 pub fn open(spot: &Spot, places: &Places) -> Vec<Found> {
-    match fs::read_to_string(&spot.path) {
+    match read_text(&spot.path) {
         Ok(text) => read(spot, &text, places),
         Err(error) if is_absent(&error) => Vec::new(),
         Err(source) => vec![hopeless(spot, None, Wrong::Unreadable { source })],
@@ -56,7 +57,8 @@ pub fn read(spot: &Spot, text: &str, places: &Places) -> Vec<Found> {
                 project: project.as_deref(),
                 folder: spot.path.parent().unwrap_or(&places.home),
                 inputs: inputs(&root),
-                files: &|path| fs::read_to_string(path).ok(),
+                files: &|path| readable(path, spot, places),
+                fixed: Cell::default(),
             };
             Reader { spot, text, speech: &speech, off: &off }.section(&section)
         })
@@ -142,8 +144,8 @@ impl Reader<'_> {
         let project = self.speech.project.map(Path::to_owned);
         let path = self.spot.path.clone();
         let (servers, problems) = (Vec::new(), Vec::new());
-        let client = self.spot.client;
-        let mut found = Found { client, path, project, servers, kitbag: false, door: None, problems };
+        let (client, scope) = (self.spot.client, self.spot.scope);
+        let mut found = Found { client, path, project, scope, servers, kitbag: false, door: None, problems };
         if !section.node.holds_servers() {
             let (key, expected) = (section.keys.join("."), "a table of servers");
             let wrong = Wrong::Type { key, expected, found: section.node.kind() };
@@ -200,6 +202,31 @@ fn inputs(root: &Node) -> BTreeMap<String, Input> {
     items.iter().filter_map(input).collect()
 }
 
+/// A file that another one names. What a project brings along may name its own files, and none of
+/// the person's.
+fn readable(path: &Path, spot: &Spot, places: &Places) -> Option<String> {
+    if spot.scope == Scope::Project {
+        let project = fs::canonicalize(&places.cwd).ok()?;
+        fs::canonicalize(path).ok().filter(|path| path.starts_with(project))?;
+    }
+    read_text(path).ok()
+}
+
+/// The text of a file. Reading a pipe or a device would never end, and what is larger than any
+/// settings would only fill the memory.
+fn read_text(path: &Path) -> io::Result<String> {
+    /// Claude Code keeps much beside its servers, and even that is a tenth of this.
+    const LARGEST: u64 = 256 * 1024 * 1024;
+    let found = fs::metadata(path)?;
+    if !found.is_file() && !found.is_dir() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    if found.len() > LARGEST {
+        return Err(io::Error::other("it is larger than settings can be"));
+    }
+    fs::read_to_string(path)
+}
+
 fn project_of(spot: &Spot, places: &Places) -> Option<PathBuf> {
     (spot.scope == Scope::Project).then(|| places.cwd.clone())
 }
@@ -209,6 +236,7 @@ fn hopeless(spot: &Spot, line: Option<usize>, what: Wrong) -> Found {
         client: spot.client,
         path: spot.path.clone(),
         project: None,
+        scope: spot.scope,
         servers: Vec::new(),
         kitbag: false,
         door: None,

@@ -2,9 +2,9 @@
 //! file in which they stand.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
+use super::read_text;
 use crate::client::Client;
 use crate::found::Found;
 use crate::places::Places;
@@ -40,7 +40,7 @@ fn refused(places: &Places) -> BTreeSet<String> {
 
 /// Nothing, where it cannot be read: whoever reads it for its servers says why.
 fn parsed(path: &Path) -> Option<Node> {
-    tree::parse(Format::of(path), &fs::read_to_string(path).ok()?).ok()
+    tree::parse(Format::of(path), &read_text(path).ok()?).ok()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::found::{FoundServer, Launch, Note, Source, Transport, Variable, Wrong
 use crate::secret;
 use crate::tree::Node;
 use crate::value::{Part, Value};
-use crate::variables::{Speech, kept};
+use crate::variables::{Speech, variable, wanted};
 
 pub(super) fn read(name: &str, node: &Node, speech: &Speech<'_>) -> Result<FoundServer, Wrong> {
     let entry = Entry::new(name, node)?;
@@ -26,6 +26,9 @@ pub(super) fn read(name: &str, node: &Node, speech: &Speech<'_>) -> Result<Found
         entry.get(ignored);
     }
     let Writer { variables, mut notes, .. } = writer;
+    if let Some(project) = speech.project.filter(|_| speech.fixed.take()) {
+        notes.push(Note::FixedTo { folder: project.display().to_string() });
+    }
     let keys = entry.left();
     if !keys.is_empty() {
         notes.push(Note::NotCarried { keys });
@@ -156,10 +159,10 @@ fn remote(
     }
     let mut headers = writer.pairs(headers);
     for (header, variable) in entry.pairs(&["env_http_headers"])? {
-        headers.push((header, writer.variable(variable, Source::Environment, "")));
+        headers.push((header, writer.variable(&variable, "")));
     }
     if let Some(variable) = entry.text(&["bearer_token_env_var"])? {
-        let value = writer.variable(variable.to_owned(), Source::Environment, "Bearer ");
+        let value = writer.variable(variable, "Bearer ");
         headers.push(("Authorization".to_owned(), value));
     }
     if let Some(key) = entry.text(&["apiKey"])? {
@@ -194,24 +197,26 @@ impl Writer<'_> {
         pairs.into_iter().map(value).collect()
     }
 
-    fn variable(&mut self, name: String, source: Source, before: &str) -> Value {
-        let value = Value::plain(format!("{before}${{{name}}}"));
-        self.variables.push(Variable { name, source });
-        value
+    /// A variable of the environment behind some letters.
+    fn variable(&mut self, name: &str, before: &str) -> Value {
+        let variable = variable(name, Source::Environment, None, &mut self.variables);
+        Value::of([Part::Literal(before.to_owned()), variable])
     }
 
     /// Variables that are named without a value: Codex hands on its own, Goose keeps them locked.
     fn handed_on(&mut self, entry: &Entry<'_>) -> Result<Vec<(String, Value)>, Wrong> {
         let listed = entry.get("env_vars").and_then(Node::list).unwrap_or_default();
         let name = |item: &Node| item.text().or(item.get("name").and_then(Node::text)).map(str::to_owned);
-        let own = listed.iter().filter_map(name).map(|name| (name.clone(), name, Source::Environment));
-        let locked = entry.words(&["env_keys"])?;
-        let locked = locked.into_iter().map(|name| (name.clone(), kept(&name), Source::Keyring));
-        let all: Vec<_> = own.chain(locked).collect();
-        Ok(all
-            .into_iter()
-            .map(|(name, variable, source)| (name, self.variable(variable, source, "")))
-            .collect())
+        let mut all = Vec::new();
+        for name in listed.iter().filter_map(name) {
+            let value = self.variable(&name, "");
+            all.push((name, value));
+        }
+        for name in entry.words(&["env_keys"])? {
+            let value = Value::of([wanted(&name, Source::Keyring, &mut self.variables)]);
+            all.push((name, value));
+        }
+        Ok(all)
     }
 
     /// Lines of `NAME=value`, under what the client says itself.
@@ -286,7 +291,7 @@ impl Writer<'_> {
 }
 
 fn plain(text: &str) -> Vec<Part> {
-    vec![Part::Template(text.to_owned())]
+    vec![Part::Literal(text.to_owned())]
 }
 
 /// `.`, `./server.js`, `src/server.py`: means something only where the project is.

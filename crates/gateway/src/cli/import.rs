@@ -6,11 +6,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_desk::{Client, Problem, Source, find};
+use kitbag_desk::{Client, Problem, Scope, Source, find};
 use serde::Serialize;
 
 use super::Invocation;
 use super::completions::clients;
+use super::confirm::{Question, confirm};
 use super::output::{Output, count, printable, table};
 use crate::import::{Action, Plan, Row, of_this_project, places};
 
@@ -29,6 +30,9 @@ pub struct Arguments {
     /// Show what would be done, and do nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Take over what the project brings along without being asked.
+    #[arg(long, short)]
+    yes: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -39,7 +43,8 @@ Examples:
 
 Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, gemini,
 codex, cline, roo, kilo, continue, goose, opencode, lm-studio. Files of the
-project in the current directory are read, too.";
+project in the current directory are read, too; they came along with it, so
+what they would run is shown, and you are asked.";
 
 #[derive(Debug, Serialize)]
 struct Told {
@@ -61,7 +66,11 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         plan.follow(arguments.from.into_iter().chain(clients))?;
     }
     let done = !arguments.dry_run && plan.edits;
-    if done {
+    if arguments.dry_run {
+        plan.to_confirm().iter().for_each(|review| invocation.output.note(&format!("{review}\n")));
+    } else {
+        let command = format!("{} --yes", arguments.for_good());
+        agree(&plan, Agreement { yes: arguments.yes, command: &command }, invocation.output)?;
         plan.carry_out(&at).await?;
     }
     let Plan { config, follow, rows: servers, problems, .. } = plan;
@@ -74,6 +83,27 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let again = arguments.dry_run.then(|| arguments.for_good());
     invocation.output.show(&told, |told| for_people(told, again.as_deref()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How the person agrees to what a project brings along.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Agreement<'a> {
+    /// Whether they said so in advance.
+    pub(super) yes: bool,
+    /// The command that says so.
+    pub(super) command: &'a str,
+}
+
+/// Asks about whatever came along with a project; what stands in the person's own files is their
+/// own word.
+pub(super) fn agree(plan: &Plan, agreement: Agreement<'_>, output: Output) -> anyhow::Result<()> {
+    let reviews = plan.to_confirm();
+    let text = match reviews.len() {
+        0 => return Ok(()),
+        1 => "Run this?".to_owned(),
+        number => format!("Run these {number}?"),
+    };
+    confirm(&reviews, Question { text: &text, yes: agreement.yes, command: agreement.command }, output)
 }
 
 const NOTHING: &str = "\
@@ -108,8 +138,10 @@ impl Arguments {
 fn for_people(told: &Told, rehearsed: Option<&str>) -> String {
     let mut text = table(["NAME", "WHAT", "RUNS", "FROM"], told.servers.iter().map(cells));
     for row in told.servers.iter().filter(|row| row.action != Action::Known) {
-        let notes =
-            row.reason.iter().cloned().chain(renamed(row)).chain(row.notes.iter().map(ToString::to_string));
+        let sets = (!row.sets.is_empty()).then(|| format!("sets {}", row.sets.join(", ")));
+        let dangers = row.dangers.iter().map(|danger| format!("beware of {danger}"));
+        let notes = row.reason.iter().cloned().chain(renamed(row)).chain(sets).chain(dangers);
+        let notes = notes.chain(row.notes.iter().map(ToString::to_string));
         let foreign = row.missing.iter().filter(|it| it.source == Source::Foreign);
         let foreign = foreign.map(|it| format!("only the client can fill in ${{{}}}; replace it", it.name));
         text.extend(notes.chain(foreign).map(|note| format!("\n{}: {}", row.name, printable(&note))));
@@ -117,6 +149,7 @@ fn for_people(told: &Told, rehearsed: Option<&str>) -> String {
     if !text.ends_with('\n') {
         text.push('\n');
     }
+    text.push_str(&files(&told.servers));
     text.push_str(&missing(told.servers.iter().filter(|row| row.action == Action::Add)));
     let adds = told.servers.iter().filter(|row| row.action == Action::Add);
     let (servers, secrets) =
@@ -152,7 +185,22 @@ fn cells(row: &Row) -> [String; 4] {
     };
     let mut clients: Vec<&str> = row.from.iter().map(|origin| origin.client.title()).collect();
     clients.dedup();
-    [row.name.to_string(), what.to_owned(), row.target.clone(), clients.join(", ")]
+    let of_project = if row.is_of_project() { ", project file" } else { "" };
+    [row.name.to_string(), what.to_owned(), row.target.clone(), clients.join(", ") + of_project]
+}
+
+/// The files that have something to add, and which of them came along with the project.
+fn files(rows: &[Row]) -> String {
+    let mut lines = Vec::new();
+    let added = rows.iter().filter(|row| row.action == Action::Add);
+    for origin in added.flat_map(|row| &row.from) {
+        let of_project = if origin.scope == Scope::Project { ", a project file" } else { "" };
+        let line = format!("  {} ({}{of_project})", origin.path.display(), origin.client);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if lines.is_empty() { String::new() } else { printable(&format!("\nFrom\n{}\n", lines.join("\n"))) }
 }
 
 /// What the client calls it, unless our name is still easy to tell by that.
@@ -172,6 +220,7 @@ pub(super) fn missing<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
             let asked = match &variable.source {
                 Source::Asked(question) if !question.is_empty() => format!("   # {question}"),
                 Source::Folder => "   # the folder that was open in the client".to_owned(),
+                Source::File(path) => format!("   # the client reads it from {}", path.display()),
                 _ => String::new(),
             };
             lines.insert(match variable.name.strip_prefix("secret:") {

@@ -8,7 +8,7 @@
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: that something is going on, while it does
-//! - [`ask`]: questions to the person at the terminal
+//! - [`ask`]: questions to the person at the terminal; `confirm`: before a stranger's word runs
 //! - `overriding`: the flags and variables that beat the configuration file
 //! - [`failure`]: how an error is told: what, why, what now
 //! - [`logging`]: where log lines go, and how they look; `journal`: the file a gateway keeps them in
@@ -22,6 +22,7 @@ pub mod audit;
 pub mod call;
 pub mod completions;
 pub mod config;
+mod confirm;
 pub mod doctor;
 pub mod eval;
 pub mod failure;

@@ -11,10 +11,12 @@ use kitbag_upstream::Template;
 use serde_json::json;
 
 use super::Invocation;
+use super::confirm::{Question, confirm};
 use super::failure::Advise as _;
 use super::output::{count, table};
 use crate::config::project::ProjectFile;
 use crate::config::trust::{Trust, TrustFile};
+use crate::review::{Origin, Review};
 
 /// Put the servers of a project's kitbag.toml in force.
 ///
@@ -85,10 +87,9 @@ fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Resu
     let file = ProjectFile::read(&path, &invocation.at).context("this file cannot be trusted")?;
     let granted = Granted::from(arguments);
     let refused: Vec<String> = file.variables().into_iter().filter(|name| !granted.covers(name)).collect();
-    if !arguments.yes {
-        return Err(anyhow!("nothing in {} was put in force", path.display()))
-            .advise(|| format!("read it, and if you trust it: kitbag trust {} --yes", path.display()));
-    }
+    let command = format!("kitbag trust {} --yes", path.display());
+    let question = Question { text: "Trust this file?", yes: arguments.yes, command: &command };
+    confirm(&reviews(&file, &path), question, invocation.output)?;
     let trust = Trust {
         path: path.clone(),
         hash: file.hash,
@@ -106,6 +107,13 @@ fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Resu
         invocation.output.warn(&not_granted(variable, &path));
     }
     Ok(())
+}
+
+/// Every server in the file, as it would run.
+fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
+    let project = path.parent().unwrap_or(path).to_owned();
+    let origin = Origin::ProjectFile { path: path.to_owned(), project };
+    file.servers.iter().filter_map(|spec| Review::of_spec(spec, origin.clone())).collect()
 }
 
 fn list(invocation: &Invocation) -> anyhow::Result<()> {

@@ -46,9 +46,11 @@ pub(super) struct Ground {
 }
 
 impl Whereabouts {
-    /// No file at all is fine: everything has a default. One that was named must be there.
+    /// No file at all is fine: everything has a default. One that was named must be there, unless it
+    /// is the usual one, which clients name before there is anything in it.
     pub fn load(&self) -> Result<Config, ConfigError> {
-        let own = self.own_file().filter(|path| self.overrides.config.is_some() || path.is_file());
+        let is_usual = self.own_file() == self.around.usual_file();
+        let own = self.own_file().filter(|path| !is_usual || path.is_file());
         let mut config = match own {
             Some(path) => self.parse(&read(&path)?, &path)?,
             None => parse("", None, &self.overrides, &self.around)?,

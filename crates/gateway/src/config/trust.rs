@@ -116,7 +116,7 @@ impl TrustFile {
 }
 
 /// The data directory may not exist yet; what is in it is for its owner only.
-fn create_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

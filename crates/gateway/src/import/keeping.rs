@@ -1,7 +1,7 @@
 //! Names for secrets that somebody typed, on their way into the store.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use kitbag_domain::{Action, ServerName};
@@ -19,6 +19,8 @@ pub(crate) struct Keeping {
     names: BTreeSet<String>,
     known: BTreeMap<String, String>,
     fresh: Vec<(SecretName, String)>,
+    /// Names for secrets that have no value yet, by the file that asks and what it calls them.
+    wanted: BTreeMap<(PathBuf, String), SecretName>,
 }
 
 impl Keeping {
@@ -35,7 +37,7 @@ impl Keeping {
         let known = opened.iter().map(|(name, it)| (name.as_str().to_owned(), it.reveal().to_owned()));
         let known = known.collect();
         store.close().await;
-        Ok(Self { names, known, fresh: Vec::new() })
+        Ok(Self { names, known, ..Self::default() })
     }
 
     /// What stands for the secret in our configuration; it is kept once, whoever uses it.
@@ -53,6 +55,23 @@ impl Keeping {
         let spelt = format!("${{secret:{name}}}");
         self.fresh.push((name, secret.to_owned()));
         spelt
+    }
+
+    /// What stands for a secret that a file only names. It is a name that no secret has: which of
+    /// ours a server gets is not for a client's file to say.
+    pub(crate) fn want(&mut self, file: &Path, server: &ServerName, what: &str) -> String {
+        let key = (file.to_owned(), what.to_owned());
+        let name = match self.wanted.get(&key) {
+            Some(name) => name.clone(),
+            None => self.free_name(server, what),
+        };
+        self.wanted.insert(key, name.clone());
+        format!("${{secret:{name}}}")
+    }
+
+    /// The name under which a secret is wanted that a file calls `what`.
+    pub(crate) fn wanted(&self, file: &Path, what: &str) -> Option<&SecretName> {
+        self.wanted.get(&(file.to_owned(), what.to_owned()))
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -102,8 +121,10 @@ impl Keeping {
         base.truncate(SecretName::MAX - NUMBER);
         let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
         let mut names = [base.clone()].into_iter().chain(numbered);
-        let free =
-            names.find(|name| !self.names.contains(name)).expect("there are more numbers than secrets");
+        let is_taken = |name: &str| {
+            self.names.contains(name) || self.wanted.values().any(|wanted| wanted.as_str() == name)
+        };
+        let free = names.find(|name| !is_taken(name)).expect("there are more numbers than secrets");
         free.parse().expect("made of letters that a name may have")
     }
 }
@@ -139,5 +160,18 @@ mod tests {
         assert_eq!(keeping.keep(&lab, "a/b", "c"), "${secret:lab.a_b}");
         assert!(keeping.has("lab.a_b") && keeping.fresh.len() == 2);
         assert!(keeping.keep(&lab, &"x".repeat(90), "d").len() < 80);
+    }
+
+    #[test]
+    fn a_secret_that_a_file_only_names_gets_a_name_that_no_other_has() {
+        let mut keeping = Keeping::default();
+        keeping.names.insert("git.token".to_owned());
+        let git: ServerName = "git".parse().unwrap();
+        let (one, other) = (Path::new("/a"), Path::new("/b"));
+        assert_eq!(keeping.want(one, &git, "token"), "${secret:git.token-2}");
+        assert_eq!(keeping.want(one, &git, "token"), "${secret:git.token-2}");
+        assert_eq!(keeping.want(other, &git, "token"), "${secret:git.token-3}");
+        assert_eq!(keeping.keep(&git, "token", "typed"), "${secret:git.token-4}");
+        assert!(!keeping.has("git.token-2") && keeping.wanted(one, "token").is_some());
     }
 }

@@ -3,9 +3,11 @@
 //! # Layout
 //! - `plan`: which of them to add, and the adding
 //! - `same`: whether one of ours does the same already
+//! - `memory`: what clients' files had before, so that only what is new is followed
 //! - [`keeping`]: names for the secrets that go into the store
 
 pub(crate) mod keeping;
+mod memory;
 mod plan;
 mod same;
 
@@ -33,21 +35,15 @@ pub(crate) fn of_this_project(found: Vec<Found>, places: &Places) -> (Vec<Found>
     (here, elsewhere.into_iter().filter_map(|found| found.project).collect())
 }
 
-/// For whoever imports on the way to something else.
-pub(crate) async fn take_over(found: Vec<Found>, at: &Whereabouts) -> anyhow::Result<Plan> {
-    let mut plan = Plan::make(found, at).await.context("the servers cannot be taken over")?;
-    if plan.edits {
-        plan.carry_out(at).await?;
-    }
-    Ok(plan)
-}
-
-/// Everything these clients have written down for the person by now.
-pub(crate) async fn from_clients(clients: &[Client], at: &Whereabouts) -> anyhow::Result<Plan> {
+/// What these clients have written down for the person since their files were last looked at.
+/// Nobody is asked, so what is marked is taken over switched off.
+pub(crate) async fn additions(clients: &[Client], at: &Whereabouts) -> anyhow::Result<Plan> {
     let places = places(&at.around)?;
     let found = own_files(clients, &places).flat_map(|spot| open(&spot, &places)).collect();
     let (here, _) = of_this_project(found, &places);
-    take_over(here, at).await
+    let mut plan = Plan::of_additions(here, at).await.context("the servers cannot be taken over")?;
+    plan.carry_out(at).await?;
+    Ok(plan)
 }
 
 /// The files in which these clients may write something down for the person.

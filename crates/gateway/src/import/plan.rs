@@ -6,16 +6,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use kitbag_desk::{
-    Client, Found, FoundServer, Launch, Merged, Note, Origin, Problem, Transport, Value, Variable, merge,
+    Client, Found, FoundServer, Hidden, Launch, Merged, Note, Origin, Problem, Scope, Transport, Value,
+    Variable, merge,
 };
 use kitbag_domain::ServerName;
+use kitbag_upstream::Template;
 use serde::Serialize;
 use toml_edit::Array;
 
 use super::keeping::Keeping;
+use super::memory::{Look, Memory, place_of};
 use super::same::same;
 use crate::config::edit::{self, EditError, NewServer, Reach};
-use crate::config::{ConfigError, KeyPlace, Whereabouts};
+use crate::config::{Config, ConfigError, KeyPlace, Whereabouts};
+use crate::review::danger::Danger;
+use crate::review::words::variables;
+use crate::review::{self, Review};
 
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -32,13 +38,31 @@ pub(crate) struct Plan {
     keeping: Keeping,
     store_path: PathBuf,
     secret_key: KeyPlace,
+    data_dir: PathBuf,
+    memory: Memory,
+    looks: Vec<Look>,
+    marked: Marked,
+}
+
+/// What becomes of a server with something to look at twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marked {
+    /// A person looks at it.
+    AsItIs,
+    /// Nobody is asked, so it waits until somebody switches it on.
+    SwitchedOff,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: ServerName,
     pub(crate) action: Action,
+    /// The whole command line, or the address.
     pub(crate) target: String,
+    /// The names of the variables or headers that are set for it.
+    pub(crate) sets: Vec<String>,
+    /// What to look at twice.
+    pub(crate) dangers: Vec<Danger>,
     pub(crate) disabled: bool,
     pub(crate) from: Vec<Origin>,
     /// The names of what goes into the store.
@@ -48,6 +72,8 @@ pub(crate) struct Row {
     pub(crate) notes: Vec<Note>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    #[serde(skip)]
+    pub(crate) review: Review,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -62,22 +88,39 @@ pub(crate) enum Action {
 
 impl Plan {
     /// Reads, and writes nothing.
-    pub(crate) async fn make(mut found: Vec<Found>, at: &Whereabouts) -> anyhow::Result<Self> {
+    pub(crate) async fn make(found: Vec<Found>, at: &Whereabouts) -> anyhow::Result<Self> {
+        Self::of(found, at, Marked::AsItIs).await
+    }
+
+    /// The same without what these files had when they were last looked at.
+    pub(crate) async fn of_additions(found: Vec<Found>, at: &Whereabouts) -> anyhow::Result<Self> {
+        Self::of(found, at, Marked::SwitchedOff).await
+    }
+
+    async fn of(mut found: Vec<Found>, at: &Whereabouts, marked: Marked) -> anyhow::Result<Self> {
         let path = at.editable()?;
         let text = edit::read(&path)?;
         let config = at.parse(&text, &path).context("the configuration cannot be used")?;
         let keeping = Keeping::of(&config).await?;
+        let memory = Memory::open(&config.data_dir);
+        let looks = found.iter().filter(|it| it.scope != Scope::Project).filter_map(Look::at).collect();
         let problems = found.iter_mut().flat_map(|it| it.problems.drain(..)).collect();
+        if marked == Marked::SwitchedOff {
+            for found in &mut found {
+                let all = std::mem::take(&mut found.servers);
+                found.servers = all.into_iter().filter(|it| memory.is_new(&path, found, it)).collect();
+            }
+        }
         let ours = || config.servers.values().chain(config.disabled.values());
         let taken: BTreeSet<_> =
             ours().map(|spec| spec.name.clone()).chain(config.providers.keys().cloned()).collect();
         let known = |wish: &ServerName, server: &FoundServer| {
-            let mut ours = ours();
-            ours.find(|spec| same(spec, wish, server, keeping.known())).map(|spec| spec.name.clone())
+            let alike = ours().find(|spec| same(spec, wish, server, keeping.known())).map(|spec| &spec.name);
+            // One that was changed here since it was taken over is still the same.
+            let changed = || memory.taken_over(&path, server).filter(|name| config.server(name).is_some());
+            alike.or_else(changed).cloned()
         };
         let merged = merge(found, taken, known);
-        let store_path = config.store_path.clone();
-        let secret_key = config.secret_key;
         let mut plan = Self {
             config: path,
             rows: Vec::new(),
@@ -86,13 +129,23 @@ impl Plan {
             follow: config.follow.clone(),
             edits: false,
             keeping,
-            store_path,
-            secret_key,
+            store_path: config.store_path.clone(),
+            secret_key: config.secret_key,
+            data_dir: config.data_dir.clone(),
+            memory,
+            looks,
+            marked,
         };
         for server in merged {
-            plan.decide(server, at);
+            plan.decide(server, &config, at);
         }
         Ok(plan)
+    }
+
+    /// What came along with a project and would be added: a stranger's word.
+    pub(crate) fn to_confirm(&self) -> Vec<Review> {
+        let added = self.rows.iter().filter(|row| row.action == Action::Add && row.is_of_project());
+        added.map(|row| row.review.clone()).collect()
     }
 
     /// These clients are followed from then on, with those that are already.
@@ -113,63 +166,163 @@ impl Plan {
 
     /// A secret must be in the store before anything refers to it.
     pub(crate) async fn carry_out(&mut self, at: &Whereabouts) -> anyhow::Result<()> {
-        self.keeping.put_down(&self.store_path, self.secret_key).await?;
-        at.parse(&self.text, &self.config).context("the servers were not added")?;
-        Ok(edit::write(&self.config, &self.text)?)
+        if self.edits {
+            self.keeping.put_down(&self.store_path, self.secret_key).await?;
+            at.parse(&self.text, &self.config).context("the servers were not added")?;
+            edit::write(&self.config, &self.text)?;
+        }
+        self.remember();
+        Ok(())
     }
 
-    fn decide(&mut self, merged: Merged, at: &Whereabouts) {
+    /// What the files have now is not new the next time.
+    fn remember(&mut self) {
+        if self.looks.iter().all(Look::is_empty) && self.follow.is_empty() {
+            return;
+        }
+        let rows = &self.rows;
+        let ours = |place: &str, name: &str| {
+            let stands_there = |origin: &Origin| origin.name == name && place_of(origin) == place;
+            let with_us = rows.iter().filter(|row| row.action != Action::Refused);
+            with_us.filter(|row| row.from.iter().any(stands_there)).map(|row| row.name.clone()).next()
+        };
+        self.memory.note(&self.config, &self.looks, ours);
+        // What was asked for is done all the same.
+        if let Err(error) = self.memory.save(&self.data_dir) {
+            tracing::warn!(%error, "what was imported cannot be remembered");
+        }
+    }
+
+    fn decide(&mut self, merged: Merged, config: &Config, at: &Whereabouts) {
         let Merged { name, server, from, known } = merged;
+        let review = Review::of(name.as_str(), origin(&from, at), &revealed(&server.launch));
+        let waits = self.marked == Marked::SwitchedOff && !review.dangers.is_empty();
         let mut row = Row {
-            target: target(&server.launch),
+            target: review.line(),
+            sets: review.sets(),
+            dangers: review.dangers.clone(),
             action: Action::Known,
-            disabled: server.disabled,
+            disabled: server.disabled || waits,
             from,
             secrets: Vec::new(),
-            missing: self.missing(&server.variables),
+            missing: Vec::new(),
             notes: server.notes.clone(),
             reason: None,
+            review,
             name,
         };
-        if !known {
-            let kept = self.keeping.mark();
-            match self.add(&row.name, &server, at) {
-                Ok(text) => {
-                    self.text = text;
-                    self.edits = true;
-                    row.action = Action::Add;
-                    row.secrets = self.keeping.since(kept);
-                }
-                Err(error) => {
-                    self.keeping.back_to(kept);
-                    row.action = Action::Refused;
-                    row.reason = Some(reason(&error));
-                }
+        if known {
+            row.missing = self.missing_of_ours(config, &row.name, &server.variables);
+            self.rows.push(row);
+            return;
+        }
+        let kept = self.keeping.mark();
+        match self.add(&row, &server, at) {
+            Ok(text) => {
+                self.text = text;
+                self.edits = true;
+                row.action = Action::Add;
+                row.secrets = self.keeping.since(kept);
+                row.missing = self.missing(&server.variables, row.file());
+            }
+            Err(error) => {
+                self.keeping.back_to(kept);
+                row.action = Action::Refused;
+                row.reason = Some(reason(&error));
             }
         }
         self.rows.push(row);
     }
 
     /// The text with one server more, if the configuration takes it.
-    fn add(&mut self, name: &ServerName, server: &FoundServer, at: &Whereabouts) -> anyhow::Result<String> {
-        let new = describe(name, server, &mut self.keeping);
-        let text = edit::add_server(&self.text, name, &new)?;
+    fn add(&mut self, row: &Row, server: &FoundServer, at: &Whereabouts) -> anyhow::Result<String> {
+        let keeping = &mut self.keeping;
+        let reach = reach(&server.launch, |value, what| {
+            value.template(|hidden| match hidden {
+                Hidden::Typed(secret) => keeping.keep(&row.name, what, secret),
+                Hidden::Wanted(id) => keeping.want(row.file(), &row.name, id),
+            })
+        });
+        let text = edit::add_server(&self.text, &row.name, &NewServer { reach, enabled: !row.disabled })?;
         at.parse(&text, &self.config)?;
         Ok(text)
     }
 
-    fn missing(&self, variables: &[Variable]) -> Vec<Variable> {
-        let is_set = |variable: &&Variable| match variable.name.strip_prefix("secret:") {
-            Some(secret) => self.keeping.has(secret),
-            None => env::var_os(&variable.name).is_some(),
+    /// Under the names that secrets have here.
+    fn missing(&self, variables: &[Variable], file: &Path) -> Vec<Variable> {
+        let here = |variable: &Variable| {
+            let Some(id) = variable.name.strip_prefix(Template::SECRET) else { return variable.clone() };
+            let name = self.keeping.wanted(file, id).map_or(id, |name| name.as_str());
+            Variable { name: format!("{}{name}", Template::SECRET), source: variable.source.clone() }
         };
-        variables.iter().filter(|variable| !is_set(variable)).cloned().collect()
+        variables.iter().map(here).filter(|variable| !self.is_set(&variable.name)).collect()
+    }
+
+    /// What one of ours waits for. It may go by other names by now.
+    fn missing_of_ours(&self, config: &Config, name: &ServerName, theirs: &[Variable]) -> Vec<Variable> {
+        let Some(spec) = config.server(name) else { return Vec::new() };
+        let wanted: BTreeSet<String> =
+            spec.templates().flat_map(|template| variables(template.source())).collect();
+        let source = |name: &str| {
+            let id = name.rsplit('.').next().unwrap_or(name);
+            let alike =
+                |it: &&Variable| it.name == name || it.name.strip_prefix(Template::SECRET) == Some(id);
+            theirs.iter().find(alike).map(|it| it.source.clone())
+        };
+        let open = wanted.into_iter().filter(|name| !self.is_set(name));
+        open.filter_map(|name| Some(Variable { source: source(&name)?, name })).collect()
+    }
+
+    fn is_set(&self, variable: &str) -> bool {
+        match variable.strip_prefix(Template::SECRET) {
+            Some(secret) => self.keeping.has(secret),
+            None => env::var_os(variable).is_some(),
+        }
     }
 }
 
-fn describe(name: &ServerName, server: &FoundServer, keeping: &mut Keeping) -> NewServer {
-    let mut text = |value: &Value, what: &str| value.template(|secret| keeping.keep(name, what, secret));
-    let reach = match &server.launch {
+impl Row {
+    /// Whether only files of a project have it.
+    pub(crate) fn is_of_project(&self) -> bool {
+        self.from.iter().all(|origin| origin.scope == Scope::Project)
+    }
+
+    /// Whether it was switched off for somebody to look at first.
+    pub(crate) fn waits(&self) -> bool {
+        self.action == Action::Add && self.disabled && !self.dangers.is_empty()
+    }
+
+    fn file(&self) -> &Path {
+        self.from.first().map_or(Path::new(""), |origin| &origin.path)
+    }
+}
+
+/// The person's own file, if one has it: then it is their own word.
+fn origin(from: &[Origin], at: &Whereabouts) -> review::Origin {
+    let own = from.iter().find(|origin| origin.scope != Scope::Project);
+    match (own, from.first()) {
+        (None, Some(origin)) => {
+            review::Origin::ProjectFile { path: origin.path.clone(), project: at.around.cwd.clone() }
+        }
+        (own, _) => {
+            review::Origin::ClientFile { path: own.map(|origin| origin.path.clone()).unwrap_or_default() }
+        }
+    }
+}
+
+/// With what was typed in full, so that nothing escapes being judged by being called a secret.
+fn revealed(launch: &Launch) -> Reach {
+    reach(launch, |value, _| {
+        value.template(|hidden| match hidden {
+            Hidden::Typed(secret) => secret.to_owned(),
+            Hidden::Wanted(id) => format!("<{id}>"),
+        })
+    })
+}
+
+/// How it is reached, with what `text` makes of each value and of the name it stands under.
+fn reach(launch: &Launch, mut text: impl FnMut(&Value, &str) -> String) -> Reach {
+    match launch {
         Launch::Stdio { command, args, env, cwd } => Reach::Launch {
             command: text(command, "command"),
             args: args.iter().map(|word| text(word, "argument")).collect(),
@@ -181,8 +334,7 @@ fn describe(name: &ServerName, server: &FoundServer, keeping: &mut Keeping) -> N
             transport: (*transport == Transport::Sse).then(|| "sse".to_owned()),
             headers: headers.iter().map(|(key, value)| (key.clone(), text(value, key))).collect(),
         },
-    };
-    NewServer { reach, enabled: !server.disabled }
+    }
 }
 
 /// Without a place in the file, which does not have it.
@@ -190,22 +342,5 @@ fn reason(error: &anyhow::Error) -> String {
     match error.downcast_ref() {
         Some(ConfigError::Invalid { problem, .. }) => problem.to_string(),
         _ => error.root_cause().to_string(),
-    }
-}
-
-/// Short, and without what might be a secret.
-fn target(launch: &Launch) -> String {
-    match launch {
-        Launch::Stdio { command, args, .. } => {
-            let mut words = args.iter().map(Value::masked).filter(|word| !word.starts_with('-'));
-            let command = command.masked();
-            let program =
-                Path::new(&command).file_name().map_or(command.clone(), |it| it.to_string_lossy().into());
-            words.next().map_or(program.clone(), |word| format!("{program} {word}"))
-        }
-        Launch::Http { url, .. } => {
-            let url = url.masked();
-            url.split(['?', '#']).next().unwrap_or_default().to_owned()
-        }
     }
 }

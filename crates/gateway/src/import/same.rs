@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kitbag_desk::{FoundServer, Launch, Value};
+use kitbag_desk::{FoundServer, Hidden, Launch, Value};
 use kitbag_domain::ServerName;
 use kitbag_upstream::{ServerSpec, Template, Transport};
 
@@ -17,7 +17,7 @@ pub(super) fn same(
 ) -> bool {
     let agree = ours.name.as_str() == wish.as_str() || ours.name.as_str().starts_with(&format!("{wish}-"));
     let alike = |(our, their): &(String, &Value)| {
-        filled(our, secrets) == filled_in(their, secrets)
+        filled(our, secrets) == typed_in(their)
             || (agree && blank(our) == blank(&their.template(|_| BLANK.to_owned())))
     };
     pairs(ours, theirs).is_some_and(|pairs| pairs.iter().all(alike))
@@ -62,8 +62,13 @@ fn filled(text: &str, secrets: &BTreeMap<String, String>) -> String {
     replaced(text, |name| secrets.get(name).cloned()).trim_end_matches('/').to_owned()
 }
 
-fn filled_in(value: &Value, secrets: &BTreeMap<String, String>) -> String {
-    filled(&value.template(str::to_owned), secrets)
+/// With the secrets that were typed. One that is only named is like none of ours.
+fn typed_in(value: &Value) -> String {
+    let text = value.template(|hidden| match hidden {
+        Hidden::Typed(secret) => secret.to_owned(),
+        Hidden::Wanted(name) => format!("{BLANK}{name}"),
+    });
+    text.trim_end_matches('/').to_owned()
 }
 
 /// The text with `value` in the place of each `${secret:…}` that has one.

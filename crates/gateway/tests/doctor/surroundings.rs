@@ -153,9 +153,10 @@ fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
     assert_eq!(visit.code, Some(0), "{:#}", visit.report);
 
     home.ok(&["install", "--client", "cursor", "--move-servers"]);
+    let path = home.path(".cursor/mcp.json");
     assert_eq!(
         Visit::to(&home, &["--offline"]).one("clients", "Cursor", "ok")["what"],
-        "goes through Kitbag"
+        format!("goes through Kitbag ({})", path.display())
     );
 }
 

@@ -267,3 +267,52 @@ async fn what_a_followed_client_adds_is_imported_and_served() {
     let config = fs::read_to_string(home.path("kitbag.toml")).unwrap();
     assert!(config.contains("${secret:") && !config.contains("s3cret-s3cret"), "{config}");
 }
+
+#[tokio::test]
+async fn what_was_removed_or_changed_here_stays_so_when_a_followed_client_rewrites_its_file() {
+    let home = Home::new("");
+    let cursor = home.path(".cursor/mcp.json");
+    fs::create_dir(home.path(".cursor")).unwrap();
+    let line = Testbed::named("x").line();
+    let words: Vec<_> = line.split_whitespace().collect();
+    let written = |names: &[&str]| {
+        let server = |name: &str| json!({ "command": words[0], "args": words[1..], "env": { "NAME": name } });
+        let servers: serde_json::Map<_, _> = names.iter().map(|it| ((*it).to_owned(), server(it))).collect();
+        fs::write(&cursor, json!({ "mcpServers": servers, "rewritten": names.len() }).to_string()).unwrap();
+    };
+    written(&["gone", "changed"]);
+    let told = home.kitbag(&["import", "--from", "cursor", "--follow"]).await;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let told = home.kitbag(&["servers", "remove", "gone"]).await;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let config = || fs::read_to_string(home.path("kitbag.toml")).unwrap();
+    let changed = config().replace("NAME = \"changed\"", "NAME = \"mine\"");
+    fs::write(home.path("kitbag.toml"), changed).unwrap();
+    let gateway = home.serve().await;
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("changed__echo").await;
+    for (names, new) in
+        [(&["gone", "changed", "one"][..], "one"), (&["changed", "gone", "one", "two"], "two")]
+    {
+        written(names);
+        client.knows(&format!("{new}__echo")).await;
+        let text = config();
+        assert!(!text.contains("[servers.gone]") && !text.contains("changed-cursor"), "{text}");
+        assert!(text.contains("NAME = \"mine\""), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_followed_client_adds_with_something_to_look_at_waits_for_the_person() {
+    let home = Home::new("");
+    fs::create_dir(home.path(".cursor")).unwrap();
+    home.configure("[import]\nfollow = [\"cursor\"]");
+    let server = json!({ "command": "sh", "args": ["-c", format!("touch {}", home.path("ran").display())] });
+    let gateway = home.serve().await;
+    fs::write(home.path(".cursor/mcp.json"), json!({ "mcpServers": { "sly": server } }).to_string()).unwrap();
+    says(&gateway, "switched off until you look at it").await;
+    says(&gateway, "the changed configuration is in force").await;
+    let text = fs::read_to_string(home.path("kitbag.toml")).unwrap();
+    assert!(text.contains("[servers.sly]") && text.contains("enabled = false"), "{text}");
+    assert!(!home.path("ran").exists());
+}

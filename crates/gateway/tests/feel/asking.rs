@@ -43,3 +43,26 @@ fn whoever_types_nothing_is_told_that_nothing_was_kept() {
         assert!(shown.contains("no value was typed") && shown.contains("printf %s VALUE"), "{shown}");
     }
 }
+
+#[test]
+fn whoever_is_shown_a_strangers_command_line_runs_it_only_by_saying_so() {
+    for (answer, code) in [("\n", 1), ("n\n", 1), ("\u{4}", 1), ("y\n", 0)] {
+        let mut terminal = Terminal::open();
+        let home = Home::new();
+        home.write(
+            "project/.mcp.json",
+            r#"{"mcpServers": {"evil": {"command": "sh", "args": ["-c", "touch x"]}}}"#,
+        );
+        let mut command = home.command(&["import"]);
+        command.current_dir(home.path("project"));
+        command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        terminal.wait_for("Run this? [y/N] ");
+        terminal.press(answer);
+        let shown = terminal.shown();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{shown}");
+        assert!(shown.contains("sh -c 'touch x'"), "{shown}");
+        assert_eq!(home.config().exists(), code == 0);
+    }
+}

@@ -54,7 +54,7 @@ async fn an_npm_package_runs_in_its_version_with_its_variables() {
         Ok("WEATHER_API_KEY=${KEY} WEATHER_UNITS=metric npx -y @acme/weather@1.1.0 stdio"),
     );
     let plan = plan.unwrap();
-    assert_eq!(plan.preview(), "npx -y @acme/weather@1.1.0 stdio");
+    assert_eq!(plan.preview().join(" "), "npx -y @acme/weather@1.1.0 stdio");
     assert_eq!(plan.source, "@acme/weather 1.1.0");
     let expected = Input {
         name: "WEATHER_API_KEY".to_owned(),
@@ -95,7 +95,7 @@ async fn arguments_go_in_order_with_defaults_and_as_often_as_given() {
     assert_eq!(wrong("depth"), "`depth` must be a number");
     assert_eq!(wrong("read-only"), "`read-only` must be true or false");
     assert_eq!(
-        plan.preview(),
+        plan.preview().join(" "),
         "uvx --python 3.12 acme-notes==0.5.0 serve --stdio --mode <mode> [--read-only] --depth <depth> <folder>"
     );
 }
@@ -145,7 +145,7 @@ async fn of_many_ways_the_one_that_runs_here_is_taken() {
     assert_eq!(names, ["npm", "pypi", "nuget", "remote", "oci", "mcpb", "other"]);
     let preview = |wanted: Option<&str>, here: &[&str]| {
         let wanted = wanted.map(|kind| kind.parse().unwrap());
-        choose(&server, wanted, |program| here.contains(&program)).unwrap().preview()
+        choose(&server, wanted, |program| here.contains(&program)).unwrap().preview().join(" ")
     };
     assert_eq!(preview(None, &["docker", "npx", "pipx"]), "npx --yes everywhere@1.0.0");
     assert_eq!(preview(None, &["docker", "pipx"]), "pipx run everywhere==1.0.0");

@@ -52,7 +52,8 @@ fn passing(found: &Found, places: &Places) -> Option<Finding> {
     let names: Vec<&str> = on.map(|server| server.name.as_str()).collect();
     let title = found.client.title();
     if names.is_empty() {
-        return found.kitbag.then(|| AREA.ok(title, "goes through Kitbag"));
+        let through = || format!("goes through Kitbag ({})", found.path.display());
+        return found.kitbag.then(|| AREA.ok(title, through()));
     }
     let (number, names) = (count(names.len(), "server"), names.join(", "));
     let advice = moving(found, places);

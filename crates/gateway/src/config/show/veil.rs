@@ -1,6 +1,6 @@
 //! Shows of a value what may be seen: variables always, secrets never.
 
-use kitbag_desk::{is_scheme, secrets_in_address, secrets_in_argument};
+use kitbag_desk::{Hidden, is_scheme, secrets_in_address, secrets_in_argument};
 use toml::Value;
 
 use super::kinds::Secrecy;
@@ -15,7 +15,9 @@ pub(super) fn unseen() -> Value {
 pub(super) fn veiled(value: Value, secrecy: Secrecy) -> Value {
     match (secrecy, value) {
         (Secrecy::Whole, Value::String(text)) => Value::String(veil(&text)),
-        (Secrecy::Address, Value::String(text)) => Value::String(secrets_in_address(&text).template(veil)),
+        (Secrecy::Address, Value::String(text)) => {
+            Value::String(secrets_in_address(&text).template(veil_hidden))
+        }
         (Secrecy::Words, Value::Array(words)) => Value::Array(veiled_words(&words)),
         (_, value) => value,
     }
@@ -63,10 +65,15 @@ fn veiled_words(words: &[Value]) -> Vec<Value> {
     let mut veiled = Vec::with_capacity(words.len());
     for word in words {
         let Some(text) = word.as_str() else { continue };
-        veiled.push(Value::String(secrets_in_argument(before, text).template(veil)));
+        veiled.push(Value::String(secrets_in_argument(before, text).template(veil_hidden)));
         before = Some(text);
     }
     veiled
+}
+
+fn veil_hidden(hidden: Hidden<'_>) -> String {
+    let (Hidden::Typed(text) | Hidden::Wanted(text)) = hidden;
+    veil(text)
 }
 
 /// Variables, and what says how a secret is sent, stay; everything else goes.

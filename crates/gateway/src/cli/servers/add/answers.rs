@@ -1,6 +1,5 @@
 //! What an entry of the registry asks for: from flags, or from the person at the terminal.
 
-use std::env;
 use std::io::Write as _;
 
 use anyhow::{Context as _, anyhow};
@@ -12,6 +11,7 @@ use crate::cli::failure::Advise as _;
 use crate::cli::output::{Output, count, one_line, printable, stderr};
 use crate::config::{Surroundings, nearest};
 use crate::import::keeping::Keeping;
+use crate::review::words::visible;
 
 /// For whom the answers are, and where secrets among them go.
 pub(super) struct Answering<'a> {
@@ -51,11 +51,9 @@ pub(super) fn missing(missing: &[&Input], name: &EntryName, given: &[(String, St
     for (key, _) in given {
         command.push_str(&format!(" --set {key}=…"));
     }
+    // Never a variable of the same name: whoever wrote the entry has chosen it.
     for input in missing {
-        command.push_str(&match offer(input) {
-            Some(reference) => format!(" --set '{}={reference}'", input.name),
-            None => format!(" --set {}=…", input.name),
-        });
+        command.push_str(&format!(" --set {}=…", input.name));
     }
     let told = anyhow!(lines.join("\n"));
     let told = told.context(format!("`{name}` needs {} from you", count(missing.len(), "value")));
@@ -100,21 +98,18 @@ fn called<'a>(plan: &'a Plan, key: &str) -> anyhow::Result<&'a Input> {
 fn put(input: &Input, answering: &mut Answering<'_>, answers: &mut Answers) -> anyhow::Result<()> {
     let (name, explanation) = (&input.name, explanation(input));
     tell(&if explanation.is_empty() { name.clone() } else { format!("{name}: {explanation}") });
-    let offered = offer(input).or_else(|| input.default.clone());
-    let mut question =
-        offered.as_deref().map_or("> ".to_owned(), |offered| format!("[{}] > ", printable(offered)));
+    let default = input.default.as_deref();
+    let mut question = default.map_or("> ".to_owned(), |default| format!("[{}] > ", visible(default)));
     loop {
         let typed = if input.secret { ask::secret(&question)? } else { ask::line(&question)? };
-        let value = match (typed.trim(), &offered) {
-            ("", _) if answers.has(input) => return Ok(()),
+        let value = match typed.trim() {
             // A default is the author's word, and goes where it goes without being asked.
-            ("", Some(_)) if offer(input).is_none() => return Ok(()),
-            ("", Some(offered)) => offered.clone(),
-            ("", None) => {
+            "" if answers.has(input) || default.is_some() => return Ok(()),
+            "" => {
                 tell("It cannot be left out.");
                 continue;
             }
-            (typed, _) => typed.to_owned(),
+            typed => typed.to_owned(),
         };
         match answering.spell(input, &value) {
             Ok(answer) => answers.give(input, answer)?,
@@ -128,14 +123,6 @@ fn put(input: &Input, answering: &mut Answering<'_>, answers: &mut Answers) -> a
         }
         question = "another, or Enter > ".to_owned();
     }
-}
-
-/// A variable of the same name that the person has set. It is never taken unasked: the name was
-/// chosen by whoever wrote the entry.
-fn offer(input: &Input) -> Option<String> {
-    let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let is_set = input.name.chars().all(letters) && env::var_os(&input.name).is_some_and(|it| !it.is_empty());
-    is_set.then(|| format!("${{{}}}", input.name))
 }
 
 /// A password may well have a `${` in it, but hardly a whole name in braces.

@@ -13,11 +13,14 @@ use serde::Serialize;
 use super::answers::{self, Answering};
 use super::{New, Wanted, pair, vacant};
 use crate::cli::Invocation;
+use crate::cli::confirm::{Question, confirm};
 use crate::cli::failure::Advise as _;
 use crate::cli::output::one_line;
 use crate::cli::servers::find::Place;
 use crate::config::edit::Reach;
 use crate::import::keeping::Keeping;
+use crate::review::words::quoted;
+use crate::review::{self, Review};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "From the registry")]
@@ -37,6 +40,9 @@ pub(super) struct FromRegistry {
     /// The value of something the server asks for; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair, allow_hyphen_values = true)]
     set: Vec<(String, String)>,
+    /// Run it without being asked.
+    #[arg(long, short)]
+    yes: bool,
     #[command(flatten)]
     place: Place,
 }
@@ -50,11 +56,19 @@ pub(super) struct Origin {
     package: String,
 }
 
-/// Fetches the entry, shows it, and gathers what it asks for.
+/// How the rest of the command line wants the entry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) force: bool,
+    /// Whether it will run, now or behind a gateway.
+    pub(super) enabled: bool,
+}
+
+/// Fetches the entry, shows it, gathers what it asks for, and asks the person whether to run it.
 pub(super) async fn fetch(
     wanted: &Wanted,
     arguments: &FromRegistry,
-    force: bool,
+    wish: Wish,
     invocation: &Invocation,
 ) -> anyhow::Result<New> {
     let config = invocation.config()?;
@@ -62,7 +76,7 @@ pub(super) async fn fetch(
     let entry = find(wanted, arguments, &registry, invocation).await?;
     let server = &entry.server;
     let name = arguments.local.clone().unwrap_or_else(|| server.name.local());
-    vacant(&config, &name, force)?;
+    vacant(&config, &name, wish.force)?;
     let plan = choose(server, arguments.package, |program| programs::on_path(program).is_some())
         .with_context(|| format!("`{}` cannot be run from here", server.name))?;
     invocation.output.note(&about(&entry, &plan, &registry));
@@ -78,7 +92,25 @@ pub(super) async fn fetch(
         kind: plan.kind,
         package: plan.source.clone(),
     };
-    Ok(New { name, reach: reach(filled), keeping, origin: Some(origin) })
+    let reach = reach(filled);
+    let review = Review::of(name.as_str(), origin.told(&registry), &reach);
+    if wish.enabled {
+        let command = arguments.agreeing(&server.name);
+        let question = Question { text: "Run this?", yes: arguments.yes, command: &command };
+        confirm(&[review], question, invocation.output)?;
+    } else {
+        invocation.output.note(&review.to_string());
+    }
+    Ok(New { name, reach, keeping, origin: Some(origin) })
+}
+
+impl Origin {
+    fn told(&self, registry: &Registry) -> review::Origin {
+        review::Origin::Registry {
+            entry: format!("{} {}", self.name, self.version),
+            place: registry.place().to_string(),
+        }
+    }
 }
 
 impl FromRegistry {
@@ -89,8 +121,15 @@ impl FromRegistry {
             (self.version.is_some(), "--version"),
             (self.package.is_some(), "--package"),
             (!self.set.is_empty(), "--set"),
+            (self.yes, "--yes"),
         ];
         flags.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
+    }
+
+    /// The command that says yes in advance; what was set may be a secret, and is not repeated.
+    fn agreeing(&self, name: &EntryName) -> String {
+        let set = self.set.iter().map(|(key, _)| format!(" --set {key}=…"));
+        format!("kitbag servers add {name}{} --yes", set.collect::<String>())
     }
 }
 
@@ -141,12 +180,13 @@ fn about(entry: &Entry, plan: &Plan, registry: &Registry) -> String {
     line("Description:", Some(&server.description));
     line("Repository:", server.repository.as_ref().map(|it| it.url.as_str()));
     line("Website:", server.website_url.as_deref());
-    match plan.kind {
-        Kind::Remote => line("Runs at:", Some(&plan.preview())),
-        kind => {
-            line("Package:", Some(&format!("{} ({kind})", plan.source)));
-            line("Runs:", Some(&plan.preview()));
-        }
+    if plan.kind != Kind::Remote {
+        line("Package:", Some(&format!("{} ({})", plan.source, plan.kind)));
+    }
+    // Without a gap it is shown in full right away.
+    if !plan.inputs.is_empty() {
+        let words: Vec<_> = plan.preview().iter().map(|word| quoted(&literally(word))).collect();
+        line("Would run:", Some(&words.join(" ")));
     }
     let optional = plan.inputs.iter().filter(|input| !input.required && input.default.is_none());
     for input in optional {

@@ -27,7 +27,7 @@ use crate::cli::output::offers;
 use crate::config::Config;
 use crate::config::edit::{self, EditError, NewServer, Reach};
 use crate::import::keeping::Keeping;
-use from_registry::{FromRegistry, Origin};
+use from_registry::{FromRegistry, Origin, Wish};
 
 /// Add a server: a program to launch, the URL of one that is running, or an entry of the registry.
 #[derive(Debug, Args)]
@@ -79,6 +79,7 @@ Examples:
   kitbag servers add old http://localhost:8000/sse --transport sse
   kitbag servers add io.github.acme/weather --set region=eu
 
+The exit code is 1 when it was added and does not work.
 ${VARIABLE} is filled in at launch, so that the secret stays out of the file.
 Put it in single quotes, or the shell fills it in right away. Names with an
 owner are those of the registry: kitbag servers find TEXT";
@@ -107,7 +108,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         Wanted::Ours(name) if !arguments.from_registry.registry => described(name.clone(), arguments)?,
         Wanted::Ours(_) | Wanted::Registered(_) => {
             arguments.refuse_what_the_registry_says()?;
-            from_registry::fetch(&arguments.name, &arguments.from_registry, force, invocation).await?
+            let wish = Wish { force, enabled };
+            from_registry::fetch(&arguments.name, &arguments.from_registry, wish, invocation).await?
         }
     };
     let New { name, reach, keeping, origin } = new;
@@ -117,11 +119,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let readable = draft.config.server(&name).is_some_and(has_literal_secret);
     let config = draft.write()?;
     let test = if wanted { Some(try_out(&name, invocation).await) } else { None };
+    let works = !matches!(test, Some(Outcome::Fails(_)));
     invocation.output.show(&Added { name, config, origin, test }, for_people)?;
     if readable {
         invocation.output.note(READABLE);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 const READABLE: &str = "

@@ -1,27 +1,28 @@
 //! `kitbag install` and `kitbag uninstall`: Kitbag in a client's own configuration, and out again.
 
-use std::env;
+mod door;
+mod told;
+
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_desk::{
-    Client, Door, EditError, FileError, Found, NAME, Problem, Scope, Spot, Undone, backup_of, install_into,
-    open, uninstall_from,
+    Client, EditError, FileError, Found, NAME, Places, Problem, Scope, Spot, Undone, backup_of,
+    check_editable, find, install_into, open, uninstall_from,
 };
-use serde::Serialize;
 use serde_json::json;
 
 use super::Invocation;
 use super::completions::clients;
 use super::failure::Advise as _;
-use super::import::{missing, warn_of};
-use super::output::{count, printable};
-use crate::config::Config;
-use crate::import::{Action, Row, places, take_over};
+use super::import::{Agreement, agree, warn_of};
+use crate::import::{Action, Plan, Row, places};
+use door::{launched, running};
+use told::{Left, Told, for_people};
 
 /// Put Kitbag into the configuration of an MCP client.
 ///
@@ -39,6 +40,9 @@ pub struct InstallArguments {
     /// Connect to a running `kitbag serve` instead of launching one.
     #[arg(long)]
     http: bool,
+    /// Take over what a project's file brings along without being asked.
+    #[arg(long, short)]
+    yes: bool,
 }
 
 /// Take Kitbag out of the configuration of an MCP client.
@@ -74,30 +78,13 @@ Examples:
 Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, gemini,
 codex, cline, roo, kilo, continue, goose, opencode, lm-studio.";
 
-#[derive(Debug, Serialize)]
-struct Told {
-    client: Client,
-    path: PathBuf,
-    changed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    backup: Option<PathBuf>,
-    /// Now reached through Kitbag.
-    moved: Vec<String>,
-    /// Still used by the client itself.
-    beside: Vec<String>,
-    /// What was taken over for that.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    servers: Vec<Row>,
-    /// What could not even be read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    problems: Vec<Problem>,
-}
-
 pub(super) async fn install(
     arguments: InstallArguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.spot(invocation)?;
+    let places = places(&invocation.at.around)?;
+    edited(check_editable(&spot, &places))?;
     let config = invocation.config()?;
     let door = if arguments.http { running(&config)? } else { launched(&spot, &config, invocation)? };
     let found = theirs(&spot, invocation)?;
@@ -106,18 +93,18 @@ pub(super) async fn install(
         return Err(anyhow!("{path} has a server `{NAME}` that is something else"))
             .advise(|| "give that one another name there, then try again".to_owned());
     }
-    let on =
-        |found: &Found| found.servers.iter().filter(|it| !it.disabled).map(|it| it.name.clone()).collect();
-    let mut beside: Vec<String> = found.iter().flat_map(|found| -> Vec<String> { on(found) }).collect();
+    let mut beside: Vec<String> = found.iter().flat_map(switched_on).collect();
     let (servers, problems) = if arguments.move_servers {
-        let plan = take_over(found, &invocation.at).await?;
-        (plan.rows, plan.problems)
+        let command = format!("{} --yes", arguments.moving());
+        let agreement = Agreement { yes: arguments.yes, command: &command };
+        take_over(found, agreement, invocation).await?
     } else {
         (Vec::new(), Vec::new())
     };
+    let left = if arguments.move_servers { left_behind(&spot, &places) } else { Vec::new() };
     let moved: Vec<String> = moved(&servers).filter(|name| beside.contains(name)).collect();
     beside.retain(|name| !moved.contains(name));
-    let installed = edited(install_into(&spot, &door, &moved))?;
+    let installed = edited(install_into(&spot, &places, &door, &moved))?;
     let told = Told {
         client: spot.client,
         path: spot.path,
@@ -125,6 +112,7 @@ pub(super) async fn install(
         backup: installed.backup,
         moved,
         beside,
+        left,
         servers,
         problems,
     };
@@ -135,7 +123,7 @@ pub(super) async fn install(
 
 pub(super) fn uninstall(arguments: &UninstallArguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.spot(invocation)?;
-    let undone = edited(uninstall_from(&spot))?;
+    let undone = edited(uninstall_from(&spot, &places(&invocation.at.around)?))?;
     let path = spot.path.display();
     let (state, told) = match &undone {
         Undone::NotThere => {
@@ -161,6 +149,43 @@ impl Target {
     }
 }
 
+impl InstallArguments {
+    /// The command that also moves the servers.
+    fn moving(&self) -> String {
+        let flag = if self.target.project { " --project" } else { "" };
+        format!("kitbag install --client {}{flag} --move-servers", self.target.client.name())
+    }
+}
+
+/// Imports what the client has, once the person agrees to what came along with a project.
+async fn take_over(
+    found: Vec<Found>,
+    agreement: Agreement<'_>,
+    invocation: &Invocation,
+) -> anyhow::Result<(Vec<Row>, Vec<Problem>)> {
+    let mut plan = Plan::make(found, &invocation.at).await.context("the servers cannot be taken over")?;
+    agree(&plan, agreement, invocation.output)?;
+    plan.carry_out(&invocation.at).await?;
+    Ok((plan.rows, plan.problems))
+}
+
+fn switched_on(found: &Found) -> Vec<String> {
+    found.servers.iter().filter(|it| !it.disabled).map(|it| it.name.clone()).collect()
+}
+
+/// What the client has besides: its other files, and what it keeps for single projects.
+fn left_behind(spot: &Spot, places: &Places) -> Vec<Left> {
+    let is_edited =
+        |found: &Found| found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none());
+    let others = find(places, Some(spot.client)).into_iter().filter(|found| !is_edited(found));
+    let left = others.map(|found| Left {
+        servers: switched_on(&found),
+        project: found.project.filter(|_| found.scope != Scope::Project),
+        path: found.path,
+    });
+    left.filter(|left| !left.servers.is_empty()).collect()
+}
+
 /// The servers that stand where Kitbag goes.
 fn theirs(spot: &Spot, invocation: &Invocation) -> anyhow::Result<Vec<Found>> {
     let mut found = open(spot, &places(&invocation.at.around)?);
@@ -177,33 +202,6 @@ fn moved(servers: &[Row]) -> impl Iterator<Item = String> {
     with_us.flat_map(|row| &row.from).map(|origin| origin.name.clone())
 }
 
-/// Windows are opened with hardly a `PATH`, so a person's own file names the program in full; a
-/// project's file goes to others, who have it elsewhere.
-fn launched(spot: &Spot, config: &Config, invocation: &Invocation) -> anyhow::Result<Door> {
-    let program = env::current_exe().context("the operating system does not say where Kitbag is")?;
-    let command = if spot.scope == Scope::Project { "kitbag".to_owned() } else { text(&program) };
-    let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
-    let named = invocation.at.overrides.config.is_some();
-    let here = |path: &&PathBuf| named || path.parent() == Some(&invocation.at.around.cwd);
-    if let Some(path) = config.origin.as_ref().filter(here).filter(|_| spot.scope != Scope::Project) {
-        args.extend(["--config".to_owned(), text(path)]);
-    }
-    if invocation.at.overrides.data_dir.is_some() {
-        args.extend(["--data-dir".to_owned(), text(&config.data_dir)]);
-    }
-    Ok(Door::Stdio { command, args })
-}
-
-fn running(config: &Config) -> anyhow::Result<Door> {
-    if !config.serve.keyless() {
-        return Err(anyhow!(
-            "connecting over HTTP needs a key, and a key does not belong into a readable file"
-        ))
-        .advise(|| "leave out --http, so that the client launches Kitbag by itself".to_owned());
-    }
-    Ok(Door::Http { url: format!("http://{}/mcp", config.serve.bind), headers: Vec::new() })
-}
-
 /// The outcome, or the error with a way on.
 fn edited<T>(outcome: Result<T, FileError>) -> anyhow::Result<T> {
     let advice = outcome.as_ref().err().map(way_on);
@@ -217,6 +215,9 @@ fn way_on(error: &FileError) -> String {
         }
         FileError::Read { path, .. } => format!("see who may read it: ls -l {}", path.display()),
         FileError::Write { path, .. } => format!("see who may write there: ls -l {}", path.display()),
+        FileError::LeavesProject { .. } => {
+            "look where the link leads; replace it by a file if you want Kitbag in the project".to_owned()
+        }
         FileError::Edit { source: EditError::NoAddress { .. }, .. } => {
             "leave out --http, so that the client launches Kitbag by itself".to_owned()
         }
@@ -230,58 +231,4 @@ fn taken_out(path: &Path) -> String {
     let before =
         if backup.is_file() { format!("\nAs it was before: {}", backup.display()) } else { String::new() };
     format!("Took Kitbag out of {}; your later changes stay{before}", path.display())
-}
-
-fn text(path: &Path) -> String {
-    path.display().to_string()
-}
-
-fn for_people(told: &Told, project: bool) -> String {
-    let Told { client, path, changed, backup, moved, servers, .. } = told;
-    let name = client.name();
-    let flag = if project { " --project" } else { "" };
-    let mut text = match changed {
-        true => format!("Kitbag is in {}", path.display()),
-        false => format!("Kitbag was in {} already", path.display()),
-    };
-    if project {
-        let servers = if moved.is_empty() { "" } else { ", and these servers in it" };
-        text.push_str(&format!("\nWhoever works on the project needs `kitbag` on the PATH{servers}."));
-    }
-    if let Some(backup) = backup {
-        text.push_str(&format!("\nAs it was before: {}", backup.display()));
-    }
-    if !moved.is_empty() {
-        let number = count(moved.len(), "server");
-        text.push_str(&format!("\nBehind Kitbag, switched off in {client}: {number} ({})", moved.join(", ")));
-    }
-    text.push_str(&staying(told, &format!("kitbag install --client {name}{flag} --move-servers")));
-    let behind = servers.iter().filter(|row| row.action != Action::Refused && !row.disabled);
-    let needed = missing(behind);
-    if !needed.is_empty() {
-        text.push_str(&format!("\n{needed}"));
-    }
-    if *changed {
-        text.push_str(&format!("\nRestart {client}, so that it notices."));
-    }
-    text.push_str(&format!("\nUndo: kitbag uninstall --client {name}{flag}"));
-    printable(&text)
-}
-
-/// The servers that the client still reaches by itself, and why.
-fn staying(told: &Told, moving: &str) -> String {
-    let refused = told.servers.iter().filter(|row| row.action == Action::Refused);
-    let mut text = String::new();
-    for row in refused {
-        let reason = row.reason.as_deref().unwrap_or_default();
-        text.push_str(&format!(
-            "\nStays in {}, since Kitbag cannot take it: {} ({reason})",
-            told.client, row.name
-        ));
-    }
-    if text.is_empty() && !told.beside.is_empty() {
-        let (servers, names) = (count(told.beside.len(), "server"), told.beside.join(", "));
-        text = format!("\nBeside Kitbag: {servers} ({names}). Move them behind it:\n  {moving}");
-    }
-    text
 }

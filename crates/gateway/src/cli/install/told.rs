@@ -1,0 +1,118 @@
+//! What came of an installation, for people and for programs.
+
+use std::path::PathBuf;
+
+use kitbag_desk::{Client, Problem};
+use serde::Serialize;
+
+use crate::cli::import::missing;
+use crate::cli::output::{count, printable};
+use crate::import::{Action, Row};
+
+#[derive(Debug, Serialize)]
+pub(super) struct Told {
+    pub(super) client: Client,
+    pub(super) path: PathBuf,
+    pub(super) changed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) backup: Option<PathBuf>,
+    /// Now reached through Kitbag.
+    pub(super) moved: Vec<String>,
+    /// Still used by the client itself.
+    pub(super) beside: Vec<String>,
+    /// Still used by the client itself, since they stand elsewhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) left: Vec<Left>,
+    /// What was taken over for that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) servers: Vec<Row>,
+    /// What could not even be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Servers of the client that stand in another file, or count in one project only.
+#[derive(Debug, Serialize)]
+pub(super) struct Left {
+    pub(super) path: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) project: Option<PathBuf>,
+    pub(super) servers: Vec<String>,
+}
+
+pub(super) fn for_people(told: &Told, project: bool) -> String {
+    let Told { client, path, changed, backup, moved, servers, .. } = told;
+    let name = client.name();
+    let flag = if project { " --project" } else { "" };
+    let mut text = match changed {
+        true => format!("Kitbag is in {}", path.display()),
+        false => format!("Kitbag was in {} already", path.display()),
+    };
+    if project {
+        let servers = if moved.is_empty() { "" } else { ", and these servers in it" };
+        text.push_str(&format!("\nWhoever works on the project needs `kitbag` on the PATH{servers}."));
+    }
+    if let Some(backup) = backup {
+        text.push_str(&format!("\nAs it was before: {}", backup.display()));
+    }
+    if !moved.is_empty() {
+        let number = count(moved.len(), "server");
+        text.push_str(&format!("\nBehind Kitbag, switched off in {client}: {number} ({})", moved.join(", ")));
+    }
+    text.push_str(&still_readable(told));
+    text.push_str(&left_elsewhere(told));
+    text.push_str(&staying(told, &format!("kitbag install --client {name}{flag} --move-servers")));
+    let behind = servers.iter().filter(|row| row.action != Action::Refused && !row.disabled);
+    let needed = missing(behind);
+    if !needed.is_empty() {
+        text.push_str(&format!("\n{needed}"));
+    }
+    if *changed {
+        text.push_str(&format!("\nRestart {client}, so that it notices."));
+    }
+    text.push_str(&format!("\nUndo: kitbag uninstall --client {name}{flag}"));
+    printable(&text)
+}
+
+/// A secret that was typed is encrypted here, and yet is where it was.
+fn still_readable(told: &Told) -> String {
+    let secrets: usize = told.servers.iter().map(|row| row.secrets.len()).sum();
+    if secrets == 0 {
+        return String::new();
+    }
+    let (number, path) = (count(secrets, "typed secret"), told.path.display());
+    let (is, stands) = if secrets == 1 { ("is", "stands") } else { ("are", "stand") };
+    let backup = told.backup.as_ref().map(|backup| format!(" and {}", backup.display())).unwrap_or_default();
+    format!(
+        "\n{number} {is} encrypted in the store now, and still {stands} readable in {path}{backup}, for the way \
+         back.\nWhen you want none: delete the switched-off entries there, and the copy."
+    )
+}
+
+/// What `--move-servers` did not move.
+fn left_elsewhere(told: &Told) -> String {
+    let line = |left: &Left| {
+        let servers = format!("{} ({})", count(left.servers.len(), "server"), left.servers.join(", "));
+        let project = left.project.as_ref().map(|it| format!(", for {}", it.display())).unwrap_or_default();
+        format!("\nLeft where they are: {servers} in {}{project}", left.path.display())
+    };
+    told.left.iter().map(line).collect()
+}
+
+/// The servers that the client still reaches by itself, and why.
+fn staying(told: &Told, moving: &str) -> String {
+    let refused = told.servers.iter().filter(|row| row.action == Action::Refused);
+    let mut text = String::new();
+    for row in refused {
+        let reason = row.reason.as_deref().unwrap_or_default();
+        text.push_str(&format!(
+            "\nStays in {}, since Kitbag cannot take it: {} ({reason})",
+            told.client, row.name
+        ));
+    }
+    if text.is_empty() && !told.beside.is_empty() {
+        let (servers, names) = (count(told.beside.len(), "server"), told.beside.join(", "));
+        text = format!("\nBeside Kitbag: {servers} ({names}). Move them behind it:\n  {moving}");
+    }
+    text
+}

@@ -1,0 +1,196 @@
+//! What the files of clients had when they were last looked at: only what is new there is followed,
+//! and what was taken out or changed here stays so.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kitbag_desk::{Found, FoundServer, Origin, Wrong};
+use kitbag_domain::ServerName;
+use serde::{Deserialize, Serialize};
+
+use crate::config::trust::create_private;
+
+/// By the configuration that follows, and by the place in a client's file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Memory(BTreeMap<PathBuf, BTreeMap<String, Servers>>);
+
+/// By the name that the client has for each.
+type Servers = BTreeMap<String, Seen>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    /// What it was called here.
+    ours: ServerName,
+    /// Tells whether it was changed there since; secrets play no part in it.
+    launch: String,
+}
+
+/// What one place in a client's file has now.
+#[derive(Debug)]
+pub(super) struct Look {
+    place: String,
+    /// The name and the launch of each.
+    servers: BTreeMap<String, String>,
+    /// What is behind Kitbag is not among the servers, and yet not gone.
+    has_kitbag: bool,
+}
+
+impl Memory {
+    /// A memory that cannot be read is none: then everything is new, as at the beginning.
+    pub(super) fn open(data_dir: &Path) -> Self {
+        match fs::read_to_string(path(data_dir)) {
+            Ok(text) => serde_json::from_str(&text).unwrap_or_else(|error| {
+                tracing::warn!(%error, "what was imported before is not known any more");
+                Self::default()
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),
+            Err(error) => {
+                tracing::warn!(%error, "what was imported before is not known any more");
+                Self::default()
+            }
+        }
+    }
+
+    pub(super) fn save(&self, data_dir: &Path) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        if fs::read_to_string(path(data_dir)).is_ok_and(|before| before == text) {
+            return Ok(());
+        }
+        create_private(data_dir)?;
+        kitbag_desk::write(&path(data_dir), &text)
+    }
+
+    /// Whether the place did not have a server of this name when it was last looked at.
+    pub(super) fn is_new(&self, config: &Path, found: &Found, server: &FoundServer) -> bool {
+        let known =
+            self.0.get(config).and_then(|places| places.get(&place(&found.path, found.project.as_deref())));
+        known.is_none_or(|servers| !servers.contains_key(&server.name))
+    }
+
+    /// What a server that is as it was when it was taken over is called here.
+    pub(super) fn taken_over(&self, config: &Path, server: &FoundServer) -> Option<&ServerName> {
+        let places = self.0.get(config)?;
+        let launch = launch(server);
+        let mut seen = places.values().filter_map(|servers| servers.get(&server.name));
+        seen.find(|seen| seen.launch == launch).map(|seen| &seen.ours)
+    }
+
+    /// Remembers what is there now, with what became of it; `ours` is silent about what was refused.
+    pub(super) fn note(
+        &mut self,
+        config: &Path,
+        looks: &[Look],
+        ours: impl Fn(&str, &str) -> Option<ServerName>,
+    ) {
+        let places = self.0.entry(config.to_owned()).or_default();
+        for look in looks {
+            let before = places.remove(&look.place).unwrap_or_default();
+            let mut now: Servers = match look.has_kitbag {
+                true => before.clone(),
+                false => Servers::new(),
+            };
+            for (name, launch) in &look.servers {
+                match (ours(&look.place, name), before.get(name)) {
+                    (Some(ours), _) => {
+                        now.insert(name.clone(), Seen { ours, launch: launch.clone() });
+                    }
+                    (None, Some(seen)) => {
+                        now.insert(name.clone(), seen.clone());
+                    }
+                    (None, None) => {}
+                }
+            }
+            places.insert(look.place.clone(), now);
+        }
+    }
+}
+
+impl Look {
+    pub(super) fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
+    /// Nothing, where the file could not be read: what it has is not known then.
+    pub(super) fn at(found: &Found) -> Option<Self> {
+        let unread = |wrong: &Wrong| matches!(wrong, Wrong::Unreadable { .. } | Wrong::Misspelt { .. });
+        if found.problems.iter().any(|problem| unread(&problem.what)) {
+            return None;
+        }
+        let servers = found.servers.iter().map(|server| (server.name.clone(), launch(server))).collect();
+        let place = place(&found.path, found.project.as_deref());
+        Some(Self { place, servers, has_kitbag: found.kitbag })
+    }
+}
+
+/// The place in a file that an origin speaks of.
+pub(super) fn place_of(origin: &Origin) -> String {
+    place(&origin.path, origin.project.as_deref())
+}
+
+fn place(path: &Path, project: Option<&Path>) -> String {
+    match project {
+        Some(project) => format!("{} for {}", path.display(), project.display()),
+        None => path.display().to_string(),
+    }
+}
+
+/// What is shown of values has no secrets in it.
+fn launch(server: &FoundServer) -> String {
+    blake3::hash(format!("{:?}", server.launch).as_bytes()).to_hex()[..32].to_owned()
+}
+
+fn path(data_dir: &Path) -> PathBuf {
+    data_dir.join("imported.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_desk::{Client, Places, Platform, Scope, Spot, read};
+
+    use super::*;
+
+    fn found(text: &str) -> Found {
+        let places = Places::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| None);
+        let spot =
+            Spot { client: Client::ClaudeCode, path: "/home/ann/.claude.json".into(), scope: Scope::User };
+        read(&spot, text, &places).remove(0)
+    }
+
+    fn servers(names: &[&str]) -> String {
+        let servers: Vec<_> =
+            names.iter().map(|name| format!("\"{name}\": {{\"command\": \"x\"}}")).collect();
+        format!("{{\"mcpServers\": {{{}}}}}", servers.join(", "))
+    }
+
+    fn new_in(memory: &Memory, found: &Found) -> Vec<String> {
+        let is_new = |server: &&FoundServer| memory.is_new(Path::new("/c"), found, server);
+        found.servers.iter().filter(is_new).map(|server| server.name.clone()).collect()
+    }
+
+    #[test]
+    fn only_what_a_file_did_not_have_before_is_new_also_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut memory = Memory::open(folder.path());
+        let mut see = |text: &str| {
+            let found = found(text);
+            let new = new_in(&memory, &found);
+            let look: Vec<_> = Look::at(&found).into_iter().collect();
+            memory.note(Path::new("/c"), &look, |_, name| name.parse().ok());
+            memory.save(folder.path()).unwrap();
+            memory = Memory::open(folder.path());
+            new
+        };
+        assert_eq!(see(&servers(&["a", "b"])), ["a", "b"]);
+        assert_eq!(see(&servers(&["a", "b", "c"])), ["c"]);
+        assert_eq!(see("{ not yet"), [""; 0]);
+        assert_eq!(see(&servers(&["a", "c"])), [""; 0]);
+        assert_eq!(see(&servers(&["a", "b"])), ["b"]);
+        let behind = r#"{"mcpServers": {"kitbag": {"command": "kitbag", "args": ["serve"]}}}"#;
+        assert_eq!((see(behind), see(&servers(&["a", "b"]))), (vec![], vec![]));
+        assert!(memory.taken_over(Path::new("/c"), &found(&servers(&["a"])).servers[0]).is_some());
+        assert!(memory.taken_over(Path::new("/other"), &found(&servers(&["a"])).servers[0]).is_none());
+    }
+}

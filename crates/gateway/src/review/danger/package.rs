@@ -1,0 +1,119 @@
+//! Packages that are not from where packages usually come.
+
+use super::program::{SUBVERBS, own_words};
+use super::{Danger, option, program_name};
+
+const RUNNERS: [&str; 17] = [
+    "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "uv", "uvx", "pip", "pipx", "deno", "dnx", "dotnet",
+    "go", "cargo", "gem",
+];
+
+/// Options after which the word behind is no value.
+const ALONE: [&str; 12] = [
+    "-y",
+    "--yes",
+    "-q",
+    "--quiet",
+    "-s",
+    "--silent",
+    "--no-install",
+    "--isolated",
+    "--offline",
+    "-A",
+    "--no-cache",
+    "--prerelease",
+];
+
+/// Options that say where packages come from, or how they are run.
+const SOURCES: [&str; 30] = [
+    "--index-url",
+    "-i",
+    "--extra-index-url",
+    "--index",
+    "--default-index",
+    "--find-links",
+    "-f",
+    "--registry",
+    "--userconfig",
+    "--globalconfig",
+    "--script-shell",
+    "--node-options",
+    "--prefix",
+    "--config-file",
+    "--configfile",
+    "--with-editable",
+    "--editable",
+    "--allow-insecure-host",
+    "--trusted-host",
+    "--proxy",
+    "--https-proxy",
+    "--cafile",
+    "--pip-args",
+    "--add-source",
+    "--source",
+    "--import-map",
+    "--allow-all",
+    "-A",
+    "--allow-run",
+    "--strict-ssl",
+];
+
+/// What a runner such as `npx` or `uvx` is told to fetch.
+pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
+    let Some(at) = words.iter().position(|word| RUNNERS.contains(&program_name(word).as_str())) else {
+        return Vec::new();
+    };
+    let (runner, rest) = (program_name(&words[at]), &words[at + 1..]);
+    let own = own_words(rest, &ALONE);
+    let package = rest[own.len()..].iter().find(|word| *word != "--");
+    let mut found: Vec<_> = own.iter().filter_map(|word| source(word)).collect();
+    found.extend(own.iter().chain(package).filter_map(|word| elsewhere(word)));
+    found.extend(
+        package.filter(|word| is_short_for_github(&runner, word)).map(|word| Danger::new(word, ELSEWHERE)),
+    );
+    found
+}
+
+const ELSEWHERE: &str = "a package that no registry has looked at";
+
+fn source(word: &str) -> Option<Danger> {
+    let (flag, _) = option(word)?;
+    SOURCES.contains(&flag).then(|| Danger::new(flag, "changes where packages come from or what they may do"))
+}
+
+fn elsewhere(word: &str) -> Option<Danger> {
+    const BEGINNINGS: [&str; 13] = [
+        "http://",
+        "https://",
+        "git+",
+        "git:",
+        "git@",
+        "ssh:",
+        "github:",
+        "gitlab:",
+        "bitbucket:",
+        "gist:",
+        "file:",
+        "link:",
+        "/",
+    ];
+    const INSIDE: [&str; 8] = ["@http:", "@https:", "@git+", "@github:", "@npm:", "@file:", " @ ", "@git:"];
+    const ENDINGS: [&str; 4] = [".tgz", ".tar.gz", ".whl", ".zip"];
+    if SUBVERBS.contains(&word) {
+        return None;
+    }
+    let value = option(word).map_or(Some(word), |(_, value)| value)?;
+    let small = value.to_ascii_lowercase();
+    let is_file = ENDINGS.iter().any(|end| small.ends_with(end));
+    let is_path = value.starts_with('/') && !is_file;
+    let begins = BEGINNINGS.iter().any(|begin| small.starts_with(begin)) && !is_path;
+    let foreign = begins || INSIDE.iter().any(|part| small.contains(part)) || is_file;
+    foreign.then(|| Danger::new(value, ELSEWHERE))
+}
+
+/// `owner/name` is a repository for the runners of npm; a package has `@` before its owner.
+fn is_short_for_github(runner: &str, word: &str) -> bool {
+    let of_npm = matches!(runner, "npx" | "npm" | "pnpm" | "pnpx" | "yarn" | "bunx" | "bun");
+    let begins_plain = !word.starts_with(['@', '.', '/', '~', '-', '$']);
+    of_npm && begins_plain && !word.contains(':') && word.contains('/')
+}

@@ -162,7 +162,7 @@ fn refusal(malformed: &Malformed) -> Response {
     let (code, id) = match malformed {
         Malformed::NotJson(_) => (code::PARSE_ERROR, None),
         Malformed::Batch => (code::INVALID_REQUEST, None),
-        Malformed::NotJsonRpc { id, .. } => (code::INVALID_REQUEST, id.clone()),
+        Malformed::NotJsonRpc { id, .. } | Malformed::TooDeep { id } => (code::INVALID_REQUEST, id.clone()),
     };
     Response::error(id, ErrorObject::new(code, malformed.to_string()))
 }

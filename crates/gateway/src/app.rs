@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::background::{self, Changes};
 use crate::config::{Config, Serve};
 use crate::failure::Failure;
+use crate::flights::HeldMessage;
 use crate::front;
 use crate::house::House;
 use crate::index::embedder::EmbedderError;
@@ -288,7 +289,7 @@ impl App {
 
     async fn run(
         &self,
-        (turn, mut messages): (Turn, mpsc::Receiver<Message>),
+        (turn, mut messages): (Turn, mpsc::Receiver<HeldMessage>),
         params: RawObject,
         meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<Raw> {
@@ -299,7 +300,7 @@ impl App {
         let called = loop {
             tokio::select! {
                 biased;
-                Some(message) = messages.recv() => step(&message).into_iter().for_each(&mut *progress),
+                Some(held) = messages.recv() => step(&held.message).into_iter().for_each(&mut *progress),
                 called = &mut calling => break called,
             }
         };
@@ -460,7 +461,7 @@ impl UnknownTenant {
 }
 
 /// A request by the person at this machine, and what is said to her while it is served.
-fn local_turn(name: &str, surface: Surface) -> (Turn, mpsc::Receiver<Message>) {
+fn local_turn(name: &str, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage>) {
     let (outbox, messages) = mpsc::channel(crate::turn::BACKLOG);
     let turn = Turn {
         client: Client {
@@ -472,7 +473,7 @@ fn local_turn(name: &str, surface: Surface) -> (Turn, mpsc::Receiver<Message>) {
             logs: Logs::None,
         },
         view: View::House(surface),
-        back: BackChannel::new(outbox, None),
+        back: BackChannel::new(outbox, Arc::default(), Caller::local(), None),
         cancelled: CancellationToken::new(),
         origin: Origin { request: Some(ShortText::cut(&request_id())), ..Origin::default() },
         purpose: Purpose::Use,

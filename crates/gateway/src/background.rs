@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use kitbag_domain::{Capability, KeyId, Kind, ServerName, Timestamp};
 use kitbag_store::StoredListing;
-use kitbag_upstream::{CallError, Listing, Notice, NoticeKind, Server};
+use kitbag_upstream::{CallError, Listing, Notice, NoticeKind, Problem, Server};
 use kitbag_wire::meta::method;
-use kitbag_wire::{Notification, Raw, RawObject};
+use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::front::forget_subscriptions;
@@ -32,6 +32,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(300);
 const TRY_AGAIN: Duration = Duration::from_secs(30);
 /// How often a long computation is mentioned.
 const TELL_EVERY: Duration = Duration::from_secs(2);
+/// What an update of a resource may say besides naming it.
+const LONGEST_UPDATE: usize = 4 << 10;
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
 /// How soon what was opened with a key ends after the key has. Revocations come from other processes,
 /// so the store has to be asked.
@@ -57,7 +59,7 @@ pub(crate) async fn list_unknown(house: Arc<House>) {
 }
 
 /// A server that takes long, or hangs, goes on without its place: the others need not wait.
-async fn list_in_turn(house: &House, server: &Arc<Server>, places: &Semaphore) {
+async fn list_in_turn(house: &Arc<House>, server: &Arc<Server>, places: &Semaphore) {
     let place = places.acquire().await;
     let mut listing = pin!(refresh(house, server, Changes::default()));
     let listed = match tokio::time::timeout(LONGEST_TURN, &mut listing).await {
@@ -233,14 +235,18 @@ pub(crate) async fn tidy(house: Arc<House>) {
 
 /// Lists a server, keeps the listing and tells whoever wants to know.
 pub(crate) async fn refresh(
-    house: &House,
+    house: &Arc<House>,
     server: &Arc<Server>,
     announced: Changes,
 ) -> Result<Arc<Listing>, CallError> {
     let before = server.listing();
     let early = |listing: &Listing| {
-        house.rebuild_catalog();
-        announce_changes(&house.rooms(), server.name(), Changes::between(before.as_deref(), listing));
+        let changes = Changes::between(before.as_deref(), listing);
+        let (house, name) = (house.clone(), server.name().clone());
+        tokio::spawn(async move {
+            house.rebuild_catalog().await;
+            announce_changes(&house.rooms(), &name, changes);
+        });
     };
     let definitions = house.rooms().definitions.clone();
     if let Some(before) = &before {
@@ -248,14 +254,22 @@ pub(crate) async fn refresh(
     }
     let listing = server.list(early).await?;
     definitions.learn(server.name(), &listing);
-    for problem in &listing.problems {
-        tracing::debug!(server = %server.name(), about = problem.about, "{}", problem.what);
-    }
-    house.rebuild_catalog();
+    mention_problems(server, &listing);
+    house.rebuild_catalog().await;
     let rooms = house.rooms();
     keep(&rooms, server, &listing).await;
     announce_changes(&rooms, server.name(), announced.or(Changes::between(before.as_deref(), &listing)));
     Ok(listing)
+}
+
+/// What clients do not get to see matters to the operator; the rest is for whoever mends the server.
+fn mention_problems(server: &Server, listing: &Listing) {
+    for Problem { about, what, incomplete } in &listing.problems {
+        match incomplete {
+            true => tracing::warn!(server = %server.name(), about, "{what}"),
+            false => tracing::debug!(server = %server.name(), about, "{what}"),
+        }
+    }
 }
 
 /// Which lists of a server are not what they were.
@@ -289,9 +303,10 @@ impl Changes {
     }
 
     fn between(before: Option<&Listing>, after: &Listing) -> Self {
-        let texts = |items: &[Raw]| items.iter().map(|item| item.get().to_owned()).collect::<Vec<_>>();
-        let differ = |list: fn(&Listing) -> &[Raw]| {
-            before.map_or(!list(after).is_empty(), |before| texts(list(before)) != texts(list(after)))
+        let texts = |listing, list: fn(&Listing) -> &[Raw]| list(listing).iter().map(|item| item.get());
+        let differ = |list: fn(&Listing) -> &[Raw]| match before {
+            Some(before) => texts(before, list).ne(texts(after, list)),
+            None => !list(after).is_empty(),
         };
         Self {
             tools: differ(|it| &it.tools),
@@ -323,8 +338,13 @@ fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
     }
 }
 
-async fn keep(rooms: &Rooms, server: &Server, listing: &Listing) {
-    let body = serde_json::to_string(listing).expect("a listing is plain JSON");
+async fn keep(rooms: &Rooms, server: &Server, listing: &Arc<Listing>) {
+    let (kept, name) = (listing.clone(), server.name());
+    // A long listing takes a while to write down, and requests of others must not wait for that.
+    let written = tokio::task::spawn_blocking(move || serde_json::to_string(&*kept));
+    let Ok(Ok(body)) = written.await else {
+        return tracing::warn!(server = %name, "the listing could not be written down for the next start");
+    };
     let stored = StoredListing {
         server: server.name().clone(),
         fingerprint: server.spec().fingerprint(),
@@ -351,7 +371,7 @@ fn announce(rooms: &Rooms, changes: Changes, concerned: impl Fn(&Subscriber) -> 
     let announce = |method: &str, wanted: fn(&Subscriber) -> bool| {
         for subscriber in rooms.sessions.subscribers() {
             if concerned(&subscriber) && wanted(&subscriber) {
-                subscriber.mailbox.put(Notification::new(method, None).into());
+                subscriber.mailbox.put(Message::from(Notification::new(method, None)));
             }
         }
     };
@@ -367,7 +387,11 @@ fn announce(rooms: &Rooms, changes: Changes, concerned: impl Fn(&Subscriber) -> 
 }
 
 fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
-    let Ok(object) = RawObject::open(params) else { return };
+    let Ok(mut object) = RawObject::open(params) else { return };
+    // It is kept for everybody who watches, so only what every update has is taken from a long one.
+    if params.get().len() > LONGEST_UPDATE || is_too_deep(params.get().as_bytes()) {
+        object = object.into_iter().filter(|(name, _)| name == "uri").collect();
+    }
     let Some(own) = object.read::<String>("uri") else { return };
     let capability = Capability { server: server.clone(), kind: Kind::Resource, name: own };
     for subscriber in rooms.sessions.subscribers() {
@@ -375,7 +399,8 @@ fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
         if concerns(&subscriber.view, server) && rooms.policy.visible(&subscriber.caller, &capability) {
             for uri in watched(rooms, &subscriber, &capability) {
                 let params = object.clone().with("uri", &uri).to_raw();
-                subscriber.mailbox.put(Notification::new(method::RESOURCE_UPDATED, Some(params)).into());
+                let update = Notification::new(method::RESOURCE_UPDATED, Some(params));
+                subscriber.mailbox.put(Message::from(update));
             }
         }
     }

@@ -222,6 +222,32 @@ mod tests {
         assert_eq!(catalog.tools[0].definition.get(), r#"{"vendor":1,"name":"a__search"}"#);
     }
 
+    fn borrowed(texts: &[String]) -> Vec<&str> {
+        texts.iter().map(String::as_str).collect()
+    }
+
+    /// How long the fastest of a few builds takes, with this many of everything.
+    fn build_time(size: usize) -> std::time::Duration {
+        let texts = |what: &str| (0..size).map(|it| format!("{what}{it}")).collect::<Vec<_>>();
+        let (tools, uris, templates) = (texts("t"), texts("mem://"), texts("mem://{x}/"));
+        let offer = listing(&borrowed(&tools), &borrowed(&uris), &borrowed(&templates));
+        let built = |_| {
+            let listings = BTreeMap::from([("a".parse().unwrap(), offer.clone())]);
+            let started = std::time::Instant::now();
+            let catalog = Catalog::build(listings);
+            assert_eq!(catalog.templates.len(), size);
+            started.elapsed()
+        };
+        (0..3).map(built).min().unwrap()
+    }
+
+    #[test]
+    fn building_takes_as_long_as_there_is_to_build() {
+        let (small, large) = (build_time(2_500), build_time(10_000));
+        // Four times as many take four times as long, or sixteen times if each looked at all others.
+        assert!(large < small * 10, "{small:?} for 2,500 of everything, {large:?} for 10,000");
+    }
+
     #[test]
     fn a_misspelt_name_finds_its_neighbours() {
         let names = ["a__search", "a__get", "b__search"];

@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     TooLarge { max: usize },
     #[error("the body broke off: {reason}")]
     BrokenBody { reason: String },
+    #[error("the body is sent as `{kind}`; send it as `Content-Type: application/json`")]
+    ForeignBody { kind: String },
     #[error("the body did not arrive in time")]
     SlowBody,
     #[error("`{method}` is not a method this endpoint knows")]
@@ -68,6 +70,15 @@ pub(crate) enum Failure {
     HeaderMismatch { reason: String },
     #[error("the session is unknown or has ended; send `initialize` again")]
     UnknownSession,
+    #[error("{own} sessions of this caller are open and in use; end one with DELETE before another begins")]
+    TooManySessions { own: usize },
+    #[error("this caller has too many requests open at once; wait for some to end")]
+    TooManyRequests,
+    #[error(
+        "the answer was not sent: {megabytes} MB of earlier answers have not been read yet; read those first, \
+         or ask for less at a time"
+    )]
+    TooMuchUnread { megabytes: usize },
     #[error("the stream to be picked up is no longer kept")]
     UnknownStream,
     #[error("{reason}")]
@@ -103,6 +114,7 @@ impl Failure {
             Self::Malformed(_)
             | Self::TooLarge { .. }
             | Self::BrokenBody { .. }
+            | Self::ForeignBody { .. }
             | Self::SlowBody
             | Self::UnknownStream
             | Self::UnknownMethod { .. }
@@ -120,6 +132,9 @@ impl Failure {
             | Self::UnsupportedVersion { .. }
             | Self::HeaderMismatch { .. }
             | Self::UnknownSession
+            | Self::TooManySessions { .. }
+            | Self::TooManyRequests
+            | Self::TooMuchUnread { .. }
             | Self::NoSession { .. } => Outcome::Invalid,
         }
     }

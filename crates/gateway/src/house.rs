@@ -46,9 +46,9 @@ impl House {
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
         let rooms = ArcSwap::from_pointee(Rooms::new(config, store, upstreams, providers, embedder));
-        let house = Self { rooms, rebuilding: Mutex::default(), catalog_changed: Notify::new() };
-        house.rebuild_catalog();
-        Ok((Arc::new(house), notices))
+        let house = Arc::new(Self { rooms, rebuilding: Mutex::default(), catalog_changed: Notify::new() });
+        house.rebuild_catalog().await;
+        Ok((house, notices))
     }
 
     /// The rooms as they are now; take them once per request.
@@ -56,17 +56,24 @@ impl House {
         self.rooms.load_full()
     }
 
-    /// Builds the catalog anew from what the servers listed last.
-    pub(crate) fn rebuild_catalog(&self) {
-        let alone = lock(&self.rebuilding);
-        self.rooms.load().rebuild_catalog();
-        drop(alone);
-        self.catalog_changed.notify_one();
+    /// Builds the catalog anew from what the servers listed last, on a thread of its own: requests
+    /// are answered from the one before meanwhile.
+    pub(crate) async fn rebuild_catalog(self: &Arc<Self>) {
+        let house = self.clone();
+        let built = tokio::task::spawn_blocking(move || {
+            let alone = lock(&house.rebuilding);
+            house.rooms.load().rebuild_catalog();
+            drop(alone);
+            house.catalog_changed.notify_one();
+        });
+        if built.await.is_err() {
+            tracing::error!("the catalog could not be built; the one before stays in use");
+        }
     }
 
     /// Puts another configuration in place of the one before. If it cannot be used, everything
     /// stays as it is.
-    pub(crate) async fn refurnish(&self, config: &Config) -> anyhow::Result<Refurnished> {
+    pub(crate) async fn refurnish(self: &Arc<Self>, config: &Config) -> anyhow::Result<Refurnished> {
         let before = self.rooms();
         let lookup = vault::lookup(config, &before.store).await?;
         let outside = outside(config, &before.store, lookup, &before.index.embedder())?;
@@ -74,9 +81,12 @@ impl House {
         let upstreams = before.upstreams.succeeded_by(servers, &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
         let after = Arc::new(before.succeeded_by(config, upstreams, providers));
+        // Whoever enters first must not find the shelves empty.
+        let empty = after.clone();
+        let _ = tokio::task::spawn_blocking(move || empty.rebuild_catalog()).await;
         self.rooms.store(after.clone());
         // Only now: a listing that came meanwhile went into the rooms before.
-        self.rebuild_catalog();
+        self.rebuild_catalog().await;
         for server in before.upstreams.iter().filter(|server| is_gone(server, &after.upstreams)) {
             let server = server.clone();
             tokio::spawn(async move { server.retire().await });
@@ -122,8 +132,8 @@ async fn with_listings(
     for spec in specs {
         let stored = store.listing(&spec.name).await?;
         let stored = stored.filter(|stored| stored.fingerprint == spec.fingerprint());
-        let listing = stored.and_then(|stored| serde_json::from_str(&stored.body).ok());
-        servers.push((spec.clone(), listing));
+        let reading = tokio::task::spawn_blocking(move || Listing::read(&stored?.body));
+        servers.push((spec.clone(), reading.await.unwrap_or_default()));
     }
     Ok(servers)
 }

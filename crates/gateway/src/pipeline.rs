@@ -8,9 +8,9 @@ use std::time::Instant;
 use kitbag_domain::text::visible;
 use kitbag_domain::{Capability, Kind, Outcome, ServerName, ShortText};
 use kitbag_upstream::provider::{Provider, ProviderAnswer, ProviderCall};
-use kitbag_upstream::{Outbound, Server};
+use kitbag_upstream::{CallError, Outbound, Server};
 use kitbag_wire::meta::{method, result_type};
-use kitbag_wire::{Raw, RawObject, raw};
+use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep, raw};
 use serde_json::json;
 
 use crate::authored;
@@ -71,6 +71,7 @@ pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Resu
             return answer;
         }
     };
+    let method = call.method;
     let mut record = CallRecord::new(rooms, turn, &target.capability, started);
     let decided = decide(rooms, turn, &target, &asked);
     let ready = decided.and_then(|()| validate(rooms, turn, &target, call));
@@ -78,6 +79,7 @@ pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Resu
         Ok(outbound) => dispatch(rooms, turn, &target, outbound).await,
         Err(failure) => Err(failure),
     };
+    let answer = answer.and_then(|result| shallow(&target, method, result));
     let answer = hidden::in_our_words(rooms, turn, &asked, answer);
     let answer = answer.map(|result| remember_task(rooms, turn, &target, result));
     let answer = presented(rooms, turn, &target, answer);
@@ -288,6 +290,10 @@ fn validate(rooms: &Rooms, turn: &Turn, target: &Target, mut call: Call) -> Resu
     {
         return Err(Failure::params("`arguments` must be an object"));
     }
+    // Not every call comes from a door: arguments are also typed at a terminal, or taken out of text.
+    if call.params.iter().any(|(_, value)| is_too_deep(value.get().as_bytes())) {
+        return Err(Failure::params(format!("the arguments are nested deeper than {MAX_NESTING} levels")));
+    }
     if let Some(meta) = call.params.get("_meta")
         && !meta.get().starts_with('{')
     {
@@ -313,6 +319,14 @@ async fn dispatch(
         answer = bridge::carry(rooms, turn, target, outbound) => answer,
         () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
     }
+}
+
+/// A client need not survive what a server nests. Of a list, the entries are looked at one by one.
+fn shallow(target: &Target, method: CallMethod, result: Raw) -> Result<Raw, Failure> {
+    if matches!(method, CallMethod::List(_)) || !is_too_deep(result.get().as_bytes()) {
+        return Ok(result);
+    }
+    Err(CallError::TooDeep { server: target.capability.server.clone() }.into())
 }
 
 /// A task a result tells of must be found again, by the name it is given here.

@@ -16,6 +16,7 @@ use crate::bridge::Parking;
 use crate::catalog::Catalog;
 use crate::config::{Audit, Config, Serve};
 use crate::definitions::Definitions;
+use crate::flights::Flights;
 use crate::front::ready::Readiness;
 use crate::index::embedder::Embedder;
 use crate::index::priors::Declared;
@@ -47,6 +48,7 @@ pub(crate) struct Rooms {
     pub(crate) sessions: Arc<Registry>,
     pub(crate) holders: Arc<KeyHolders>,
     pub(crate) parking: Arc<Parking>,
+    pub(crate) flights: Arc<Flights>,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) index: Arc<CapabilityIndex>,
     pub(crate) checker: Arc<Checker>,
@@ -84,6 +86,7 @@ impl Rooms {
             sessions: Arc::default(),
             holders: Arc::default(),
             parking: Arc::default(),
+            flights: Arc::default(),
             tasks: Arc::default(),
             checker: Arc::default(),
             kept: Arc::default(),
@@ -95,14 +98,14 @@ impl Rooms {
         }
     }
 
-    /// The rooms after another reading of the configuration.
+    /// The rooms after another reading of the configuration, without a catalog yet.
     pub(crate) fn succeeded_by(
         &self,
         config: &Config,
         upstreams: Arc<Upstreams>,
         providers: Providers,
     ) -> Self {
-        let rooms = Self {
+        Self {
             // The listener stays where it is.
             serve: Serve { bind: self.serve.bind, ..config.serve.clone() },
             surfaces: config.surfaces.clone(),
@@ -119,6 +122,7 @@ impl Rooms {
             sessions: self.sessions.clone(),
             holders: self.holders.clone(),
             parking: self.parking.clone(),
+            flights: self.flights.clone(),
             tasks: self.tasks.clone(),
             index: self.index.clone(),
             checker: self.checker.clone(),
@@ -128,10 +132,7 @@ impl Rooms {
             readiness: self.readiness.clone(),
             given_secrets: self.given_secrets.clone(),
             definitions: self.definitions.clone(),
-        };
-        // Whoever enters first must not find the shelves empty.
-        rooms.rebuild_catalog();
-        rooms
+        }
     }
 
     /// The catalog as it is now; take it once per request.

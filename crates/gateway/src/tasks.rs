@@ -11,10 +11,15 @@ use std::sync::Mutex;
 use kitbag_domain::{Capability, ServerName, Tenant};
 use kitbag_wire::{Raw, RawObject};
 
+use crate::fairness::largest_holder;
 use crate::sync::lock;
 
-/// Tasks beyond this many are forgotten, oldest first.
+/// Beyond this many tasks, the oldest of the tenant who has most is forgotten.
 const REMEMBERED: usize = 10_000;
+/// Beyond this many of one tenant, that tenant's oldest is forgotten.
+const REMEMBERED_EACH: usize = 2_000;
+/// An id that is longer than any server's would fill the memory with others like it.
+const LONGEST_ID: usize = 1_000;
 
 #[derive(Default)]
 pub(crate) struct Tasks {
@@ -25,7 +30,8 @@ pub(crate) struct Tasks {
 struct Known {
     begun: HashMap<Own, Begun>,
     by_exposed: HashMap<(Tenant, String), Own>,
-    order: VecDeque<Own>,
+    /// The oldest first, for each tenant.
+    order: HashMap<Tenant, VecDeque<Own>>,
 }
 
 /// A tenant's task by the name its server has for it.
@@ -52,6 +58,9 @@ impl Tasks {
         let mut object = RawObject::open(result).ok()?;
         let mut task = object.object("task");
         let id: String = task.as_ref().unwrap_or(&object).read("taskId")?;
+        if id.len() > LONGEST_ID {
+            return None;
+        }
         let own = Own { tenant: tenant.clone(), server: capability.server.clone(), id: id.clone() };
         let exposed = lock(&self.known).learn(own, capability);
         if exposed == id {
@@ -94,14 +103,23 @@ impl Known {
         let begun = Begun { capability: capability.clone(), exposed: exposed.clone() };
         self.by_exposed.insert((own.tenant.clone(), exposed.clone()), own.clone());
         self.begun.insert(own.clone(), begun);
-        self.order.push_back(own);
-        self.forget_oldest();
+        let tenant = own.tenant.clone();
+        self.order.entry(tenant.clone()).or_default().push_back(own);
+        self.forget_oldest(&tenant);
         exposed
     }
 
-    fn forget_oldest(&mut self) {
-        if self.order.len() > REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
+    fn forget_oldest(&mut self, latest: &Tenant) {
+        let tasks_of = |tenant: &Tenant| self.order.get(tenant).map_or(0, VecDeque::len);
+        let payer = if tasks_of(latest) > REMEMBERED_EACH {
+            Some(latest.clone())
+        } else if self.begun.len() > REMEMBERED {
+            largest_holder(self.order.iter().map(|(tenant, tasks)| (tenant, tasks.len()))).cloned()
+        } else {
+            None
+        };
+        if let Some(payer) = payer
+            && let Some(oldest) = self.order.get_mut(&payer).and_then(VecDeque::pop_front)
             && let Some(begun) = self.begun.remove(&oldest)
         {
             self.by_exposed.remove(&(oldest.tenant, begun.exposed));
@@ -134,6 +152,22 @@ mod tests {
         assert!(tasks.begun(&tenant, &"b".parse().unwrap(), "task-1").is_some());
         assert!(tasks.begun(&tenant, &"c".parse().unwrap(), "task-1").is_none());
         assert!(tasks.meant(&"globex".parse().unwrap(), "task-1").is_none());
+    }
+
+    #[test]
+    fn a_tenant_that_begins_tasks_without_end_forgets_its_own() {
+        let tasks = Tasks::default();
+        let tool = Capability::tool("a".parse().unwrap(), "t");
+        let (high, low): (Tenant, Tenant) = ("high".parse().unwrap(), "low".parse().unwrap());
+        let begin = |tenant: &Tenant, id: usize| {
+            tasks.learn(tenant, &tool, &raw(&json!({ "taskId": id.to_string() }))).unwrap();
+        };
+        begin(&high, 0);
+        (0..REMEMBERED + 1).for_each(|id| begin(&low, id));
+        assert!(tasks.meant(&high, "0").is_some());
+        assert!(tasks.meant(&low, "0").is_none());
+        assert!(tasks.meant(&low, &REMEMBERED.to_string()).is_some());
+        assert_eq!(lock(&tasks.known).begun.len(), REMEMBERED_EACH + 1);
     }
 
     #[test]

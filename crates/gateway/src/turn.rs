@@ -9,6 +9,7 @@ use kitbag_wire::{Era, ErrorObject, Message, Notification, Raw, RawObject, raw};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::flights::{Flights, HeldMessage};
 use crate::session::Session;
 use crate::surface::Surface;
 
@@ -64,7 +65,9 @@ impl View {
 /// The way back to the client while its request is being served.
 #[derive(Clone)]
 pub(crate) struct BackChannel {
-    outbox: mpsc::Sender<Message>,
+    outbox: mpsc::Sender<HeldMessage>,
+    flights: Arc<Flights>,
+    caller: Caller,
     /// Legacy clients can be asked questions; modern ones are answered with one instead.
     session: Option<Arc<Session>>,
 }
@@ -99,7 +102,13 @@ impl Client {
             Some(key) => format!("{tenant}/{key}/{}", self.id),
             None => tenant.to_string(),
         };
-        Identity { principal: principal.into(), client: self.id.clone() }
+        let account = self.caller.key.as_ref().map_or(tenant.to_string(), |key| format!("{tenant}/{key}"));
+        Identity {
+            principal: principal.into(),
+            client: self.id.clone(),
+            account: account.into(),
+            is_owner: self.caller.key.is_none(),
+        }
     }
 
     /// Whether the client wants a log line of this level.
@@ -150,12 +159,20 @@ impl Capabilities {
 }
 
 impl BackChannel {
-    pub(crate) fn new(outbox: mpsc::Sender<Message>, session: Option<Arc<Session>>) -> Self {
-        Self { outbox, session }
+    pub(crate) fn new(
+        outbox: mpsc::Sender<HeldMessage>,
+        flights: Arc<Flights>,
+        caller: Caller,
+        session: Option<Arc<Session>>,
+    ) -> Self {
+        Self { outbox, flights, caller, session }
     }
 
+    /// Says something that the client can do without, unless it is too far behind already.
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
-        let _ = self.outbox.try_send(Notification::new(method, params).into());
+        if let Ok(message) = self.flights.send(&self.caller, Notification::new(method, params).into()) {
+            let _ = self.outbox.try_send(message);
+        }
     }
 
     /// Tells a legacy client something that concerns no request.
@@ -169,12 +186,13 @@ impl BackChannel {
     /// before it waits: the answer comes in elsewhere, and a stream ends with its last writer.
     pub(crate) async fn ask(self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
         let gone = || ErrorObject::new(code::INTERNAL_ERROR, "the client went away without an answer");
-        let Self { outbox, session: Some(session) } = self else {
+        let Self { outbox, flights, caller, session: Some(session) } = self else {
             return Err(ErrorObject::new(code::METHOD_NOT_FOUND, "this client cannot be asked"));
         };
         let (request, answer) = session.question(method, params);
         let withdraw = Withdraw { session: &session, id: Some(request.id.clone()) };
-        outbox.send(request.into()).await.map_err(|_| gone())?;
+        let question = flights.send(&caller, request.into()).map_err(|_| gone())?;
+        outbox.send(question).await.map_err(|_| gone())?;
         drop(outbox);
         let answer = answer.await.unwrap_or_else(|_| Err(gone()));
         withdraw.answered();

@@ -109,4 +109,18 @@ pub(crate) enum Manner {
     Usurp,
     /// Offers `turncoat`, which says that it only reads until it is called.
     Redefine,
+    /// A million small tools, in forty pages.
+    ManyTools,
+    /// A hundred thousand resource templates in one answer.
+    ManyTemplates,
+    /// A definition and an answer that are nested a hundred thousand levels deep.
+    Deep,
+    /// Over stdio: after the greeting, one line that never ends.
+    EndlessLine,
+    /// Over stdio: after the greeting, messages without end that nobody asked for.
+    MessageFlood,
+    /// Over stdio: after the greeting, one byte a second.
+    SlowBytes,
+    /// Fills stderr without end.
+    StderrFlood,
 }

@@ -84,7 +84,7 @@ pub(crate) fn malformed(why: &Malformed) -> Response {
     let (code, id) = match why {
         Malformed::NotJson(_) => (code::PARSE_ERROR, None),
         Malformed::Batch => (code::INVALID_REQUEST, None),
-        Malformed::NotJsonRpc { id, .. } => (code::INVALID_REQUEST, id.clone()),
+        Malformed::NotJsonRpc { id, .. } | Malformed::TooDeep { id } => (code::INVALID_REQUEST, id.clone()),
     };
     Response::error(id, ErrorObject::new(code, why.to_string()))
 }

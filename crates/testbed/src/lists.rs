@@ -8,15 +8,17 @@ use kitbag_wire::{Raw, RawObject};
 use crate::call::{Call, Outcome, Reply, invalid};
 use crate::cli::Manner;
 use crate::dispatch::method_not_found;
-use crate::{prompts, resources, tools};
+use crate::{hostile, prompts, resources, tools};
 
 pub(crate) async fn serve(call: Call) -> Outcome {
     let lies = call.server.has(Manner::Lie);
     match call.method.as_str() {
+        method::LIST_TOOLS if call.server.has(Manner::ManyTools) => hostile::many_tools(&call),
         method::LIST_TOOLS => list_tools(&call).await,
         method::CALL_TOOL => tools::run(call).await,
         method::LIST_RESOURCES if lies => Err(method_not_found(method::LIST_RESOURCES)),
         method::LIST_RESOURCES => page(&call, "resources", &resources::list(&call.server)),
+        method::LIST_TEMPLATES if call.server.has(Manner::ManyTemplates) => hostile::many_templates(),
         method::LIST_TEMPLATES => page(&call, "resourceTemplates", &resources::templates(&call.server)),
         method::READ_RESOURCE => resources::read(&call),
         method::LIST_PROMPTS if lies => call.wait(std::future::pending()).await?,

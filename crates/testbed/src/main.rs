@@ -11,12 +11,14 @@
 //! - [`call`]: what a tool or prompt sees of the request it serves
 //! - [`lists`], [`tools`], [`prompts`], [`resources`]: what is on offer
 //! - [`catalog`]: other people's tools, listed in their place
+//! - [`hostile`]: what means harm: lists, nesting and floods without end
 //! - [`stdio`], [`http`], [`sse`]: the transports
 
 mod call;
 mod catalog;
 mod cli;
 mod dispatch;
+mod hostile;
 mod http;
 mod input;
 mod legacy;

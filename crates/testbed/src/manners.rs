@@ -9,6 +9,7 @@ use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Manner;
+use crate::hostile;
 
 pub(crate) async fn at_start(manners: &[Manner], data_dir: Option<&Path>) -> anyhow::Result<()> {
     if manners.contains(&Manner::CrashAtStart) {
@@ -26,6 +27,9 @@ pub(crate) async fn at_start(manners: &[Manner], data_dir: Option<&Path>) -> any
     }
     if manners.contains(&Manner::DetachBare) {
         detach_bare(data_dir.context("--manner detach-bare needs --data-dir to leave the process id in")?)?;
+    }
+    if manners.contains(&Manner::StderrFlood) {
+        hostile::flood_stderr();
     }
     if manners.contains(&Manner::SlowStart) {
         tokio::time::sleep(Duration::from_secs(3)).await;

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::cli::Manner;
 use crate::dispatch::{self, Started};
+use crate::hostile::Flood;
 use crate::manners::noise;
 use crate::outbox::{Outbox, Outgoing};
 use crate::peer::Peer;
@@ -18,7 +19,7 @@ use crate::server::Server;
 
 pub(crate) async fn serve(server: Arc<Server>) -> std::io::Result<()> {
     let (outbox, outgoing) = Outbox::channel();
-    let writer = tokio::spawn(write(outgoing, server.has(Manner::Noise)));
+    let writer = tokio::spawn(write(outgoing, server.has(Manner::Noise), Flood::of(&server)));
     let peer = Arc::new(Peer::new(outbox));
     let running = read(&server, &peer).await?;
     peer.cancel_all();
@@ -82,7 +83,7 @@ async fn flood_pings() {
     }
 }
 
-async fn write(mut outgoing: UnboundedReceiver<Outgoing>, noisy: bool) {
+async fn write(mut outgoing: UnboundedReceiver<Outgoing>, noisy: bool, flood: Option<Flood>) {
     let mut out = stdout();
     if noisy && out.write_all(noise().as_bytes()).await.is_err() {
         return;
@@ -95,6 +96,11 @@ async fn write(mut outgoing: UnboundedReceiver<Outgoing>, noisy: bool) {
             bytes.extend_from_slice(noise().as_bytes());
         }
         if out.write_all(&bytes).await.is_err() || out.flush().await.is_err() {
+            return;
+        }
+        if let Some(flood) = flood {
+            // It ends when the client has closed our stdout.
+            let _ = flood.run(&mut out, &mut outgoing).await;
             return;
         }
     }

@@ -92,6 +92,10 @@ impl Connection {
         !self.dialog.link.closed().is_closed()
     }
 
+    pub(crate) fn server(&self) -> &ServerName {
+        &self.spec.name
+    }
+
     /// Whether everything the server says comes one after the other.
     pub(crate) fn is_pipe(&self) -> bool {
         matches!(self.dialog.link, Link::Pipe(_))
@@ -179,7 +183,7 @@ impl Connection {
                 RawObject::open(tool).ok().and_then(|it| it.read::<String>("name")).unwrap_or_default();
             let Some(reason) = invalid.get(&name) else { return true };
             let what = format!("left out, its `x-mcp-header` is wrong: {reason}");
-            listing.problems.push(Problem { about: name, what });
+            listing.problems.push(Problem { about: name, what, incomplete: false });
             false
         });
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kitbag_domain::ServerName;
-use kitbag_wire::ErrorObject;
+use kitbag_wire::{ErrorObject, MAX_NESTING};
 
 use crate::cause::{Cause, Diagnosis};
 use crate::oauth::LoginNeeded;
@@ -49,8 +49,9 @@ pub enum CallError {
     /// The server answered, with an error of its own.
     #[error("`{server}` answered with an error: {}", error.message)]
     Refused { server: ServerName, error: ErrorObject },
-    #[error("`{server}` has {running} calls running and {queued} waiting")]
-    Busy { server: ServerName, running: usize, queued: usize },
+    /// `own` if others may still wait there, and only this caller has enough.
+    #[error("`{server}` has {running} {} running and {queued} waiting", calls(*own))]
+    Busy { server: ServerName, running: usize, queued: usize, own: bool },
     #[error("`{server}` does not read what it is sent; {waiting} bytes wait for it already")]
     Clogged { server: ServerName, waiting: usize },
     #[error("`{server}` did not answer within {after:?}")]
@@ -59,6 +60,8 @@ pub enum CallError {
     Lost { server: ServerName, reason: String, stderr: String, diagnosis: Option<Box<Diagnosis>> },
     #[error("`{server}` answered with more than {max} bytes")]
     TooLarge { server: ServerName, max: usize },
+    #[error("`{server}` answered with JSON that is nested deeper than {MAX_NESTING} levels")]
+    TooDeep { server: ServerName },
     #[error("`{server}` answered HTTP {status}{}", hint(body))]
     Http { server: ServerName, status: u16, body: String },
     /// The session was forgotten by the server before the call was looked at.
@@ -86,6 +89,7 @@ impl CallError {
             | Self::TimedOut { server, .. }
             | Self::Lost { server, .. }
             | Self::TooLarge { server, .. }
+            | Self::TooDeep { server }
             | Self::Http { server, .. }
             | Self::Brief { server, .. }
             | Self::SessionExpired { server } => server,
@@ -113,6 +117,7 @@ impl CallError {
             | Self::Brief { .. }
             | Self::TimedOut { .. }
             | Self::TooLarge { .. }
+            | Self::TooDeep { .. }
             | Self::SessionExpired { .. } => None,
         }
     }
@@ -137,6 +142,11 @@ impl CallError {
             }
             Self::TooLarge { server, .. } => {
                 format!("ask for less, or raise `max_message_bytes` of [servers.{server}]")
+            }
+            Self::TooDeep { .. } => {
+                "ask for less if the tool allows it, and tell the server's makers; programs that read such \
+                 an answer may not survive it"
+                    .to_owned()
             }
             Self::Refused { .. } | Self::Http { .. } | Self::SessionExpired { .. } => return None,
         })
@@ -207,6 +217,10 @@ impl StartError {
             Self::Protocol { .. } | Self::Stopping { .. } => None,
         }
     }
+}
+
+fn calls(own: bool) -> &'static str {
+    if own { "calls of yours" } else { "calls" }
 }
 
 fn hint(body: &str) -> String {

@@ -9,11 +9,12 @@ use kitbag_domain::ServerName;
 use kitbag_wire::meta::code;
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CallError;
+use crate::places::Place;
 
 /// A request to a server, on behalf of a client.
 #[derive(Debug, Clone)]
@@ -40,6 +41,10 @@ pub struct Identity {
     pub principal: Arc<str>,
     /// Which of that party's clients.
     pub client: Arc<str>,
+    /// Whose share of a server's places its calls take; clients with the same key share one.
+    pub account: Arc<str>,
+    /// Whether that party is the person whose gateway this is: nothing is kept free of their calls.
+    pub is_owner: bool,
 }
 
 /// Which log lines of a server a client wants.
@@ -104,7 +109,7 @@ pub struct InFlight {
     unheard: Arc<AtomicUsize>,
     cancel: Option<CancelOnDrop>,
     /// A place among the calls a server may have at once, given back at the end.
-    place: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
 }
 
 /// The receiving half's counterpart, held by whoever reads from the server.
@@ -160,7 +165,7 @@ impl InFlight {
         (handle, Progressing { events: events_in, done: done_in, asks, aside, unheard })
     }
 
-    pub(crate) fn holding(mut self, place: OwnedSemaphorePermit) -> Self {
+    pub(crate) fn holding(mut self, place: Place) -> Self {
         self.place = Some(place);
         self
     }

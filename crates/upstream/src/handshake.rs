@@ -9,8 +9,9 @@ use std::time::Duration;
 use http::HeaderValue;
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, code, method};
-use kitbag_wire::{Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, raw};
+use kitbag_wire::{Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, is_too_deep, raw};
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use crate::dialog::{Asking, Dialog, client_info};
 use crate::error::{CallError, StartError};
@@ -159,8 +160,8 @@ fn read_discover(result: &Raw) -> Option<Hello> {
     }
     let server_info = result
         .object("_meta")
-        .and_then(|meta| meta.get(meta::SERVER_INFO).map(ToOwned::to_owned))
-        .or_else(|| result.get("serverInfo").map(ToOwned::to_owned));
+        .and_then(|meta| shallow(meta.get(meta::SERVER_INFO)))
+        .or_else(|| shallow(result.get("serverInfo")));
     Some(Hello {
         era: Era::Modern,
         version: ProtocolVersion::LATEST.to_string(),
@@ -214,9 +215,14 @@ fn read_initialize(server: &ServerName, result: &Raw) -> Result<Hello, StartErro
         era: Era::Legacy,
         version,
         capabilities: result.object("capabilities").unwrap_or_default(),
-        server_info: result.get("serverInfo").map(ToOwned::to_owned),
+        server_info: shallow(result.get("serverInfo")),
         instructions: result.read("instructions"),
     })
+}
+
+/// What a server says of itself reaches clients as it is, unless they might not survive it.
+fn shallow(info: Option<&RawValue>) -> Option<Raw> {
+    info.filter(|info| !is_too_deep(info.get().as_bytes())).map(ToOwned::to_owned)
 }
 
 fn refused(server: &ServerName, error: &ErrorObject) -> StartError {
@@ -243,6 +249,9 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
         }
         CallError::TooLarge { server, max } => {
             StartError::Protocol { server, reason: format!("its greeting is larger than {max} bytes") }
+        }
+        CallError::TooDeep { server } => {
+            StartError::Protocol { server, reason: "its greeting is nested too deep".to_owned() }
         }
         CallError::Lost { server, reason, stderr, .. } if stderr.is_empty() => {
             StartError::Unreachable { server, reason }

@@ -15,7 +15,8 @@
 //! - [`outgoing`]: what waits to be sent
 //! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`], [`inside`]
 //! - [`mark`], [`family`]: which processes are ours, and which server they came from
-//! - [`listing`], [`watch`]: what a server offers, and hearing when that changes
+//! - [`listing`], [`watch`]: what a server offers, and hearing when that changes; [`listed`]: how much of
+//!   it is taken in
 //! - [`headers`]: what HTTP mirrors of a request
 //! - [`oauth`]: logging in at remote servers; [`remote`]: the token on each request
 //! - [`provider`]: HTTP APIs that are no MCP servers
@@ -39,6 +40,7 @@ mod headers;
 mod http;
 mod inside;
 mod link;
+mod listed;
 mod listing;
 mod log;
 mod logfile;

@@ -13,6 +13,7 @@ use crate::connection::Connection;
 use crate::error::CallError;
 use crate::exchange::Patience;
 use crate::handshake::Hello;
+use crate::listed::{ListKind, Listed, cut};
 
 /// Everything a server listed, fit to be stored and read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -37,17 +38,38 @@ pub struct Listing {
 pub struct Problem {
     pub about: String,
     pub what: String,
+    /// Whether the server has more than clients are shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
 }
 
 /// More pages than any honest server has; a cursor that never ends stops here.
 const MAX_PAGES: usize = 1_000;
 /// A server that advertises a list and never gives it must not hold up the others.
 const LIST_PATIENCE: Duration = Duration::from_secs(20);
+/// Cursors are kept to see whether they go in circles, and sent back; names and offsets fit easily.
+const LONGEST_CURSOR: usize = 16 * 1024;
+
+const TOOLS: ListKind = ListKind { method: method::LIST_TOOLS, field: "tools", key: "name" };
+const PROMPTS: ListKind = ListKind { method: method::LIST_PROMPTS, field: "prompts", key: "name" };
+const RESOURCES: ListKind = ListKind { method: method::LIST_RESOURCES, field: "resources", key: "uri" };
+const TEMPLATES: ListKind =
+    ListKind { method: method::LIST_TEMPLATES, field: "resourceTemplates", key: "uriTemplate" };
 
 /// How long the other lists may follow the tools before those are handed on alone.
 const SAME_BREATH: Duration = Duration::from_millis(500);
 
 impl Listing {
+    /// Reads a listing that was stored, within the bounds of today.
+    pub fn read(stored: &str) -> Option<Self> {
+        let mut listing: Self = serde_json::from_str(stored).ok()?;
+        for list in [&mut listing.tools, &mut listing.prompts, &mut listing.resources, &mut listing.templates]
+        {
+            cut(list);
+        }
+        Some(listing)
+    }
+
     /// What a server said when it was greeted, before it was asked for any list.
     pub(crate) fn introduction(hello: &Hello) -> Self {
         Self {
@@ -73,18 +95,12 @@ impl Listing {
 /// a list and never give it.
 pub(crate) async fn list(connection: &Connection, early: impl FnOnce(Listing)) -> Result<Listing, CallError> {
     let has = |name: &str| connection.hello.capabilities.contains(name);
-    let tools = pin!(pages_if(has("tools"), connection, method::LIST_TOOLS, "tools", "name"));
+    let tools = pin!(pages_if(has("tools"), connection, TOOLS));
     let rest = pin!(async {
         tokio::try_join!(
-            pages_if(has("prompts"), connection, method::LIST_PROMPTS, "prompts", "name"),
-            pages_if(has("resources"), connection, method::LIST_RESOURCES, "resources", "uri"),
-            pages_if(
-                has("resources"),
-                connection,
-                method::LIST_TEMPLATES,
-                "resourceTemplates",
-                "uriTemplate"
-            ),
+            pages_if(has("prompts"), connection, PROMPTS),
+            pages_if(has("resources"), connection, RESOURCES),
+            pages_if(has("resources"), connection, TEMPLATES),
         )
     });
     let mut listing = Listing::introduction(&connection.hello);
@@ -110,62 +126,49 @@ pub(crate) async fn list(connection: &Connection, early: impl FnOnce(Listing)) -
     Ok(listing)
 }
 
-#[derive(Default)]
-struct Listed {
-    items: Vec<Raw>,
-    problems: Vec<Problem>,
+async fn pages_if(wanted: bool, connection: &Connection, kind: ListKind) -> Result<Listed, CallError> {
+    if wanted { pages(connection, kind).await } else { Ok(Listed::new(kind)) }
 }
 
-impl Listed {
-    fn problem(&mut self, about: &str, what: impl Into<String>) {
-        self.problems.push(Problem { about: about.to_owned(), what: what.into() });
-    }
-
-    fn move_into(self, listing: &mut Listing, list: fn(&mut Listing) -> &mut Vec<Raw>) {
-        *list(listing) = self.items;
-        listing.problems.extend(self.problems);
-    }
-}
-
-async fn pages_if(
-    wanted: bool,
-    connection: &Connection,
-    method: &str,
-    field: &str,
-    key: &str,
-) -> Result<Listed, CallError> {
-    if wanted { pages(connection, method, field, key).await } else { Ok(Listed::default()) }
-}
-
-async fn pages(connection: &Connection, method: &str, field: &str, key: &str) -> Result<Listed, CallError> {
-    let mut listed = Listed::default();
-    let (mut names, mut cursors) = (HashSet::new(), HashSet::new());
+async fn pages(connection: &Connection, kind: ListKind) -> Result<Listed, CallError> {
+    let mut listed = Listed::new(kind);
+    let mut cursors = HashSet::new();
     let mut cursor: Option<Raw> = None;
     for _ in 0..MAX_PAGES {
         let mut params = RawObject::new();
         if let Some(cursor) = cursor.take() {
             params.set("cursor", cursor);
         }
-        let page = connection.ask(method, params, Patience::of(LIST_PATIENCE)).await;
+        let page = connection.ask(kind.method, params, Patience::of(LIST_PATIENCE)).await;
         let page = match page.map(|result| RawObject::open(&result)) {
             Ok(Ok(page)) => page,
             Ok(Err(error)) => {
-                listed.problem(method, format!("the answer is no object: {error}"));
+                listed.problem(format!("the answer is no object: {error}"));
                 break;
             }
             Err(error @ (CallError::Lost { .. } | CallError::SessionExpired { .. })) => return Err(error),
             // Whoever is too busy to list its tools still has them; better what it had before.
-            Err(error @ CallError::TimedOut { .. }) if method == method::LIST_TOOLS => return Err(error),
+            Err(error @ CallError::TimedOut { .. }) if kind.method == method::LIST_TOOLS => {
+                return Err(error);
+            }
             Err(error) => {
-                listed.problem(method, error.to_string());
+                listed.problem(error.to_string());
                 break;
             }
         };
-        take_items(&mut listed, &page, method, field, key, &mut names);
+        let (taken, page, more) = take_aside(connection, listed, page).await?;
+        listed = taken;
+        if !more {
+            break;
+        }
         match page.get("nextCursor").filter(|cursor| cursor.get() != "null") {
             None => break,
+            Some(next) if next.get().len() > LONGEST_CURSOR => {
+                listed.problem("the server's cursor is too long to be sent back");
+                break;
+            }
             Some(next) if !cursors.insert(next.get().to_owned()) => {
-                listed.problem(method, "the server's cursor goes in circles");
+                listed.problem("the server's cursor goes in circles");
                 break;
             }
             Some(next) => cursor = Some(next.to_owned()),
@@ -174,27 +177,16 @@ async fn pages(connection: &Connection, method: &str, field: &str, key: &str) ->
     Ok(listed)
 }
 
-fn take_items(
-    listed: &mut Listed,
-    page: &RawObject,
-    method: &str,
-    field: &str,
-    key: &str,
-    names: &mut HashSet<String>,
-) {
-    let Some(items) = page.read::<Vec<Raw>>(field) else {
-        return listed.problem(method, format!("the answer has no `{field}`"));
-    };
-    for item in items {
-        match RawObject::open(&item).ok().and_then(|it| it.read::<String>(key)) {
-            None => listed.problem(method, format!("an entry has no `{key}` and is left out")),
-            Some(name) if names.contains(&name) => {
-                listed.problem(method, format!("`{name}` is listed twice; the first one counts"));
-            }
-            Some(name) => {
-                names.insert(name);
-                listed.items.push(item);
-            }
-        }
-    }
+/// Takes a page in on a thread of its own: one may have ten thousand entries, and requests of
+/// others must not wait for that.
+async fn take_aside(
+    connection: &Connection,
+    mut listed: Listed,
+    page: RawObject,
+) -> Result<(Listed, RawObject, bool), CallError> {
+    let taking = tokio::task::spawn_blocking(move || {
+        let more = listed.take_page(&page);
+        (listed, page, more)
+    });
+    taking.await.map_err(|_| CallError::lost(connection.server(), "the gateway ends"))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use kitbag_domain::ServerName;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +19,7 @@ use crate::figures::{ServerFigures, Tally};
 use crate::listing::Listing;
 use crate::log::{ServerLog, in_one_line};
 use crate::oauth::Credentials;
-use crate::places::{NoPlace, Places};
+use crate::places::{NoPlace, Place, Places};
 use crate::router::{Notice, NoticeKind};
 use crate::spec::{ServerSpec, Transport};
 use crate::sync::lock;
@@ -172,7 +172,7 @@ impl Server {
     }
 
     async fn send_here(self: &Arc<Self>, outbound: &Outbound) -> Result<InFlight, CallError> {
-        let place = self.place().await?;
+        let place = self.place(&outbound.client.identity).await?;
         let _claim = self.claim();
         let live = self.started().await?;
         self.touch();
@@ -347,16 +347,13 @@ impl Server {
         self.live.load_full().filter(|live| live.connection.is_open())
     }
 
-    async fn place(&self) -> Result<OwnedSemaphorePermit, CallError> {
+    async fn place(&self, caller: &Identity) -> Result<Place, CallError> {
         let server = || self.name().clone();
-        let limits = &self.spec.limits;
         let _waiting = self.tally.wait();
-        self.places.take().await.map_err(|none| match none {
-            NoPlace::Full => CallError::Busy {
-                server: server(),
-                running: limits.max_concurrent,
-                queued: limits.max_queued,
-            },
+        self.places.take(caller).await.map_err(|none| match none {
+            NoPlace::Full { running, queued, own } => {
+                CallError::Busy { server: server(), running, queued, own }
+            }
             NoPlace::Closed => StartError::Stopping { server: server() }.into(),
         })
     }

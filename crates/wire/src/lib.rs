@@ -11,6 +11,7 @@
 //! - [`object`]: one level of a JSON object, in order, values untouched
 //! - [`meta`]: the `_meta` keys both halves of the gateway read and write
 //! - [`mirror`]: what HTTP repeats of a request in its headers
+//! - [`nesting`]: how deep JSON may be nested
 //! - [`version`]: protocol revisions and the two eras they fall into
 //! - [`sse`]: server-sent events, written
 
@@ -18,10 +19,12 @@ pub mod lines;
 pub mod message;
 pub mod meta;
 pub mod mirror;
+pub mod nesting;
 pub mod object;
 pub mod sse;
 pub mod version;
 
 pub use message::{ErrorObject, Malformed, Message, Notification, Request, RequestId, Response};
+pub use nesting::{MAX_NESTING, is_too_deep};
 pub use object::{Raw, RawObject, raw};
 pub use version::{Era, ProtocolVersion};

@@ -9,6 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::nesting::{MAX_NESTING, is_too_deep};
 use crate::object::{Raw, RawObject, raw};
 
 #[derive(Debug, Clone)]
@@ -63,6 +64,18 @@ pub enum Malformed {
     Batch,
     #[error("not a JSON-RPC message: {why}")]
     NotJsonRpc { why: &'static str, id: Option<RequestId> },
+    #[error("the message is nested deeper than {MAX_NESTING} levels; send the same in a flatter shape")]
+    TooDeep { id: Option<RequestId> },
+}
+
+impl Malformed {
+    /// The id of the request that was wrong, as far as it could be read.
+    pub fn id(&self) -> Option<&RequestId> {
+        match self {
+            Self::NotJson(_) | Self::Batch => None,
+            Self::NotJsonRpc { id, .. } | Self::TooDeep { id } => id.as_ref(),
+        }
+    }
 }
 
 impl Message {
@@ -70,6 +83,20 @@ impl Message {
         let envelope: Envelope =
             serde_json::from_slice(bytes).map_err(|error| not_an_envelope(bytes, error))?;
         envelope.into_message()
+    }
+
+    /// Like [`parse`](Self::parse), for a sender whose words are handed on to others: what is
+    /// nested too deep for them is refused.
+    pub fn parse_shallow(bytes: &[u8]) -> Result<Self, Malformed> {
+        let message = Self::parse(bytes)?;
+        if !is_too_deep(bytes) {
+            return Ok(message);
+        }
+        let id = match message {
+            Self::Request(request) => Some(request.id),
+            Self::Notification(_) | Self::Response(_) => None,
+        };
+        Err(Malformed::TooDeep { id })
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {

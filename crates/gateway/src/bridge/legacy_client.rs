@@ -2,11 +2,11 @@
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use kitbag_upstream::{Ask, Event, InFlight, Outbound};
+use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound};
 use kitbag_wire::meta::method;
-use kitbag_wire::{Raw, RawObject};
+use kitbag_wire::{Raw, RawObject, is_too_deep};
 
-use super::{is_input_required, pass_on, presented, send};
+use super::{is_input_required, next, pass_on, presented, send};
 use crate::failure::Failure;
 use crate::pipeline::Target;
 use crate::secret::random_token;
@@ -20,6 +20,9 @@ pub(super) async fn carry(turn: &Turn, target: &Target, mut outbound: Outbound) 
         let (in_flight, first) = send(target, &outbound).await?;
         let result = follow(turn, target, in_flight, first).await?;
         let Some(questions) = is_input_required(&result) else { return Ok(result) };
+        if is_too_deep(result.get().as_bytes()) {
+            return Err(CallError::TooDeep { server: target.capability.server.clone() }.into());
+        }
         let answers = ask_all(turn, target, &questions).await?;
         outbound.params.put("inputResponses", &answers);
         match questions.get("requestState") {
@@ -50,7 +53,7 @@ async fn follow(turn: &Turn, target: &Target, mut in_flight: InFlight, first: Ev
         }
         event = loop {
             tokio::select! {
-                event = in_flight.next() => break event,
+                event = next(&mut in_flight) => break event,
                 Some(()) = questions.next() => {}
             }
         };

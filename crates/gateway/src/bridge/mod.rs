@@ -22,7 +22,7 @@ use std::sync::Arc;
 use kitbag_domain::ServerName;
 use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound, Secrets};
 use kitbag_wire::meta::{code, method, result_type};
-use kitbag_wire::{Era, ErrorObject, Raw, RawObject};
+use kitbag_wire::{Era, ErrorObject, MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::json;
 
 pub(crate) use self::modern_client::complete;
@@ -53,13 +53,34 @@ pub(crate) async fn carry(
 /// A server that has forgotten our session has not looked at the call, so it is sent again.
 async fn send(target: &Target, outbound: &Outbound) -> Result<(InFlight, Event), Failure> {
     let mut in_flight = target.server.send(outbound).await?;
-    let first = in_flight.next().await;
+    let first = next(&mut in_flight).await;
     if !matches!(first, Event::Done(Err(CallError::SessionExpired { .. }))) {
         return Ok((in_flight, first));
     }
     let mut in_flight = target.server.send(outbound).await?;
-    let first = in_flight.next().await;
+    let first = next(&mut in_flight).await;
     Ok((in_flight, first))
+}
+
+/// The next thing the server says that a client can be told. What is nested too deep is dropped on
+/// the way; an answer is for the pipeline to judge.
+async fn next(in_flight: &mut InFlight) -> Event {
+    let deep = |params: Option<&Raw>| params.is_some_and(|it| is_too_deep(it.get().as_bytes()));
+    loop {
+        match in_flight.next().await {
+            Event::Progress(params) | Event::Log(params) if deep(Some(&params)) => {}
+            Event::Other { params, .. } if deep(params.as_ref()) => {}
+            Event::Ask(ask) if deep(ask.params.as_ref()) => {
+                let message = format!("the question is nested deeper than {MAX_NESTING} levels");
+                ask.answer(Err(ErrorObject::new(code::INVALID_PARAMS, message)));
+            }
+            Event::Done(Err(CallError::Refused { server, mut error })) => {
+                error.data = error.data.filter(|data| !deep(Some(data)));
+                return Event::Done(Err(CallError::Refused { server, error }));
+            }
+            event => return event,
+        }
+    }
 }
 
 /// Hands on what a server says along the way, as far as the client wants to hear it.

@@ -10,7 +10,7 @@ use kitbag_wire::{ErrorObject, Raw, RawObject};
 use serde_json::json;
 
 use super::parking::{Parked, Purpose, Ticket};
-use super::{pass_on, send, signed};
+use super::{next, pass_on, send, signed};
 use crate::failure::Failure;
 use crate::pipeline::Target;
 use crate::rooms::Rooms;
@@ -71,7 +71,7 @@ impl Carrying<'_> {
                 }
                 other => pass_on(self.turn, other),
             }
-            event = in_flight.next().await;
+            event = next(&mut in_flight).await;
         }
     }
 
@@ -93,7 +93,7 @@ impl Carrying<'_> {
         if !missing.is_empty() {
             return Ok(self.park(in_flight, missing));
         }
-        let first = in_flight.next().await;
+        let first = next(&mut in_flight).await;
         self.follow(in_flight, first).await
     }
 
@@ -140,7 +140,7 @@ enum Gathered {
 /// Takes in what else the server asks in the same breath, so that the client is asked once.
 async fn gather(turn: &Turn, in_flight: &mut InFlight, first: Ask) -> Gathered {
     let mut asks = vec![first];
-    while let Ok(event) = tokio::time::timeout(SAME_BREATH, in_flight.next()).await {
+    while let Ok(event) = tokio::time::timeout(SAME_BREATH, next(in_flight)).await {
         match event {
             Event::Ask(ask) if can_answer(turn, &ask) => asks.push(ask),
             Event::Done(done) => return Gathered::Done(done),

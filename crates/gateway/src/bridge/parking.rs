@@ -13,15 +13,18 @@ use kitbag_domain::{Caller, KeyId};
 use kitbag_upstream::{Ask, InFlight, Outbound};
 
 use crate::failure::Failure;
+use crate::fairness::largest_holder;
 use crate::pipeline::Target;
 use crate::secret::random_token;
 use crate::sync::lock;
 use crate::turn::Turn;
 
 const KEPT_FOR: Duration = Duration::from_secs(600);
-/// Beyond this many, the oldest call is given up: a client that never comes back must not
-/// be able to hold the servers.
+/// Beyond this many, the oldest call of the caller who has most is given up: a client that never
+/// comes back must not be able to hold the servers.
 const MAX_PARKED: usize = 1_000;
+/// Beyond this many of one caller, that caller's oldest is given up.
+const MAX_PARKED_EACH: usize = 100;
 
 #[derive(Default, Clone)]
 pub(crate) struct Parking {
@@ -55,12 +58,7 @@ impl Parking {
     pub(super) fn park(&self, purpose: Purpose, parked: Parked) -> Ticket {
         let ticket = Ticket(random_token());
         let mut places = lock(&self.places);
-        if places.len() >= MAX_PARKED
-            && let Some(oldest) =
-                places.iter().min_by_key(|(_, place)| place.since).map(|(ticket, _)| ticket.clone())
-        {
-            places.remove(&oldest);
-        }
+        make_room(&mut places, &purpose.caller);
         places.insert(ticket.clone(), Place { purpose, parked, since: Instant::now() });
         drop(places);
         self.clear_later(ticket.clone());
@@ -104,6 +102,22 @@ impl Parking {
                 lock(&places).remove(&ticket);
             }
         });
+    }
+}
+
+fn make_room(places: &mut HashMap<Ticket, Place>, parking: &Caller) {
+    let own = places.values().filter(|it| it.purpose.caller == *parking).count();
+    let payer = if own >= MAX_PARKED_EACH {
+        Some(parking)
+    } else if places.len() >= MAX_PARKED {
+        largest_holder(places.values().map(|it| (&it.purpose.caller, 1)))
+    } else {
+        None
+    };
+    let theirs = places.iter().filter(|(_, place)| Some(&place.purpose.caller) == payer);
+    let oldest = theirs.min_by_key(|(_, place)| place.since).map(|(ticket, _)| ticket.clone());
+    if let Some(oldest) = oldest {
+        places.remove(&oldest);
     }
 }
 
@@ -151,5 +165,31 @@ mod tests {
         parking.give_up_of(&[key("ended")]);
         assert!(parking.claim(&ended, &purpose("ended")).is_err());
         assert!(parking.claim(&living, &purpose("living")).is_ok());
+    }
+
+    fn purpose(tenant: &str) -> Purpose {
+        Purpose { caller: Caller { tenant: tenant.parse().unwrap(), ..Caller::local() }, digest: [0; 32] }
+    }
+
+    #[tokio::test]
+    async fn who_parks_without_end_gives_up_their_own_calls() {
+        let parking = Parking::default();
+        let high = parking.park(purpose("high"), Parked::CallAgain);
+        let low: Vec<_> =
+            (0..MAX_PARKED + 100).map(|_| parking.park(purpose("low"), Parked::CallAgain)).collect();
+        assert!(parking.claim(&low[0], &purpose("low")).is_err());
+        assert!(parking.claim(low.last().unwrap(), &purpose("low")).is_ok());
+        assert!(parking.claim(&high, &purpose("high")).is_ok());
+    }
+
+    #[tokio::test]
+    async fn many_callers_together_do_not_make_another_give_up() {
+        let parking = Parking::default();
+        let high = parking.park(purpose("high"), Parked::CallAgain);
+        for number in 0..2 * MAX_PARKED {
+            parking.park(purpose(&format!("low{}", number % 20)), Parked::CallAgain);
+        }
+        assert_eq!(lock(&parking.places).len(), MAX_PARKED);
+        assert!(parking.claim(&high, &purpose("high")).is_ok());
     }
 }

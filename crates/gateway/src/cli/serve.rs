@@ -12,6 +12,7 @@ use super::overriding::Overriding;
 use super::{Invocation, journal};
 use crate::app::{App, Banner, asked_to_end};
 use crate::config::Config;
+use crate::files;
 use crate::local::joined::Joined;
 use crate::local::protocol::Want;
 use crate::local::relay::{Ended, GatewayEnded, relay};
@@ -44,6 +45,7 @@ Examples:
 pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
     arguments.overriding.apply(&mut invocation.at.overrides);
     prefer_small_pages();
+    files::raise_limit();
     if arguments.stdio {
         return on_stdio(&arguments, &invocation).await;
     }

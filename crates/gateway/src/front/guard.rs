@@ -5,15 +5,24 @@
 
 use std::net::IpAddr;
 
-use http::HeaderMap;
-use http::header::{HOST, ORIGIN};
+use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
+use http::{HeaderMap, Uri};
 use url::{Host, Url};
 
 use crate::config::Serve;
 
+/// What browsers say about where a request comes from, whatever a page wants.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
 /// Why a request is turned away.
 pub(super) fn refusal(serve: &Serve, headers: &HeaderMap) -> Option<String> {
-    let host = headers.get(HOST).map(|value| value.to_str().unwrap_or("?"));
+    for name in [HOST, ORIGIN] {
+        if headers.get_all(&name).iter().count() > 1 {
+            // Which of them counts would be anybody's guess, and a proxy's may differ from ours.
+            return Some(format!("a request has one `{name}` header"));
+        }
+    }
+    let host = headers.get(HOST).map(text);
     if let Some(host) = host
         && !host_allowed(serve, host)
     {
@@ -21,7 +30,7 @@ pub(super) fn refusal(serve: &Serve, headers: &HeaderMap) -> Option<String> {
             "the Host `{host}` is not this gateway; add it to `allowed_hosts` in [serve] if it should be"
         ));
     }
-    let origin = headers.get(ORIGIN).map(|value| value.to_str().unwrap_or("?"));
+    let origin = headers.get(ORIGIN).map(text);
     if let Some(origin) = origin
         && !origin_allowed(serve, origin)
     {
@@ -29,7 +38,42 @@ pub(super) fn refusal(serve: &Serve, headers: &HeaderMap) -> Option<String> {
             "pages from `{origin}` may not use this gateway; add it to `allowed_origins` in [serve] if they should"
         ));
     }
+    let invited = origin.is_some_and(|origin| is_invited(serve, origin));
+    if headers.get_all(SEC_FETCH_SITE).iter().any(|site| site == "cross-site") && !invited {
+        return Some(
+            "pages of another site may not use this gateway; add the page's origin to `allowed_origins` in \
+             [serve] if they should"
+                .to_owned(),
+        );
+    }
     None
+}
+
+/// Whether a request that names its target in full, as requests to proxies do, means the host it
+/// says it means.
+pub(super) fn names_one_host(target: &Uri, headers: &HeaderMap) -> bool {
+    let Some(authority) = target.authority() else { return true };
+    headers.get(HOST).is_some_and(|host| text(host).eq_ignore_ascii_case(authority.as_str()))
+}
+
+/// What a body is said to be, if that is not JSON. A page can send what it calls plain text or a form
+/// to any address without asking first, but not what it calls JSON.
+pub(super) fn foreign_body(headers: &HeaderMap) -> Option<&str> {
+    headers.get_all(CONTENT_TYPE).iter().map(text).find(|kind| !is_json(kind))
+}
+
+/// Whether a browser sent it, as far as it can be told.
+pub(super) fn is_from_browser(headers: &HeaderMap) -> bool {
+    headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE)
+}
+
+fn is_json(kind: &str) -> bool {
+    let name = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    name == "application/json" || (name.starts_with("application/") && name.ends_with("+json"))
+}
+
+fn text(value: &HeaderValue) -> &str {
+    value.to_str().unwrap_or("?")
 }
 
 fn host_allowed(serve: &Serve, host: &str) -> bool {
@@ -44,16 +88,24 @@ fn host_allowed(serve: &Serve, host: &str) -> bool {
 }
 
 fn origin_allowed(serve: &Serve, origin: &str) -> bool {
-    if serve.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
+    if is_invited(serve, origin) {
         return true;
     }
     let Ok(url) = Url::parse(origin) else { return false };
+    // Extensions and apps make up schemes, and names within them.
+    if !["http", "https"].contains(&url.scheme()) {
+        return false;
+    }
     match url.host() {
         Some(Host::Domain(name)) => is_loopback(name),
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
+}
+
+fn is_invited(serve: &Serve, origin: &str) -> bool {
+    serve.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
 }
 
 fn is_loopback(name: &str) -> bool {
@@ -95,5 +147,59 @@ mod tests {
         check("127.0.0.1:7420", Some("http://evil.example"), false);
         check("127.0.0.1:7420", Some("http://localhost.evil.example"), false);
         check("127.0.0.1:7420", Some("null"), false);
+        check("127.0.0.1:7420", Some("chrome-extension://localhost"), false);
+        check("127.0.0.1:7420", Some("app://localhost"), false);
+        check("127.0.0.1:7420", Some("file://localhost"), false);
+    }
+
+    #[track_caller]
+    fn check_headers(headers: &[(HeaderName, &str)], allowed: bool) {
+        let serve = Serve { allowed_origins: vec!["https://app.example".to_owned()], ..Serve::default() };
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(name, value.parse().unwrap());
+        }
+        assert_eq!(refusal(&serve, &map).is_none(), allowed, "{headers:?}");
+    }
+
+    #[test]
+    fn what_a_browser_says_about_a_page_counts_and_twice_is_too_often() {
+        let (here, there) = ((HOST, "127.0.0.1:7420"), (HOST, "evil.example"));
+        check_headers(&[here.clone(), there], false);
+        check_headers(&[here.clone(), here.clone()], false);
+        check_headers(&[(ORIGIN, "http://localhost"), (ORIGIN, "http://evil.example")], false);
+        check_headers(&[here.clone(), (SEC_FETCH_SITE, "cross-site")], false);
+        check_headers(&[(SEC_FETCH_SITE, "cross-site"), (ORIGIN, "http://localhost:3000")], false);
+        check_headers(&[(SEC_FETCH_SITE, "cross-site"), (ORIGIN, "https://app.example")], true);
+        check_headers(&[here.clone(), (SEC_FETCH_SITE, "same-origin")], true);
+        check_headers(&[here, (SEC_FETCH_SITE, "none")], true);
+    }
+
+    #[test]
+    fn a_target_in_full_names_the_host_it_is_sent_to() {
+        let check = |target: &str, host: &str, fits: bool| {
+            let headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
+            assert_eq!(names_one_host(&target.parse().unwrap(), &headers), fits, "{target} {host}");
+        };
+        check("/mcp", "localhost:7420", true);
+        check("http://localhost:7420/mcp", "LOCALHOST:7420", true);
+        check("http://evil.example/mcp", "localhost:7420", false);
+        check("http://localhost/mcp", "localhost:7420", false);
+    }
+
+    #[test]
+    fn a_body_is_json_or_does_not_say_what_it_is() {
+        let check = |kind: &str, fits: bool| {
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, kind.parse().unwrap())]);
+            assert_eq!(foreign_body(&headers).is_none(), fits, "{kind}");
+        };
+        check("application/json", true);
+        check("Application/JSON; charset=utf-8", true);
+        check("application/vnd.mcp+json", true);
+        check("text/plain", false);
+        check("text/plain;application/json", false);
+        check("application/x-www-form-urlencoded", false);
+        check("multipart/form-data; boundary=x", false);
+        assert_eq!(foreign_body(&HeaderMap::new()), None);
     }
 }

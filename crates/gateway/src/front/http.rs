@@ -19,19 +19,23 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use kitbag_domain::{Caller, Origin, Purpose};
 use kitbag_wire::meta::method;
-use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response};
+use kitbag_wire::{Era, Message, Notification, RawObject, Request, RequestId, Response};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::outgoing::until_out;
 use super::response::{self, accepts_events, json, not_admitted, not_allowed, refuse_at_door};
 use super::work::Work;
 use super::{
-    access, audit, auth, headers, hello, mcp, metrics, modern, ready, reply, retrieve, subscriptions, tokens,
+    access, audit, auth, guard, headers, hello, mcp, metrics, modern, ready, reply, retrieve, subscriptions,
+    tokens,
 };
 use crate::failure::Failure;
+use crate::flights::HeldMessage;
 use crate::house::House;
 use crate::rooms::Rooms;
 use crate::session::Session;
+use crate::session::registry::Opened;
 use crate::session::streams::EventId;
 use crate::surface::Door;
 use crate::turn::{BACKLOG, BackChannel, Client, Turn, View};
@@ -126,14 +130,18 @@ async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, door: 
         let failure = Failure::UnknownServer { server: server.to_string() };
         return refuse_at_door(None, Era::Legacy, &failure);
     }
+    let Some(open) = rooms.flights.open_request(&caller) else {
+        return refuse_at_door(None, Era::Legacy, &Failure::TooManyRequests);
+    };
     let origin = access::origin(peer, request.headers());
     let visit = Visit { rooms, caller, door, origin };
-    match *request.method() {
+    let answer = match *request.method() {
         Method::POST => visit.post(request).await,
         Method::GET => visit.get(request.headers()),
         Method::DELETE => visit.delete(request.headers()).await,
         _ => not_allowed(),
-    }
+    };
+    until_out(answer, open)
 }
 
 /// One HTTP request by a known caller at a known door.
@@ -147,21 +155,19 @@ struct Visit {
 impl Visit {
     async fn post(self, request: HttpRequest) -> HttpResponse {
         let (parts, body) = request.into_parts();
+        if let Some(kind) = guard::foreign_body(&parts.headers) {
+            let failure = Failure::ForeignBody { kind: kind.to_owned() };
+            return refuse_at_door(None, Era::Legacy, &failure);
+        }
         let body = match read_body(body, self.rooms.serve.max_body_bytes).await {
             Ok(body) => body,
             Err(failure) => return refuse_at_door(None, Era::Legacy, &failure),
         };
-        match Message::parse(&body) {
+        match Message::parse_shallow(&body) {
             Ok(Message::Request(request)) => self.request(&parts.headers, request).await,
             Ok(Message::Notification(notification)) => self.notification(&parts.headers, &notification),
             Ok(Message::Response(response)) => self.response(&parts.headers, response),
-            Err(malformed) => {
-                let id = match &malformed {
-                    Malformed::NotJsonRpc { id, .. } => id.clone(),
-                    _ => None,
-                };
-                refuse_at_door(id, Era::Legacy, &malformed.into())
-            }
+            Err(malformed) => refuse_at_door(malformed.id().cloned(), Era::Legacy, &malformed.into()),
         }
     }
 
@@ -199,14 +205,15 @@ impl Visit {
         let cancelled = CancellationToken::new();
         let gone = cancelled.clone().drop_guard();
         let (outbox, messages) = mpsc::channel(BACKLOG);
-        let back = BackChannel::new(outbox.clone(), None);
+        let back = BackChannel::new(outbox.clone(), self.rooms.flights.clone(), self.caller.clone(), None);
         let held = self.rooms.holders.hold(&self.caller, &cancelled);
-        let (origin, purpose) = (self.origin, Purpose::Use);
+        let (origin, purpose) = (self.origin.clone(), Purpose::Use);
         let turn = Turn { client, view, back, cancelled, origin, purpose }.traced(&params);
         let work = Work::new(async move {
             let _until_answered = held;
+            let method = request.method.clone();
             let response = mcp::serve(&self.rooms, &turn, None, request, params).await;
-            let _ = outbox.send(response.into()).await;
+            let _ = outbox.send(self.sent(Era::Modern, &method, response)).await;
         });
         response::to_modern(work, messages, gone).await
     }
@@ -214,23 +221,41 @@ impl Visit {
     async fn legacy(self, session: Arc<Session>, request: Request, params: RawObject) -> HttpResponse {
         let cancelled = CancellationToken::new();
         let (outbox, messages) = mpsc::channel(BACKLOG);
-        let back = BackChannel::new(outbox.clone(), Some(session.clone()));
+        let (flights, caller) = (self.rooms.flights.clone(), self.caller.clone());
+        let back = BackChannel::new(outbox.clone(), flights, caller, Some(session.clone()));
         let (client, view) = (session.client(), session.view.clone());
-        let (origin, purpose) = (self.origin, Purpose::Use);
+        let (origin, purpose) = (self.origin.clone(), Purpose::Use);
         let turn = Turn { client, view, back, cancelled, origin, purpose }.traced(&params);
         session.begin(&request.id, &turn.cancelled);
         let client = session.clone();
         let work = Work::new(async move {
-            let id = request.id.clone();
+            let (id, method) = (request.id.clone(), request.method.clone());
             let response = mcp::serve(&self.rooms, &turn, Some(&session), request, params).await;
             session.end(&id);
-            let _ = outbox.send(response.into()).await;
+            let _ = outbox.send(self.sent(Era::Legacy, &method, response)).await;
         });
-        response::to_legacy(work, &client, messages).await
+        response::to_legacy(work, client, messages).await
+    }
+
+    /// The answer, or that there is no room for it before the client has read what it has.
+    fn sent(&self, era: Era, method: &str, response: Response) -> HeldMessage {
+        let id = response.id.clone();
+        self.rooms.flights.send(&self.caller, response.into()).unwrap_or_else(|unread| {
+            let failure = Failure::TooMuchUnread { megabytes: unread.bytes >> 20 };
+            let refusal = reply::response(id, method, era, &failure);
+            self.rooms.flights.send_anyway(&self.caller, refusal.into())
+        })
     }
 
     async fn initialize(self, request: Request, params: &RawObject) -> HttpResponse {
-        let session = self.rooms.sessions.open(&self.rooms.surfaces, self.caller, self.door, params);
+        let opened = self.rooms.sessions.open(&self.rooms.surfaces, self.caller, self.door, params);
+        let Opened { session, gave_way } = match opened {
+            Ok(opened) => opened,
+            Err(failure) => return refuse_at_door(Some(request.id), Era::Legacy, &failure),
+        };
+        if let Some(gone) = gave_way {
+            subscriptions::forget(&self.rooms, &gone).await;
+        }
         match hello::initialize(&self.rooms, &session).await {
             Ok(result) => {
                 let mut response = json(StatusCode::OK, &Response::result(request.id, result).into());
@@ -296,7 +321,7 @@ impl Visit {
             None => response::announcements(&session, None),
             Some(EventId::Announcement(number)) => response::announcements(&session, Some(number)),
             Some(EventId::Answer { stream, number }) => match session.streams.find(stream) {
-                Some(mailbox) => response::rest_of(mailbox, stream, number.saturating_add(1)),
+                Some(mailbox) => response::rest_of(session, mailbox, stream, number.saturating_add(1)),
                 None => refuse_at_door(None, Era::Legacy, &Failure::UnknownStream),
             },
         }

@@ -1,5 +1,6 @@
 //! Takes connections and lets each speak HTTP, with patience but not without end.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::response::{IntoResponse, Response as HttpResponse};
+use http::StatusCode;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -17,12 +20,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
+use super::connections::{Admitted, Connections};
+use super::guard;
 use super::http::router;
+use super::outgoing::Outgoing;
+use super::patient::{Patience, Patient};
+use crate::files;
 use crate::house::House;
 
-/// How long a client may take over its headers. Connections that clients keep for later
-/// wait under the same clock, so it must not be short.
-const HEADER_PATIENCE: Duration = Duration::from_secs(90);
+/// How long a connection may rest between requests. Clients keep theirs for later, so it must not
+/// be short; once a request has begun, a shorter clock runs.
+const RESTING_PATIENCE: Duration = Duration::from_secs(90);
 /// How long requests may still run after the gateway was asked to end.
 const LAST_CALLS: Duration = Duration::from_secs(3);
 /// How long to wait when the system has no more connections to give.
@@ -32,10 +40,14 @@ const EXHAUSTED: Duration = Duration::from_millis(100);
 pub(crate) async fn serve(listener: TcpListener, house: Arc<House>, ended: CancellationToken) {
     let router = router(house);
     let connections = GracefulShutdown::new();
+    let open = Connections::within(files::allowed());
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => converse(stream, peer, router.clone(), &connections),
+                Ok((stream, peer)) => match open.admit(peer.ip().to_canonical()) {
+                    Some(admitted) => converse(stream, peer, admitted, router.clone(), &connections),
+                    None => tracing::debug!(%peer, "turned away: there are too many connections"),
+                },
                 Err(error) => pause(&error).await,
             },
             () = ended.cancelled() => break,
@@ -44,22 +56,47 @@ pub(crate) async fn serve(listener: TcpListener, house: Arc<House>, ended: Cance
     let _ = tokio::time::timeout(LAST_CALLS, connections.shutdown()).await;
 }
 
-fn converse(stream: TcpStream, peer: SocketAddr, router: Router, connections: &GracefulShutdown) {
+fn converse(
+    stream: TcpStream,
+    peer: SocketAddr,
+    admitted: Arc<Admitted>,
+    router: Router,
+    connections: &GracefulShutdown,
+) {
     let _ = stream.set_nodelay(true);
+    let ended = admitted.ended.clone();
+    let stream = Patient::new(stream, admitted.clone(), Patience::USUAL);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        let serving = admitted.serve();
         request.extensions_mut().insert(ConnectInfo(peer));
-        router.clone().call(request.map(Body::new))
+        let one_host = guard::names_one_host(request.uri(), request.headers());
+        let answering = one_host.then(|| router.clone().call(request.map(Body::new)));
+        async move {
+            let answer = match answering {
+                Some(answering) => answering.await?,
+                None => two_hosts(),
+            };
+            Ok::<_, Infallible>(Outgoing::of(answer, serving))
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_PATIENCE)
+        .header_read_timeout(RESTING_PATIENCE)
         .serve_connection(TokioIo::new(stream), service);
     let connection = connections.watch(connection);
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%peer, %error, "a connection ended badly");
+        tokio::select! {
+            ended = connection => if let Err(error) = ended {
+                tracing::debug!(%peer, %error, "a connection ended badly");
+            },
+            () = ended.cancelled() => tracing::debug!(%peer, "a connection went for a newer one"),
         }
     });
+}
+
+fn two_hosts() -> HttpResponse {
+    (StatusCode::BAD_REQUEST, "the target of the request and its Host header name different hosts\n")
+        .into_response()
 }
 
 /// An accept fails when the system is out of something; trying again at once would only

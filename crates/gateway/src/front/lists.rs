@@ -4,9 +4,9 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag_domain::{Capability, Kind};
-use kitbag_upstream::Secrets;
+use kitbag_upstream::{CallError, Secrets};
 use kitbag_wire::meta::method;
-use kitbag_wire::{Era, Raw, RawObject};
+use kitbag_wire::{Era, Raw, RawObject, is_too_deep};
 
 use crate::authored;
 use crate::bridge::complete;
@@ -135,10 +135,16 @@ fn only_visible(rooms: &Rooms, turn: &Turn, list: List, result: Raw) -> Result<R
             .policy
             .visible(&turn.client.caller, &Capability { server: server.clone(), kind: list.kind(), name })
     };
-    if items.iter().all(visible) {
+    let deep = is_too_deep(result.get().as_bytes());
+    if !deep && items.iter().all(visible) {
         return Ok(result);
     }
-    let shown: Vec<&Raw> = items.iter().filter(|item| visible(item)).collect();
+    let shallow = |item: &Raw| !is_too_deep(item.get().as_bytes());
+    let shown: Vec<&Raw> = items.iter().filter(|item| visible(item) && shallow(item)).collect();
+    object.remove(list.field());
+    if is_too_deep(object.to_raw().get().as_bytes()) {
+        return Err(CallError::TooDeep { server: server.clone() }.into());
+    }
     object.put(list.field(), &shown);
     Ok(object.to_raw())
 }

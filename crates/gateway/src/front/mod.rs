@@ -3,6 +3,7 @@
 //! # Layout
 //! - `mcp`: one request, whichever door it came through, to the part that answers it
 //! - `http`, `stdio`: the two doors; `listener` opens the first, `auth` and `guard` stand at it
+//! - `connections`: how many there may be; `patient`: how long a client may take; `outgoing`: an answer in pieces
 //! - `modern`: what every modern request says about itself; `headers`: what HTTP repeats of it
 //! - `hello`: the answers to `initialize` and `server/discover`
 //! - `lists`: the merged lists, page by page
@@ -16,6 +17,7 @@
 mod access;
 mod audit;
 pub(crate) mod auth;
+mod connections;
 mod exposition;
 mod guard;
 mod headers;
@@ -26,6 +28,8 @@ mod lists;
 mod mcp;
 mod metrics;
 mod modern;
+mod outgoing;
+mod patient;
 pub(crate) mod ready;
 pub(crate) mod reply;
 mod response;

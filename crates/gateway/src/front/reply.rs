@@ -21,7 +21,9 @@ pub(super) fn response(id: Option<RequestId>, method: &str, era: Era, failure: &
         {
             Response { id, outcome: Ok(tool_result(failure, era)) }
         }
-        Failure::Denied { .. } | Failure::Unrecorded(_) if method == method::CALL_TOOL => {
+        Failure::Denied { .. } | Failure::Unrecorded(_) | Failure::TooMuchUnread { .. }
+            if method == method::CALL_TOOL =>
+        {
             Response { id, outcome: Ok(tool_result(failure, era)) }
         }
         _ => Response::error(id, error(failure, era)),
@@ -37,10 +39,14 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
         Failure::Malformed(_)
         | Failure::TooLarge { .. }
         | Failure::BrokenBody { .. }
+        | Failure::ForeignBody { .. }
         | Failure::SlowBody
         | Failure::UnknownStream
         | Failure::NoSession { .. }
-        | Failure::UnknownSession => ErrorObject::new(code::INVALID_REQUEST, message),
+        | Failure::UnknownSession
+        | Failure::TooManySessions { .. }
+        | Failure::TooManyRequests
+        | Failure::TooMuchUnread { .. } => ErrorObject::new(code::INVALID_REQUEST, message),
         Failure::UnknownMethod { .. } => ErrorObject::new(code::METHOD_NOT_FOUND, message),
         Failure::BadParams { .. }
         | Failure::Arguments { .. }
@@ -105,6 +111,8 @@ pub(super) fn door_status(failure: &Failure) -> StatusCode {
         | Failure::UnknownMethod { .. } => StatusCode::NOT_FOUND,
         Failure::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Failure::SlowBody => StatusCode::REQUEST_TIMEOUT,
+        Failure::ForeignBody { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Failure::TooManySessions { .. } | Failure::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
         _ => StatusCode::BAD_REQUEST,
     }
 }

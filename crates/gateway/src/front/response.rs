@@ -16,9 +16,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
 use super::auth::Refused;
+use super::outgoing::until_out;
 use super::reply;
 use super::work::Work;
 use crate::failure::Failure;
+use crate::flights::HeldMessage;
 use crate::session::Session;
 use crate::session::mailbox::Mailbox;
 use crate::session::streams::EventId;
@@ -27,58 +29,69 @@ const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// How often a silent stream says that it still lives.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
+/// How long the rest of a long answer is kept for a client whose connection broke.
+const PICKED_UP_WITHIN: Duration = Duration::from_secs(60);
+
 /// Answers a modern client. Letting go of the stream, and so of `gone`, cancels the request.
 pub(super) async fn to_modern(
     work: Work,
-    mut messages: mpsc::Receiver<Message>,
+    mut messages: mpsc::Receiver<HeldMessage>,
     gone: DropGuard,
 ) -> HttpResponse {
     let Some(first) = work.until_first(&mut messages).await else {
         return StatusCode::NO_CONTENT.into_response();
     };
-    if let Message::Response(response) = &first {
+    if let Message::Response(response) = &first.message {
         gone.disarm();
-        return json(reply::status(Era::Modern, response), &first);
+        return whole(reply::status(Era::Modern, response), first);
     }
-    let opening = futures::stream::once(std::future::ready(first));
-    let rest = futures::stream::unfold((messages, gone), |(mut messages, gone)| async move {
-        let message = messages.recv().await?;
-        Some((message, (messages, gone)))
-    });
-    events(opening.chain(rest).map(|message| Bytes::from(sse::event(&message))))
+    // What a message counts for the caller counts until the next one is asked for.
+    let state = (Some(first), messages, gone, None);
+    events(futures::stream::unfold(state, |(first, mut messages, gone, _out)| async move {
+        let HeldMessage { message, held } = match first {
+            Some(first) => first,
+            None => messages.recv().await?,
+        };
+        Some((Bytes::from(sse::event(&message)), (None, messages, gone, held)))
+    }))
 }
 
 /// Answers a legacy client. A stream goes through a mailbox, from which the client can fetch
 /// the rest if its connection breaks.
 pub(super) async fn to_legacy(
     work: Work,
-    session: &Session,
-    mut messages: mpsc::Receiver<Message>,
+    session: Arc<Session>,
+    mut messages: mpsc::Receiver<HeldMessage>,
 ) -> HttpResponse {
     let Some(first) = work.until_first(&mut messages).await else {
         return StatusCode::NO_CONTENT.into_response();
     };
-    if let Message::Response(response) = &first {
-        return json(reply::status(Era::Legacy, response), &first);
+    if let Message::Response(response) = &first.message {
+        return whole(reply::status(Era::Legacy, response), first);
     }
     let (stream, mailbox) = session.streams.begin();
     mailbox.put(first);
-    let sink = mailbox.clone();
+    let (sink, kept_by) = (mailbox.clone(), session.clone());
     tokio::spawn(async move {
         while let Some(message) = messages.recv().await {
             sink.put(message);
         }
         sink.close();
+        tokio::time::sleep(PICKED_UP_WITHIN).await;
+        kept_by.streams.let_go_if_long(stream);
     });
-    rest_of(mailbox, stream, 0)
+    rest_of(session, mailbox, stream, 0)
 }
 
 /// The stream of one answer, from one of its messages on.
-pub(super) fn rest_of(mailbox: Arc<Mailbox>, stream: u64, from: u64) -> HttpResponse {
-    events(futures::stream::unfold((mailbox, from), move |(mailbox, from)| async move {
-        let (number, message) = mailbox.next(from).await?;
+pub(super) fn rest_of(session: Arc<Session>, mailbox: Arc<Mailbox>, stream: u64, from: u64) -> HttpResponse {
+    events(futures::stream::unfold((session, mailbox, from), move |(session, mailbox, from)| async move {
+        let Some((number, message)) = mailbox.next(from).await else {
+            session.streams.let_go_if_long(stream);
+            return None;
+        };
         let id = EventId::Answer { stream, number };
-        Some((Bytes::from(sse::event_with_id(&message, &id.to_string())), (mailbox, number + 1)))
+        Some((Bytes::from(sse::event_with_id(&message, &id.to_string())), (session, mailbox, number + 1)))
     }))
 }
 
@@ -97,6 +110,15 @@ pub(super) fn announcements(session: &Session, since: Option<u64>) -> HttpRespon
         let id = EventId::Announcement(number);
         Some((Bytes::from(sse::event_with_id(&message, &id.to_string())), (subscriber, reader, since)))
     }))
+}
+
+/// An answer in one message.
+fn whole(status: StatusCode, answer: HeldMessage) -> HttpResponse {
+    let response = json(status, &answer.message);
+    match answer.held {
+        Some(held) => until_out(response, held),
+        None => response,
+    }
 }
 
 pub(super) fn json(status: StatusCode, message: &Message) -> HttpResponse {

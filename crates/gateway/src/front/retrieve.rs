@@ -15,9 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::auth::{self, Refused};
+use super::guard;
 use super::http::read_body;
 use super::response::not_admitted;
 use crate::catalog::Catalog;
+use crate::failure::Failure;
 use crate::find::{UNSURE, find};
 use crate::rooms::Rooms;
 use crate::signature::{request, signature};
@@ -81,6 +83,13 @@ pub(super) async fn answer(
     };
     if let Some(reason) = rooms.policy.unknown_tenant(&caller) {
         return problem(StatusCode::FORBIDDEN, &reason);
+    }
+    // Whoever types at a terminal need not say what the body is; a page must, because then it has to ask.
+    if let Some(kind) = guard::foreign_body(request.headers())
+        && guard::is_from_browser(request.headers())
+    {
+        let failure = Failure::ForeignBody { kind: kind.to_owned() };
+        return problem(super::reply::door_status(&failure), &failure.to_string());
     }
     let body = match read_body(request.into_body(), rooms.serve.max_body_bytes).await {
         Ok(body) => body,

@@ -17,9 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{hello, mcp, modern, reply};
 use crate::failure::Failure;
+use crate::flights::HeldMessage;
 use crate::house::House;
 use crate::secret::{random_token, request_id};
 use crate::session::Session;
+use crate::session::registry::Opened;
 use crate::surface::Door as Entrance;
 use crate::sync::lock;
 use crate::turn::{BACKLOG, BackChannel, Client, Turn};
@@ -46,7 +48,10 @@ pub(crate) async fn serve(
     let mut requests = JoinSet::new();
     let mut line = Vec::new();
     loop {
-        let max = door.house.rooms().serve.max_body_bytes;
+        let rooms = door.house.rooms();
+        // A client that does not read what it asked for is not asked what else it wants.
+        rooms.flights.room(&Caller::local()).await;
+        let max = rooms.serve.max_body_bytes;
         let read = tokio::select! {
             read = read_line(input, &mut line, max) => read?,
             () = ended.cancelled() => break,
@@ -62,7 +67,7 @@ pub(crate) async fn serve(
             }
         }
         while requests.try_join_next().is_some() {}
-        match Message::parse(&line) {
+        match Message::parse_shallow(&line) {
             Ok(Message::Request(request)) => door.clone().request(request, &mut requests).await,
             Ok(Message::Notification(notification)) => door.notification(&notification),
             Ok(Message::Response(response)) => door.answered(response),
@@ -82,7 +87,7 @@ pub(crate) async fn serve(
 struct Door {
     house: Arc<House>,
     entrance: Entrance,
-    outbox: mpsc::Sender<Message>,
+    outbox: mpsc::Sender<HeldMessage>,
     /// Tells this client from others that call themselves the same.
     id: String,
     /// The legacy session, once the client has sent `initialize`.
@@ -140,7 +145,8 @@ impl Door {
             Some(session) => session.view.clone(),
             None => rooms.surfaces.view(&self.entrance, &client.caller, client.name.as_deref()),
         };
-        let back = BackChannel::new(self.outbox.clone(), session.clone());
+        let (flights, caller) = (rooms.flights.clone(), client.caller.clone());
+        let back = BackChannel::new(self.outbox.clone(), flights, caller, session.clone());
         let origin = Origin { request: Some(ShortText::cut(&request_id())), ..Origin::default() };
         let turn = Turn { client, view, back, cancelled, origin, purpose: Purpose::Use }.traced(&params);
         mcp::serve(&rooms, &turn, session.as_deref(), request, params).await
@@ -149,7 +155,16 @@ impl Door {
     async fn initialize(&self, request: Request) -> Response {
         let params = request.object().unwrap_or_default();
         let rooms = self.house.rooms();
-        let session = rooms.sessions.open(&rooms.surfaces, Caller::local(), self.entrance.clone(), &params);
+        let opened = rooms.sessions.open(&rooms.surfaces, Caller::local(), self.entrance.clone(), &params);
+        let Opened { session, gave_way } = match opened {
+            Ok(opened) => opened,
+            Err(failure) => {
+                return reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure);
+            }
+        };
+        if let Some(gone) = gave_way {
+            super::subscriptions::forget(&rooms, &gone).await;
+        }
         match hello::initialize(&rooms, &session).await {
             Ok(result) => {
                 if let Some(former) = lock(&self.session).replace(session.clone()) {
@@ -190,6 +205,7 @@ impl Door {
     }
 
     async fn say(&self, message: Message) {
+        let message = self.house.rooms().flights.send_anyway(&Caller::local(), message);
         let _ = self.outbox.send(message).await;
     }
 
@@ -204,10 +220,10 @@ impl Door {
 }
 
 /// Passes announcements on as long as the session lasts.
-async fn announce(session: Arc<Session>, outbox: mpsc::Sender<Message>) {
+async fn announce(session: Arc<Session>, outbox: mpsc::Sender<HeldMessage>) {
     let reader = session.subscriber.read();
     while let Some((_, message)) = reader.next().await {
-        if outbox.send(message).await.is_err() {
+        if outbox.send(message.into()).await.is_err() {
             return;
         }
     }
@@ -216,10 +232,10 @@ async fn announce(session: Arc<Session>, outbox: mpsc::Sender<Message>) {
 /// Writes each message as a line. What comes together goes out together, but an answer never goes
 /// out with what was said before it: some clients forget the call as soon as they see the answer,
 /// and with it the progress they have read and not yet handled.
-async fn write(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<Message>) {
+async fn write(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<HeldMessage>) {
     let mut output = BufWriter::new(output);
     let mut said: Option<Instant> = None;
-    while let Some(message) = messages.recv().await {
+    while let Some(HeldMessage { message, held: _held }) = messages.recv().await {
         let answers = matches!(message, Message::Response(_));
         if let Some(said) = said.take().filter(|_| answers) {
             if output.flush().await.is_err() {
@@ -243,9 +259,5 @@ async fn write(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<Mes
 const BEFORE_AN_ANSWER: Duration = Duration::from_millis(2);
 
 fn refusal(malformed: Malformed) -> Response {
-    let id = match &malformed {
-        Malformed::NotJsonRpc { id, .. } => id.clone(),
-        _ => None,
-    };
-    reply::response(id, "", Era::Legacy, &malformed.into())
+    reply::response(malformed.id().cloned(), "", Era::Legacy, &malformed.into())
 }

@@ -16,6 +16,11 @@ use crate::session::Session;
 use crate::session::announcements::{Filter, Subscriber};
 use crate::turn::{Turn, View};
 
+/// What one client watches is kept for as long as it listens, here and at the server.
+const MOST_WATCHED: usize = 1_000;
+/// Longer than the addresses that programs put up with.
+const LONGEST_WATCHED: usize = 2_048;
+
 pub(super) async fn subscribe(
     rooms: &Rooms,
     turn: &Turn,
@@ -23,6 +28,7 @@ pub(super) async fn subscribe(
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let uri: String = required(params, "uri")?;
+    check_room(&uri, session.subscriber.filter().uris.len())?;
     let (server, own) = owner(rooms, turn, &uri)?;
     if session.subscriber.filter().uris.insert(uri.clone())
         && let Err(error) = server.watch(&own).await
@@ -31,6 +37,17 @@ pub(super) async fn subscribe(
         return Err(error.into());
     }
     Ok(raw(&RawObject::new()))
+}
+
+/// Whether one more resource may be watched beside those that are.
+fn check_room(uri: &str, watched: usize) -> Result<(), Failure> {
+    if uri.len() > LONGEST_WATCHED {
+        return Err(Failure::params(format!("a URI to be watched has at most {LONGEST_WATCHED} bytes")));
+    }
+    if watched >= MOST_WATCHED {
+        return Err(Failure::params(format!("a client watches at most {MOST_WATCHED} resources at once")));
+    }
+    Ok(())
 }
 
 pub(super) async fn unsubscribe(
@@ -57,11 +74,15 @@ pub(super) async fn listen(
     let wanted =
         params.object("notifications").ok_or_else(|| Failure::params("`notifications` must be an object"))?;
     let wants = |key: &str| wanted.read::<bool>(key).unwrap_or(false);
+    let uris = wanted.read::<Vec<String>>("resourceSubscriptions").unwrap_or_default();
+    for (at, uri) in uris.iter().enumerate() {
+        check_room(uri, at)?;
+    }
     let filter = Filter {
         tools: wants("toolsListChanged"),
         prompts: wants("promptsListChanged"),
         resources: wants("resourcesListChanged"),
-        uris: wanted.read::<Vec<String>>("resourceSubscriptions").unwrap_or_default().into_iter().collect(),
+        uris: uris.into_iter().collect(),
     };
     let watching = Watching::begin(rooms, turn, &filter).await;
     let subscriber =

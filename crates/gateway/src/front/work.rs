@@ -8,8 +8,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
-use kitbag_wire::Message;
 use tokio::sync::mpsc;
+
+use crate::flights::HeldMessage;
 
 pub(super) struct Work(Option<BoxFuture<'static, ()>>);
 
@@ -19,7 +20,10 @@ impl Work {
     }
 
     /// The first thing the work has to say; it goes on by itself afterwards.
-    pub(super) async fn until_first(mut self, messages: &mut mpsc::Receiver<Message>) -> Option<Message> {
+    pub(super) async fn until_first(
+        mut self,
+        messages: &mut mpsc::Receiver<HeldMessage>,
+    ) -> Option<HeldMessage> {
         tokio::select! {
             biased;
             () = &mut self => messages.recv().await,

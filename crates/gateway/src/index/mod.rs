@@ -49,6 +49,8 @@ use crate::sync::lock;
 const PORTION: usize = 256;
 /// Unused vectors that stay in the store for servers that come back.
 const SPARE_VECTORS: u64 = 1_000;
+/// Tools described before others get their turn: about a millisecond of work.
+const BETWEEN_YIELDS: usize = 64;
 
 pub(crate) struct CapabilityIndex {
     snapshot: ArcSwap<Snapshot>,
@@ -227,9 +229,14 @@ impl CapabilityIndex {
             };
             tool.into_source(priors, now)
         };
+        let tools = &contents.catalog.tools;
+        let mut sources: Vec<Source> = Vec::with_capacity(tools.len() + contents.providers.len());
+        for entries in tools.chunks(BETWEEN_YIELDS) {
+            sources.extend(entries.iter().map(source));
+            tokio::task::yield_now().await;
+        }
         let providers = contents.providers.iter().map(|provider| Tool::of_provider(provider.spec()));
-        let providers = providers.map(|tool| tool.into_source(Priors::default(), now));
-        let mut sources: Vec<Source> = contents.catalog.tools.iter().map(source).chain(providers).collect();
+        sources.extend(providers.map(|tool| tool.into_source(Priors::default(), now)));
         if let Err(error) = self.mirror.date(&mut sources).await {
             tracing::warn!(%error, "since when tools are as they are is not known");
         }

@@ -8,10 +8,13 @@ use kitbag_wire::Message;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::flights::HeldMessage;
 use crate::sync::lock;
 
 /// What is kept for a client that stays away; older messages are dropped.
 const KEPT: usize = 256;
+/// The same for their length, the latest message apart: that may be an answer.
+const KEPT_BYTES: usize = 4 << 20;
 
 #[derive(Default)]
 pub(crate) struct Mailbox {
@@ -26,16 +29,19 @@ struct Letters {
     first: u64,
     /// The number of the first message that nobody has taken yet.
     untaken: u64,
-    messages: VecDeque<Message>,
+    messages: VecDeque<HeldMessage>,
+    /// Of all messages.
+    length: usize,
 }
 
 impl Mailbox {
-    pub(crate) fn put(&self, message: Message) {
+    pub(crate) fn put(&self, message: impl Into<HeldMessage>) {
+        let message = message.into();
         let mut letters = lock(&self.letters);
-        if letters.messages.len() == KEPT {
-            letters.messages.pop_front();
-            letters.first += 1;
+        while letters.messages.len() == KEPT || letters.length > KEPT_BYTES {
+            letters.drop_oldest();
         }
+        letters.length += message.length();
         letters.messages.push_back(message);
         drop(letters);
         self.arrived.notify_waiters();
@@ -80,6 +86,11 @@ impl Mailbox {
         }
     }
 
+    /// How long everything is that is kept here.
+    pub(crate) fn length(&self) -> usize {
+        lock(&self.letters).length
+    }
+
     /// Wakes the readers that wait, because one of them may now have what it could not before.
     pub(crate) fn look_again(&self) {
         self.arrived.notify_waiters();
@@ -92,10 +103,17 @@ impl Mailbox {
 }
 
 impl Letters {
+    fn drop_oldest(&mut self) {
+        if let Some(gone) = self.messages.pop_front() {
+            self.length -= gone.length();
+            self.first += 1;
+        }
+    }
+
     fn at(&self, from: u64) -> Option<(u64, Message)> {
         let number = from.max(self.first);
         let index = usize::try_from(number - self.first).ok()?;
-        self.messages.get(index).map(|message| (number, message.clone()))
+        self.messages.get(index).map(|it| (number, it.message.clone()))
     }
 }
 
@@ -109,7 +127,7 @@ mod tests {
     async fn a_reader_that_comes_back_gets_what_it_missed_and_then_the_end() {
         let mailbox = Mailbox::default();
         for number in 0..300 {
-            mailbox.put(Notification::new(format!("n{number}"), None).into());
+            mailbox.put(Message::from(Notification::new(format!("n{number}"), None)));
         }
         mailbox.close();
         let (number, _) = mailbox.next(0).await.unwrap();
@@ -118,11 +136,21 @@ mod tests {
         assert!(mailbox.next(300).await.is_none());
     }
 
+    #[test]
+    fn what_is_kept_for_a_client_that_stays_away_has_a_length() {
+        let mailbox = Mailbox::default();
+        let long = kitbag_wire::raw(&"x".repeat(1 << 20));
+        for _ in 0..20 {
+            mailbox.put(Message::from(Notification::new("n", Some(long.clone()))));
+        }
+        assert!(mailbox.length() <= KEPT_BYTES + (2 << 20), "{}", mailbox.length());
+    }
+
     #[tokio::test]
     async fn what_one_reader_has_taken_another_gets_only_by_asking_for_it_again() {
         let mailbox = Mailbox::default();
         for number in 0..3 {
-            mailbox.put(Notification::new(format!("n{number}"), None).into());
+            mailbox.put(Message::from(Notification::new(format!("n{number}"), None)));
         }
         mailbox.close();
         assert!(mailbox.taken(0).is_none());

@@ -140,8 +140,12 @@ impl Session {
         *lock(&self.last_seen) = Instant::now();
     }
 
+    pub(crate) fn last_seen(&self) -> Instant {
+        *lock(&self.last_seen)
+    }
+
     pub(crate) fn abandoned(&self, after: Duration) -> bool {
-        lock(&self.last_seen).elapsed() > after
+        lock(&self.last_seen).elapsed() >= after
             && lock(&self.running).is_empty()
             && !self.subscriber.is_heard()
     }

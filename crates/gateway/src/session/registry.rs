@@ -9,19 +9,32 @@ use kitbag_wire::RawObject;
 
 use super::Session;
 use super::announcements::Subscriber;
+use crate::failure::Failure;
+use crate::fairness::largest_holder;
 use crate::secret::random_token;
 use crate::surface::{Door, Surfaces};
 use crate::sync::lock;
 
 /// A session nobody has used for this long is over.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
-/// More sessions than any honest use; beyond it the longest unused must go.
+/// More sessions than any honest use; beyond it, one of the caller who has most must go.
 const MAX_SESSIONS: usize = 10_000;
+/// More than one credential has clients; beyond it, the longest unused of that caller must go.
+const MAX_SESSIONS_EACH: usize = 2_000;
+/// What a client says of itself is kept as long as its session; a few hundred bytes are common.
+const LARGEST_GREETING: usize = 64 * 1024;
 
 #[derive(Default)]
 pub(crate) struct Registry {
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
+}
+
+/// A session that has just begun, and the one that had to go for it, if any. What that one
+/// watched is still to be let go.
+pub(crate) struct Opened {
+    pub(crate) session: Arc<Session>,
+    pub(crate) gave_way: Option<Arc<Session>>,
 }
 
 impl Registry {
@@ -31,15 +44,18 @@ impl Registry {
         caller: Caller,
         door: Door,
         params: &RawObject,
-    ) -> Arc<Session> {
+    ) -> Result<Opened, Failure> {
+        if params.iter().map(|(name, value)| name.len() + value.get().len()).sum::<usize>() > LARGEST_GREETING
+        {
+            let most = LARGEST_GREETING / 1024;
+            return Err(Failure::params(format!("what a client says of itself must fit {most} KB")));
+        }
         let session = Session::open(random_token(), surfaces, caller, door, params);
         self.subscribe(&session.subscriber);
         let mut sessions = lock(&self.sessions);
-        if sessions.len() >= MAX_SESSIONS {
-            sessions.retain(|_, session| !session.abandoned(Duration::ZERO));
-        }
+        let gave_way = make_room(&mut sessions, session.caller())?;
         sessions.insert(session.id.clone(), session.clone());
-        session
+        Ok(Opened { session, gave_way })
     }
 
     /// A session is only ever found by the caller who opened it, through the door it was
@@ -102,5 +118,86 @@ impl Registry {
         for subscriber in self.subscribers() {
             subscriber.mailbox.close();
         }
+    }
+}
+
+/// Ends a session where there are too many. Its caller is the one who opens too many, or who has
+/// most of all; a session that is in use is not ended.
+fn make_room(
+    sessions: &mut HashMap<String, Arc<Session>>,
+    opening: &Caller,
+) -> Result<Option<Arc<Session>>, Failure> {
+    let own = sessions.values().filter(|it| it.caller() == opening).count();
+    let payer = if own >= MAX_SESSIONS_EACH {
+        opening.clone()
+    } else if sessions.len() >= MAX_SESSIONS {
+        let held = sessions.values().map(|it| (it.caller(), 1));
+        largest_holder(held).cloned().unwrap_or_else(|| opening.clone())
+    } else {
+        return Ok(None);
+    };
+    let idle = sessions.values().filter(|it| *it.caller() == payer && it.abandoned(Duration::ZERO));
+    let oldest = idle.min_by_key(|it| it.last_seen()).cloned();
+    let Some(oldest) = oldest else { return Err(Failure::TooManySessions { own }) };
+    sessions.remove(&oldest.id);
+    oldest.close();
+    Ok(Some(oldest))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn open(registry: &Registry, tenant: &str) -> Result<Opened, Failure> {
+        let caller = Caller { tenant: tenant.parse().unwrap(), ..Caller::local() };
+        registry.open(&Surfaces::default(), caller, Door::Main, &RawObject::new())
+    }
+
+    fn is_there(registry: &Registry, session: &Session) -> bool {
+        registry.find(&session.id, session.caller(), &session.door).is_some()
+    }
+
+    #[test]
+    fn who_floods_the_gateway_with_sessions_loses_their_own() {
+        let registry = Registry::default();
+        let high = open(&registry, "high").unwrap().session;
+        let first = open(&registry, "low").unwrap().session;
+        for _ in 0..MAX_SESSIONS + 100 {
+            open(&registry, "low").unwrap();
+        }
+        assert!(is_there(&registry, &high));
+        assert!(!is_there(&registry, &first));
+        assert_eq!(lock(&registry.sessions).len(), MAX_SESSIONS_EACH + 1);
+    }
+
+    #[test]
+    fn many_callers_together_do_not_crowd_out_one_with_few_sessions() {
+        let registry = Registry::default();
+        let high = open(&registry, "high").unwrap().session;
+        for number in 0..MAX_SESSIONS + 500 {
+            open(&registry, &format!("low{}", number % 10)).unwrap();
+        }
+        assert!(is_there(&registry, &high));
+        assert_eq!(lock(&registry.sessions).len(), MAX_SESSIONS);
+    }
+
+    #[test]
+    fn sessions_in_use_are_not_ended_for_another_one() {
+        let registry = Registry::default();
+        let readers: Vec<_> = (0..MAX_SESSIONS_EACH)
+            .map(|_| open(&registry, "low").unwrap().session.subscriber.read())
+            .collect();
+        assert!(matches!(open(&registry, "low"), Err(Failure::TooManySessions { .. })));
+        drop(readers);
+        assert!(open(&registry, "low").is_ok());
+    }
+
+    #[test]
+    fn a_greeting_that_would_fill_the_memory_is_refused() {
+        let params = RawObject::new().with("capabilities", &json!({ "x": "y".repeat(LARGEST_GREETING) }));
+        let opened = Registry::default().open(&Surfaces::default(), Caller::local(), Door::Main, &params);
+        assert!(opened.is_err());
     }
 }

@@ -10,6 +10,9 @@ use crate::sync::lock;
 /// Streams remembered per session; the oldest is forgotten first.
 const REMEMBERED: usize = 32;
 
+/// A stream up to this length is kept for as long as it is remembered.
+const SHORT: usize = 16 << 10;
+
 #[derive(Default)]
 pub(crate) struct Streams {
     begun: Mutex<Begun>,
@@ -40,6 +43,15 @@ impl Streams {
             begun.mailboxes.pop_first();
         }
         (stream, mailbox)
+    }
+
+    /// Forgets a stream that was read to its end, or should have been by now, unless it is so short
+    /// that keeping it costs nothing.
+    pub(crate) fn let_go_if_long(&self, stream: u64) {
+        let mut begun = lock(&self.begun);
+        if begun.mailboxes.get(&stream).is_some_and(|mailbox| mailbox.length() > SHORT) {
+            begun.mailboxes.remove(&stream);
+        }
     }
 
     pub(crate) fn find(&self, stream: u64) -> Option<Arc<Mailbox>> {

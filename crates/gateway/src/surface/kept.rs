@@ -10,6 +10,7 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::fairness::largest_holder;
 use crate::rooms::Rooms;
 use crate::secret::random_token;
 use crate::sync::lock;
@@ -46,7 +47,9 @@ impl Kept {
         results.push_back(item);
         results.retain(|it| it.since.elapsed() < KEPT_FOR);
         drop_oldest(&mut results, MOST_BYTES_EACH, |it| it.caller == *caller);
-        drop_oldest(&mut results, MOST_BYTES, |_| true);
+        while let Some(payer) = payer(&results) {
+            drop_one(&mut results, |it| it.caller == payer);
+        }
         id
     }
 
@@ -57,14 +60,27 @@ impl Kept {
     }
 }
 
+/// The caller who has most, if there is too much in all.
+fn payer(results: &VecDeque<Item>) -> Option<Caller> {
+    let bytes = |it: &Item| it.pages.whole().len();
+    let all: usize = results.iter().map(bytes).sum();
+    let holder = || largest_holder(results.iter().map(|it| (&it.caller, bytes(it)))).cloned();
+    (all > MOST_BYTES).then(holder).flatten()
+}
+
+/// Takes out the oldest of those that count, and says how long it was.
+fn drop_one(results: &mut VecDeque<Item>, counts: impl Fn(&Item) -> bool) -> Option<usize> {
+    let oldest = results.iter().position(counts)?;
+    results.remove(oldest).map(|gone| gone.pages.whole().len())
+}
+
 /// Takes out the oldest of those that count, until the rest is small enough.
 fn drop_oldest(results: &mut VecDeque<Item>, most: usize, counts: impl Fn(&Item) -> bool) {
     let mut bytes: usize = results.iter().filter(|it| counts(it)).map(|it| it.pages.whole().len()).sum();
     while bytes > most
-        && let Some(oldest) = results.iter().position(&counts)
-        && let Some(gone) = results.remove(oldest)
+        && let Some(gone) = drop_one(results, &counts)
     {
-        bytes -= gone.pages.whole().len();
+        bytes -= gone;
     }
 }
 
@@ -118,6 +134,17 @@ mod tests {
         let ids: Vec<_> = (0..4).map(|_| kept.keep(&caller("globex"), large.clone())).collect();
         let found = |id: &String| kept.find(&caller("globex"), id).is_some();
         assert_eq!(ids.iter().map(found).collect::<Vec<_>>(), [false, false, true, true]);
+        assert!(kept.find(&caller("acme"), &small).is_some());
+    }
+
+    #[test]
+    fn many_callers_together_do_not_crowd_out_one_with_little() {
+        let kept = Kept::default();
+        let small = kept.keep(&caller("acme"), Pages::new("small"));
+        let large = Pages::new(&"x".repeat(MOST_BYTES_EACH - 1));
+        for number in 0..MOST_BYTES / MOST_BYTES_EACH + 2 {
+            kept.keep(&caller(&format!("globex{number}")), large.clone());
+        }
         assert!(kept.find(&caller("acme"), &small).is_some());
     }
 }

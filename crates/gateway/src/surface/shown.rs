@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use kitbag_domain::{Caller, Capability, Timestamp};
 use kitbag_relevance::MAX_TOP_K;
 use kitbag_wire::meta::method;
-use kitbag_wire::{Era, Notification};
+use kitbag_wire::{Era, Message, Notification};
 
 use super::{Surface, groups};
 use crate::catalog::{Catalog, Entry};
+use crate::fairness::largest_holder;
 use crate::rooms::{Rooms, now};
 use crate::sync::lock;
 use crate::turn::{Turn, View};
@@ -23,7 +24,7 @@ use crate::turn::{Turn, View};
 const FAVOURED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long favourites are taken as they were, so that a list does not move all the time.
 const FAVOURITES_KEPT: Duration = Duration::from_secs(600);
-/// Beyond this many clients the longest unseen is forgotten.
+/// Beyond this many clients the longest unseen is forgotten, of the caller who has most.
 const MOST_CONTEXTS: usize = 10_000;
 
 /// What is remembered of each client that uses the adaptive surface.
@@ -48,6 +49,7 @@ enum Holder {
 }
 
 struct Context {
+    caller: Caller,
     groups: Vec<String>,
     /// The latest first.
     recent: VecDeque<String>,
@@ -123,14 +125,14 @@ fn moves(turn: &Turn) -> bool {
 
 fn change(rooms: &Rooms, turn: &Turn, change: impl FnOnce(&mut Context) -> bool) {
     let holder = holder(turn);
-    if rooms.contexts.change(&holder, change) {
+    if rooms.contexts.change(&holder, &turn.client.caller, change) {
         announce(rooms, turn, &holder);
     }
 }
 
 /// Tells everybody who has this list that it is another one now.
 fn announce(rooms: &Rooms, turn: &Turn, holder: &Holder) {
-    let changed = || Notification::new(method::TOOLS_CHANGED, None).into();
+    let changed = || Message::from(Notification::new(method::TOOLS_CHANGED, None));
     match holder {
         Holder::Session(_) => turn.back.announce(changed()),
         Holder::Credential(caller) => {
@@ -183,15 +185,15 @@ impl Contexts {
     }
 
     /// Changes what is remembered; tells whether that moved anything.
-    fn change(&self, holder: &Holder, change: impl FnOnce(&mut Context) -> bool) -> bool {
+    fn change(&self, holder: &Holder, caller: &Caller, change: impl FnOnce(&mut Context) -> bool) -> bool {
         let mut by_holder = lock(&self.by_holder);
-        if by_holder.len() >= MOST_CONTEXTS
-            && !by_holder.contains_key(holder)
-            && let Some(oldest) = by_holder.iter().min_by_key(|(_, it)| it.seen).map(|(it, _)| it.clone())
-        {
-            by_holder.remove(&oldest);
+        if by_holder.len() >= MOST_CONTEXTS && !by_holder.contains_key(holder) {
+            let payer = largest_holder(by_holder.values().map(|it| (&it.caller, 1)));
+            let theirs = by_holder.iter().filter(|(_, it)| Some(&it.caller) == payer);
+            let oldest = theirs.min_by_key(|(_, it)| it.seen).map(|(it, _)| it.clone());
+            oldest.map(|oldest| by_holder.remove(&oldest));
         }
-        let context = by_holder.entry(holder.clone()).or_insert_with(Context::new);
+        let context = by_holder.entry(holder.clone()).or_insert_with(|| Context::new(caller));
         context.seen = Instant::now();
         change(context)
     }
@@ -204,8 +206,8 @@ impl Favourites {
 }
 
 impl Context {
-    fn new() -> Self {
-        Self { groups: Vec::new(), recent: VecDeque::new(), seen: Instant::now() }
+    fn new(caller: &Caller) -> Self {
+        Self { caller: caller.clone(), groups: Vec::new(), recent: VecDeque::new(), seen: Instant::now() }
     }
 
     /// Puts a tool first; tells whether it was not among the listed ones before.

@@ -5,7 +5,7 @@
 //! - [`agents`]: the server that is built in, and alone
 //! - [`upstreams`]: what servers do to the gateway, and what clients see of it
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
-//! - [`bad_input`]: what clients should not send
+//! - [`bad_input`]: what clients should not send; [`hostile`]: what servers and callers do to harm others
 //! - [`callers`]: who may come in, and what is written down about it; [`audit`]: that it stays written
 //! - [`hidden`]: that what a tenant may not use does not exist for it
 //! - [`joining`]: clients and commands that share the gateway that runs
@@ -32,6 +32,7 @@ mod exam;
 mod fidelity;
 mod harness;
 mod hidden;
+mod hostile;
 mod index;
 mod joining;
 mod keys;

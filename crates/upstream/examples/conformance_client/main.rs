@@ -179,7 +179,12 @@ const MAX_ROUNDS: usize = 10;
 
 async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow::Result<Raw> {
     let client = ClientFace {
-        identity: Identity { principal: "conformance".into(), client: "conformance".into() },
+        identity: Identity {
+            principal: "conformance".into(),
+            client: "conformance".into(),
+            account: "conformance".into(),
+            is_owner: true,
+        },
         capabilities: raw(&json!({ "roots": {}, "sampling": {}, "elicitation": { "form": {} } })),
         logs: Logs::None,
     };

@@ -127,7 +127,7 @@ fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
         _ => AREA.ok(subject, format!("offers {offer}, after {took:.1} s")),
     }];
     findings.extend(report.problems.iter().map(|problem| {
-        let finding = AREA.warning(subject, format!("advertises a list and does not give it: {problem}"));
+        let finding = AREA.warning(subject, format!("something is wrong with what it lists: {problem}"));
         match Diagnosis::from_words(problem, spec) {
             Some(diagnosis) => diagnosed(finding, &diagnosis),
             None => finding.mend("nothing has to be done: the rest of what it offers works; tell its makers"),

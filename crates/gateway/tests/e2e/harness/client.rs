@@ -194,6 +194,17 @@ impl Client {
         super::until(&what, async || self.tool_names().await.iter().any(|it| it == tool).then_some(())).await;
     }
 
+    /// Like [`Self::knows`], where the whole list would be too long to be asked for again and again:
+    /// calls the tool until it is known.
+    pub(crate) async fn knows_of(&self, tool: &str) {
+        let what = format!("{tool} can be called");
+        super::until(&what, async || {
+            let reply = self.call(tool, &serde_json::json!({})).await;
+            (!reply.raw().contains("there is no tool called")).then_some(())
+        })
+        .await;
+    }
+
     /// Sends a request and returns while it is under way. Over stdio only one at a time can be read.
     pub(crate) async fn start(&self, method: &str, params: &Value) -> Exchange {
         self.send_request(method, &params.to_string()).await.1

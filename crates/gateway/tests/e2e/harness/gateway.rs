@@ -17,6 +17,8 @@ use super::{exchange, process};
 pub(crate) struct Home {
     folder: TempDir,
     environment: Mutex<Vec<(String, String)>>,
+    /// How many files a gateway may have open at its start; as many as the test, unless told.
+    files: Mutex<Option<usize>>,
 }
 
 /// What a verb of the command line left behind.
@@ -29,7 +31,8 @@ pub(crate) struct Told {
 
 impl Home {
     pub(crate) fn new(config: &str) -> Arc<Self> {
-        let home = Self { folder: tempfile::tempdir().unwrap(), environment: Mutex::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let home = Self { folder, environment: Mutex::default(), files: Mutex::default() };
         home.configure(config);
         Arc::new(home)
     }
@@ -55,8 +58,20 @@ impl Home {
         self.environment.lock().unwrap().push((name.to_owned(), value.to_owned()));
     }
 
+    /// Gateways started from now on begin with so few open files.
+    pub(crate) fn begin_with_files(&self, files: usize) {
+        *self.files.lock().unwrap() = Some(files);
+    }
+
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(KITBAG);
+        let mut command = match *self.files.lock().unwrap() {
+            None => Command::new(KITBAG),
+            Some(files) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("ulimit -Sn {files} && exec \"$0\" \"$@\""), KITBAG]);
+                shell
+            }
+        };
         command
             .args(words)
             .current_dir(self.folder.path())
@@ -79,6 +94,14 @@ impl Home {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+
+    /// A new key for a tenant.
+    pub(crate) async fn key(&self, tenant: &str) -> String {
+        let told = self.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
+        let created: serde_json::Value =
+            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+        created["key"].as_str().unwrap().to_owned()
     }
 
     pub(crate) async fn serve(self: &Arc<Self>) -> Gateway {
@@ -149,6 +172,21 @@ impl Gateway {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells");
         peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
+    /// Whether it says that it works.
+    pub(crate) async fn is_healthy(&self) -> bool {
+        let asked = reqwest::get(format!("{}/health", self.base)).await;
+        asked.is_ok_and(|answer| answer.status().is_success())
+    }
+
+    pub(crate) fn memory(&self) -> process::Memory {
+        process::memory(self.child.id())
+    }
+
+    /// How many files it may have open, and how many it might.
+    pub(crate) fn open_files(&self) -> (usize, usize) {
+        process::open_files(self.child.id())
     }
 
     /// What it wrote to stderr so far.

@@ -31,6 +31,31 @@ pub(crate) fn running(words: &str) -> Vec<u32> {
         .collect()
 }
 
+/// What a process takes of the memory, without what it only has on paper.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    pub(crate) now_mb: usize,
+    pub(crate) peak_mb: usize,
+}
+
+pub(crate) fn memory(pid: u32) -> Memory {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024
+    };
+    Memory { now_mb: field("VmRSS:"), peak_mb: field("VmHWM:") }
+}
+
+/// How many files a process may have open, and how many it might allow itself.
+pub(crate) fn open_files(pid: u32) -> (usize, usize) {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let number = |text: &str| text.parse().unwrap_or(usize::MAX);
+    let mut numbers = line.split_whitespace().map(number);
+    (numbers.next().unwrap(), numbers.next().unwrap())
+}
+
 /// Waits without the runtime, because a destructor has none.
 pub(crate) fn wait(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
     let deadline = Instant::now() + patience;

@@ -1,0 +1,24 @@
+//! Who gives way when something that all callers share is full: the one who has most of it.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// The holder of most, by the weight of everything that is held.
+pub(crate) fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)>) -> Option<H> {
+    let mut sums: HashMap<H, usize> = HashMap::new();
+    for (holder, weight) in held {
+        *sums.entry(holder).or_default() += weight;
+    }
+    sums.into_iter().max_by_key(|(_, sum)| *sum).map(|(holder, _)| holder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_one_with_most_in_all_gives_way() {
+        assert_eq!(largest_holder([("a", 2), ("b", 3), ("a", 2)].into_iter()), Some("a"));
+        assert_eq!(largest_holder(std::iter::empty::<(&str, usize)>()), None);
+    }
+}

@@ -1,0 +1,36 @@
+//! How many files this process may have open: connections are files, too, and most systems begin
+//! with few.
+
+/// As many as are of use here. What we launch begins with our limit, and some programs go through
+/// all files they might have, one by one, so it is not raised to a million.
+const ENOUGH: u64 = 65_536;
+/// What is assumed where the system does not say.
+const USUAL: usize = 1_024;
+
+/// Raises the limit as far as the system lets us, if that is of use.
+pub(crate) fn raise_limit() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+        let wanted = maximum.map_or(ENOUGH, |most| most.min(ENOUGH));
+        if current.is_none_or(|current| current >= wanted) {
+            return;
+        }
+        match setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }) {
+            Ok(()) => tracing::debug!(from = current, to = wanted, "more files may be open"),
+            Err(error) => tracing::warn!(%error, "the limit of open files could not be raised"),
+        }
+    }
+}
+
+/// How many may be open now.
+pub(crate) fn allowed() -> usize {
+    #[cfg(unix)]
+    {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        limit.map_or(ENOUGH, |limit| limit.min(ENOUGH)).try_into().unwrap_or(USUAL)
+    }
+    #[cfg(not(unix))]
+    USUAL
+}

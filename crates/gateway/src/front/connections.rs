@@ -1,0 +1,183 @@
+//! All connections to the HTTP door: how many there may be, and which one must go for a new one.
+//!
+//! A connection costs a client nothing and us a file, so there is a limit to them, in all and for
+//! each address. Where it is reached, the one goes that has been waited for longest: a client that
+//! means it sends its request at once.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::fairness::largest_holder;
+use crate::sync::lock;
+
+/// More than a gateway of this size can serve at once.
+const MOST: usize = 10_000;
+/// Files that connections may take, as part of those we may have; the others are for servers,
+/// logs and the store.
+const PART_OF_FILES: usize = 2;
+/// What one address may have, as part of all. Everybody behind a proxy has the same address, so
+/// it cannot be little.
+const PART_EACH: usize = 2;
+
+pub(super) struct Connections {
+    open: Mutex<HashMap<u64, Open>>,
+    next: Mutex<u64>,
+    most: usize,
+    most_each: usize,
+}
+
+struct Open {
+    address: IpAddr,
+    state: Arc<State>,
+    ended: CancellationToken,
+}
+
+struct State {
+    /// Requests whose answers are not out yet.
+    serving: AtomicUsize,
+    /// Requests so far.
+    begun: AtomicUsize,
+    waiting_since: Mutex<Instant>,
+}
+
+/// One connection's entry; it goes with the connection.
+pub(super) struct Admitted {
+    connections: Arc<Connections>,
+    number: u64,
+    state: Arc<State>,
+    /// Fires when it has to go for another one.
+    pub(super) ended: CancellationToken,
+}
+
+/// A request that is being answered, until its answer is out.
+pub(super) struct Serving {
+    admitted: Arc<Admitted>,
+}
+
+impl Connections {
+    /// For a process that may have so many files open.
+    pub(super) fn within(files: usize) -> Arc<Self> {
+        let most = MOST.min(files / PART_OF_FILES).max(1);
+        let most_each = (most / PART_EACH).max(1);
+        Arc::new(Self { open: Mutex::default(), next: Mutex::default(), most, most_each })
+    }
+
+    /// Takes a connection in, if need be in place of one that is only waited for. None if all are
+    /// being served.
+    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Arc<Admitted>> {
+        let mut open = lock(&self.open);
+        let own = open.values().filter(|it| it.address == address).count();
+        let payer = if own >= self.most_each {
+            Some(address)
+        } else if open.len() >= self.most {
+            largest_holder(open.values().map(|it| (it.address, 1)))
+        } else {
+            None
+        };
+        if let Some(payer) = payer {
+            let number = longest_waiting(&open, payer)?;
+            if let Some(gone) = open.remove(&number) {
+                gone.ended.cancel();
+            }
+        }
+        let number = self.number();
+        let ended = CancellationToken::new();
+        let (serving, begun) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let state = Arc::new(State { serving, begun, waiting_since: Mutex::new(Instant::now()) });
+        open.insert(number, Open { address, state: state.clone(), ended: ended.clone() });
+        Some(Arc::new(Admitted { connections: self.clone(), number, state, ended }))
+    }
+
+    fn number(&self) -> u64 {
+        let mut next = lock(&self.next);
+        *next += 1;
+        *next
+    }
+}
+
+fn longest_waiting(open: &HashMap<u64, Open>, address: IpAddr) -> Option<u64> {
+    let waiting = open.iter().filter(|(_, it)| it.address == address);
+    let waiting = waiting.filter(|(_, it)| it.state.serving.load(Ordering::Relaxed) == 0);
+    waiting.map(|(number, it)| (*lock(&it.state.waiting_since), *number)).min().map(|(_, number)| number)
+}
+
+impl Admitted {
+    pub(super) fn serve(self: &Arc<Self>) -> Serving {
+        self.state.serving.fetch_add(1, Ordering::Relaxed);
+        self.state.begun.fetch_add(1, Ordering::Relaxed);
+        Serving { admitted: self.clone() }
+    }
+
+    pub(super) fn is_serving(&self) -> bool {
+        self.state.serving.load(Ordering::Relaxed) > 0
+    }
+
+    /// How many requests have come so far.
+    pub(super) fn begun(&self) -> usize {
+        self.state.begun.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let state = &self.admitted.state;
+        *lock(&state.waiting_since) = Instant::now();
+        state.serving.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        lock(&self.connections.open).remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    #[test]
+    fn a_new_connection_takes_the_place_of_the_one_waited_for_longest() {
+        let connections = Connections::within(16);
+        let first = connections.admit(HERE).unwrap();
+        let served = connections.admit(HERE).unwrap();
+        let serving = served.serve();
+        let third = connections.admit(HERE).unwrap();
+        let crowd: Vec<_> = (0..2).map(|_| connections.admit(HERE).unwrap()).collect();
+        assert!(first.ended.is_cancelled() && !served.ended.is_cancelled());
+        assert!(!third.ended.is_cancelled() && !crowd[1].ended.is_cancelled());
+        drop(serving);
+        assert_eq!(lock(&connections.open).len(), 4);
+    }
+
+    #[test]
+    fn one_address_does_not_take_the_connections_of_others() {
+        let connections = Connections::within(16);
+        let other = connections.admit(address(1)).unwrap();
+        let _crowd: Vec<_> = (0..100).filter_map(|_| connections.admit(HERE)).collect();
+        assert!(!other.ended.is_cancelled());
+        assert_eq!(lock(&connections.open).len(), 5);
+    }
+
+    #[test]
+    fn where_all_are_served_a_new_one_is_turned_away() {
+        let connections = Connections::within(8);
+        let served: Vec<_> = (0..2).map(|_| connections.admit(HERE).unwrap()).collect();
+        let serving: Vec<_> = served.iter().map(Admitted::serve).collect();
+        assert!(connections.admit(HERE).is_none());
+        assert!(connections.admit(address(1)).is_some(), "others have their part");
+        drop(serving);
+        assert!(connections.admit(HERE).is_some());
+    }
+}

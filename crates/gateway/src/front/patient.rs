@@ -1,0 +1,209 @@
+//! A client's connection, with patience but not without end: for a request that has begun, and for
+//! a reader that takes nothing in.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::connections::Admitted;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// How long the head of a request may take from its first byte on, and the first one from the
+    /// moment the connection is open.
+    pub(super) head: Duration,
+    /// How long a client may take in nothing of an answer before it has lost its claim to the rest.
+    pub(super) reader: Duration,
+}
+
+impl Patience {
+    /// A head is a few hundred bytes; a client may be busy for a while before it reads on.
+    pub(super) const USUAL: Self = Self { head: Duration::from_secs(10), reader: Duration::from_secs(30) };
+}
+
+pub(super) struct Patient<S> {
+    stream: S,
+    admitted: Arc<Admitted>,
+    /// The requests that had begun when the alarm for the head was looked at last.
+    begun: usize,
+    head: Alarm,
+    reader: Alarm,
+}
+
+/// A clock that runs only while it is set.
+struct Alarm {
+    after: Duration,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Patient<S> {
+    pub(super) fn new(stream: S, admitted: Arc<Admitted>, patience: Patience) -> Self {
+        let mut head = Alarm::after(patience.head);
+        head.set();
+        Self { stream, admitted, begun: 0, head, reader: Alarm::after(patience.reader) }
+    }
+
+    /// What a write came to; one that stalls is an error after a while.
+    fn watched<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.reader.clear();
+            return written;
+        }
+        self.reader.set();
+        self.reader.rings(context, "the client has stopped reading")
+    }
+}
+
+impl Alarm {
+    fn after(after: Duration) -> Self {
+        Self { after, sleep: None }
+    }
+
+    fn set(&mut self) {
+        let after = self.after;
+        self.sleep.get_or_insert_with(|| Box::pin(sleep(after)));
+    }
+
+    fn clear(&mut self) {
+        self.sleep = None;
+    }
+
+    /// Pending as long as it does not ring, then an error.
+    fn rings<T>(&mut self, context: &mut Context<'_>, why: &str) -> Poll<io::Result<T>> {
+        let Some(sleep) = &mut self.sleep else { return Poll::Pending };
+        // One that was set for a task that has moved on since may have rung unheard.
+        if sleep.deadline() > Instant::now() {
+            ready!(sleep.as_mut().poll(context));
+        }
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why.to_owned())))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let begun = this.admitted.begun();
+        if begun != this.begun {
+            this.begun = begun;
+            this.head.clear();
+        }
+        if this.admitted.is_serving() {
+            return Pin::new(&mut this.stream).poll_read(context, buffer);
+        }
+        let before = buffer.filled().len();
+        match Pin::new(&mut this.stream).poll_read(context, buffer) {
+            Poll::Pending => this.head.rings(context, "the head of a request did not arrive in time"),
+            Poll::Ready(read) => {
+                if buffer.filled().len() > before {
+                    this.head.set();
+                }
+                Poll::Ready(read)
+            }
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watched(written, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.watched(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        if flushed.is_pending() { self.watched(flushed, context) } else { flushed }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+
+    use super::super::connections::Connections;
+    use super::*;
+
+    const SHORT: Patience = Patience { head: Duration::from_millis(200), reader: Duration::from_millis(300) };
+    const PART: Duration = Duration::from_millis(50);
+
+    fn patient() -> (Patient<DuplexStream>, DuplexStream, Arc<Admitted>) {
+        let (ours, theirs) = duplex(1024);
+        let admitted = Connections::within(100).admit(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+        (Patient::new(ours, admitted.clone(), SHORT), theirs, admitted)
+    }
+
+    #[tokio::test]
+    async fn a_head_that_drips_does_not_get_more_time_for_each_drop() {
+        let (mut ours, mut theirs, _admitted) = patient();
+        let dripping = tokio::spawn(async move {
+            while theirs.write_all(b"x").await.is_ok() {
+                sleep(PART).await;
+            }
+        });
+        let mut heard = Vec::new();
+        assert_eq!(ours.read_to_end(&mut heard).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(ours);
+        dripping.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_rests_between_requests_is_not_hurried() {
+        let (mut ours, mut theirs, admitted) = patient();
+        theirs.write_all(b"request").await.unwrap();
+        let mut buffer = [0; 7];
+        ours.read_exact(&mut buffer).await.unwrap();
+        drop(admitted.serve());
+        let resting = tokio::spawn(async move { ours.read(&mut [0; 7]).await });
+        sleep(SHORT.head * 3).await;
+        theirs.write_all(b"another").await.unwrap();
+        assert_eq!(resting.await.unwrap().unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_is_given_up_and_one_that_reads_slowly_is_not() {
+        let (mut ours, mut theirs, _admitted) = patient();
+        let reading = tokio::spawn(async move {
+            for _ in 0..8 {
+                sleep(PART).await;
+                theirs.read_exact(&mut [0; 512]).await.unwrap();
+            }
+            theirs
+        });
+        ours.write_all(&[0; 5 * 1024]).await.unwrap();
+        let _silent = reading.await.unwrap();
+        let started = Instant::now();
+        assert_eq!(ours.write_all(&[0; 1024]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(started.elapsed() >= SHORT.reader);
+    }
+}

@@ -1,0 +1,109 @@
+//! What can be done to the HTTP door without a key, or by not reading.
+
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::assert_memory;
+use crate::harness::{Client, Gateway, Home, Manner, Testbed};
+
+/// What many systems let a process have if it does not ask for more.
+const USUAL_FILES: usize = 1024;
+
+fn address(gateway: &Gateway) -> String {
+    gateway.base.trim_start_matches("http://").to_owned()
+}
+
+async fn send(gateway: &Gateway, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address(gateway)).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream
+}
+
+/// A gateway that wants a key, and somebody who has one.
+async fn keyed() -> (Gateway, Client) {
+    let serve = "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n";
+    let home = Home::new(&format!("{serve}{}[tenants.acme]\n", Testbed::named("good").table()));
+    home.begin_with_files(USUAL_FILES);
+    let key = home.key("acme").await;
+    let gateway = home.serve().await;
+    let client = gateway.visitor("/mcp/all", Manner::Modern).key(&key).connect().await;
+    client.knows_of("good__echo").await;
+    (gateway, client)
+}
+
+#[tokio::test]
+async fn a_thousand_requests_that_never_end_lock_nobody_out() {
+    let (gateway, _) = keyed().await;
+    let mut half_open = Vec::new();
+    for _ in 0..1_100 {
+        half_open.push(send(&gateway, b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ").await);
+    }
+    let key = gateway.home.key("acme").await;
+    let asked = Instant::now();
+    let client = gateway.visitor("/mcp/all", Manner::Modern).key(&key).connect().await;
+    assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
+    assert!(asked.elapsed() < Duration::from_secs(6), "{:?}", asked.elapsed());
+    assert!(gateway.is_healthy().await);
+    // They end by themselves, though they are never finished.
+    let mut rest = Vec::new();
+    let closed = half_open[0].read_to_end(&mut rest);
+    tokio::time::timeout(Duration::from_secs(25), closed).await.expect("it is closed").ok();
+}
+
+#[tokio::test]
+async fn the_gateway_allows_itself_as_many_files_as_it_may_have() {
+    let (gateway, _) = keyed().await;
+    let (allowed, most) = gateway.open_files();
+    assert_eq!(allowed, most.min(65_536));
+}
+
+/// A request for a long answer, whose sender does not read.
+fn greedy(client: &Client, key: &str) -> Vec<u8> {
+    let params = json!({ "name": "good__big", "arguments": { "bytes": 13_500_000 } });
+    let body = client.body(1, "tools/call", &params.to_string());
+    let mut head = format!("POST /mcp/all HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
+    head += &format!("Authorization: Bearer {key}\r\n");
+    for (name, value) in client.headers("tools/call", &params) {
+        if name != "authorization" {
+            head += &format!("{name}: {value}\r\n");
+        }
+    }
+    format!("{head}\r\n{body}").into_bytes()
+}
+
+/// The first few kilobytes of an answer, once they are there.
+async fn beginning(stream: &mut TcpStream) -> String {
+    let mut piece = [0; 4096];
+    let length =
+        tokio::time::timeout(ANSWERED_WITHIN, stream.read(&mut piece)).await.expect("an answer").unwrap();
+    String::from_utf8_lossy(&piece[..length]).into_owned()
+}
+
+/// Twenty answers of 13 MB take their time where nothing is optimised.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(90);
+
+#[tokio::test]
+async fn who_does_not_read_long_answers_gets_no_more_of_them() {
+    let (gateway, client) = keyed().await;
+    let greedy_key = gateway.home.key("acme").await;
+    let request = greedy(&client, &greedy_key);
+    let before = gateway.memory().now_mb;
+    let mut unread = Vec::new();
+    for _ in 0..20 {
+        unread.push(send(&gateway, &request).await);
+    }
+    // A few have their answers waiting; all others are told why not, in few enough words to be there at once.
+    let told = join_all(unread.iter_mut().map(beginning)).await;
+    let refused = told.iter().filter(|it| it.contains("have not been read yet")).count();
+    assert!((15..=17).contains(&refused), "{refused} of 20 were refused");
+    let during = gateway.memory().now_mb;
+    assert!(during < before + 300, "{before} MB before, {during} MB with twenty answers unread");
+    let asked = Instant::now();
+    assert_eq!(client.call("good__big", &json!({ "bytes": 1_000_000 })).await.text().len(), 1_000_000);
+    assert!(asked.elapsed() < Duration::from_secs(10), "another caller waited {:?}", asked.elapsed());
+    assert_memory(&gateway);
+}

@@ -1,0 +1,59 @@
+//! What servers do to be in the way.
+
+use serde_json::json;
+
+use super::{beside_a_good_one, watch};
+use crate::harness::Testbed;
+
+/// The server misbehaves while it is called, and its neighbour does not feel it.
+async fn check(manner: &str) {
+    // So that each attempt to use it ends while the neighbour is watched.
+    let settings = "start_timeout = \"2s\"\ncall_timeout = \"1s\"";
+    let home = crate::harness::Home::new("");
+    let evil = Testbed::named("evil").manner(manner).data_dir(&home.path("trace")).with(settings);
+    let (gateway, client) = beside_a_good_one(&evil).await;
+    let nuisance = async {
+        loop {
+            client.call("evil__echo", &json!({})).await;
+        }
+    };
+    tokio::select! {
+        () = watch(&gateway, &client) => {}
+        () = nuisance => {}
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_never_ends_is_not_held() {
+    check("endless-line").await;
+}
+
+#[tokio::test]
+async fn messages_nobody_asked_for_do_not_pile_up() {
+    check("message-flood").await;
+}
+
+#[tokio::test]
+async fn answers_that_drip_are_given_up_alone() {
+    check("slow-bytes").await;
+}
+
+#[tokio::test]
+async fn a_flood_on_stderr_is_neither_held_nor_felt() {
+    check("stderr-flood").await;
+}
+
+#[tokio::test]
+async fn silence_is_given_up_alone() {
+    check("hang").await;
+}
+
+#[tokio::test]
+async fn processes_left_behind_are_not_felt() {
+    check("detach").await;
+}
+
+#[tokio::test]
+async fn lists_that_never_end_are_not_felt() {
+    check("endless-cursor").await;
+}

@@ -1,0 +1,215 @@
+//! One list of a server, as much of it as is taken in: what is broken, listed twice, nested too
+//! deep or simply too much is left out, and told.
+
+use std::collections::HashSet;
+
+use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep};
+use serde_json::value::RawValue;
+
+use crate::listing::{Listing, Problem};
+
+/// Ten times what the largest servers offer. Everything here is searched, embedded, stored and
+/// sent to clients, so a server that lists without end would be paid for by all others.
+pub(crate) const MOST_ENTRIES: usize = 10_000;
+/// What a list of that many entries takes if each is as long as a page of text.
+pub(crate) const MOST_BYTES: usize = 32 << 20;
+/// Problems told one by one, for each list; those after them are counted.
+const MOST_PROBLEMS: usize = 20;
+/// As much of a name as is repeated when something is wrong with its entry.
+const LONGEST_NAME: usize = 100;
+
+/// Of which list the entries are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListKind {
+    pub(crate) method: &'static str,
+    /// The member of an answer that has the entries.
+    pub(crate) field: &'static str,
+    /// The member of an entry that tells it from the others.
+    pub(crate) key: &'static str,
+}
+
+pub(crate) struct Listed {
+    kind: ListKind,
+    items: Vec<Raw>,
+    names: HashSet<String>,
+    /// Of the entries taken.
+    bytes: usize,
+    /// Of all answers, whatever they contained.
+    heard: usize,
+    full: bool,
+    problems: Vec<Problem>,
+    untold: usize,
+}
+
+impl Listed {
+    pub(crate) fn new(kind: ListKind) -> Self {
+        Self {
+            kind,
+            items: Vec::new(),
+            names: HashSet::new(),
+            bytes: 0,
+            heard: 0,
+            full: false,
+            problems: Vec::new(),
+            untold: 0,
+        }
+    }
+
+    /// Takes in one answer of the server. Whether there is room for another.
+    pub(crate) fn take_page(&mut self, page: &RawObject) -> bool {
+        let field = self.kind.field;
+        let items = page.get(field);
+        self.heard += items.map_or(0, |items| items.get().len());
+        match items.and_then(|items| serde_json::from_str::<Vec<&RawValue>>(items.get()).ok()) {
+            Some(items) => self.take_all(&items),
+            None => self.problem(format!("the answer has no `{field}`")),
+        }
+        let more = page.get("nextCursor").is_some_and(|cursor| cursor.get() != "null");
+        if more && !self.full && (self.heard >= MOST_BYTES || self.items.len() >= MOST_ENTRIES) {
+            self.stop("and it has further pages");
+        }
+        !self.full
+    }
+
+    fn take_all(&mut self, items: &[&RawValue]) {
+        for (at, item) in items.iter().enumerate() {
+            if self.items.len() >= MOST_ENTRIES || self.bytes + item.get().len() > MOST_BYTES {
+                let rest = items.len() - at;
+                return self.stop(&format!("and {rest} more were in the same answer"));
+            }
+            self.take(item);
+        }
+    }
+
+    fn take(&mut self, item: &RawValue) {
+        let key = self.kind.key;
+        let name = RawObject::open(item).ok().and_then(|it| it.read::<String>(key));
+        let Some(name) = name else {
+            return self.problem(format!("an entry has no `{key}` and is left out"));
+        };
+        let shown = &name[..name.floor_char_boundary(LONGEST_NAME)];
+        if is_too_deep(item.get().as_bytes()) {
+            let what = format!("`{shown}` is nested deeper than {MAX_NESTING} levels and is left out");
+            self.problem(what);
+        } else if self.names.contains(&name) {
+            self.problem(format!("`{shown}` is listed twice; the first one counts"));
+        } else {
+            self.names.insert(name);
+            self.bytes += item.get().len();
+            self.items.push(item.to_owned());
+        }
+    }
+
+    /// Notes why the list is not longer. It counts although many problems were told before it.
+    fn stop(&mut self, rest: &str) {
+        self.full = true;
+        let (taken, most) = (self.items.len(), MOST_BYTES >> 20);
+        let what = format!(
+            "the list is too long: the first {taken} entries are used, {rest}; \
+             at most {MOST_ENTRIES} entries and {most} MB are taken from a list"
+        );
+        self.problems.push(Problem { about: self.kind.method.to_owned(), what, incomplete: true });
+    }
+
+    pub(crate) fn problem(&mut self, what: impl Into<String>) {
+        if self.problems.len() >= MOST_PROBLEMS {
+            self.untold += 1;
+            return;
+        }
+        let about = self.kind.method.to_owned();
+        self.problems.push(Problem { about, what: what.into(), incomplete: false });
+    }
+
+    pub(crate) fn move_into(mut self, listing: &mut Listing, list: fn(&mut Listing) -> &mut Vec<Raw>) {
+        if self.untold > 0 {
+            let what = format!("{} more entries have something wrong with them", self.untold);
+            self.problems.push(Problem { about: self.kind.method.to_owned(), what, incomplete: false });
+        }
+        *list(listing) = self.items;
+        listing.problems.extend(self.problems);
+    }
+}
+
+/// Cuts a list that was stored before there were bounds, or by another program.
+pub(crate) fn cut(items: &mut Vec<Raw>) {
+    let mut bytes = 0;
+    let mut fits = |item: &Raw| {
+        bytes += item.get().len();
+        bytes <= MOST_BYTES
+    };
+    let most = items.iter().take(MOST_ENTRIES).take_while(|item| fits(item)).count();
+    items.truncate(most);
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_wire::raw;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const TOOLS: ListKind = ListKind { method: "tools/list", field: "tools", key: "name" };
+
+    /// The names taken from these pages, how many were asked for, and what was told.
+    fn taken(pages: &[Value]) -> (usize, usize, Vec<String>) {
+        let (mut listed, mut asked) = (Listed::new(TOOLS), 0);
+        for page in pages {
+            asked += 1;
+            if !listed.take_page(&RawObject::open(&raw(page)).unwrap()) {
+                break;
+            }
+        }
+        let (items, told) = (listed.items.len(), listed.problems.into_iter().map(|it| it.what).collect());
+        (items, asked, told)
+    }
+
+    fn tools(numbers: std::ops::Range<usize>) -> Value {
+        numbers.map(|number| json!({ "name": format!("t{number}") })).collect()
+    }
+
+    #[test]
+    fn a_list_ends_at_its_bounds_and_says_what_is_missing() {
+        let (items, asked, told) = taken(&[json!({ "tools": tools(0..MOST_ENTRIES + 7) })]);
+        assert_eq!((items, asked), (MOST_ENTRIES, 1));
+        assert!(told[0].contains("7 more were in the same answer"), "{told:?}");
+        let page = |at: usize| json!({ "tools": tools(at * 4000..(at + 1) * 4000), "nextCursor": at });
+        let (items, asked, _) = taken(&[page(0), page(1), page(2), page(3)]);
+        assert_eq!((items, asked), (MOST_ENTRIES, 3));
+        let large = "x".repeat(MOST_BYTES / 3);
+        let large: Value = (0..4).map(|n| json!({ "name": n.to_string(), "description": large })).collect();
+        let (items, _, told) = taken(&[json!({ "tools": large })]);
+        assert_eq!(items, 2);
+        assert!(told[0].contains("32 MB"), "{told:?}");
+    }
+
+    #[test]
+    fn a_list_at_its_bound_is_whole_and_says_nothing() {
+        let (items, _, told) = taken(&[json!({ "tools": tools(0..MOST_ENTRIES) })]);
+        assert_eq!((items, told), (MOST_ENTRIES, Vec::new()));
+    }
+
+    #[test]
+    fn rubbish_in_a_list_is_told_a_few_times_and_then_counted() {
+        let rubbish: Value = (0..1000).map(|_| json!({ "description": "nameless" })).collect();
+        let mut listed = Listed::new(TOOLS);
+        listed.take_page(&RawObject::open(&raw(&json!({ "tools": rubbish }))).unwrap());
+        assert_eq!((listed.problems.len(), listed.untold), (MOST_PROBLEMS, 1000 - MOST_PROBLEMS));
+    }
+
+    #[test]
+    fn a_definition_nested_without_end_is_left_out_alone() {
+        let deep = format!(r#"{{"name":"deep","x":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        let page = format!(r#"{{"tools":[{{"name":"a"}},{deep},{{"name":"b"}}]}}"#);
+        let mut listed = Listed::new(TOOLS);
+        listed.take_page(&RawObject::open(&RawValue::from_string(page).unwrap()).unwrap());
+        assert_eq!(
+            listed.items.iter().map(|it| it.get()).collect::<Vec<_>>(),
+            [r#"{"name":"a"}"#, r#"{"name":"b"}"#]
+        );
+        assert!(
+            listed.problems[0].what.contains("`deep` is nested deeper than 128"),
+            "{:?}",
+            listed.problems
+        );
+    }
+}

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use kitbag_gateway::cli::{Cli, completions};
 
 /// A call makes many small, short-lived allocations; the system's allocator is slow at those.
@@ -11,5 +10,5 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     completions::answer();
-    Cli::parse().run()
+    Cli::read().map_or_else(|ended| ended, Cli::run)
 }

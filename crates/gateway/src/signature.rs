@@ -77,7 +77,8 @@ fn shown(name: &str, schema: &Value, required: bool) -> String {
     }
 }
 
-fn kind(schema: &Value) -> String {
+/// The type of a value, as short as it can be said.
+pub(crate) fn kind(schema: &Value) -> String {
     if let Some(choices) = schema.get("enum").and_then(Value::as_array).filter(|choices| choices.len() <= 5) {
         return choices.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
     }

@@ -74,6 +74,16 @@ pub(super) fn own_servers() -> Vec<CompletionCandidate> {
     config.servers.keys().chain(config.disabled.keys()).map(|name| name.as_str().into()).collect()
 }
 
+pub(super) fn enabled_servers() -> Vec<CompletionCandidate> {
+    let Some(config) = config() else { return Vec::new() };
+    config.servers.keys().map(|name| name.as_str().into()).collect()
+}
+
+pub(super) fn disabled_servers() -> Vec<CompletionCandidate> {
+    let Some(config) = config() else { return Vec::new() };
+    config.disabled.keys().map(|name| name.as_str().into()).collect()
+}
+
 /// Those that are known without starting a server.
 pub(super) fn tools() -> Vec<CompletionCandidate> {
     let known = async {

@@ -65,7 +65,39 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Tells what was wrong with the command line, or what was asked about it, as clap would; a program
+/// that wants JSON gets that.
+pub(super) fn usage(error: &clap::Error, json: bool) -> ExitCode {
+    if json && error.use_stderr() {
+        // Nothing is left to do when not even stderr listens.
+        let _unheard = writeln!(stderr(), "{}", serde_json::json!(Failure::of_usage(error)));
+    } else {
+        let _unheard = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+/// The exit code for a command line that makes no sense.
+const USAGE: u8 = 2;
+
 impl Failure {
+    fn of_usage(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let mut parts = text.trim().split("\n\n");
+        let what = parts.next().unwrap_or_default();
+        let hint = |part: &&str| part.trim_start().starts_with("tip:");
+        let (tips, rest): (Vec<_>, Vec<_>) = parts.partition(hint);
+        Self {
+            error: what.trim_start_matches("error:").split_whitespace().collect::<Vec<_>>().join(" "),
+            why: rest.into_iter().filter(|part| part.starts_with("Usage:")).map(str::to_owned).collect(),
+            advice: tips
+                .into_iter()
+                .map(|tip| tip.trim().trim_start_matches("tip:").trim().to_owned())
+                .collect(),
+            last_words: None,
+        }
+    }
+
     pub fn of(error: &anyhow::Error) -> Self {
         if let Some(Relayed(failure)) = error.downcast_ref() {
             return failure.clone();

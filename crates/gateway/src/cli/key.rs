@@ -36,8 +36,9 @@ Examples:
   kitbag key rotate 3f9c1a20
   kitbag key revoke 3f9c1a20
 
-A client sends its key as `Authorization: Bearer KEY`. The key decides the tenant, and
-the tenant's rules in the configuration decide what the client may use. An operator's
+A client sends its key as `Authorization: Bearer KEY`. The key decides the
+tenant, and the tenant's rules in the configuration decide what the client may
+use. An operator's
 key reads the figures of every tenant, and calls nothing.";
 
 #[derive(Debug, Subcommand)]

@@ -23,6 +23,7 @@ pub mod call;
 pub mod completions;
 pub mod config;
 mod confirm;
+pub mod describe;
 pub mod doctor;
 pub mod eval;
 pub mod failure;
@@ -96,6 +97,7 @@ enum Verb {
     Serve(serve::Arguments),
     Servers(servers::Arguments),
     Tools(tools::Arguments),
+    Describe(describe::Arguments),
     Tokens(tokens::Arguments),
     Logs(logs::Arguments),
     Audit(audit::Arguments),
@@ -171,6 +173,12 @@ impl Invocation {
 }
 
 impl Cli {
+    /// What was typed, or the end of it: help and mistakes are told here.
+    pub fn read() -> Result<Self, ExitCode> {
+        Self::try_parse()
+            .map_err(|error| failure::usage(&error, std::env::args_os().any(|it| it == "--json")))
+    }
+
     pub fn run(self) -> ExitCode {
         let Global { config, data_dir, json, log, log_format, color } = self.global;
         color.apply();
@@ -206,6 +214,7 @@ impl Verb {
             Self::Index(arguments) => index::run(arguments, &invocation).await,
             Self::Eval(arguments) => eval::run(arguments, &invocation).await,
             Self::Tools(arguments) => tools::run(arguments, &invocation).await,
+            Self::Describe(arguments) => describe::run(arguments, &invocation).await,
             Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 use std::io::{self, StderrLock, Write as _};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use kitbag_domain::Timestamp;
 use kitbag_domain::text::visible;
 use serde::Serialize;
@@ -67,32 +68,39 @@ impl Color {
     }
 }
 
-/// Columns under bold headings, as wide as the terminal, or 80 where there is none.
+/// Columns under bold headings. At a terminal texts are wrapped to its width; in a pipe or a file
+/// every row is one line, so that it can be searched and cut.
 pub fn table<const N: usize>(headings: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    let width = terminal_size::terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| width.0);
-    table_within(width, headings, rows)
+    table_within(width(), headings, rows)
 }
 
-const DEFAULT_WIDTH: u16 = 80;
-const SPACE_FOR_THE_REST: u16 = 16;
+/// The columns there are for a text: those `COLUMNS` names, or else those of the terminal, if stdout
+/// is one.
+fn width() -> Option<u16> {
+    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
+    told.filter(|columns| *columns > 0)
+        .or_else(|| terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0))
+}
+
 const BOLD: Style = Style::new().bold();
+/// Between two columns.
+const GAP: u16 = 2;
 
 fn table_within<const N: usize>(
-    width: u16,
+    width: Option<u16>,
     headings: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
+    let rows: Vec<_> = rows.into_iter().map(|row| row.map(|cell| one_line(&printable(&cell)))).collect();
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table.set_header(headings);
-    table.add_rows(rows.into_iter().map(|row| row.map(|cell| printable(&cell))));
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
+    table.load_style(presets::NOTHING).set_header(headings);
+    match width {
+        Some(width) => wrap(&mut table, width, headings, &rows),
+        None => drop(table.set_content_arrangement(ContentArrangement::Disabled)),
     }
-    // The first column holds names, which people want to copy whole.
-    let fits = table.column_max_content_widths().first().is_some_and(|it| it + SPACE_FOR_THE_REST <= width);
-    if let Some(names) = table.column_mut(0).filter(|_| fits) {
-        names.set_constraint(ColumnConstraint::ContentWidth);
+    table.add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, GAP));
     }
     let mut text = String::new();
     for (index, line) in table.lines().enumerate() {
@@ -101,6 +109,26 @@ fn table_within<const N: usize>(
         writeln!(text, "{styled}").expect("writing into a string cannot fail");
     }
     text
+}
+
+/// Columns wrap between words only: people copy names, and a name that is cut in two is none. Where
+/// the words alone are wider than the terminal, the lines are, too.
+fn wrap<const N: usize>(table: &mut Table, width: u16, headings: [&str; N], rows: &[[String; N]]) {
+    let longest: [u16; N] = std::array::from_fn(|column| {
+        let cells = rows.iter().map(|row| row[column].as_str()).chain([headings[column]]);
+        // The last column holds sentences, in which a word of any length may stand.
+        let most = if column + 1 == N { width / 3 } else { u16::MAX };
+        cells.flat_map(str::split_whitespace).map(columns).max().unwrap_or_default().min(most)
+    });
+    let needed = longest.iter().map(|word| word.saturating_add(GAP)).fold(0, u16::saturating_add);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.max(needed));
+    let bounds = longest.map(|word| ColumnConstraint::LowerBoundary(Width::Fixed(word.saturating_add(GAP))));
+    table.set_constraints(bounds);
+}
+
+/// How many columns of a terminal a word takes.
+fn columns(word: &str) -> u16 {
+    u16::try_from(word.chars().count()).unwrap_or(u16::MAX)
 }
 
 /// Without anything that could steer the terminal or hide from the person: much of what is shown was
@@ -117,6 +145,15 @@ pub fn one_line(text: &str) -> String {
 /// As programs write it down, too.
 pub fn date(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |date| date.to_string())
+}
+
+/// `12 ms`, `3.2 s`, `4 min`.
+pub fn duration(length: Duration) -> String {
+    match length.as_secs() {
+        0 => format!("{} ms", length.as_millis()),
+        1..60 => format!("{:.1} s", length.as_secs_f64()),
+        seconds => format!("{} min", seconds / 60),
+    }
 }
 
 /// `1 tool`, `2 tools`.
@@ -144,13 +181,30 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
 mod tests {
     use super::*;
 
+    fn plain(width: Option<u16>, rows: [[&str; 2]; 2]) -> String {
+        let rows = rows.map(|row| row.map(str::to_owned));
+        anstream::adapter::strip_str(&table_within(width, ["NAME", "TEXT"], rows)).to_string()
+    }
+
     #[test]
-    fn a_table_fits_its_width_whatever_the_cells_hold() {
-        let long = "word ".repeat(40);
-        let text = table_within(80, ["NAME", "TEXT"], [["x".repeat(50), long], ["y".into(), "z".into()]]);
-        let plain = anstream::adapter::strip_str(&text).to_string();
-        assert!(plain.lines().all(|line| line.chars().count() <= 80), "{plain}");
-        assert!(plain.starts_with("NAME") && plain.contains('y') && plain.contains('z'), "{plain}");
+    fn a_table_wraps_between_words_and_leaves_names_whole() {
+        let (name, long) = ("x".repeat(50), "word ".repeat(40));
+        let text = plain(Some(80), [[&name, &long], ["y", "z"]]);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains(&name) && text.lines().count() > 8, "{text}");
+        assert!(
+            text.split_whitespace().all(|word| ["NAME", "TEXT", "word", "y", "z", &name].contains(&word))
+        );
+        let text = plain(Some(40), [[&name, "two words"], ["y", "z"]]);
+        assert!(text.contains(&name), "{text}");
+    }
+
+    #[test]
+    fn a_row_is_one_line_where_there_is_no_terminal() {
+        let long = "word ".repeat(60);
+        let text = plain(None, [["a name", &long], ["y", "first\nsecond"]]);
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(text.contains(long.trim()) && text.contains("first second"), "{text}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::Invocation;
 use super::completions::servers;
 use super::gateway::{Apart, Gateway};
 use super::next_steps::{first_steps, is_bare};
-use super::output::table;
+use super::output::{count, table};
 use super::servers::find;
 use crate::app::ToolRow;
 use crate::signature::summary;
@@ -45,9 +45,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let listed = gateway.list(only, invocation.output).await;
     gateway.close().await;
     let mut rows = listed?;
+    let known = rows.len();
     rows.retain(|row| arguments.accept(row));
     if is_bare(&config) {
         invocation.output.note(&first_steps(invocation));
+    } else if rows.is_empty() && known > 0 {
+        invocation.output.note(&arguments.nothing_fits(known));
     } else if rows.is_empty() {
         invocation.output.note(NO_TOOLS);
     }
@@ -61,6 +64,21 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 const NO_TOOLS: &str = "No tools. See which servers answer: kitbag servers test";
 
 impl Arguments {
+    fn nothing_fits(&self, known: usize) -> String {
+        let among = format!("none of the {} known", count(known, "tool"));
+        match (&self.server, self.words.join(" ")) {
+            (Some(server), words) if words.is_empty() => {
+                format!("`{server}` has no tools; see whether it answers: kitbag servers test {server}")
+            }
+            (Some(server), words) => {
+                format!("No tool of `{server}` has `{words}` in its name or description.")
+            }
+            (None, words) => format!(
+                "`{words}` is in the name or description of {among}. By meaning: kitbag search {words}"
+            ),
+        }
+    }
+
     fn accept(&self, row: &ToolRow) -> bool {
         let text = format!("{} {}", row.name, row.description.as_deref().unwrap_or_default()).to_lowercase();
         self.server.as_ref().is_none_or(|server| *server == row.server)

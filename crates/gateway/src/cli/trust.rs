@@ -17,6 +17,7 @@ use super::output::{count, table};
 use crate::config::project::ProjectFile;
 use crate::config::trust::{Trust, TrustFile};
 use crate::review::{Origin, Review};
+use crate::review::{Origin, Review};
 
 /// Put the servers of a project's kitbag.toml in force.
 ///
@@ -114,6 +115,13 @@ fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
     let project = path.parent().unwrap_or(path).to_owned();
     let origin = Origin::ProjectFile { path: path.to_owned(), project };
     file.servers.iter().filter_map(|spec| Review::of_spec(spec, origin.clone())).collect()
+}
+
+/// Everything it would run, also what is switched off: an edit of that is an edit of the file.
+fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
+    let project = path.parent().unwrap_or(path).to_owned();
+    let origin = || Origin::ProjectFile { path: path.to_owned(), project: project.clone() };
+    file.servers.iter().chain(&file.disabled).filter_map(|spec| Review::of_spec(spec, origin())).collect()
 }
 
 fn list(invocation: &Invocation) -> anyhow::Result<()> {

@@ -140,6 +140,44 @@ pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, Ed
     Ok(Some(document.to_string()))
 }
 
+/// The text with the server switched on or off, or nothing when it is not there.
+pub fn set_enabled(text: &str, name: &ServerName, on: bool) -> Result<Option<String>, EditError> {
+    let mut document: DocumentMut = text.parse()?;
+    let Some(table) = server_table(&mut document, name)? else { return Ok(None) };
+    match (on, table.get_mut("enabled").and_then(Item::as_value_mut)) {
+        // A server is on unless its table says otherwise.
+        (true, _) => drop(table.remove("enabled")),
+        (false, Some(written)) => {
+            let decor = written.decor().clone();
+            *written = false.into();
+            *written.decor_mut() = decor;
+        }
+        (false, None) => drop(table.insert("enabled", value(false))),
+    }
+    Ok(Some(document.to_string()))
+}
+
+/// The text with the server under another name, or nothing when it is not there. The new name must
+/// be free.
+pub fn rename_server(text: &str, old: &ServerName, new: &ServerName) -> Result<Option<String>, EditError> {
+    let mut document: DocumentMut = text.parse()?;
+    let Some(servers) = document.get_mut("servers") else { return Ok(None) };
+    let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
+    // A table knows its place in the text by itself.
+    let Some(table) = servers.remove(old.as_str()) else { return Ok(None) };
+    servers.insert(new.as_str(), table);
+    Ok(Some(document.to_string()))
+}
+
+fn server_table<'a>(
+    document: &'a mut DocumentMut,
+    name: &ServerName,
+) -> Result<Option<&'a mut dyn TableLike>, EditError> {
+    let Some(servers) = document.get_mut("servers") else { return Ok(None) };
+    let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
+    Ok(servers.get_mut(name.as_str()).and_then(Item::as_table_like_mut))
+}
+
 impl NewServer {
     fn table(&self) -> Table {
         let mut table = Table::new();
@@ -327,6 +365,25 @@ deny_tools = ["*/delete_*"]
         let text = removed(&removed(TEXT, "time").unwrap(), "git").unwrap();
         assert!(text.starts_with("# Our servers.\n# Ask before you add one.\n\n# Everyone may"), "{text}");
         assert_eq!(removed(TEXT, "nobody"), None);
+    }
+
+    #[test]
+    fn a_server_is_switched_off_and_on_again_and_nothing_else_changes() {
+        let git = "git".parse().unwrap();
+        let off = set_enabled(TEXT, &git, false).unwrap().unwrap();
+        assert_eq!(off, TEXT.replace("\"mcp-server-git\"]\n", "\"mcp-server-git\"]\nenabled = false\n"));
+        assert_eq!(set_enabled(&off, &git, false).unwrap().as_deref(), Some(off.as_str()));
+        assert_eq!(set_enabled(&off, &git, true).unwrap().as_deref(), Some(TEXT));
+        assert_eq!(set_enabled(TEXT, &"none".parse().unwrap(), false).unwrap(), None);
+        let inline = "servers = { git = { command = 'git' } }\n";
+        let off = "servers = { git = { command = 'git' , enabled = false } }\n";
+        assert_eq!(set_enabled(inline, &git, false).unwrap().as_deref(), Some(off));
+    }
+
+    #[test]
+    fn a_renamed_server_keeps_its_place_and_its_comment() {
+        let renamed = rename_server(TEXT, &"git".parse().unwrap(), &"history".parse().unwrap());
+        assert_eq!(renamed.unwrap().unwrap(), TEXT.replace("[servers.git", "[servers.history"));
     }
 
     #[test]

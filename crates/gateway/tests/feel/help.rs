@@ -12,6 +12,9 @@ fn every_verb_shows_examples_that_can_be_typed() {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let examples = examples(&help);
         assert!(!examples.is_empty(), "`{name} --help` shows no Examples:");
+        // What is laid out by hand would be broken in the middle where it is wider than a terminal.
+        let wide = help.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None, "`{name} --help` has a line that does not fit");
         let about_itself = examples.iter().filter(|words| words.join(" ").starts_with(name));
         assert!(about_itself.count() > 0, "the examples of `{name}` are about something else");
         for words in examples {

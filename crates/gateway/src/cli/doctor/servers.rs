@@ -9,7 +9,7 @@ use kitbag_upstream::{CallError, Cause, Diagnosis, ServerSpec, Transport};
 use super::finding::{Area, Finding};
 use super::store::State;
 use crate::app::{App, ServerReport};
-use crate::cli::output::{Output, count, offers};
+use crate::cli::output::{Output, count, duration, offers};
 use crate::cli::progress::Progress;
 use crate::config::{Config, nearest};
 use crate::inside;
@@ -117,14 +117,13 @@ fn still_waiting(progress: &Progress, waiting: &BTreeSet<&ServerName>) {
 fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
     let subject = spec.name.as_str();
     let offer = offers(report.tools, report.prompts, report.resources);
-    let took = report.took.as_secs_f64();
-    let limit = spec.limits.start_timeout.as_secs_f64();
+    let limit = spec.limits.start_timeout;
     let mut findings = vec![match report.tools + report.prompts + report.resources {
         0 if report.problems.is_empty() => AREA
             .warning(subject, "starts, and offers nothing")
             .mend(format!("see what it says: `kitbag logs {subject}`")),
         0 => AREA.problem(subject, "starts, and gives none of its lists"),
-        _ => AREA.ok(subject, format!("offers {offer}, after {took:.1} s")),
+        _ => AREA.ok(subject, format!("offers {offer}, after {}", duration(report.took))),
     }];
     findings.extend(report.problems.iter().map(|problem| {
         let finding = AREA.warning(subject, format!("something is wrong with what it lists: {problem}"));
@@ -133,8 +132,9 @@ fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
             None => finding.mend("nothing has to be done: the rest of what it offers works; tell its makers"),
         }
     }));
-    if took > limit / 2.0 {
-        let what = format!("took {took:.0} s to start and list, and is given up after {limit:.0} s");
+    if report.took > limit / 2 {
+        let (took, limit) = (duration(report.took), duration(limit));
+        let what = format!("took {took} to start and list, and is given up after {limit}");
         let advice = format!("raise `start_timeout` of [servers.{subject}]");
         findings.push(AREA.warning(subject, what).mend(advice));
     }

@@ -66,9 +66,9 @@ Examples:
 A model is written in one of four ways:
   anthropic:MODEL      at Anthropic, with the key in ANTHROPIC_API_KEY
   openai:MODEL         at OpenAI, with the key in OPENAI_API_KEY
-  URL#MODEL            at any service that speaks Chat Completions: Ollama, vLLM,
-                       OpenRouter, Azure, Bedrock, Gemini; the key is in the
-                       variable that --key-env names
+  URL#MODEL            at any service that speaks Chat Completions: Ollama,
+                       vLLM, OpenRouter, Azure, Bedrock, Gemini; the key is in
+                       the variable that --key-env names
   anthropic:URL#MODEL  at any service that speaks Anthropic's Messages
 
 The exit code is 1 when a prompt stayed unanswered; with --dry-run, when an

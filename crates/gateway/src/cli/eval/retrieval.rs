@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Invocation;
 use crate::cli::index::embedded;
-use crate::cli::output::{count, table};
+use crate::cli::output::{count, duration, table};
 use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
 use crate::index::intent::EmbeddedIntent;
@@ -232,7 +232,7 @@ impl Report {
         }
         rows.push(["latency p50".into(), format!("{:.2} ms", self.latency(0.5))]);
         rows.push(["latency p99".into(), format!("{:.2} ms", self.latency(0.99))]);
-        rows.push(["built in".into(), format!("{:.2} s", self.build.as_secs_f64())]);
+        rows.push(["built in".into(), duration(self.build)]);
         table(["FIGURE", "VALUE"], rows)
     }
 

@@ -43,8 +43,8 @@ Examples:
   kitbag logs time -n 20 -f
   kitbag logs --gateway --json
 
-A server's log holds what it wrote to stderr, what it printed between its messages,
-and what it sent as MCP log messages. Secrets are masked.";
+A server's log holds what it wrote to stderr, what it printed between its
+messages, and what it sent as MCP log messages. Secrets are masked.";
 
 /// One log, and whose it is; the gateway has no name.
 #[derive(Debug)]

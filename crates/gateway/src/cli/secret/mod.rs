@@ -33,9 +33,10 @@ Examples:
   kitbag secret list
   kitbag secret remove github_token
 
-In the configuration, ${secret:github_token} stands for the value. Secrets are encrypted
-under the key in $KITBAG_SECRET_KEY, 64 hexadecimal digits, or else under the one that
-`kitbag secret key` shows: in a file beside the database, or in the system's keyring.";
+In the configuration, ${secret:github_token} stands for the value. Secrets are
+encrypted under the key in $KITBAG_SECRET_KEY, 64 hexadecimal digits, or else
+under the one that `kitbag secret key` shows: in a file beside the database, or
+in the system's keyring.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

@@ -48,8 +48,8 @@ Examples:
   kitbag servers login tracker --headless
   kitbag servers login tracker --scope issues:read --scope issues:write
 
-Tokens are kept encrypted in the store, and renewed without asking. A gateway that is
-running uses the new login at once.";
+Tokens are kept encrypted in the store, and renewed without asking. A gateway
+that is running uses the new login at once.";
 
 pub(super) async fn login(arguments: LoginArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;

@@ -6,10 +6,13 @@ mod list;
 mod login;
 mod person;
 mod remove;
+mod rename;
 mod restart;
 mod standing;
+mod switch;
 mod test;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -19,7 +22,7 @@ use kitbag_upstream::ServerSpec;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use crate::config::{Config, nearest};
+use crate::config::{Config, Project, nearest};
 
 /// See, add, remove and inspect the servers behind the endpoint.
 #[derive(Debug, Args)]
@@ -43,6 +46,9 @@ enum Verb {
     Find(find::Arguments),
     Add(Box<add::Arguments>),
     Remove(remove::Arguments),
+    Rename(rename::Arguments),
+    Enable(switch::EnableArguments),
+    Disable(switch::DisableArguments),
     Restart(restart::Arguments),
     Test(test::Arguments),
     Login(login::LoginArguments),
@@ -55,6 +61,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         Verb::Find(arguments) => find::run(arguments, invocation).await?,
         Verb::Add(arguments) => return add::run(*arguments, invocation).await,
         Verb::Remove(arguments) => remove::run(&arguments, invocation)?,
+        Verb::Rename(arguments) => rename::run(&arguments, invocation)?,
+        Verb::Enable(arguments) => switch::enable(&arguments, invocation)?,
+        Verb::Disable(arguments) => switch::disable(&arguments, invocation)?,
         Verb::Restart(arguments) => restart::run(&arguments, invocation).await?,
         Verb::Test(arguments) => return test::run(arguments, invocation).await,
         Verb::Login(arguments) => login::login(arguments, invocation).await?,
@@ -72,4 +81,23 @@ pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<
         None => "see which there are with `kitbag servers list`".to_owned(),
     };
     config.server(name).ok_or_else(|| anyhow!("there is no server `{name}`")).advise(advice)
+}
+
+/// The configuration and the file in which a server's table can be edited: one of the person's own.
+fn editable(name: &ServerName, invocation: &Invocation) -> anyhow::Result<(Config, PathBuf)> {
+    let config = invocation.config()?;
+    find(&config, name)?;
+    if config.agents.as_ref().is_some_and(|agents| agents.spec.name == *name) {
+        return Err(anyhow!("`{name}` is built in, it is not in your configuration"))
+            .advise(|| "switch it off: `enabled = false` under [agents]".to_owned());
+    }
+    if let Project::InForce { path, servers, .. } = &config.project
+        && servers.contains(name)
+    {
+        return Err(anyhow!("`{name}` comes from {}", path.display())).advise(|| {
+            format!("edit that file and trust it again, or: kitbag trust withdraw {}", path.display())
+        });
+    }
+    let path = config.origin.clone().ok_or_else(|| anyhow!("there is no configuration file"))?;
+    Ok((config, path))
 }

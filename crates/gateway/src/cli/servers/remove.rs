@@ -1,15 +1,13 @@
 //! `kitbag servers remove`: one server less in the configuration file.
 
-use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_domain::ServerName;
 use serde_json::json;
 
-use super::find;
+use super::editable;
 use crate::cli::Invocation;
 use crate::cli::completions::own_servers;
-use crate::cli::failure::Advise as _;
 use crate::config::edit;
 
 /// Take a server out of the configuration.
@@ -22,13 +20,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let name = &arguments.name;
-    let config = invocation.config()?;
-    find(&config, name)?;
-    if config.agents.as_ref().is_some_and(|agents| agents.spec.name == *name) {
-        return Err(anyhow!("`{name}` is built in, there is nothing to remove"))
-            .advise(|| "switch it off: `enabled = false` under [agents]".to_owned());
-    }
-    let path = config.origin.ok_or_else(|| anyhow!("there is no configuration file"))?;
+    let (_, path) = editable(name, invocation)?;
     if let Some(text) = edit::remove_server(&edit::read(&path)?, name)? {
         edit::write(&path, &text)?;
     }

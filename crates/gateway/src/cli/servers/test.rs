@@ -14,7 +14,7 @@ use crate::app::{App, ServerReport};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::failure::Failure;
-use crate::cli::output::{Output, count, offers, printable, table};
+use crate::cli::output::{Output, count, duration, offers, printable, table};
 
 /// Start servers, ask what they offer, and stop them again.
 #[derive(Debug, Args)]
@@ -108,7 +108,7 @@ fn cells(row: &Row) -> [String; 5] {
             "works".to_owned(),
             format!("{} ({})", report.version, report.era),
             offers(report.tools, report.prompts, report.resources),
-            format!("{:.1} s", report.took.as_secs_f64()),
+            duration(report.took),
         ],
     }
 }

@@ -1,0 +1,39 @@
+//! `kitbag servers rename`: another name for a server, and so for its tools.
+
+use anyhow::anyhow;
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use kitbag_domain::ServerName;
+use serde_json::json;
+
+use super::editable;
+use crate::cli::Invocation;
+use crate::cli::completions::own_servers;
+use crate::cli::failure::Advise as _;
+use crate::config::edit;
+
+/// Give a server another name.
+///
+/// Its tools are called NEW__tool from then on. Rules, groups and declared facts that name it by its old
+/// name are not changed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  kitbag servers rename fs notes")]
+pub(super) struct Arguments {
+    #[arg(add = ArgValueCandidates::new(own_servers))]
+    old: ServerName,
+    new: ServerName,
+}
+
+pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let Arguments { old, new } = arguments;
+    let (config, path) = editable(old, invocation)?;
+    if config.server(new).is_some() || config.providers.contains_key(new) {
+        return Err(anyhow!("the name `{new}` is taken"))
+            .advise(|| "see which there are with `kitbag servers list`".to_owned());
+    }
+    let text = edit::rename_server(&edit::read(&path)?, old, new)?;
+    let text = text.ok_or_else(|| anyhow!("`{old}` is not in {}", path.display()))?;
+    edit::write(&path, &text)?;
+    let result = json!({ "old": old, "new": new, "config": path });
+    invocation.output.show(&result, |_| format!("`{old}` is `{new}` now; its tools are called {new}__…"))
+}

@@ -1,0 +1,55 @@
+//! `kitbag servers enable` and `kitbag servers disable`: a server is used or left alone, and stays written down.
+
+use anyhow::anyhow;
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use kitbag_domain::ServerName;
+use serde_json::json;
+
+use super::editable;
+use crate::cli::Invocation;
+use crate::cli::completions::{disabled_servers, enabled_servers};
+use crate::config::edit;
+
+/// Use a server again that was switched off.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  kitbag servers enable time")]
+pub(super) struct EnableArguments {
+    #[arg(add = ArgValueCandidates::new(disabled_servers))]
+    name: ServerName,
+}
+
+/// Switch a server off, and leave it in the configuration.
+///
+/// A running gateway lets calls under way end first.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  kitbag servers disable time")]
+pub(super) struct DisableArguments {
+    #[arg(add = ArgValueCandidates::new(enabled_servers))]
+    name: ServerName,
+}
+
+pub(super) fn enable(arguments: &EnableArguments, invocation: &Invocation) -> anyhow::Result<()> {
+    switch(&arguments.name, true, invocation)
+}
+
+pub(super) fn disable(arguments: &DisableArguments, invocation: &Invocation) -> anyhow::Result<()> {
+    switch(&arguments.name, false, invocation)
+}
+
+fn switch(name: &ServerName, on: bool, invocation: &Invocation) -> anyhow::Result<()> {
+    let (config, path) = editable(name, invocation)?;
+    let changed = config.servers.contains_key(name) != on;
+    if changed {
+        let text = edit::set_enabled(&edit::read(&path)?, name, on)?;
+        let text = text.ok_or_else(|| anyhow!("`{name}` is not in {}", path.display()))?;
+        edit::write(&path, &text)?;
+    }
+    let result = json!({ "name": name, "enabled": on, "changed": changed, "config": path });
+    invocation.output.show(&result, |_| match (on, changed) {
+        (true, true) => format!("`{name}` is used again"),
+        (false, true) => format!("`{name}` is switched off; use it again: kitbag servers enable {name}"),
+        (true, false) => format!("`{name}` is in use already"),
+        (false, false) => format!("`{name}` is switched off already"),
+    })
+}

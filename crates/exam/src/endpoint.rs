@@ -7,6 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use kitbag_vendor::Unfit;
 use serde_json::Value;
 use url::Url;
 
@@ -34,6 +35,13 @@ pub enum BadEndpoint {
     Password,
 }
 
+/// What keeps a model from being shown all tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    TooMany { tools: usize, most: usize },
+    Unfit { tools: Vec<(String, Unfit)> },
+}
+
 impl Endpoint {
     /// The variable that holds the key for a vendor's own address.
     pub fn key_variable(&self) -> Option<&'static str> {
@@ -57,6 +65,22 @@ impl Endpoint {
     /// The definitions as a model there is sent them.
     pub fn definitions(&self, tools: &Tools) -> Vec<Value> {
         self.dialect.tools(tools)
+    }
+
+    /// Why a model there could not be shown all these tools: too many for one request, or some that no
+    /// request may hold.
+    pub fn obstacle(&self, tools: &Tools) -> Option<Obstacle> {
+        let unfit: Vec<_> = tools
+            .iter()
+            .filter_map(|tool| Some((tool.name.clone(), self.dialect.definition(tool).err()?)))
+            .collect();
+        // Services that speak a vendor's format have limits of their own.
+        let most = self.dialect.vendor().most_tools().filter(|_| self.own);
+        match (most, unfit.is_empty()) {
+            (Some(most), _) if tools.len() > most => Some(Obstacle::TooMany { tools: tools.len(), most }),
+            (_, false) => Some(Obstacle::Unfit { tools: unfit }),
+            _ => None,
+        }
     }
 
     /// The part of the address that no path or query can change the meaning of.

@@ -31,7 +31,7 @@ pub mod tools;
 pub use access::Access;
 pub use client::{Client, EndpointError, Patience};
 pub use dialect::{Given, Stop, Usage};
-pub use endpoint::{BadEndpoint, Endpoint};
+pub use endpoint::{BadEndpoint, Endpoint, Obstacle};
 pub use exam::{Candidate, Exam, Sat, Standing, Stopped};
 pub use journal::{Journal, JournalError, Record};
 pub use judge::Outcome;

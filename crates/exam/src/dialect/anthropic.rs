@@ -3,14 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Answer, Conversation, Given, Stop, ToolCall, Usage, id, text};
-use crate::tools::Tool;
 
 /// Room for a thought and a call; the format wants a number.
 const MAX_TOKENS: u32 = 4096;
-
-pub(super) fn tool(tool: &Tool) -> Value {
-    json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema })
-}
 
 pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];

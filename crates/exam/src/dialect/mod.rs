@@ -9,11 +9,12 @@ mod anthropic;
 mod openai;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use kitbag_vendor::{Unfit, Vendor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::suite::Arguments;
-use crate::tools::Tools;
+use crate::tools::{Tool, Tools};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -112,13 +113,20 @@ impl Dialect {
         }
     }
 
-    /// The definitions as they are sent.
+    /// The definitions as they are sent; those that no vendor would take are left out.
     pub(crate) fn tools(self, tools: &Tools) -> Vec<Value> {
-        let write = match self {
-            Self::Anthropic => anthropic::tool,
-            Self::OpenAi => openai::tool,
-        };
-        tools.iter().map(write).collect()
+        tools.iter().filter_map(|tool| self.definition(tool).ok()).collect()
+    }
+
+    pub(crate) fn definition(self, tool: &Tool) -> Result<Value, Unfit> {
+        self.vendor().tool(&tool.name, &tool.description, &tool.schema)
+    }
+
+    pub(crate) fn vendor(self) -> Vendor {
+        match self {
+            Self::Anthropic => Vendor::Anthropic,
+            Self::OpenAi => Vendor::OpenAi,
+        }
     }
 
     pub(crate) fn body(self, model: &str, conversation: &Conversation<'_>) -> Value {

@@ -3,17 +3,6 @@
 use serde_json::{Value, json};
 
 use super::{Answer, Conversation, Given, Stop, ToolCall, Usage, id, text};
-use crate::tools::Tool;
-
-pub(super) fn tool(tool: &Tool) -> Value {
-    let mut schema = tool.schema.clone();
-    // OpenAI refuses an object that does not say which properties it has, even where it has none.
-    if let Value::Object(members) = &mut schema {
-        members.entry("properties").or_insert_with(|| json!({}));
-    }
-    let function = json!({ "name": tool.name, "description": tool.description, "parameters": schema });
-    json!({ "type": "function", "function": function })
-}
 
 pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];

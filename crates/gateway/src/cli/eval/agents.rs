@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::Args;
 use kitbag_budget::count;
 use kitbag_exam::page::page;
 use kitbag_exam::rehearsal::play_all;
 use kitbag_exam::report::Setting;
-use kitbag_exam::{Candidate, Exam, Journal, Report, Standing, Stopped, Suite};
+use kitbag_exam::{Candidate, Endpoint, Exam, Journal, Obstacle, Report, Standing, Stopped, Suite};
 use serde_json::{Map, Value};
 
 use super::candidates::Models;
@@ -18,6 +18,7 @@ use super::server::{Examined, Which};
 use super::{figures, plan};
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
+use crate::cli::output::Output;
 
 /// Put the prompts of a suite before models and see which tools they call.
 #[derive(Debug, Args)]
@@ -84,6 +85,10 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
         false => arguments.models.candidates(invocation.output)?,
     };
     let examined = arguments.which.open(invocation).await?;
+    if let Err(error) = fits(&arguments.models.endpoints, &examined, invocation.output) {
+        examined.close().await;
+        return Err(error);
+    }
     let ended = match examined.tools.spell(suite) {
         Err(fault) => Err(fault).with_context(|| format!("{} does not fit", arguments.suite.display())),
         Ok(suite) if arguments.dry_run => {
@@ -94,6 +99,27 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
     };
     examined.close().await;
     ended
+}
+
+/// A vendor refuses a whole request for one tool too many, so that is told before any is paid for.
+fn fits(endpoints: &[Endpoint], examined: &Examined, output: Output) -> anyhow::Result<()> {
+    for endpoint in endpoints {
+        match endpoint.obstacle(&examined.tools) {
+            Some(Obstacle::TooMany { tools, most }) => {
+                return Err(anyhow!(
+                    "{endpoint} takes at most {most} tools in a request, and there are {tools}"
+                ))
+                .advise(|| "choose the tools of one server with --server NAME".to_owned());
+            }
+            Some(Obstacle::Unfit { tools }) => {
+                for (tool, why) in tools {
+                    output.warn(&format!("{endpoint} is not shown `{tool}`: {why}"));
+                }
+            }
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 async fn examine(

@@ -1,0 +1,336 @@
+//! From any schema to one whose outermost level is a plain object with properties.
+//!
+//! Vendors refuse a choice between schemas at the outermost level, lists without a type for their items,
+//! and schemas that are no objects. Where a schema is a choice, its alternatives are laid into one object
+//! and a sentence says what they need. Only the outermost level is rewritten so; below it, choices are
+//! accepted as they are.
+
+use serde_json::{Map, Value, json};
+
+/// A schema that vendors accept, and what it can no longer say itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plain {
+    pub schema: Value,
+    /// For the description.
+    pub remark: Option<String>,
+}
+
+type Object = Map<String, Value>;
+
+/// What must not stand at the outermost level.
+const CHOICES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+const NOT_OUTERMOST: [&str; 9] =
+    ["enum", "const", "not", "if", "then", "else", "$schema", "$id", "dependentSchemas"];
+/// A chain of references longer than this leads in a circle.
+const LONGEST_CHAIN: usize = 16;
+/// More alternatives than a model could choose among.
+const MOST_ALTERNATIVES: usize = 256;
+
+pub fn plain(schema: &Value) -> Plain {
+    let mut definitions = Definitions { whole: schema, left: MOST_ALTERNATIVES };
+    let mut outer = definitions.follow(schema).as_object().cloned().unwrap_or_default();
+    keep_definitions(&mut outer, schema);
+    let remark = flatten(&mut outer, &mut definitions);
+    for key in NOT_OUTERMOST {
+        outer.remove(key);
+    }
+    outer.insert("type".to_owned(), json!("object"));
+    let properties = outer.entry("properties").or_insert_with(|| json!({}));
+    if !properties.is_object() {
+        *properties = json!({});
+    }
+    keep_known_required(&mut outer);
+    let mut schema = Value::Object(outer);
+    mend(&mut schema);
+    Plain { schema, remark }
+}
+
+/// Where `$ref` leads within a schema.
+struct Definitions<'a> {
+    whole: &'a Value,
+    /// How many alternatives may still be laid into the object: a schema may contain itself.
+    left: usize,
+}
+
+impl<'a> Definitions<'a> {
+    /// What a schema stands for; itself, where a reference leads nowhere.
+    fn follow<'s>(&self, schema: &'s Value) -> &'s Value
+    where
+        'a: 's,
+    {
+        let mut found = schema;
+        for _ in 0..LONGEST_CHAIN {
+            let reference = found.get("$ref").and_then(Value::as_str).and_then(|it| it.strip_prefix('#'));
+            match reference.and_then(|pointer| self.whole.pointer(pointer)) {
+                Some(next) => found = next,
+                None => break,
+            }
+        }
+        found
+    }
+
+    /// An alternative as an object, with its own choices laid into it.
+    fn open(&mut self, schema: &Value) -> Option<Object> {
+        self.left = self.left.checked_sub(1)?;
+        let mut object = self.follow(schema).as_object()?.clone();
+        flatten(&mut object, self);
+        Some(object)
+    }
+}
+
+/// A schema that was a reference has its definitions elsewhere, and what it refers to still needs them.
+fn keep_definitions(outer: &mut Object, whole: &Value) {
+    for key in ["$defs", "definitions"] {
+        if let (None, Some(definitions)) = (outer.get(key), whole.get(key)) {
+            outer.insert(key.to_owned(), definitions.clone());
+        }
+    }
+    outer.remove("$ref");
+}
+
+/// Lays the alternatives into the object, and says what they need.
+fn flatten(outer: &mut Object, definitions: &mut Definitions<'_>) -> Option<String> {
+    let mut remark = None;
+    for choice in CHOICES {
+        let Some(Value::Array(alternatives)) = outer.remove(choice) else { continue };
+        let alternatives: Vec<Object> = alternatives.iter().filter_map(|it| definitions.open(it)).collect();
+        let together = choice == "allOf";
+        add_properties(outer, &alternatives, together);
+        let needs: Vec<Vec<String>> = alternatives.iter().map(required).collect();
+        if together {
+            add_required(outer, needs.into_iter().flatten());
+        } else {
+            add_required(outer, common(&needs));
+            remark = remark.or_else(|| sentence(&needs));
+        }
+        // What one alternative does not name, another may.
+        outer.remove("additionalProperties");
+        outer.remove("unevaluatedProperties");
+    }
+    remark
+}
+
+/// A parameter that several alternatives describe in different ways may be any of those.
+fn add_properties(outer: &mut Object, alternatives: &[Object], together: bool) {
+    let own = outer.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut united = own.clone();
+    for (name, schema) in alternatives.iter().filter_map(|it| it.get("properties")?.as_object()).flatten() {
+        if own.contains_key(name) {
+            continue;
+        }
+        let known = united.entry(name.clone()).or_insert_with(|| schema.clone());
+        if known != schema && !together {
+            add_alternative(known, schema);
+        }
+    }
+    outer.insert("properties".to_owned(), Value::Object(united));
+}
+
+fn add_alternative(known: &mut Value, schema: &Value) {
+    match known.as_object_mut().and_then(|known| known.get_mut("anyOf")).and_then(Value::as_array_mut) {
+        Some(alternatives) if !alternatives.contains(schema) => alternatives.push(schema.clone()),
+        Some(_) => {}
+        None => *known = json!({ "anyOf": [known.clone(), schema.clone()] }),
+    }
+}
+
+fn required(schema: &Object) -> Vec<String> {
+    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    names.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn add_required(outer: &mut Object, names: impl IntoIterator<Item = String>) {
+    let mut all = required(outer);
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    outer.insert("required".to_owned(), json!(all));
+}
+
+/// What every alternative needs.
+fn common(needs: &[Vec<String>]) -> Vec<String> {
+    let Some((first, others)) = needs.split_first() else { return Vec::new() };
+    let in_all = |name: &&String| others.iter().all(|other| other.contains(name));
+    first.iter().filter(in_all).cloned().collect()
+}
+
+/// `Needs path, or url and key.`
+fn sentence(needs: &[Vec<String>]) -> Option<String> {
+    let mut sets: Vec<String> = Vec::new();
+    for set in needs.iter().filter(|set| !set.is_empty()).map(|set| set.join(" and ")) {
+        if !sets.contains(&set) {
+            sets.push(set);
+        }
+    }
+    (sets.len() > 1).then(|| format!("Needs {}.", sets.join(", or ")))
+}
+
+/// Some vendors look a required name up among the properties.
+fn keep_known_required(outer: &mut Object) {
+    let known: Vec<String> =
+        required(outer).into_iter().filter(|name| outer["properties"].get(name).is_some()).collect();
+    match known.is_empty() {
+        true => drop(outer.remove("required")),
+        false => drop(outer.insert("required".to_owned(), json!(known))),
+    }
+}
+
+/// At every level: schemas are objects, lists say what is in them, and types are those of JSON.
+fn mend(schema: &mut Value) {
+    if schema.is_boolean() {
+        *schema = json!({});
+    }
+    let Value::Object(object) = schema else { return };
+    mend_type(object);
+    mend_items(object);
+    for key in ["properties", "$defs", "definitions", "patternProperties"] {
+        if let Some(Value::Object(inner)) = object.get_mut(key) {
+            inner.values_mut().for_each(mend);
+        }
+    }
+    for key in ["anyOf", "oneOf", "allOf", "prefixItems"] {
+        if let Some(Value::Array(inner)) = object.get_mut(key) {
+            inner.iter_mut().for_each(mend);
+        }
+    }
+    for key in ["items", "not", "contains"] {
+        if let Some(inner) = object.get_mut(key) {
+            mend(inner);
+        }
+    }
+    // True and false are as good here as a schema.
+    if let Some(inner) = object.get_mut("additionalProperties").filter(|it| it.is_object()) {
+        mend(inner);
+    }
+}
+
+const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
+
+fn mend_type(object: &mut Object) {
+    let is_known = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
+    let Some(kind) = object.get_mut("type") else { return };
+    let keep = match kind {
+        Value::Array(kinds) => {
+            kinds.retain(is_known);
+            !kinds.is_empty()
+        }
+        kind => is_known(kind),
+    };
+    if !keep {
+        object.remove("type");
+    }
+}
+
+fn mend_items(object: &mut Object) {
+    let is_list = match object.get("type") {
+        Some(Value::String(kind)) => kind == "array",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
+        _ => false,
+    };
+    match object.get_mut("items") {
+        // One schema for each place, as it was written before 2020.
+        Some(Value::Array(places)) => {
+            let places = std::mem::take(places);
+            let any = if places.is_empty() { json!({}) } else { json!({ "anyOf": places }) };
+            object.insert("items".to_owned(), any);
+        }
+        None if is_list => drop(object.insert("items".to_owned(), json!({}))),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: &Value, expected: &Value, remark: Option<&str>) {
+        let plain = plain(schema);
+        assert_eq!((&plain.schema, plain.remark.as_deref()), (expected, remark));
+    }
+
+    #[test]
+    fn what_is_no_object_becomes_one() {
+        let empty = json!({ "type": "object", "properties": {} });
+        for schema in [json!({}), json!(true), json!(null), json!({ "type": "string" }), json!({ "not": {} })]
+        {
+            check(&schema, &empty, None);
+        }
+    }
+
+    #[test]
+    fn a_choice_at_the_outermost_level_is_laid_into_one_object_and_said() {
+        check(
+            &json!({
+                "type": "object",
+                "properties": { "id": { "type": "string" } },
+                "required": ["id"],
+                "additionalProperties": false,
+                "anyOf": [
+                    { "properties": { "path": { "type": "string" } }, "required": ["path"] },
+                    { "properties": { "url": {}, "path": { "type": "null" } }, "required": ["url"] },
+                ],
+            }),
+            &json!({
+                "type": "object",
+                "properties": {
+                    "id": { "type": "string" },
+                    "path": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
+                    "url": {},
+                },
+                "required": ["id"],
+            }),
+            Some("Needs path, or url."),
+        );
+        check(
+            &json!({ "allOf": [{ "properties": { "a": {} }, "required": ["a"] }, { "properties": { "b": {} } }] }),
+            &json!({ "type": "object", "properties": { "a": {}, "b": {} }, "required": ["a"] }),
+            None,
+        );
+    }
+
+    #[test]
+    fn a_reference_at_the_outermost_level_is_followed_and_one_in_a_circle_ends() {
+        check(
+            &json!({ "$ref": "#/$defs/in", "$defs": { "in": { "properties": { "a": { "$ref": "#/$defs/b" } } }, "b": {} } }),
+            &json!({
+                "properties": { "a": { "$ref": "#/$defs/b" } },
+                "$defs": { "in": { "properties": { "a": { "$ref": "#/$defs/b" } } }, "b": {} },
+                "type": "object",
+            }),
+            None,
+        );
+        let circle = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" } } });
+        assert_eq!(plain(&circle).schema["type"], "object");
+        let itself = json!({ "anyOf": vec![json!({ "$ref": "#" }); 50], "properties": { "a": {} } });
+        assert_eq!(plain(&itself).schema["properties"], json!({ "a": {} }));
+    }
+
+    #[test]
+    fn lists_say_what_is_in_them_and_types_are_those_of_json() {
+        check(
+            &json!({
+                "properties": {
+                    "a": { "type": "array" },
+                    "b": { "type": ["array", "null"], "items": [{ "type": "string" }, true] },
+                    "c": { "type": "any", "description": "x" },
+                    "d": true,
+                },
+                "required": ["a", "gone"],
+            }),
+            &json!({
+                "properties": {
+                    "a": { "type": "array", "items": {} },
+                    "b": { "type": ["array", "null"], "items": { "anyOf": [{ "type": "string" }, {}] } },
+                    "c": { "description": "x" },
+                    "d": {},
+                },
+                "required": ["a"],
+                "type": "object",
+            }),
+            None,
+        );
+    }
+}

@@ -9,6 +9,7 @@ mod bench;
 mod cargo;
 mod conformance;
 mod expected;
+mod fuzz;
 mod processes;
 mod repository;
 mod results;
@@ -28,6 +29,8 @@ The chores of this repository:
 
   cargo xtask setup                        install, pinned, what the end-to-end tests need into .tools
   cargo xtask test [--only STEP]           everything that must hold before a change is merged
+  cargo xtask fuzz [TARGET] [--minutes N] [--seed N]
+                                           anything before what reads the words of strangers; ten minutes
   cargo xtask conformance [--pair PAIR]…   the official suite, through the gateway, for each pair of eras
   cargo xtask bench proxy [--json] [--seconds N] [--rounds N] [--with-mcp-proxy PATH]
                                            what the gateway costs, against the same upstream directly
@@ -63,6 +66,7 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["setup"] => setup::run(&repository),
         ["test"] => test::all(&repository),
         ["test", "--only", step] => test::only(&repository, step),
+        ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["conformance", rest @ ..] => conformance::run(&repository, rest),
         ["bench", rest @ ..] => bench::run(&repository, rest),
         [] | ["help" | "--help" | "-h"] => {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 
 use crate::repository::Repository;
-use crate::{cargo, conformance, processes, setup};
+use crate::{cargo, conformance, fuzz, processes, setup};
 
 pub(crate) fn all(repository: &Repository) -> anyhow::Result<()> {
     let begin = Instant::now();
@@ -35,11 +35,12 @@ enum Step {
     Setup,
     Tests,
     Doctests,
+    Fuzz,
     Conformance,
 }
 
 impl Step {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Format,
         Self::Lints,
         Self::Docs,
@@ -47,6 +48,7 @@ impl Step {
         Self::Setup,
         Self::Tests,
         Self::Doctests,
+        Self::Fuzz,
         Self::Conformance,
     ];
 
@@ -63,6 +65,7 @@ impl Step {
             Self::Setup => "setup",
             Self::Tests => "tests",
             Self::Doctests => "doctests",
+            Self::Fuzz => "fuzz",
             Self::Conformance => "conformance",
         }
     }
@@ -97,6 +100,7 @@ fn outcome(repository: &Repository, step: Step) -> anyhow::Result<()> {
         Step::Setup => setup::run(repository),
         Step::Tests => tests(repository),
         Step::Doctests => cargo::run(repository, &["test", "--workspace", "--doc"]),
+        Step::Fuzz => fuzz::before_a_merge(repository),
         Step::Conformance => conformance::run(repository, &[]),
     }
 }

@@ -36,6 +36,9 @@ pub enum Action {
     /// Somebody logged in at a server, for everybody who uses it from here.
     LoggedIn,
     LoggedOut,
+    /// The servers that a project brings along are in force in its folder.
+    ProjectTrusted,
+    ProjectWithdrawn,
     /// The file was changed by a verb of the command line.
     ConfigurationEdited,
     /// A running gateway works by another configuration from then on.
@@ -60,7 +63,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -70,6 +73,8 @@ impl Action {
         Self::SecretKeyChanged,
         Self::LoggedIn,
         Self::LoggedOut,
+        Self::ProjectTrusted,
+        Self::ProjectWithdrawn,
         Self::ConfigurationEdited,
         Self::ConfigurationInForce,
     ];
@@ -85,6 +90,8 @@ impl Action {
             Self::SecretKeyChanged => "secret_key_changed",
             Self::LoggedIn => "logged_in",
             Self::LoggedOut => "logged_out",
+            Self::ProjectTrusted => "project_trusted",
+            Self::ProjectWithdrawn => "project_withdrawn",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationInForce => "configuration_in_force",
         }

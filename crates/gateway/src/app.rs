@@ -1,6 +1,5 @@
 //! The house, opened: built once from the configuration, used by every verb of the command line.
 
-use std::collections::BTreeSet;
 use std::future::pending;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -9,10 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures::future::{OptionFuture, join_all};
-use kitbag_domain::{Caller, Origin, Purpose, Role, ServerName, ShortText, Tenant, Timestamp};
-use kitbag_policy::Policy;
+use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Timestamp};
 use kitbag_relevance::Options;
-use kitbag_store::{KeyInfo, Store};
 use kitbag_upstream::{CallError, Logs, Server};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Raw, RawObject};
@@ -25,13 +22,14 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::background::{self, Changes};
-use crate::config::{Config, Serve};
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::front;
 use crate::house::House;
 use crate::index::embedder::EmbedderError;
 use crate::index::intent::degraded;
+use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
 use crate::local::answer::Meanwhile;
 use crate::local::listener::LocalDoor;
 use crate::local::protocol::{Progress, ServerStatus, Status, VERSION};
@@ -70,14 +68,6 @@ pub struct Banner {
     /// Servers that are being asked for the first time.
     pub asking: usize,
     pub tools: usize,
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("this configuration lets nobody in without a key, and there is no key yet")]
-pub struct NoKeys;
-
-impl NoKeys {
-    pub const REMEDY: &str = "create one with `kitbag key create --tenant NAME`";
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -140,7 +130,8 @@ impl App {
         drop(rooms);
         let address = listener.local_addr()?;
         self.address.get_or_init(|| address);
-        let (door, fresh) = (LocalDoor::open(follower.whereabouts(), follower.running()), follower.freshness());
+        let (door, fresh) =
+            (LocalDoor::open(follower.whereabouts(), follower.running()), follower.freshness());
         ready(&self.banner(address));
         let mut listing = tokio::spawn(background::list_unknown(self.house.clone()));
         self.work_beside_requests(follower, Entrance::Http);
@@ -425,38 +416,6 @@ impl App {
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App").finish_non_exhaustive()
-    }
-}
-
-/// A door that wants a key nobody has would be a wall.
-pub(crate) async fn check_keys(serve: &Serve, store: &Store) -> anyhow::Result<()> {
-    if serve.keyless() || store.has_active_keys(now()).await? {
-        return Ok(());
-    }
-    Err(NoKeys.into())
-}
-
-/// Tenants that have keys which open nothing, because the configuration does not name them.
-pub(crate) async fn unknown_tenants(
-    policy: &Policy,
-    store: &Store,
-) -> Result<BTreeSet<Tenant>, kitbag_store::Error> {
-    let now = now();
-    let active = |key: &KeyInfo| key.revoked_at.is_none() && !key.is_expired(now) && key.role == Role::User;
-    let tenants = store.keys().await?.into_iter().filter(active).map(|key| key.tenant);
-    Ok(tenants.filter(|tenant| !policy.knows(tenant)).collect())
-}
-
-pub(crate) struct UnknownTenant;
-
-impl UnknownTenant {
-    pub(crate) const WHAT: &str = "keys of this tenant open nothing: it has no table under [tenants]";
-
-    pub(crate) fn remedy(tenant: &Tenant) -> String {
-        format!(
-            "add `[tenants.{tenant}]` to the configuration (it may stay empty), set `unknown = \"allow\"` under \
-             [tenants], or revoke the keys"
-        )
     }
 }
 

@@ -187,11 +187,16 @@ pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<
 #[cfg(test)]
 mod tests {
     use kitbag_wire::{Era, raw};
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
 
     fn listing(tools: &[&str]) -> Arc<Listing> {
+        offering(tools, &[], &[])
+    }
+
+    fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
         Arc::new(Listing {
             era: Era::Legacy,
             version: "2025-11-25".to_owned(),
@@ -200,8 +205,8 @@ mod tests {
             instructions: None,
             tools: tools.iter().map(|name| raw(&json!({ "vendor": 1, "name": name }))).collect(),
             prompts: Vec::new(),
-            resources: Vec::new(),
-            templates: Vec::new(),
+            resources: uris.iter().map(|uri| raw(&json!({ URI: uri }))).collect(),
+            templates: templates.iter().map(|uri| raw(&json!({ URI_TEMPLATE: uri }))).collect(),
             problems: Vec::new(),
         })
     }
@@ -230,7 +235,7 @@ mod tests {
     fn build_time(size: usize) -> std::time::Duration {
         let texts = |what: &str| (0..size).map(|it| format!("{what}{it}")).collect::<Vec<_>>();
         let (tools, uris, templates) = (texts("t"), texts("mem://"), texts("mem://{x}/"));
-        let offer = listing(&borrowed(&tools), &borrowed(&uris), &borrowed(&templates));
+        let offer = offering(&borrowed(&tools), &borrowed(&uris), &borrowed(&templates));
         let built = |_| {
             let listings = BTreeMap::from([("a".parse().unwrap(), offer.clone())]);
             let started = std::time::Instant::now();
@@ -254,5 +259,49 @@ mod tests {
         assert_eq!(near("serch", names.into_iter()), ["a__search", "b__search"]);
         let long = "serch".repeat(1_000_000);
         assert_eq!(near(&long, names.into_iter()), [""; 0], "at once");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_servers_list_every_name_is_unique_short_and_finds_its_tool(
+            first in proptest::collection::vec(definition(), 0..12),
+            second in proptest::collection::vec(definition(), 0..12),
+        ) {
+            let listed = |definitions: &[serde_json::Value]| {
+                let raws: Vec<Raw> = definitions.iter().map(raw).collect();
+                let mut listing = (*listing(&[])).clone();
+                (listing.tools, listing.prompts) = (raws.clone(), raws.clone());
+                (listing.resources, listing.templates) = (raws.clone(), raws);
+                Arc::new(listing)
+            };
+            let catalog = Catalog::build(BTreeMap::from([
+                ("a".parse().unwrap(), listed(&first)),
+                ("a-b".parse().unwrap(), listed(&second)),
+            ]));
+            let names: HashSet<&str> = catalog.tools.iter().map(|it| it.exposed.as_str()).collect();
+            prop_assert_eq!(names.len(), catalog.tools.len());
+            for entry in &catalog.tools {
+                prop_assert!(entry.exposed.len() <= 64, "{}", entry.exposed);
+                let found = catalog.tool(&entry.exposed).map(|it| &it.capability);
+                prop_assert_eq!(found, Some(&entry.capability));
+            }
+        }
+    }
+
+    /// What a server may list: definitions, halves of definitions, and no definitions at all.
+    fn definition() -> impl Strategy<Value = serde_json::Value> {
+        let name = prop_oneof!["[a-c]{1,2}", "(?s).{0,80}", "[a-z_]{60,90}"];
+        let member = prop_oneof![
+            name.clone().prop_map(serde_json::Value::from),
+            Just(json!(null)),
+            Just(json!(["x"])),
+            "[a-z]{1,3}://[a-z{}+]{0,12}".prop_map(serde_json::Value::from),
+        ];
+        prop_oneof![
+            name.prop_map(|name| json!({ "name": name, "inputSchema": {} })),
+            proptest::collection::btree_map("name|uri|uriTemplate|_meta", member.clone(), 0..4)
+                .prop_map(|members| json!(members)),
+            member,
+        ]
     }
 }

@@ -152,13 +152,14 @@ mod tests {
         }
     }
 
-    /// What is told after each of the listings.
+    /// The listings one after the other, and what is told after each.
     #[track_caller]
-    fn check(listings: &[&[Value]], expected: &[&[&str]]) {
+    fn check(story: &[(&[&Value], &[&str])]) {
         let mut seen = Seen::default();
-        for (tools, expected) in listings.iter().zip(expected) {
+        for (tools, expected) in story {
+            let tools: Vec<Value> = tools.iter().map(|tool| (*tool).clone()).collect();
             let told: Vec<_> =
-                seen.learn(&listing(tools)).iter().map(|it| format!("{}: {}", it.name, it.what)).collect();
+                seen.learn(&listing(&tools)).iter().map(|it| format!("{}: {}", it.name, it.what)).collect();
             assert_eq!(told, *expected);
         }
     }
@@ -169,13 +170,10 @@ mod tests {
         let after =
             json!({ "name": "t", "description": "Writes.", "annotations": { "readOnlyHint": false } });
         let told = "t: description, annotations, readOnlyHint true → false";
-        check(
-            &[&[before.clone()], &[before.clone()], &[after.clone()], &[after.clone()]],
-            &[&[], &[], &[told], &[]],
-        );
+        check(&[(&[&before], &[]), (&[&before], &[]), (&[&after], &[told]), (&[&after], &[])]);
         let vendor =
             json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true }, "x": 1 });
-        check(&[&[before], &[vendor]], &[&[], &["t: other members"]]);
+        check(&[(&[&before], &[]), (&[&vendor], &["t: other members"])]);
     }
 
     #[test]
@@ -183,6 +181,6 @@ mod tests {
         let before = json!({ "name": "t", "description": "Reads." });
         let after = json!({ "name": "t", "description": "Sends your files away." });
         let other = json!({ "name": "u" });
-        check(&[&[before], &[other.clone()], &[other, after]], &[&[], &[], &["t: description"]]);
+        check(&[(&[&before], &[]), (&[&other], &[]), (&[&other, &after], &["t: description"])]);
     }
 }

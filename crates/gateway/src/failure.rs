@@ -72,7 +72,7 @@ pub(crate) enum Failure {
     UnknownSession,
     #[error("{own} sessions of this caller are open and in use; end one with DELETE before another begins")]
     TooManySessions { own: usize },
-    #[error("this caller has too many requests open at once; wait for some to end")]
+    #[error("this caller has too many requests open at once, or too long ones; wait for some to end")]
     TooManyRequests,
     #[error(
         "the answer was not sent: {megabytes} MB of earlier answers have not been read yet; read those first, \

@@ -2,6 +2,7 @@
 //! line: under policy, with what is built in kept back, and with a word on how sure it is.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use http::Method;
 use kitbag_agents::Library;
@@ -13,6 +14,9 @@ use crate::rooms::Rooms;
 
 /// Said where the best that was found is only the nearest there is.
 pub(crate) const UNSURE: &str = "Nothing here clearly does this";
+
+/// How long a gateway that has just been started may take to begin.
+const BEGINNING: Duration = Duration::from_secs(10);
 
 /// What is built in belongs into an answer that mentions no agent only if it is this good, and
 /// this much better than everything else.
@@ -29,6 +33,8 @@ pub(crate) struct Findings {
 
 /// The best for an intent among what a caller may know of.
 pub(crate) async fn find(rooms: &Rooms, caller: &Caller, text: &str, options: &Options) -> Findings {
+    // A client that starts its own gateway asks before the first words are in the index.
+    let _ = tokio::time::timeout(BEGINNING, rooms.index.begun()).await;
     let (intent, snapshot) = (rooms.index.intent(text).await, rooms.index.snapshot());
     let allowed = |subject: &Subject| may_find(rooms, caller, subject);
     let mut candidates = snapshot.search(&intent, options, allowed);
@@ -53,7 +59,7 @@ fn may_find(rooms: &Rooms, caller: &Caller, subject: &Subject) -> bool {
 fn may_request(rooms: &Rooms, caller: &Caller, name: &ServerName) -> bool {
     let Some(provider) = rooms.providers.get(name) else { return false };
     let request = |method: &Method| Capability::tool(name.clone(), format!("{method} /"));
-    rooms.policy.server_visible(caller, name)
+    rooms.server_visible(caller, name)
         && provider.spec().methods.iter().any(|method| rooms.policy.visible(caller, &request(method)))
 }
 

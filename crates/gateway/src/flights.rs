@@ -1,11 +1,12 @@
-//! What is on its way to each caller's clients: how many requests are open, and how many bytes of
-//! answers have not been read yet.
+//! What is on its way from and to each caller's clients: how many requests are open, how many bytes
+//! of them are held, and how many bytes of answers have not been read yet.
 //!
 //! An answer is in memory until its client has read it. A client decides how fast it reads, so
 //! what may pile up is limited for each caller; the next large answer is refused.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use kitbag_domain::Caller;
 use kitbag_wire::{Message, Response};
@@ -13,13 +14,31 @@ use tokio::sync::Notify;
 
 use crate::sync::lock;
 
-/// Four of the largest answers a server may give with the usual settings.
-const MOST_BYTES_EACH: usize = 64 << 20;
-/// Of all callers together; one that has nothing on its way may still have one answer.
-const MOST_BYTES: usize = 512 << 20;
-/// An answer up to this length is always delivered, or a caller could not even be told why others
-/// are not.
-const SMALL: usize = 64 << 10;
+/// How much may be on its way, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    each: usize,
+    /// Of all callers together; one that has nothing on its way may still have one answer.
+    all: usize,
+    /// An answer up to this length is always delivered, or a caller could not even be told why
+    /// others are not.
+    small: usize,
+    /// How long an answer waits for room.
+    patience: Duration,
+}
+
+impl Limits {
+    /// Each caller may have four of the largest answers a server may give with the usual settings.
+    const USUAL: Self =
+        Self { each: 64 << 20, all: 512 << 20, small: 64 << 10, patience: Duration::from_secs(5) };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
 /// Open requests and streams of one caller over HTTP: each is a connection, too.
 const MOST_REQUESTS_EACH: usize = 2_000;
 
@@ -30,6 +49,7 @@ pub(crate) struct Flights {
 
 #[derive(Default)]
 struct Shared {
+    limits: Limits,
     book: Mutex<Book>,
     landed: Notify,
 }
@@ -81,24 +101,55 @@ impl Flights {
 
     /// Counts what is said to a client, if there is room for it.
     pub(crate) fn send(&self, caller: &Caller, message: Message) -> Result<HeldMessage, TooMuchUnread> {
-        let bytes = length(&message);
+        let (bytes, limits) = (length(&message), self.shared.limits);
         let fits = |load: Load, all: usize| {
-            bytes <= SMALL
+            bytes <= limits.small
                 || load.bytes == 0
-                || (load.bytes + bytes <= MOST_BYTES_EACH && all + bytes <= MOST_BYTES)
+                || (load.bytes + bytes <= limits.each && all + bytes <= limits.all)
         };
         match self.hold(caller, Load { bytes, requests: 0 }, fits) {
             Some(held) => Ok(HeldMessage { message, held: Some(held) }),
-            None => Err(TooMuchUnread { bytes: self.load(caller).bytes }),
+            None => Err(self.unread(caller, message)),
         }
     }
 
-    /// Counts what is said to a client, whatever there is already: for one whose next request is
-    /// not read before there is [room](Self::room).
+    /// Counts an answer as soon as there is room for it. Clients that read get it after a moment; for
+    /// one that does not, as much again as it may have is waited with, and not for long.
+    pub(crate) async fn deliver(
+        &self,
+        caller: &Caller,
+        message: Message,
+    ) -> Result<HeldMessage, TooMuchUnread> {
+        let message = match self.send(caller, message) {
+            Ok(sent) => return Ok(sent),
+            Err(unsent) => unsent.message,
+        };
+        let (bytes, limits) = (length(&message), self.shared.limits);
+        let may_wait =
+            |load: Load, all: usize| load.bytes + bytes <= 2 * limits.each && all + bytes <= limits.all;
+        let Some(held) = self.hold(caller, Load { bytes, requests: 0 }, may_wait) else {
+            return Err(self.unread(caller, message));
+        };
+        match tokio::time::timeout(limits.patience, self.room(caller)).await {
+            Ok(()) => Ok(HeldMessage { message, held: Some(held) }),
+            Err(_) => Err(self.unread(caller, message)),
+        }
+    }
+
+    fn unread(&self, caller: &Caller, message: Message) -> TooMuchUnread {
+        TooMuchUnread { bytes: self.load(caller).bytes, message }
+    }
+
+    /// Counts what is said to a client, whatever there is already: for what is short.
     pub(crate) fn send_anyway(&self, caller: &Caller, message: Message) -> HeldMessage {
         let bytes = length(&message);
         let held = self.hold(caller, Load { bytes, requests: 0 }, |_, _| true);
         HeldMessage { message, held }
+    }
+
+    /// Counts what a client sends, piece by piece.
+    pub(crate) fn receive(&self, caller: &Caller) -> Option<Held> {
+        self.hold(caller, Load::default(), |_, _| true)
     }
 
     /// Waits until the caller's clients have read enough to be sent more.
@@ -106,7 +157,7 @@ impl Flights {
         loop {
             let mut landed = std::pin::pin!(self.shared.landed.notified());
             landed.as_mut().enable();
-            if self.load(caller).bytes < MOST_BYTES_EACH {
+            if self.load(caller).bytes <= self.shared.limits.each {
                 return;
             }
             landed.await;
@@ -130,10 +181,29 @@ impl Flights {
     }
 }
 
+impl Held {
+    /// Counts some more, if there is room for it.
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        let limits = self.shared.limits;
+        let mut book = lock(&self.shared.book);
+        let all = book.bytes;
+        let load = book.callers.entry(self.caller.clone()).or_default();
+        let small = self.load.bytes + bytes <= limits.small;
+        if !small && (load.bytes + bytes > limits.each || all + bytes > limits.all) {
+            return false;
+        }
+        load.bytes += bytes;
+        self.load.bytes += bytes;
+        book.bytes += bytes;
+        true
+    }
+}
+
 /// A caller's clients have to read before they get more.
 #[derive(Debug)]
 pub(crate) struct TooMuchUnread {
     pub(crate) bytes: usize,
+    message: Message,
 }
 
 /// The part of a message that can be long.
@@ -171,6 +241,13 @@ mod tests {
 
     use super::*;
 
+    /// The usual limits, a thousand times smaller.
+    fn flights() -> Flights {
+        let patience = Duration::from_millis(300);
+        let limits = Limits { each: 64 << 10, all: 512 << 10, small: 64, patience };
+        Flights { shared: Arc::new(Shared { limits, ..Shared::default() }) }
+    }
+
     fn caller(tenant: &str) -> Caller {
         Caller { tenant: tenant.parse().unwrap(), ..Caller::local() }
     }
@@ -181,28 +258,41 @@ mod tests {
 
     #[test]
     fn who_does_not_read_gets_no_more_and_others_do() {
-        let flights = Flights::default();
+        let flights = flights();
         let send = |tenant: &str, bytes: usize| flights.send(&caller(tenant), answer(bytes));
-        let unread: Vec<_> = (0..10).filter_map(|_| send("low", 13 << 20).ok()).collect();
+        let unread: Vec<_> = (0..10).filter_map(|_| send("low", 13 << 10).ok()).collect();
         assert_eq!(unread.len(), 4);
-        assert!(send("low", 100).is_ok(), "what is small always passes");
-        assert!(send("high", 13 << 20).is_ok());
+        assert!(send("low", 50).is_ok(), "what is small always passes");
+        assert!(send("high", 13 << 10).is_ok());
         drop(unread);
-        assert!(send("low", 13 << 20).is_ok());
+        assert!(send("low", 13 << 10).is_ok());
         assert!(lock(&flights.shared.book).callers.is_empty());
     }
 
     #[test]
     fn all_callers_together_have_a_limit_that_leaves_everyone_one_answer() {
-        let flights = Flights::default();
-        let send = |number: usize| flights.send(&caller(&format!("t{number}")), answer(30 << 20));
+        let flights = flights();
+        let send = |number: usize| flights.send(&caller(&format!("t{number}")), answer(30 << 10));
         let unread: Vec<_> = (0..40).filter_map(|number| send(number % 20).ok()).collect();
         assert_eq!(unread.len(), 20);
     }
 
     #[test]
+    fn what_a_caller_sends_at_once_has_a_limit_too() {
+        let flights = flights();
+        let (mut body, mut other) =
+            (flights.receive(&caller("low")).unwrap(), flights.receive(&caller("high")).unwrap());
+        let pieces = (0..100).take_while(|_| body.grow(1 << 10)).count();
+        assert_eq!(pieces, 64);
+        assert!(other.grow(1 << 10));
+        drop((body, other));
+        assert_eq!(lock(&flights.shared.book).bytes, 0);
+        assert!(lock(&flights.shared.book).callers.is_empty());
+    }
+
+    #[test]
     fn open_requests_of_one_caller_have_a_limit() {
-        let flights = Flights::default();
+        let flights = flights();
         let open: Vec<_> =
             (0..MOST_REQUESTS_EACH + 5).filter_map(|_| flights.open_request(&caller("low"))).collect();
         assert_eq!(open.len(), MOST_REQUESTS_EACH);
@@ -210,10 +300,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_on_a_pipe_is_heard_again_when_it_has_read() {
-        let flights = Flights::default();
+    async fn an_answer_waits_for_clients_that_read_and_not_for_ever() {
+        let flights = flights();
         let low = caller("low");
-        let unread: Vec<_> = (0..5).map(|_| flights.send_anyway(&low, answer(20 << 20))).collect();
+        let unread: Vec<_> = (0..4).map(|_| flights.send(&low, answer(15 << 10)).unwrap()).collect();
+        assert!(flights.deliver(&low, answer(15 << 10)).await.is_err(), "nobody reads");
+        let mut waiting = Box::pin(flights.deliver(&low, answer(15 << 10)));
+        assert!(futures::poll!(&mut waiting).is_pending());
+        assert!(flights.deliver(&low, answer(60 << 10)).await.is_err(), "too much would wait");
+        drop(unread);
+        assert!(waiting.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_client_on_a_pipe_is_heard_again_when_it_has_read() {
+        let flights = flights();
+        let low = caller("low");
+        let unread: Vec<_> = (0..5).map(|_| flights.send_anyway(&low, answer(20 << 10))).collect();
         let mut room = Box::pin(flights.room(&low));
         assert!(futures::poll!(&mut room).is_pending());
         drop(unread);

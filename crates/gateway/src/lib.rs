@@ -21,6 +21,7 @@ mod house;
 mod import;
 mod index;
 mod inside;
+mod key_check;
 mod keyring;
 mod local;
 mod login;

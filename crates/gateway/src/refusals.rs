@@ -29,16 +29,14 @@ struct Budget {
 impl Refusals {
     /// Records that a key was refused, where from and why; never the key.
     pub(crate) fn note(&self, rooms: &Rooms, refused: &Refused, origin: Origin) {
-        if !refused.is_about_a_key() {
-            return;
-        }
+        let Some(fault) = refused.fault_of_key() else { return };
         let Some(untold) = lock(&self.budget).spend(Instant::now()) else { return };
         let more = (untold > 0).then(|| format!("{untold} more since the row before this one"));
         rooms.audit.note(Event {
             origin,
             key: refused.key().cloned(),
             detail: more.map(|text| ShortText::cut(&text)),
-            ..Event::new(now(), Action::KeyRefused, &refused.to_string())
+            ..Event::new(now(), Action::KeyRefused, fault)
         });
     }
 }

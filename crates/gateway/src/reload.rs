@@ -16,12 +16,12 @@ use kitbag_desk::Client;
 use kitbag_domain::{Action as Recorded, Event, ShortText};
 use tokio::sync::watch;
 
-use crate::app::{NoKeys, check_keys};
 use crate::background;
 use crate::config::edit;
 use crate::config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
 use crate::house::{House, Refurnished};
 use crate::import::{self, Action};
+use crate::key_check::{NoKeys, check_keys};
 use crate::rooms::now;
 use crate::trail;
 
@@ -162,11 +162,11 @@ impl Follower {
     }
 
     async fn take_over(&mut self, house: &Arc<House>, entrance: Entrance) -> anyhow::Result<()> {
-        let config = self.whereabouts.load()?;
-        if let (Some(path), None) = (&self.origin, &config.origin) {
+        if let Some(path) = self.origin.as_ref().filter(|path| !path.exists()) {
             // Whoever wants to serve nothing can say so; a file that vanished is an accident.
             bail!("{} is gone", path.display());
         }
+        let config = self.whereabouts.load()?;
         if entrance == Entrance::Http {
             let serve = Serve { bind: self.running.serve.bind, ..config.serve.clone() };
             serve.guarded()?;

@@ -28,7 +28,13 @@ pub(crate) fn hiding(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'st
 /// The secrets each server was given, ready to be looked for.
 #[derive(Default)]
 pub(crate) struct GivenSecrets {
-    by_server: Mutex<HashMap<ServerName, (Vec<String>, Arc<Secrets>)>>,
+    by_server: Mutex<HashMap<ServerName, Prepared>>,
+}
+
+/// Secrets, and the values they were made from.
+struct Prepared {
+    values: Vec<String>,
+    secrets: Arc<Secrets>,
 }
 
 impl GivenSecrets {
@@ -37,10 +43,10 @@ impl GivenSecrets {
         let values: Vec<String> = server.given().iter().flat_map(secrets_given).collect();
         let mut known = lock(&self.by_server);
         match known.get(server.name()) {
-            Some((before, secrets)) if *before == values => secrets.clone(),
+            Some(prepared) if prepared.values == values => prepared.secrets.clone(),
             _ => {
                 let secrets = Arc::new(Secrets::of(&values));
-                known.insert(server.name().clone(), (values, secrets.clone()));
+                known.insert(server.name().clone(), Prepared { values, secrets: secrets.clone() });
                 secrets
             }
         }
@@ -54,8 +60,10 @@ fn secrets_given(given: &Given<'_>) -> Vec<String> {
         return vec![given.value.clone()];
     }
     let mut found = Vec::new();
-    secrets_in_argument(None, &format!("{}={}", given.name, given.value)).template(|secret| {
-        found.push(secret.to_owned());
+    secrets_in_argument(None, &format!("{}={}", given.name, given.value)).template(|hidden| {
+        if let Hidden::Typed(secret) = hidden {
+            found.push(secret.to_owned());
+        }
         String::new()
     });
     found

@@ -3,6 +3,11 @@
 
 use std::collections::HashMap;
 
+/// Each part of a template costs a pass over the URI, and each server may have ten thousand
+/// templates. Addresses that programs put up with are shorter.
+const LONGEST: usize = 8 << 10;
+const MOST_PARTS: usize = 64;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UriTemplate {
     parts: Vec<Part>,
@@ -54,6 +59,9 @@ impl UriTemplate {
     /// Walks the template with the set of all places in the URI it could have reached, so
     /// that no template, however contrived, costs more than a few passes.
     pub(crate) fn matches(&self, uri: &str) -> bool {
+        if uri.len() > LONGEST || self.parts.len() > MOST_PARTS {
+            return false;
+        }
         if !uri.starts_with(self.literal_prefix()) {
             return false;
         }

@@ -25,7 +25,7 @@ fn a_server_is_added_listed_and_removed() {
         json!([
             { "name": "docs", "enabled": true, "transport": "http", "target": "https://docs.example/mcp?…" },
             { "name": "old", "enabled": false, "transport": "sse", "target": "http://localhost:1/sse" },
-            { "name": "time", "enabled": true, "transport": "stdio", "target": "uvx mcp-server-time", "missing": ["TZ"] },
+            { "name": "time", "enabled": true, "transport": "stdio", "target": "uvx mcp-server-time --key=…", "missing": ["TZ"] },
             built_in,
         ])
     );
@@ -63,12 +63,15 @@ fn a_new_server_is_tried_out_and_its_tools_are_there_at_once() {
 #[test]
 fn a_new_server_that_fails_is_added_with_the_reason_and_the_remedy() {
     let home = Home::new();
-    let told = home.ok(&["servers", "add", "bad", "--", &testbed(), "--manner", "crash-at-start", "stdio"]);
+    let told = home.run(&["servers", "add", "bad", "--", &testbed(), "--manner", "crash-at-start", "stdio"]);
+    assert_eq!(told.code, Some(1), "{}", told.stderr);
+    let told = told.stdout;
     for part in ["Added `bad`", "does not work yet", "API_KEY environment variable is required", "try:"] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    let told = home.ok(&["servers", "add", "worse", "--json", "--", "no-such-program"]);
-    let told: Value = serde_json::from_str(&told).unwrap();
+    let told = home.run(&["servers", "add", "worse", "--json", "--", "no-such-program"]);
+    assert_eq!(told.code, Some(1), "{}", told.stderr);
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!((&told["name"], &told["test"]["state"]), (&json!("worse"), &json!("fails")));
     let listed = home.json(&["servers", "list"]);
     let names: Vec<&Value> = listed.as_array().unwrap().iter().map(|row| &row["name"]).collect();
@@ -277,4 +280,56 @@ fn a_secret_is_kept_listed_and_removed_and_never_shown() {
     home.ok(&["secret", "remove", "github_token"]);
     let told = home.fails(&["secret", "remove", "github_token"]);
     assert!(told.contains("there is no secret `github_token`"), "{told}");
+}
+
+#[test]
+fn a_server_is_shown_switched_off_and_on_and_renamed() {
+    let home = Home::new();
+    home.write(
+        CONFIG,
+        "# mine\n[servers.time]\ncommand = 'uvx'\nargs = ['mcp-server-time', '--token', 'abc123']\n",
+    );
+    let shown = home.json(&["servers", "show", "time"]);
+    assert_eq!(
+        (&shown["enabled"], &shown["target"]),
+        (&json!(true), &json!("uvx mcp-server-time --token …"))
+    );
+    assert!(home.ok(&["servers", "show", "time"]).contains("not asked yet"));
+    home.ok(&["servers", "disable", "time"]);
+    assert!(fs::read_to_string(home.config()).unwrap().contains("enabled = false"));
+    assert!(home.ok(&["servers", "disable", "time"]).contains("already"));
+    assert!(home.ok(&["servers", "show", "time"]).contains("switched off"));
+    home.ok(&["servers", "enable", "time"]);
+    home.ok(&["servers", "rename", "time", "clock"]);
+    let text = fs::read_to_string(home.config()).unwrap();
+    assert!(text.starts_with("# mine\n[servers.clock]") && !text.contains("enabled"), "{text}");
+    assert!(home.fails(&["servers", "disable", "time"]).contains("there is no server `time`"));
+    assert!(home.fails(&["servers", "rename", "clock", "agents"]).contains("is taken"));
+}
+
+#[test]
+fn a_tool_is_described_with_its_parameters_and_a_word_that_is_nowhere_is_told_so() {
+    let home = Home::new();
+    let told = home.ok(&["describe", "agents__lookup_capability"]);
+    assert!(
+        told.contains("PARAMETER") && told.contains("Call it: kitbag call agents__lookup_capability"),
+        "{told}"
+    );
+    let definition = home.json(&["describe", "agents__lookup_capability"]);
+    assert!(definition["inputSchema"].is_object(), "{definition}");
+    assert!(
+        home.fails(&["describe", "agents__lokup_capability"])
+            .contains("did you mean agents__lookup_capability")
+    );
+    home.write(CONFIG, "[servers.off]\ncommand = 'x'\nenabled = false\n");
+    let told = home.run(&["tools", "zzzz"]);
+    assert!(told.stderr.contains("`zzzz` is in the name or description of none"), "{}", told.stderr);
+}
+
+#[test]
+fn a_program_reads_a_mistake_in_its_command_line_as_json() {
+    let told = Home::new().run(&["servers", "lsit", "--json"]);
+    assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""));
+    let told: Value = serde_json::from_str(&told.stderr).unwrap();
+    assert!(told["error"].as_str().unwrap().contains("lsit") && told["try"][0].is_string(), "{told}");
 }

@@ -324,16 +324,3 @@ fn a_client_is_told_the_path_kitbag_was_called_by_and_the_configuration_that_is_
     let (other, data) = (here.join("other.toml"), here.join("data"));
     assert_eq!(told["args"], json!(["serve", "--stdio", "--config", other, "--data-dir", data]));
 }
-
-#[test]
-fn a_server_that_was_added_and_does_not_work_is_told_by_the_exit_code() {
-    let home = Home::new();
-    for words in
-        [&["servers", "add", "a", "--", "false"][..], &["servers", "add", "b", "--json", "--", "false"]]
-    {
-        let told = home.run(words);
-        assert_eq!(told.code, Some(1), "{}", told.stdout);
-        assert!(told.stdout.contains("Added") || told.stdout.contains("\"fails\""), "{}", told.stdout);
-    }
-    assert!(fs::read_to_string(home.config()).unwrap().contains("[servers.b]"));
-}

@@ -125,6 +125,7 @@ fn explain(caller: &Caller, capability: &Capability, origin: Origin, refusal: &R
         Refusal::NotAllowed { patterns } => format!("allow only {}", listed(patterns)),
         Refusal::Evasive(Evasion::DotSegments) => "permit no `.` and `..` as steps of it".to_owned(),
         Refusal::Evasive(Evasion::EncodedOverAndOver) => "permit nothing encoded over and over".to_owned(),
+        Refusal::Evasive(Evasion::TooLong) => "permit nothing as long as that".to_owned(),
     };
     format!("tenant `{tenant}` may not use the {kind} `{server}/{name}`: {whose} {why}")
 }

@@ -13,6 +13,9 @@ use unicode_normalization::UnicodeNormalization as _;
 /// How often a name may be encoded over and over before it counts as an attempt to hide it.
 const MAX_ENCODINGS: usize = 8;
 
+/// Longer than any URI that people write; reading one in every way takes its time.
+const MAX_LENGTH: usize = 8 * 1024;
+
 /// What a server may make of a name.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
@@ -28,13 +31,19 @@ pub(crate) struct Readings {
 pub(crate) enum Evasion {
     DotSegments,
     EncodedOverAndOver,
+    TooLong,
 }
 
 impl Readings {
     pub(crate) fn of(name: &str) -> Self {
+        if name.len() > MAX_LENGTH {
+            return Self { evasion: Some(Evasion::TooLong), ..Self::default() };
+        }
         let (decoded, is_settled) = decoded(name, |_| true);
         let dots = climbs(name) || climbs(&decoded);
-        let evasion = match (dots, is_settled) {
+        // Bytes that are no text may become some together with what others make of the rest.
+        let is_text = !decoded.contains(char::REPLACEMENT_CHARACTER);
+        let evasion = match (dots, is_settled && is_text) {
             (true, _) => Some(Evasion::DotSegments),
             (false, false) => Some(Evasion::EncodedOverAndOver),
             (false, true) => None,
@@ -193,6 +202,7 @@ mod tests {
         }
         let wrapped = (0..20).fold("%41".to_owned(), |text, _| text.replace('%', "%25"));
         assert_eq!(Readings::of(&wrapped).evasion, Some(Evasion::EncodedOverAndOver));
+        assert_eq!(Readings::of(&"x".repeat(MAX_LENGTH + 1)).evasion, Some(Evasion::TooLong));
     }
 
     #[test]

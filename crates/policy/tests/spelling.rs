@@ -1,15 +1,17 @@
 //! Rules about resources and paths hold however these are spelt.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
 use std::collections::BTreeMap;
 
 use kitbag_domain::{Caller, Capability, Decision, Kind};
-use kitbag_policy::{Policy, RuleText, Rules};
+use kitbag_policy::{Policy, RuleText, Rules, UnknownTenants};
 use proptest::prelude::*;
 
 fn policy(allow: &[&str], deny: &[&str]) -> Policy {
     let owned = |patterns: &[&str]| patterns.iter().map(ToString::to_string).collect();
     let text = RuleText { allow_tools: owned(allow), deny_tools: owned(deny), ..RuleText::default() };
-    Policy::new(Rules::compile(&text).unwrap(), BTreeMap::new())
+    Policy::new(Rules::compile(&text).unwrap(), BTreeMap::new(), UnknownTenants::Deny)
 }
 
 fn is_permitted(policy: &Policy, kind: Kind, item: &str) -> bool {
@@ -185,6 +187,8 @@ fn disguised(uri: &str, how: &Disguise) -> String {
         Disguise::ZeroWidth(at) => with(at, &|c| format!("{c}\u{200b}")),
         Disguise::Query => format!("{uri}?x=1"),
         Disguise::Parameter => uri.replacen("/pay", ";a=b/pay", 1),
+        // With more slashes in front, what follows is a path and has neither.
+        Disguise::User | Disguise::Port if rest.starts_with(['/', '\\']) => uri.to_owned(),
         Disguise::User if has_authority && !rest.contains('@') => format!("{scheme}://ann@{rest}"),
         Disguise::Port if has_authority => uri.replacen("secret/", "secret:8080/", 1),
         Disguise::User | Disguise::Port => uri.to_owned(),

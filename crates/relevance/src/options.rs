@@ -20,6 +20,8 @@ pub struct Options {
     pub providers: Vec<String>,
     pub tags: Vec<String>,
     pub write_classes: Vec<WriteClass>,
+    /// Names of tools that are not wanted, since a context has them already.
+    pub exclude: Vec<String>,
     pub weights: Weights,
 }
 
@@ -34,6 +36,7 @@ impl Default for Options {
             providers: Vec::new(),
             tags: Vec::new(),
             write_classes: Vec::new(),
+            exclude: Vec::new(),
             weights: Weights::LEARNED,
         }
     }
@@ -49,7 +52,8 @@ impl Options {
         };
         let any =
             |wanted: &[String], has: &[String]| wanted.is_empty() || wanted.iter().any(|it| has.contains(it));
-        within(self.max_cost_usd, entry.estimated_cost_usd)
+        !self.exclude.contains(&entry.tool_name)
+            && within(self.max_cost_usd, entry.estimated_cost_usd)
             && within(self.max_latency_ms_p99, entry.p99_latency_ms.or(entry.p95_latency_ms))
             && (entry.tenants.is_empty()
                 || self.tenant.as_ref().is_some_and(|tenant| entry.tenants.contains(tenant)))

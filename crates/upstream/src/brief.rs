@@ -23,6 +23,7 @@ impl CallError {
             | Self::Clogged { .. }
             | Self::TimedOut { .. }
             | Self::TooLarge { .. }
+            | Self::TooDeep { .. }
             | Self::SessionExpired { .. } => return self.clone(),
         };
         let what = match self.cause() {

@@ -54,7 +54,7 @@ pub enum CallError {
     Busy { server: ServerName, running: usize, queued: usize, own: bool },
     #[error("`{server}` does not read what it is sent; {waiting} bytes wait for it already")]
     Clogged { server: ServerName, waiting: usize },
-    #[error("`{server}` did not answer within {after:?}")]
+    #[error("`{server}` did not answer within {}", in_words(*after))]
     TimedOut { server: ServerName, after: Duration },
     #[error("`{server}` went away during the call: {reason}")]
     Lost { server: ServerName, reason: String, stderr: String, diagnosis: Option<Box<Diagnosis>> },

@@ -419,6 +419,7 @@ impl Server {
         }
         let connection = Arc::new(connection);
         let watch = Watch::begin(connection.clone(), self.watched_uris());
+        watch.begun().await;
         let live = Arc::new(Live { connection, watch });
         self.listed.store(false, Ordering::Relaxed);
         // Whoever stops it takes it out; one that is still there has ended by itself.

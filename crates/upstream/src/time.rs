@@ -8,7 +8,7 @@ pub fn in_words(duration: Duration) -> String {
     match seconds {
         // Up to two minutes seconds are easier to compare with a setting.
         ..=120 => format!("{seconds} s"),
-        ..=7200 => format!("{} min", seconds.div_ceil(60)),
+        121..=7200 => format!("{} min", seconds.div_ceil(60)),
         _ => format!("{} h", seconds.div_ceil(3600)),
     }
 }

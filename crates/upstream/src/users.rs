@@ -72,13 +72,12 @@ mod tests {
 
     #[test]
     fn a_client_counts_until_the_connection_ends() {
-        let client =
-            |principal: &str, client: &str| Identity {
-                principal: principal.into(),
-                client: client.into(),
-                account: principal.into(),
-                is_owner: false,
-            };
+        let client = |principal: &str, client: &str| Identity {
+            principal: principal.into(),
+            client: client.into(),
+            account: principal.into(),
+            is_owner: false,
+        };
         let after = |users: &[(&str, &str)]| {
             let mut noted = Users::default();
             for (principal, name) in users {

@@ -19,6 +19,8 @@ use crate::error::CallError;
 use crate::exchange::{Event, InFlight, Patience};
 
 const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(5);
+/// A start takes about as long; a server that acknowledges nothing should not be slowed down much.
+const FIRST_PATIENCE: Duration = Duration::from_millis(500);
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
@@ -35,10 +37,24 @@ impl Watch {
         let (wanted, changes) = watch::channel(uris);
         let (hears, heard) = watch::channel(None);
         let task = match connection.hello.era {
-            Era::Modern => tokio::spawn(listen(connection.clone(), changes, hears)),
+            Era::Modern => {
+                // Before any call goes out, or what the first one changes would not be heard of.
+                let uris = changes.borrow().clone();
+                let first = filter(&connection, &uris).map(|params| (uris, open(&connection, params)));
+                tokio::spawn(listen(connection.clone(), first, changes, hears))
+            }
             Era::Legacy => tokio::spawn(subscribe_all(connection.clone(), changes)),
         };
         Self { connection, wanted, heard, task: task.abort_handle() }
+    }
+
+    /// Comes back when a modern server listens, or is taken for one that never says so: a call that went
+    /// out earlier could change something that would not be heard of.
+    pub(crate) async fn begun(&self) {
+        if self.connection.hello.era == Era::Modern {
+            let mut heard = self.heard.clone();
+            let _ = tokio::time::timeout(FIRST_PATIENCE, heard.wait_for(Option::is_some)).await;
+        }
     }
 
     /// Watches one more resource; comes back when the server has agreed.
@@ -95,8 +111,13 @@ async fn subscribe_all(connection: Arc<Connection>, wanted: watch::Receiver<BTre
     }
 }
 
+fn open(connection: &Connection, params: RawObject) -> InFlight {
+    connection.open_ended(method::LISTEN, params, Patience::ENDLESS)
+}
+
 async fn listen(
     connection: Arc<Connection>,
+    mut first: Option<(BTreeSet<String>, InFlight)>,
     mut wanted: watch::Receiver<BTreeSet<String>>,
     heard: watch::Sender<Option<BTreeSet<String>>>,
 ) {
@@ -113,7 +134,8 @@ async fn listen(
             }
             continue;
         };
-        let mut stream = connection.open_ended(method::LISTEN, params, Patience::ENDLESS);
+        let opened = first.take().filter(|(asked_for, _)| *asked_for == uris);
+        let mut stream = opened.map_or_else(|| open(&connection, params), |(_, stream)| stream);
         let mut agreed = false;
         loop {
             tokio::select! {

@@ -230,10 +230,11 @@ fn mend_items(object: &mut Object) {
         _ => false,
     };
     match object.get_mut("items") {
-        // One schema for each place, as it was written before 2020.
+        // One schema for each place, as it was written before 2020. Behind them anything may stand.
         Some(Value::Array(places)) => {
             let places = std::mem::take(places);
-            let any = if places.is_empty() { json!({}) } else { json!({ "anyOf": places }) };
+            let ends = object.get("additionalItems") == Some(&json!(false)) && !places.is_empty();
+            let any = if ends { json!({ "anyOf": places }) } else { json!({}) };
             object.insert("items".to_owned(), any);
         }
         None if is_list => drop(object.insert("items".to_owned(), json!({}))),
@@ -314,7 +315,7 @@ mod tests {
             &json!({
                 "properties": {
                     "a": { "type": "array" },
-                    "b": { "type": ["array", "null"], "items": [{ "type": "string" }, true] },
+                    "b": { "type": ["array", "null"], "items": [{ "type": "string" }, true], "additionalItems": false },
                     "c": { "type": "any", "description": "x" },
                     "d": true,
                 },
@@ -323,7 +324,11 @@ mod tests {
             &json!({
                 "properties": {
                     "a": { "type": "array", "items": {} },
-                    "b": { "type": ["array", "null"], "items": { "anyOf": [{ "type": "string" }, {}] } },
+                    "b": {
+                        "type": ["array", "null"],
+                        "items": { "anyOf": [{ "type": "string" }, {}] },
+                        "additionalItems": false,
+                    },
                     "c": { "description": "x" },
                     "d": {},
                 },

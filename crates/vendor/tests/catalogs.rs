@@ -72,11 +72,11 @@ fn lists_have_items(schema: &Value) {
 
 /// Parts of schemas put together at random, sensible or not.
 fn schema() -> impl Strategy<Value = Value> {
-    let kinds = ["object", "array", "string", "integer", "null", "any"];
+    const KINDS: &[&str] = &["object", "array", "string", "integer", "null", "any"];
     let leaf = prop_oneof![
         Just(json!({})),
         any::<bool>().prop_map(Value::Bool),
-        prop::sample::select(&kinds[..]).prop_map(|kind| json!({ "type": kind })),
+        prop::sample::select(KINDS).prop_map(|kind| json!({ "type": kind })),
         Just(json!({ "$ref": "#/$defs/a" })),
         Just(json!({ "$ref": "#" })),
         Just(json!({ "type": ["array", "null"] })),
@@ -106,9 +106,19 @@ fn object_schema() -> impl Strategy<Value = Value> {
         Just(json!(true)),
     ];
     let properties = prop::collection::btree_map("[a-c]", property, 0..3);
-    (properties, prop::collection::vec("[a-d]", 0..2), any::<bool>()).prop_map(|(properties, required, open)| {
-        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": open })
-    })
+    (properties, prop::collection::vec("[a-d]", 0..2), any::<bool>()).prop_map(
+        |(properties, required, open)| {
+            // The draft in which a list may have a schema for each of its places.
+            let draft = "http://json-schema.org/draft-07/schema#";
+            json!({
+                "$schema": draft,
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": open,
+            })
+        },
+    )
 }
 
 fn value() -> impl Strategy<Value = Value> {

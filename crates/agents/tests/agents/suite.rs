@@ -149,8 +149,9 @@ async fn a_word_that_could_be_many_things_is_answered_with_candidates() {
 async fn rows_have_the_same_shape_whether_it_is_there_or_not() {
     let folder = tempfile::tempdir().unwrap();
     let capability = |name: &str, available: Value| {
+        let status = if available.is_null() { "unknown" } else { "active" };
         json!({
-            "name": name, "category": "testing", "available": available, "status": "active", "tier": "pro",
+            "name": name, "category": "testing", "available": available, "status": status, "tier": "pro",
             "maturityLevel": "stable", "description": name, "implementationNotes": { "setup": "press" },
             "sources": [{
                 "url": "https://example.com/", "description": "docs", "verifiedDate": "2026-01-01",

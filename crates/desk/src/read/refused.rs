@@ -68,4 +68,20 @@ mod tests {
         let off: Vec<_> = found.iter().flat_map(|it| &it.servers).filter(|it| it.disabled).collect();
         assert_eq!(off.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_projects_file_holds_up_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, project) = (folder.path().join("home"), folder.path().join("project"));
+        std::fs::create_dir_all(project.join(".claude")).unwrap();
+        std::fs::write(project.join(".mcp.json"), r#"{"mcpServers": {"a": {"command": "x"}}}"#).unwrap();
+        for path in [".claude/settings.json", "opencode.json"] {
+            let made = std::process::Command::new("mkfifo").arg(project.join(path)).status().unwrap();
+            assert!(made.success());
+        }
+        let found = find(&Places::new(Platform::Linux, home, project, |_| None), None);
+        assert!(found.iter().any(|it| it.client == Client::ClaudeCode && it.servers.len() == 1));
+        let problem = found.iter().flat_map(|it| &it.problems).next().unwrap().to_string();
+        assert!(problem.contains("opencode.json") && problem.contains("it is not a file"), "{problem}");
+    }
 }

@@ -1,6 +1,6 @@
 //! How a row of the audit is told to programs: by `kitbag audit --json`, in exports and over HTTP.
 
-use kitbag_domain::Timestamp;
+use kitbag_domain::{Tenant, Timestamp};
 use kitbag_store::{AuditRow, Entry, What};
 use serde::Serialize;
 
@@ -54,7 +54,7 @@ impl<'a> AuditLine<'a> {
             id: row.id,
             at: moment(row.at),
             event: Entry::Call.as_str(),
-            tenant: row.tenant.as_ref().map(|tenant| tenant.as_str()),
+            tenant: row.tenant.as_ref().map(Tenant::as_str),
             key: row.key.as_ref().map(|key| key.0.as_str()),
             actor: row.actor.as_deref(),
             client: row.client.as_deref(),

@@ -6,7 +6,7 @@ use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject, is_too_deep};
 
-use super::{is_input_required, next, pass_on, presented, send};
+use super::{MOST_QUESTIONS, is_input_required, next, pass_on, presented, refuse_further, send};
 use crate::failure::Failure;
 use crate::pipeline::Target;
 use crate::secret::random_token;
@@ -45,6 +45,7 @@ async fn follow(turn: &Turn, target: &Target, mut in_flight: InFlight, first: Ev
                 tokio::spawn(questions.for_each(async |()| ()));
                 return Ok(done?);
             }
+            Event::Ask(ask) if questions.len() >= MOST_QUESTIONS => refuse_further(ask),
             Event::Ask(ask) if turn.client.capabilities.can_answer(&ask.method, ask.params.as_ref()) => {
                 let params = presented(turn, &target.capability.server, &ask.method, ask.params.as_ref());
                 questions.push(put(turn.back.clone(), params, ask));

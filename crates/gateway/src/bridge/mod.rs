@@ -33,6 +33,10 @@ use crate::pipeline::Target;
 use crate::rooms::Rooms;
 use crate::turn::{Turn, View};
 
+/// Questions a server may put in one call before the first is answered; a person could not answer
+/// that many.
+const MOST_QUESTIONS: usize = 32;
+
 /// Where a question says which server it comes from, since the person sees only Kitbag.
 const ASKED_BY: &str = "io.kitbag/server";
 
@@ -116,6 +120,12 @@ fn decline(turn: &Turn, ask: Ask) {
             .with_data(&json!({ "requiredCapabilities": { capability: {} } })),
     };
     ask.answer(Err(error));
+}
+
+/// Tells a server that it has asked enough for now.
+fn refuse_further(ask: Ask) {
+    let message = format!("{MOST_QUESTIONS} questions of this call are open already");
+    ask.answer(Err(ErrorObject::new(code::INVALID_REQUEST, message)));
 }
 
 /// A result as clients of an era want it.

@@ -8,9 +8,10 @@ use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use serde_json::json;
+use tokio::time::{Instant, timeout_at};
 
 use super::parking::{Parked, Purpose, Ticket};
-use super::{next, pass_on, send, signed};
+use super::{MOST_QUESTIONS, next, pass_on, refuse_further, send, signed};
 use crate::failure::Failure;
 use crate::pipeline::Target;
 use crate::rooms::Rooms;
@@ -18,6 +19,8 @@ use crate::turn::Turn;
 
 /// A person is about to be asked, so the wait for further questions goes unnoticed.
 const SAME_BREATH: Duration = Duration::from_millis(50);
+/// A server that does not stop talking is not listened to for ever before the person is asked.
+const LONGEST_BREATH: Duration = Duration::from_secs(1);
 
 /// How a legacy server says that the person must first open a URL.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
@@ -140,8 +143,10 @@ enum Gathered {
 /// Takes in what else the server asks in the same breath, so that the client is asked once.
 async fn gather(turn: &Turn, in_flight: &mut InFlight, first: Ask) -> Gathered {
     let mut asks = vec![first];
-    while let Ok(event) = tokio::time::timeout(SAME_BREATH, next(in_flight)).await {
+    let end = Instant::now() + LONGEST_BREATH;
+    while let Ok(event) = timeout_at(end.min(Instant::now() + SAME_BREATH), next(in_flight)).await {
         match event {
+            Event::Ask(ask) if asks.len() >= MOST_QUESTIONS => refuse_further(ask),
             Event::Ask(ask) if can_answer(turn, &ask) => asks.push(ask),
             Event::Done(done) => return Gathered::Done(done),
             other => pass_on(turn, other),

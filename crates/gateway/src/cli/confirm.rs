@@ -1,4 +1,4 @@
-//! Asks the person before what somebody else has written runs for the first time.
+//! Asks the person before what others have written runs for the first time.
 
 use anyhow::anyhow;
 
@@ -31,7 +31,9 @@ pub(super) fn confirm(reviews: &[Review], question: Question<'_>, output: Output
     }
     let shown: Vec<_> = reviews.iter().map(ToString::to_string).collect();
     Err(anyhow!(shown.join("\n")))
-        .map_err(|shown| shown.context("somebody else wrote this, and there is no terminal to ask you at"))
+        .map_err(|shown| {
+            shown.context("others wrote what would run here, and there is no terminal to ask you at")
+        })
         .advise(|| format!("read it, and if you want it to run: {}", question.command))
 }
 

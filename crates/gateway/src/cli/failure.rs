@@ -11,10 +11,11 @@ use kitbag_upstream::{CallError, StartError};
 use serde::{Deserialize, Serialize};
 
 use super::output::{is_closed_pipe, printable, stderr};
-use crate::app::{NoKeys, NotIndexed};
+use crate::app::NotIndexed;
 use crate::config::{ConfigError, OpenDoor};
 use crate::failure::Failure as Refusal;
 use crate::index::embedder::EmbedderError;
+use crate::key_check::NoKeys;
 use crate::keyring::KeyringError;
 use crate::local::joined::Unanswered;
 use crate::local::relay::GatewayEnded;

@@ -11,12 +11,16 @@ use serde_json::json;
 use super::Invocation;
 use super::failure::Advise as _;
 use super::overriding::address;
+use crate::config::Config;
+use crate::local::joined::Joined;
+use crate::local::protocol::{Answer, Request, Want};
 
 /// Ask the gateway on this machine whether it is up.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Where it listens, if not where the configuration says.
+    /// Where it listens, if neither where the configuration says nor where the gateway that commands
+    /// join was started.
     #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
     bind: Option<SocketAddr>,
 }
@@ -31,10 +35,33 @@ started; whether the servers work is the business of `kitbag servers test`.";
 
 pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
     invocation.at.overrides.bind = arguments.bind;
-    let url = format!("http://{}/health", reachable(invocation.config()?.serve.bind));
-    ask(&url).await.advise(|| "start it: kitbag serve".to_owned())?;
+    let config = invocation.config()?;
+    let mut url = health(config.serve.bind);
+    let mut asked = ask(&url).await;
+    if asked.is_err()
+        && arguments.bind.is_none()
+        && let Some(address) = running_elsewhere(&config, &invocation).await
+    {
+        url = health(address);
+        asked = ask(&url).await;
+    }
+    asked.advise(|| "start it: kitbag serve".to_owned())?;
     invocation.output.show(&json!({ "url": url, "up": true }), |_| format!("{url} answers"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn health(bind: SocketAddr) -> String {
+    format!("http://{}/health", reachable(bind))
+}
+
+/// Where the gateway serves that runs for this user and configuration; it may have been started with
+/// another address.
+async fn running_elsewhere(config: &Config, invocation: &Invocation) -> Option<SocketAddr> {
+    let mut joined = Joined::find(&invocation.at, Some(config), Want::Ask).await?;
+    match joined.ask(&Request::Status, |_| {}).await {
+        Ok(Answer::Status(status)) => status.address,
+        _ => None,
+    }
 }
 
 async fn ask(url: &str) -> anyhow::Result<()> {

@@ -75,14 +75,16 @@ impl<W: Write> Write for Masked<W> {
 /// Names and errors of servers and clients may hold line breaks, and what hides or turns letters.
 /// Colours are our own: what others send of that kind is escaped before it comes here.
 fn written(line: &str) -> String {
-    let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+    let text = line.trim_end_matches(['\r', '\n']);
     let mut clean = String::with_capacity(line.len());
-    for piece in text.replace('\n', "\n    ").split_inclusive(ESCAPE) {
+    for piece in text.split_inclusive(ESCAPE) {
         let (shown, escape) = piece.strip_suffix(ESCAPE).map_or((piece, ""), |shown| (shown, "\u{1b}"));
         clean.push_str(&visible(shown));
         clean.push_str(escape);
     }
-    clean + end
+    // Only now: what else breaks lines has become a line break.
+    let clean = clean.lines().collect::<Vec<_>>().join("\n    ");
+    if line.ends_with('\n') { clean + "\n" } else { clean }
 }
 
 const ESCAPE: char = '\u{1b}';
@@ -93,9 +95,10 @@ mod tests {
 
     #[test]
     fn a_line_of_the_log_stays_one_line_whatever_is_in_it() {
-        let forged = "\u{1b}[2mtime\u{1b}[0m client=x\n2026-11-15 kitbag error: forged\u{202e}!\r\n";
-        let expected = "\u{1b}[2mtime\u{1b}[0m client=x\n    2026-11-15 kitbag error: forged!\n";
-        assert_eq!(written(forged).replace("\n    \n", "\n"), expected);
+        let forged =
+            "\u{1b}[2mtime\u{1b}[0m client=x\n2026 kitbag error: a\u{202e}!\r2026 b\u{2028}2026 c\r\n";
+        let expected = "\u{1b}[2mtime\u{1b}[0m client=x\n    2026 kitbag error: a!\n    2026 b\n    2026 c\n";
+        assert_eq!(written(forged), expected);
         assert_eq!(written("plain\n"), "plain\n");
     }
 }

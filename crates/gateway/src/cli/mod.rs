@@ -100,7 +100,7 @@ enum Verb {
     Describe(describe::Arguments),
     Tokens(tokens::Arguments),
     Logs(logs::Arguments),
-    Audit(audit::Arguments),
+    Audit(Box<audit::Arguments>),
     Config(config::Arguments),
     Search(search::Arguments),
     Index(index::Arguments),
@@ -209,7 +209,7 @@ impl Verb {
             Self::Servers(arguments) => servers::run(arguments, &invocation).await,
             Self::Config(arguments) => config::run(arguments, invocation).await,
             Self::Logs(arguments) => logs::run(&arguments, &invocation).await,
-            Self::Audit(arguments) => audit::run(arguments, &invocation).await,
+            Self::Audit(arguments) => audit::run(&arguments, &invocation).await,
             Self::Search(arguments) => search::run(arguments, &invocation).await,
             Self::Index(arguments) => index::run(arguments, &invocation).await,
             Self::Eval(arguments) => eval::run(arguments, &invocation).await,
@@ -220,7 +220,7 @@ impl Verb {
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
-            Self::Trust(arguments) => trust::run(&arguments, &invocation),
+            Self::Trust(arguments) => trust::run(&arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,
             Self::Uninstall(arguments) => install::uninstall(&arguments, &invocation),
@@ -236,7 +236,7 @@ impl Verb {
 /// Runs a verb; what it changed in the configuration goes on record, also if it failed later.
 async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode> {
     let (at, output) = (invocation.at.clone(), invocation.output);
-    let ended = verb.run(invocation).await;
+    let ended = Box::pin(verb.run(invocation)).await;
     let edits = edit::take_edits();
     if !edits.is_empty()
         && let Err(error) = record_edits(&edits, &at).await

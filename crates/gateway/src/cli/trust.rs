@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use kitbag_upstream::Template;
+use kitbag_domain::Action;
+use kitbag_store::Store;
+use kitbag_upstream::{ServerSpec, Template};
 use serde_json::json;
 
 use super::Invocation;
@@ -17,7 +19,7 @@ use super::output::{count, table};
 use crate::config::project::ProjectFile;
 use crate::config::trust::{Trust, TrustFile};
 use crate::review::{Origin, Review};
-use crate::review::{Origin, Review};
+use crate::trail;
 
 /// Put the servers of a project's kitbag.toml in force.
 ///
@@ -74,16 +76,16 @@ struct TrustingArguments {
     yes: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match &arguments.verb {
-        None => trust(&arguments.trusting, invocation)?,
+        None => trust(&arguments.trusting, invocation).await?,
         Some(Verb::List) => list(invocation)?,
-        Some(Verb::Withdraw { path }) => withdraw(path.as_deref(), invocation)?,
+        Some(Verb::Withdraw { path }) => withdraw(path.as_deref(), invocation).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Result<()> {
+async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let path = existing_file(arguments.path.as_deref(), invocation)?;
     let file = ProjectFile::read(&path, &invocation.at).context("this file cannot be trusted")?;
     let granted = Granted::from(arguments);
@@ -91,6 +93,8 @@ fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Resu
     let command = format!("kitbag trust {} --yes", path.display());
     let question = Question { text: "Trust this file?", yes: arguments.yes, command: &command };
     confirm(&reviews(&file, &path), question, invocation.output)?;
+    let satisfied = |spec: &&ServerSpec| spec.variables().iter().all(|name| granted.covers(name));
+    let in_force = file.servers.iter().filter(satisfied).count();
     let trust = Trust {
         path: path.clone(),
         hash: file.hash,
@@ -99,9 +103,10 @@ fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Resu
         variables: granted.variables,
     };
     trust_file(invocation)?.add(trust)?;
-    let told = json!({ "path": path, "servers": file.servers.len(), "not_granted": refused });
+    record(Action::ProjectTrusted, &path, invocation).await?;
+    let told = json!({ "path": path, "servers": in_force, "not_granted": refused });
     invocation.output.show(&told, |_| {
-        let servers = count(file.servers.len(), "server");
+        let servers = count(in_force, "server");
         format!("{} is trusted as it is now: {servers} in force in its folder", path.display())
     })?;
     for variable in &refused {
@@ -114,14 +119,11 @@ fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Resu
 fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
     let project = path.parent().unwrap_or(path).to_owned();
     let origin = Origin::ProjectFile { path: path.to_owned(), project };
-    file.servers.iter().filter_map(|spec| Review::of_spec(spec, origin.clone())).collect()
-}
-
-/// Everything it would run, also what is switched off: an edit of that is an edit of the file.
-fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
-    let project = path.parent().unwrap_or(path).to_owned();
-    let origin = || Origin::ProjectFile { path: path.to_owned(), project: project.clone() };
-    file.servers.iter().chain(&file.disabled).filter_map(|spec| Review::of_spec(spec, origin())).collect()
+    file.servers
+        .iter()
+        .chain(&file.disabled)
+        .filter_map(|spec| Review::of_spec(spec, origin.clone()))
+        .collect()
 }
 
 fn list(invocation: &Invocation) -> anyhow::Result<()> {
@@ -147,7 +149,7 @@ fn list(invocation: &Invocation) -> anyhow::Result<()> {
     invocation.output.show(&rows, |_| table(["FILE", "STATE", "MAY HAVE", "SINCE"], all.iter().map(cells)))
 }
 
-fn withdraw(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<()> {
+async fn withdraw(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<()> {
     let named = named_file(path, invocation);
     // A project that was deleted can still be taken off the list.
     let path = fs::canonicalize(&named).unwrap_or(named);
@@ -155,7 +157,17 @@ fn withdraw(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<()> 
         return Err(anyhow!("{} was not trusted", path.display()))
             .advise(|| "see which are: kitbag trust list".to_owned());
     }
+    record(Action::ProjectWithdrawn, &path, invocation).await?;
     invocation.output.show(&json!({ "path": path }), |_| format!("{} is no longer trusted", path.display()))
+}
+
+async fn record(action: Action, path: &Path, invocation: &Invocation) -> anyhow::Result<()> {
+    let store =
+        Store::open(&invocation.at.load()?.store_path).await.context("the audit cannot be reached")?;
+    let event = trail::change(&trail::typed(), action, &path.display().to_string());
+    let recorded = trail::record(&store, event).await;
+    store.close().await;
+    recorded
 }
 
 /// What the person lets a project's servers have.

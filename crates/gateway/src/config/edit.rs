@@ -58,7 +58,7 @@ pub struct Edit {
     pub changes: Vec<String>,
 }
 
-/// Every edit goes through [`write`], from whichever verb, so that none is missing in the audit.
+/// Every edit goes through [`write()`], from whichever verb, so that none is missing in the audit.
 static EDITS: Mutex<Vec<Edit>> = Mutex::new(Vec::new());
 
 /// The edits that were not asked for before.

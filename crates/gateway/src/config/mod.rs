@@ -10,6 +10,8 @@
 //! - [`edit`]: adding and removing servers, with comments and order kept
 
 mod agents;
+#[cfg(test)]
+mod anything;
 mod build;
 pub mod edit;
 mod error;

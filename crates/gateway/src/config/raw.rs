@@ -35,7 +35,7 @@ pub(super) struct RawConfig {
     pub(super) registry: RawRegistry,
     pub(super) policy: RawRules,
     pub(super) tenants: Named<RawRules>,
-    /// What stands under [tenants] beside the tables of tenants.
+    /// What stands under `[tenants]` beside the tables of tenants.
     #[serde(skip)]
     pub(super) all_tenants: RawTenants,
     pub(super) servers: Named<RawServer>,
@@ -229,7 +229,7 @@ pub(super) fn read(text: &str) -> Result<RawConfig, Fault> {
     Ok(RawConfig { all_tenants: RawTenants { unknown }, ..raw })
 }
 
-/// `unknown` under [tenants] is a setting, while everything else there is the name of a tenant.
+/// `unknown` under `[tenants]` is a setting, while everything else there is the name of a tenant.
 fn take_unknown_tenants(document: &mut DeTable<'_>) -> Result<Option<Spanned<String>>, Fault> {
     const KEY: &str = "tenants.unknown";
     let Some(DeValue::Table(tenants)) = document.get_mut("tenants").map(Spanned::get_mut) else {

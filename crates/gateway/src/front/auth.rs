@@ -128,8 +128,14 @@ impl Refused {
         }
     }
 
-    /// Whether somebody showed a key that opens nothing.
-    pub(crate) fn is_about_a_key(&self) -> bool {
-        !matches!(self, Self::Foreign { .. } | Self::KeyWanted | Self::Store(_))
+    /// What was wrong with the key that somebody showed, in few words, if that is what it was.
+    pub(crate) fn fault_of_key(&self) -> Option<&'static str> {
+        match self {
+            Self::KeyUnknown { key: None, .. } => Some("unknown"),
+            Self::KeyUnknown { key: Some(_), .. } => Some("revoked or expired"),
+            Self::NotABearer => Some("not of the form of a key"),
+            Self::CallsNothing => Some("an operator's, which calls nothing"),
+            Self::Foreign { .. } | Self::KeyWanted | Self::Store(_) => None,
+        }
     }
 }

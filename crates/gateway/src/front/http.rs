@@ -15,7 +15,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response as HttpResponse};
 use axum::routing::{any, get, post};
 use futures::StreamExt;
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use kitbag_domain::{Caller, Origin, Purpose};
 use kitbag_wire::meta::method;
@@ -31,7 +31,7 @@ use super::{
     tokens,
 };
 use crate::failure::Failure;
-use crate::flights::HeldMessage;
+use crate::flights::Held;
 use crate::house::House;
 use crate::rooms::Rooms;
 use crate::session::Session;
@@ -58,6 +58,7 @@ pub(super) fn router(house: Arc<House>) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/health", get(health))
         .route("/ready", get(ready::ready))
+        .route("/openapi.json", get(openapi))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(Entry(house.clone()), access::layer))
@@ -111,6 +112,12 @@ async fn health() -> &'static str {
     "ok\n"
 }
 
+/// What there is beside MCP, for programs that write clients.
+async fn openapi() -> HttpResponse {
+    const DESCRIPTION: &str = include_str!("../../../../docs/openapi.json");
+    ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], DESCRIPTION).into_response()
+}
+
 async fn nowhere() -> HttpResponse {
     let text = "Nothing here. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
                 tools for an intent are at /v1/retrieve, \
@@ -159,8 +166,10 @@ impl Visit {
             let failure = Failure::ForeignBody { kind: kind.to_owned() };
             return refuse_at_door(None, Era::Legacy, &failure);
         }
-        let body = match read_body(body, self.rooms.serve.max_body_bytes).await {
-            Ok(body) => body,
+        let incoming = self.rooms.flights.receive(&self.caller);
+        // It counts until there is an answer.
+        let (body, _held) = match read_body(body, self.rooms.serve.max_body_bytes, incoming).await {
+            Ok(read) => read,
             Err(failure) => return refuse_at_door(None, Era::Legacy, &failure),
         };
         match Message::parse_shallow(&body) {
@@ -213,7 +222,7 @@ impl Visit {
             let _until_answered = held;
             let method = request.method.clone();
             let response = mcp::serve(&self.rooms, &turn, None, request, params).await;
-            let _ = outbox.send(self.sent(Era::Modern, &method, response)).await;
+            let _ = outbox.send(reply::sent(&self.rooms, &turn, &method, response).await).await;
         });
         response::to_modern(work, messages, gone).await
     }
@@ -232,19 +241,9 @@ impl Visit {
             let (id, method) = (request.id.clone(), request.method.clone());
             let response = mcp::serve(&self.rooms, &turn, Some(&session), request, params).await;
             session.end(&id);
-            let _ = outbox.send(self.sent(Era::Legacy, &method, response)).await;
+            let _ = outbox.send(reply::sent(&self.rooms, &turn, &method, response).await).await;
         });
         response::to_legacy(work, client, messages).await
-    }
-
-    /// The answer, or that there is no room for it before the client has read what it has.
-    fn sent(&self, era: Era, method: &str, response: Response) -> HeldMessage {
-        let id = response.id.clone();
-        self.rooms.flights.send(&self.caller, response.into()).unwrap_or_else(|unread| {
-            let failure = Failure::TooMuchUnread { megabytes: unread.bytes >> 20 };
-            let refusal = reply::response(id, method, era, &failure);
-            self.rooms.flights.send_anyway(&self.caller, refusal.into())
-        })
     }
 
     async fn initialize(self, request: Request, params: &RawObject) -> HttpResponse {
@@ -353,13 +352,20 @@ impl Visit {
 
 /// A client that is still sending does not hear a refusal, so what is too much is still read,
 /// and dropped, as long as that is not far too much.
-pub(super) async fn read_body(body: Body, max: usize) -> Result<Vec<u8>, Failure> {
+pub(super) async fn read_body(
+    body: Body,
+    max: usize,
+    mut held: Option<Held>,
+) -> Result<(Vec<u8>, Option<Held>), Failure> {
     let reading = async {
         let (mut bytes, mut excess) = (Vec::new(), 0);
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|error| Failure::BrokenBody { reason: error.to_string() })?;
             if excess == 0 && bytes.len() + chunk.len() <= max {
+                if held.as_mut().is_some_and(|held| !held.grow(chunk.len())) {
+                    return Err(Failure::TooManyRequests);
+                }
                 bytes.extend_from_slice(&chunk);
                 continue;
             }
@@ -368,7 +374,7 @@ pub(super) async fn read_body(body: Body, max: usize) -> Result<Vec<u8>, Failure
                 break;
             }
         }
-        if excess == 0 { Ok(bytes) } else { Err(Failure::TooLarge { max }) }
+        if excess == 0 { Ok((bytes, held)) } else { Err(Failure::TooLarge { max }) }
     };
     tokio::time::timeout(BODY_PATIENCE, reading).await.unwrap_or(Err(Failure::SlowBody))
 }

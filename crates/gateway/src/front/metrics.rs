@@ -136,7 +136,7 @@ fn gateway(page: &mut Page, rooms: &Rooms) {
     page.gauge("kitbag_sessions", "Sessions of legacy clients", rooms.sessions.count());
     let help = "Calls that could not be written into the audit";
     page.counters("kitbag_audit_lost", help, [(Vec::new(), rooms.audit.lost())]);
-    page.gauge("kitbag_audit_queued", "Calls that wait to be written into the audit", rooms.audit.queued());
+    page.gauge("kitbag_audit_waiting", "Calls that wait to be written into the audit", rooms.audit.queued());
     page.info("kitbag_build", "Which Kitbag this is", &vec![("version", env!("CARGO_PKG_VERSION"))]);
 }
 

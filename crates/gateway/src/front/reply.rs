@@ -4,6 +4,7 @@
 //! else is told to the client as a protocol error.
 
 use http::StatusCode;
+use kitbag_domain::text::visible;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::{code, method};
 use kitbag_wire::{Era, ErrorObject, Malformed, ProtocolVersion, Raw, RequestId, Response, raw};
@@ -11,6 +12,22 @@ use serde_json::json;
 
 use crate::bridge::in_era;
 use crate::failure::Failure;
+use crate::flights::HeldMessage;
+use crate::rooms::Rooms;
+use crate::turn::Turn;
+
+/// The answer on its way, or that there is no room for it before the client has read what it has.
+pub(super) async fn sent(rooms: &Rooms, turn: &Turn, method: &str, response: Response) -> HeldMessage {
+    let (id, client) = (response.id.clone(), &turn.client);
+    match rooms.flights.deliver(&client.caller, response.into()).await {
+        Ok(sent) => sent,
+        Err(unread) => {
+            let failure = Failure::TooMuchUnread { megabytes: unread.bytes >> 20 };
+            let refusal = self::response(id, method, client.era, &failure);
+            rooms.flights.send_anyway(&client.caller, refusal.into())
+        }
+    }
+}
 
 /// The answer to a request that failed.
 pub(super) fn response(id: Option<RequestId>, method: &str, era: Era, failure: &Failure) -> Response {
@@ -134,7 +151,7 @@ pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
         }
         other => other.to_string(),
     };
-    in_era(era, raw(&json!({ "content": [{ "type": "text", "text": text }], "isError": true })))
+    in_era(era, raw(&json!({ "content": [{ "type": "text", "text": visible(&text) }], "isError": true })))
 }
 
 /// What happened, whose fault it is, and what to do next.

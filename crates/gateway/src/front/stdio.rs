@@ -107,18 +107,20 @@ impl Door {
         let id = request.id.clone();
         lock(&self.running).insert(id.clone(), cancelled.clone());
         requests.spawn(async move {
-            let response = self.serve(request, cancelled.clone()).await;
+            let answer = self.serve(request, cancelled.clone()).await;
             lock(&self.running).remove(&id);
             // The client that cancelled does not want to hear any more of it.
             if !cancelled.is_cancelled() {
-                self.say(response.into()).await;
+                let _ = self.outbox.send(answer).await;
             }
         });
     }
 
-    async fn serve(&self, request: Request, cancelled: CancellationToken) -> Response {
+    async fn serve(&self, request: Request, cancelled: CancellationToken) -> HeldMessage {
         let (id, method) = (request.id.clone(), request.method.clone());
-        let refuse = |era, failure: Failure| reply::response(Some(id.clone()), &method, era, &failure);
+        let refuse = |era, failure: Failure| {
+            HeldMessage::from(Message::from(reply::response(Some(id.clone()), &method, era, &failure)))
+        };
         let mut params = match request.object() {
             Ok(params) => params,
             Err(error) => {
@@ -149,7 +151,8 @@ impl Door {
         let back = BackChannel::new(self.outbox.clone(), flights, caller, session.clone());
         let origin = Origin { request: Some(ShortText::cut(&request_id())), ..Origin::default() };
         let turn = Turn { client, view, back, cancelled, origin, purpose: Purpose::Use }.traced(&params);
-        mcp::serve(&rooms, &turn, session.as_deref(), request, params).await
+        let response = mcp::serve(&rooms, &turn, session.as_deref(), request, params).await;
+        reply::sent(&rooms, &turn, &method, response).await
     }
 
     async fn initialize(&self, request: Request) -> Response {
@@ -260,4 +263,57 @@ const BEFORE_AN_ANSWER: Duration = Duration::from_millis(2);
 
 fn refusal(malformed: Malformed) -> Response {
     reply::response(malformed.id().cloned(), "", Era::Legacy, &malformed.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use kitbag_wire::raw;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Keeps what is written, each time by itself.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<String>>>);
+
+    impl AsyncWrite for Written {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            lock(&self.0).push(String::from_utf8_lossy(bytes).into_owned());
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_never_written_together_with_the_progress_before_it() {
+        let (outbox, messages) = mpsc::channel(BACKLOG);
+        let progress =
+            |step: u32| Notification::new(method::PROGRESS, Some(raw(&json!({ "progress": step }))));
+        let messages_sent: [Message; 4] = [
+            progress(1).into(),
+            progress(2).into(),
+            Response::result(RequestId::Number(1), raw(&json!({}))).into(),
+            Response::result(RequestId::Number(2), raw(&json!({}))).into(),
+        ];
+        for message in messages_sent {
+            outbox.try_send(HeldMessage::from(message)).unwrap();
+        }
+        drop(outbox);
+        let written = Written::default();
+        write(written.clone(), messages).await;
+        let pieces: Vec<_> =
+            lock(&written.0).iter().map(|piece| piece.matches(method::PROGRESS).count()).collect();
+        assert_eq!(pieces, [2, 0], "{:?}", lock(&written.0));
+    }
 }

@@ -230,7 +230,7 @@ impl CapabilityIndex {
             tool.into_source(priors, now)
         };
         let tools = &contents.catalog.tools;
-        let mut sources: Vec<Source> = Vec::with_capacity(tools.len() + contents.providers.len());
+        let mut sources: Vec<Source> = Vec::with_capacity(tools.len());
         for entries in tools.chunks(BETWEEN_YIELDS) {
             sources.extend(entries.iter().map(source));
             tokio::task::yield_now().await;

@@ -60,12 +60,7 @@ mod tests {
         with_project(folder, config, data_dir, None)
     }
 
-    fn with_project(
-        folder: &Path,
-        config: Option<&str>,
-        data_dir: &str,
-        project: Option<&Path>,
-    ) -> Identity {
+    fn with_project(folder: &Path, config: Option<&str>, data_dir: &str, project: Option<&Path>) -> Identity {
         let overrides = Overrides {
             config: config.map(PathBuf::from),
             data_dir: Some(folder.join(data_dir)),

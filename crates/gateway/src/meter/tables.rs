@@ -250,7 +250,7 @@ fn cloned<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_domain::{Caller, Capability, Timestamp};
+    use kitbag_domain::{Caller, Capability, Origin, Purpose, Timestamp};
     use kitbag_upstream::Logs;
 
     use super::*;
@@ -282,6 +282,8 @@ mod tests {
             at: Timestamp(0),
             caller: client("acme", Era::Legacy, "one").caller,
             client: None,
+            origin: Origin::default(),
+            purpose: Purpose::Use,
             capability: Capability::tool("fin".parse().unwrap(), tool),
             outcome,
             latency: Duration::from_millis(1),

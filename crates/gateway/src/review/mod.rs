@@ -20,7 +20,7 @@ use kitbag_upstream::{ServerSpec, Template, Transport};
 
 use crate::config::edit::Reach;
 use danger::{Danger, dangers};
-use words::{letters, quoted, variables, visible};
+use words::{quoted, variables, visible};
 
 /// Where a server comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,9 +119,7 @@ impl fmt::Display for Review {
             }
             Reach::Remote { headers, .. } => {
                 entry(f, "Reaches:", &line(&self.shown))?;
-                let pair = |(name, value): &(String, String)| {
-                    format!("{}: {}", visible(name), visible(&letters(value)))
-                };
+                let pair = |(name, value): &(String, String)| format!("{}: {}", visible(name), quoted(value));
                 entries(f, "Headers:", headers.iter().map(pair))?;
             }
         }
@@ -145,7 +143,9 @@ fn line(reach: &Reach) -> String {
             let words: Vec<_> = [command].into_iter().chain(args).map(|word| quoted(word)).collect();
             words.join(" ")
         }
-        Reach::Remote { url, .. } => visible(&letters(url)),
+        // Quotes tell a variable from letters that only look like one.
+        Reach::Remote { url, .. } if url.contains('$') => quoted(url),
+        Reach::Remote { url, .. } => visible(url),
     }
 }
 
@@ -164,6 +164,11 @@ fn taken_variables(reach: &Reach) -> Vec<Danger> {
         }
     }
     taken
+}
+
+/// The command line or the address of a server, on one line, with typed secrets masked.
+pub(crate) fn line_of(spec: &ServerSpec) -> Option<String> {
+    reach_of(spec).map(|reach| line(&masked(&reach)))
 }
 
 fn reach_of(spec: &ServerSpec) -> Option<Reach> {

@@ -33,7 +33,7 @@ pub(crate) fn quoted(template: &str) -> String {
 }
 
 /// The text that a template means, with its variables unfilled.
-pub(crate) fn letters(template: &str) -> String {
+fn letters(template: &str) -> String {
     let letters = |piece: &Piece<'_>| match piece {
         Piece::Letters(text) => (*text).to_owned(),
         Piece::Variable(inside) => format!("${{{inside}}}"),

@@ -67,12 +67,12 @@ impl Allowed {
 
 /// One of the listed values, if it is the given one in another spelling.
 fn spelt(value: &Value, option: &Value) -> Option<Raw> {
-    let same = match (value, option) {
-        (Value::String(text), Value::Number(_) | Value::Bool(_)) => *text == option.to_string(),
-        (Value::Number(number), Value::String(text)) => *text == number.to_string(),
-        _ => false,
+    let (text, spelt) = match (value, option) {
+        (Value::String(text), Value::Number(_) | Value::Bool(_)) => (text, option.to_string()),
+        (Value::Number(number), Value::String(text)) => (text, number.to_string()),
+        _ => return None,
     };
-    same.then(|| raw(option))
+    (*text == spelt).then(|| raw(option))
 }
 
 fn converted(value: &Value, to: JsonType, allowed: &[JsonType]) -> Option<Raw> {

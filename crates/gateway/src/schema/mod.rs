@@ -14,6 +14,8 @@
 //!   `skeleton` from the schema alone
 //! - `meaning`: what a value of the wrong sort can only have meant; `taken`: arguments read so
 
+#[cfg(test)]
+mod anything;
 mod compile;
 mod example;
 mod excerpt;

@@ -62,7 +62,7 @@ fn fix(compiled: &Compiled, about: &About<'_>, kind: &Kind, fixes: &mut Vec<Fix>
     let put = |value: Value| Fix::Put { path: about.path.clone(), value };
     match kind {
         Kind::Required { property } => {
-            fixes.extend(property.as_str().map(|name| supply(compiled, about, name)))
+            fixes.extend(property.as_str().map(|name| supply(compiled, about, name)));
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             fixes.extend(unexpected.iter().take(MAX_FIXES + 1).map(|name| rename(about, name)));

@@ -17,15 +17,27 @@ use crate::sync::lock;
 
 /// A session nobody has used for this long is over.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
-/// More sessions than any honest use; beyond it, one of the caller who has most must go.
-const MAX_SESSIONS: usize = 10_000;
-/// More than one credential has clients; beyond it, the longest unused of that caller must go.
-const MAX_SESSIONS_EACH: usize = 2_000;
 /// What a client says of itself is kept as long as its session; a few hundred bytes are common.
 const LARGEST_GREETING: usize = 64 * 1024;
 
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Beyond it, one of the caller who has most must go.
+    all: usize,
+    /// Beyond it, the longest unused of that caller must go.
+    each: usize,
+}
+
+impl Default for Limits {
+    /// More than any honest use, and more than one credential has clients.
+    fn default() -> Self {
+        Self { all: 10_000, each: 2_000 }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Registry {
+    limits: Limits,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
 }
@@ -53,7 +65,7 @@ impl Registry {
         let session = Session::open(random_token(), surfaces, caller, door, params);
         self.subscribe(&session.subscriber);
         let mut sessions = lock(&self.sessions);
-        let gave_way = make_room(&mut sessions, session.caller())?;
+        let gave_way = make_room(self.limits, &mut sessions, session.caller())?;
         sessions.insert(session.id.clone(), session.clone());
         Ok(Opened { session, gave_way })
     }
@@ -124,13 +136,14 @@ impl Registry {
 /// Ends a session where there are too many. Its caller is the one who opens too many, or who has
 /// most of all; a session that is in use is not ended.
 fn make_room(
+    limits: Limits,
     sessions: &mut HashMap<String, Arc<Session>>,
     opening: &Caller,
 ) -> Result<Option<Arc<Session>>, Failure> {
     let own = sessions.values().filter(|it| it.caller() == opening).count();
-    let payer = if own >= MAX_SESSIONS_EACH {
+    let payer = if own >= limits.each {
         opening.clone()
-    } else if sessions.len() >= MAX_SESSIONS {
+    } else if sessions.len() >= limits.all {
         let held = sessions.values().map(|it| (it.caller(), 1));
         largest_holder(held).cloned().unwrap_or_else(|| opening.clone())
     } else {
@@ -150,6 +163,12 @@ mod tests {
 
     use super::*;
 
+    const FEW: Limits = Limits { all: 100, each: 20 };
+
+    fn registry() -> Registry {
+        Registry { limits: FEW, ..Registry::default() }
+    }
+
     fn open(registry: &Registry, tenant: &str) -> Result<Opened, Failure> {
         let caller = Caller { tenant: tenant.parse().unwrap(), ..Caller::local() };
         registry.open(&Surfaces::default(), caller, Door::Main, &RawObject::new())
@@ -161,34 +180,33 @@ mod tests {
 
     #[test]
     fn who_floods_the_gateway_with_sessions_loses_their_own() {
-        let registry = Registry::default();
+        let registry = registry();
         let high = open(&registry, "high").unwrap().session;
         let first = open(&registry, "low").unwrap().session;
-        for _ in 0..MAX_SESSIONS + 100 {
+        for _ in 0..FEW.all + 10 {
             open(&registry, "low").unwrap();
         }
         assert!(is_there(&registry, &high));
         assert!(!is_there(&registry, &first));
-        assert_eq!(lock(&registry.sessions).len(), MAX_SESSIONS_EACH + 1);
+        assert_eq!(lock(&registry.sessions).len(), FEW.each + 1);
     }
 
     #[test]
     fn many_callers_together_do_not_crowd_out_one_with_few_sessions() {
-        let registry = Registry::default();
+        let registry = registry();
         let high = open(&registry, "high").unwrap().session;
-        for number in 0..MAX_SESSIONS + 500 {
+        for number in 0..FEW.all + 50 {
             open(&registry, &format!("low{}", number % 10)).unwrap();
         }
         assert!(is_there(&registry, &high));
-        assert_eq!(lock(&registry.sessions).len(), MAX_SESSIONS);
+        assert_eq!(lock(&registry.sessions).len(), FEW.all);
     }
 
     #[test]
     fn sessions_in_use_are_not_ended_for_another_one() {
-        let registry = Registry::default();
-        let readers: Vec<_> = (0..MAX_SESSIONS_EACH)
-            .map(|_| open(&registry, "low").unwrap().session.subscriber.read())
-            .collect();
+        let registry = registry();
+        let readers: Vec<_> =
+            (0..FEW.each).map(|_| open(&registry, "low").unwrap().session.subscriber.read()).collect();
         assert!(matches!(open(&registry, "low"), Err(Failure::TooManySessions { .. })));
         drop(readers);
         assert!(open(&registry, "low").is_ok());

@@ -2,8 +2,8 @@
 //! has, and one tool in full.
 
 use http::Method;
-use kitbag_upstream::{Listing, Secrets};
 use kitbag_upstream::provider::Provider;
+use kitbag_upstream::{Listing, Secrets};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 

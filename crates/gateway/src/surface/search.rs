@@ -1,7 +1,6 @@
 //! `search_available_tools`: the tools for a task, one line each.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kitbag_domain::text::visible_line;
 use kitbag_domain::{Caller, ServerName};
@@ -20,8 +19,6 @@ use crate::turn::Turn;
 
 /// Most tasks need three to five tools.
 const USUAL_LIMIT: usize = 5;
-/// How long a gateway that has just been started may take to begin.
-const BEGINNING: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,12 +34,13 @@ pub(super) async fn search(rooms: &Arc<Rooms>, turn: &Turn, asked: Search) -> St
         tenant: Some(caller.tenant.clone()),
         ..Options::default()
     };
-    // A client that starts its own gateway asks before the first words are in the index.
-    let _ = tokio::time::timeout(BEGINNING, rooms.index.begun()).await;
     let found = find(rooms, caller, &asked.query, &options).await;
     let catalog = rooms.catalog();
-    let lines: Vec<String> =
-        found.candidates.iter().filter_map(|candidate| found_line(rooms, turn, &catalog, candidate)).collect();
+    let lines: Vec<String> = found
+        .candidates
+        .iter()
+        .filter_map(|candidate| found_line(rooms, turn, &catalog, candidate))
+        .collect();
     if lines.is_empty() {
         return nothing(rooms, turn);
     }

@@ -319,7 +319,7 @@ fn what_is_built_in_is_looked_at_too_and_wrong_data_is_named() {
     assert_eq!(visit.one("servers", "agents", "note")["what"], "is built in; knows 12 agents");
 
     home.write(CONFIG, "[agents]\ndirectory = 'data'\n");
-    let file = "data/agents/mine/capabilities/current.json";
+    let file = ".config/kitbag/data/agents/mine/capabilities/current.json";
     write(&home.path(file), r#"{"agent":{"id":"mine","name":"Mine"},"capabilities":[]}"#);
     for words in [&[][..], &["agents"], &["--offline"]] {
         let visit = Visit::to(&home, words);

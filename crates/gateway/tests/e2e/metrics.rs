@@ -187,7 +187,8 @@ async fn what_goes_wrong_is_counted() {
     let (_, page) = scrape(&gateway, None, None).await;
     for line in [
         r#"kitbag_keys_refused_total{reason="unknown"} 1"#,
-        r#"kitbag_upstream_starts_total{server="bed"} 2"#,
+        // Once to be asked what it offers, once for the first call, and once after the crash.
+        r#"kitbag_upstream_starts_total{server="bed"} 3"#,
         r#"kitbag_upstream_restarts_total{server="bed"} 1"#,
         "kitbag_sessions 1",
     ] {
@@ -209,4 +210,18 @@ async fn whoever_has_no_key_is_told_whether_the_gateway_is_ready_and_nothing_els
     })
     .await;
     assert_eq!(told, "ready\n");
+}
+
+#[tokio::test]
+async fn a_gateway_is_found_at_whatever_address_it_was_started() {
+    // The harness has a port chosen that the configuration does not name.
+    let home = Home::new("");
+    let gateway = home.serve().await;
+    let told = home.kitbag(&["health"]).await;
+    assert_eq!(told.stdout, format!("{}/health answers\n", gateway.base), "{told:?}");
+    let found = home.kitbag(&["doctor", "--offline"]).await.stdout;
+    assert!(found.contains(gateway.base.trim_start_matches("http://")), "{found}");
+    gateway.stop().await;
+    let told = home.kitbag(&["health"]).await;
+    assert_eq!(told.code, Some(1), "{told:?}");
 }

@@ -44,10 +44,35 @@ async fn an_intent_finds_its_tool_with_the_reasons() {
 }
 
 #[tokio::test]
-async fn never_more_than_twenty_however_many_are_asked_for() {
+async fn never_more_than_twenty_and_whoever_asks_for_more_is_told() {
     let gateway = ready("").await;
-    let (_, answer) = ask(&gateway, &json!({ "intent": "test a tool", "top_k": 500 })).await;
+    let (_, answer) = ask(&gateway, &json!({ "intent": "test a tool" })).await;
     assert_eq!(names(&answer).len(), 20);
+    let (status, answer) = ask(&gateway, &json!({ "intent": "test a tool", "top_k": 500 })).await;
+    assert_eq!((status, &answer["error"]["field"]), (400, &json!("top_k")));
+}
+
+#[tokio::test]
+async fn what_a_context_has_already_or_cannot_pay_for_is_left_out() {
+    let gateway = ready("").await;
+    let asked = |more: Value| {
+        let mut request = json!({ "intent": "return an image", "top_k": 3, "format": "openai" });
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        request
+    };
+    let (_, all) = ask(&gateway, &asked(json!({}))).await;
+    let best = names(&all)[0].to_owned();
+    let (_, without) = ask(&gateway, &asked(json!({ "exclude": [best] }))).await;
+    assert_eq!(names(&without).len(), 3);
+    assert!(!names(&without).contains(&best.as_str()), "{without:#}");
+    let (_, poor) = ask(&gateway, &asked(json!({ "token_budget": 1 }))).await;
+    assert_eq!((poor["tools"].as_array().unwrap().len(), poor["left_out"].as_array().unwrap().len()), (0, 3));
+    let (_, choosy) = ask(&gateway, &asked(json!({ "min_score": 0.999 }))).await;
+    assert!(names(&choosy).is_empty(), "{choosy:#}");
+    let (status, wrong) = ask(&gateway, &asked(json!({ "providers": ["bedd"] }))).await;
+    assert_eq!((status, &wrong["error"]["try"]), (400, &json!("did you mean `bed`?")));
+    let (status, _) = ask(&gateway, &asked(json!({ "providers": ["BED"] }))).await;
+    assert_eq!(status, 200);
 }
 
 #[tokio::test]
@@ -63,6 +88,41 @@ async fn tools_come_as_the_context_wants_them() {
     let openai = shape("openai").await;
     assert_eq!((&openai["type"], &openai["function"]["name"]), (&json!("function"), &json!("bed__echo")));
     assert!(openai["function"]["parameters"].is_object());
+}
+
+#[tokio::test]
+async fn the_description_of_the_interface_fits_what_is_asked_and_answered() {
+    let gateway = ready("").await;
+    let described =
+        reqwest::get(format!("{}/openapi.json", gateway.base)).await.unwrap().text().await.unwrap();
+    let described: Value = serde_json::from_str(&described).unwrap();
+    let schema = |name: &str| {
+        let mut schema = json!({ "$ref": format!("#/components/schemas/{name}") });
+        schema["components"] = described["components"].clone();
+        jsonschema::validator_for(&schema).unwrap()
+    };
+    let (request, answer, error) = (schema("Retrieve"), schema("Retrieved"), schema("Error"));
+    let examples =
+        &described["paths"]["/v1/retrieve"]["post"]["requestBody"]["content"]["application/json"]["examples"];
+    let formats =
+        ["compact", "mcp", "anthropic", "openai"].map(|it| json!({ "intent": "echo", "format": it }));
+    let written = examples.as_object().unwrap().values().map(|example| example["value"].clone());
+    for asked in written.chain(formats) {
+        assert!(request.is_valid(&asked), "{asked}");
+        let (status, answered) = ask(&gateway, &asked).await;
+        assert_eq!(status, 200, "{answered:#}");
+        let wrong: Vec<_> = answer.iter_errors(&answered).map(|it| it.to_string()).collect();
+        assert!(wrong.is_empty(), "{wrong:?}\n{answered:#}");
+    }
+    for asked in [json!({}), json!({ "intent": "x", "top_k": 50 }), json!({ "intent": "x", "topk": 5 })] {
+        assert!(!request.is_valid(&asked), "{asked}");
+        let (status, answered) = ask(&gateway, &asked).await;
+        assert!(status == 400 && error.is_valid(&answered), "{answered:#}");
+    }
+    for path in described["paths"].as_object().unwrap().keys().filter(|path| *path != "/v1/retrieve") {
+        let status = reqwest::get(format!("{}{path}", gateway.base)).await.unwrap().status();
+        assert_eq!(status, 200, "{path}");
+    }
 }
 
 #[tokio::test]
@@ -82,7 +142,7 @@ async fn odd_intents_are_answered_and_wrong_requests_explained() {
     }
     for (request, complaint) in [
         (json!({}), "intent"),
-        (json!({ "intent": 7 }), "string"),
+        (json!({ "intent": 7 }), "a text"),
         (json!({ "intent": "x", "topk": 3 }), "topk"),
         (json!({ "intent": "x", "format": "yaml" }), "yaml"),
     ] {

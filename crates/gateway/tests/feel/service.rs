@@ -146,6 +146,21 @@ fn without_systemd_nothing_is_written_and_the_person_is_told_what_to_do() {
 }
 
 #[test]
+fn a_configuration_that_only_works_in_this_shell_is_not_installed() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(desk.0.config()).unwrap();
+    fs::write(desk.0.config(), text.replace("enabled = false\nenv", "env")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", desk.0.path("bin").display());
+    let mut command = desk.0.command(&["service", "install"]);
+    let output = command.env("PATH", path).env("SOME_KEY", "s3cret-value").output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told.contains("refers to SOME_KEY, set here and not for services"), "{told}");
+    assert!(told.contains("kitbag secret set") && !told.contains("s3cret-value"), "{told}");
+    assert_eq!(desk.unit(), None);
+}
+
+#[test]
 fn a_service_that_does_not_start_leaves_things_as_they_were() {
     let desk = Desk::new();
     fs::write(desk.0.path("broken"), "").unwrap();

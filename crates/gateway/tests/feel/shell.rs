@@ -32,7 +32,7 @@ fn bash_completes_verbs_flags_and_names() {
     home.ok(&["servers", "add", "bed", "--", &testbed(), "--era", "legacy", "stdio"]);
     home.ok(&["servers", "add", "beta", "--disabled", "--", "x"]);
     let check = |line: &str, expected: &[&str]| assert_eq!(completed(&home, line), expected, "{line}");
-    check("kitbag serv", &["serve", "servers"]);
+    check("kitbag serv", &["serve", "servers", "service"]);
     check("kitbag servers rem", &["remove"]);
     check("kitbag servers remove be", &["bed", "beta"]);
     check("kitbag servers test a", &["agents"]);

@@ -59,13 +59,13 @@ fn the_logs_of_all_are_told_as_one_story_and_followed() {
 #[test]
 fn no_message_looks_like_a_line_of_another() {
     let home = Home::new();
-    fs::write(home.path("kitbag.toml"), "servers.git.command = 'x'\nservers.time.command = 'x'\n").unwrap();
+    home.write(CONFIG, "servers.git.command = 'x'\nservers.time.command = 'x'\n");
     let git = home.path(".local/share/kitbag/logs/git.log");
     let forged = "x\n2026-11-15 13:09:00 kitbag  error: forged\r\nby\u{2028}git\u{202e}!";
     append(&git, &line(1, json!({ "stream": "mcp", "level": "info", "logger": "a\nb", "message": forged })));
     assert_eq!(
         home.ok(&["logs"]),
-        "2026-01-01 00:00:01 git    info: a b: x\n    2026-11-15 13:09:00 kitbag  error: forged \n    by\n    git!\n"
+        "2026-01-01 00:00:01 git    info: a b: x\n    2026-11-15 13:09:00 kitbag  error: forged\n    by\n    git!\n"
     );
 }
 

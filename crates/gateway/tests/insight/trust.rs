@@ -1,9 +1,9 @@
 //! A project's `kitbag.toml`, through the real binary: nothing in it runs before the person says yes.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -161,6 +161,8 @@ fn a_changed_file_is_out_of_force_until_it_is_looked_at_again_and_trust_can_be_w
     assert_eq!(scene.run(&["trust", "withdraw"]).0, Some(0));
     let (_, told) = scene.run(&["tools"]);
     assert!(told.contains("you have not trusted it") && !scene.loot().exists(), "{told}");
+    let (_, record) = scene.run(&["audit", "--json"]);
+    assert!(record.contains("project_trusted") && record.contains("project_withdrawn"), "{record}");
     let (code, told) = scene.run(&["trust", "withdraw"]);
     assert!(code == Some(1) && told.contains("was not trusted"), "{told}");
 }
@@ -192,6 +194,7 @@ fn a_server_of_the_persons_own_does_not_start_in_the_project() {
 /// A gateway in the project's folder, which ends with the test.
 struct Serving {
     child: Child,
+    stdout: BufReader<ChildStdout>,
     log: PathBuf,
 }
 
@@ -209,7 +212,9 @@ impl Serving {
         let stderr = fs::File::create(&log).unwrap();
         let mut command = scene.command(words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
-        let mut serving = Self { child: command.spawn().unwrap(), log };
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut serving = Self { child, stdout, log };
         if !words.contains(&"--stdio") {
             // The welcome says that the gateway has begun to follow its files.
             serving.line();
@@ -224,10 +229,9 @@ impl Serving {
     }
 
     fn line(&mut self) -> String {
-        use std::io::Read as _;
-        let stdout = self.child.stdout.as_mut().unwrap();
-        let bytes = stdout.bytes().map_while(Result::ok).take_while(|byte| *byte != b'\n');
-        String::from_utf8(bytes.collect()).unwrap()
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line
     }
 
     #[track_caller]

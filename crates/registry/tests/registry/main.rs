@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
+mod anything;
 mod asking;
 mod plans;
 mod shelf;

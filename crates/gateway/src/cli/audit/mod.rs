@@ -49,12 +49,12 @@ enum Verb {
     Export(export::Arguments),
 }
 
-pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let store = Store::open(&config.store_path).await.context("the audit cannot be reached")?;
     match &arguments.verb {
         Some(Verb::Export(arguments)) => export::run(arguments, &store, invocation.output).await?,
-        None => show(&arguments, &store, invocation.output).await?,
+        None => show(arguments, &store, invocation.output).await?,
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)

@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 use super::finding::{Area, Finding};
-use crate::app::NoKeys;
 use crate::cli::Invocation;
 use crate::cli::health::reachable;
 use crate::cli::output::date;
 use crate::config::{Config, OpenDoor};
+use crate::key_check::NoKeys;
 use crate::local::joined::{Found, find};
 use crate::local::protocol::{Answer, Request, Status, Want};
 

@@ -48,7 +48,8 @@ Examples:
   kitbag eval retrieval --dataset evals/p0
   kitbag eval retrieval --dataset my-set --catalog other-tools --json
   kitbag eval retrieval --dataset evals/small --ranker bm25
-  kitbag eval retrieval --dataset evals/small --queries evals/absent/queries.jsonl
+  kitbag eval retrieval --dataset evals/small \\
+    --queries evals/absent/queries.jsonl
 
 tools.jsonl:   {\"id\", \"server\"?, \"name\", \"description\", \"schema\"?, \"tags\"?}
 queries.jsonl: {\"id\", \"query\", \"relevant\": [ids]}, none where no tool answers";

@@ -159,7 +159,7 @@ impl View {
 
 /// Further lines of a message stand under it: at the margin one could pass for a line of another.
 fn indented(message: &str) -> String {
-    message.trim_end().replace('\n', "\n    ")
+    message.lines().map(str::trim_end).collect::<Vec<_>>().join("\n    ")
 }
 
 fn name(server: Option<&ServerName>) -> &str {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use kitbag_domain::ServerName;
 use kitbag_store::Store;
-use kitbag_upstream::{Endpoint, Launch, ServerSpec, Transport};
+use kitbag_upstream::{Endpoint, ServerSpec, Transport};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,7 @@ use crate::cli::Invocation;
 use crate::cli::next_steps::{first_steps, is_bare};
 use crate::cli::output::{offers, table};
 use crate::config::Config;
+use crate::review::line_of;
 
 /// Show the configured servers and what they offer.
 ///
@@ -75,7 +76,7 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
 
 fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
     let (transport, target) = match &spec.transport {
-        Transport::Stdio(launch) => ("stdio", program(launch)),
+        Transport::Stdio(_) => ("stdio", line_of(spec).unwrap_or_default()),
         Transport::Http(endpoint) => ("http", address(endpoint)),
         Transport::Sse(endpoint) => ("sse", address(endpoint)),
         Transport::Inside(_) => ("built-in", "what coding agents can do".to_owned()),
@@ -83,13 +84,6 @@ fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
     let offer = remembered.offers.get(&spec.fingerprint()).cloned();
     let standing = remembered.standings.get(&spec.name).cloned().unwrap_or_default();
     Row { name: spec.name.clone(), enabled, transport, target, standing, offer }
-}
-
-fn program(launch: &Launch) -> String {
-    match launch.package() {
-        Some(package) => format!("{} {package}", launch.command),
-        None => launch.command.clone(),
-    }
 }
 
 /// Without what people hide in URLs: passwords, and keys in the query.

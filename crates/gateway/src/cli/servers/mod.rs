@@ -8,6 +8,7 @@ mod person;
 mod remove;
 mod rename;
 mod restart;
+mod show;
 mod standing;
 mod switch;
 mod test;
@@ -43,6 +44,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 enum Verb {
     List(list::Arguments),
+    Show(show::Arguments),
     Find(find::Arguments),
     Add(Box<add::Arguments>),
     Remove(remove::Arguments),
@@ -58,6 +60,7 @@ enum Verb {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::List(arguments) => list::run(&arguments, invocation).await?,
+        Verb::Show(arguments) => show::run(&arguments, invocation).await?,
         Verb::Find(arguments) => find::run(arguments, invocation).await?,
         Verb::Add(arguments) => return add::run(*arguments, invocation).await,
         Verb::Remove(arguments) => remove::run(&arguments, invocation)?,

@@ -30,6 +30,9 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
     };
     let report = restarting?;
     invocation.output.show(&report, |report| {
-        format!("`{name}` runs again and offers {}.", offers(report.tools, report.prompts, report.resources))
+        format!(
+            "`{name}` was restarted and offers {}.",
+            offers(report.tools, report.prompts, report.resources)
+        )
     })
 }

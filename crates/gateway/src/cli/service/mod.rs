@@ -9,7 +9,7 @@ mod unit;
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -90,6 +90,12 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         return Err(anyhow!("a gateway runs already (pid {})", status.pid))
             .advise(|| format!("end it, then try again: kill {}", status.pid));
     }
+    let lacking = manager.lacking(vault::variables(&config));
+    if !lacking.is_empty() {
+        let names = lacking.join(", ");
+        return Err(anyhow!("the configuration refers to {names}, set here and not for services"))
+            .advise(|| IN_THE_STORE.to_owned());
+    }
     let unit = wanted(invocation)?;
     write(&path, &unit.text()?)?;
     if let Err(error) = manager.start(former.is_some()) {
@@ -98,24 +104,20 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         return Err(error);
     }
     let status = await_gateway(&config, invocation).await?;
-    let absent = manager.lacking(vault::variables(&config));
-    invocation.output.show(&installed(&path, &status), |_| told(&path, &status, &absent))?;
+    let result = serde_json::json!({ "unit": path, "gateway": status });
+    invocation.output.show(&result, |_| told(&path, &status))?;
     Ok(ExitCode::SUCCESS)
 }
+
+const IN_THE_STORE: &str = "keep what is secret in the store (kitbag secret set NAME, written as ${secret:NAME}); give services the rest in ~/.config/environment.d/kitbag.conf, and log in again";
 
 /// What the service runs: this program on the person's own configuration, or the one she named.
 fn wanted(invocation: &Invocation) -> anyhow::Result<Unit> {
     let at = &invocation.at;
-    let named = at.overrides.config.as_ref().map(|path| at.around.cwd.join(path));
-    // A file that lies in the current directory by chance is not meant.
-    let own = || at.files().pop().filter(|path| path.is_file());
+    // One that is named must be there when the gateway starts.
+    let config = at.own_file().filter(|path| path.is_file());
     let data_dir = at.overrides.data_dir.as_ref().map(|_| at.around.data_dir(&at.overrides)).transpose()?;
-    Ok(Unit {
-        program: called_by()?,
-        config: named.or_else(own),
-        data_dir,
-        path: std::env::var("PATH").unwrap_or_default(),
-    })
+    Ok(Unit { program: called_by()?, config, data_dir, path: std::env::var("PATH").unwrap_or_default() })
 }
 
 /// Waits until the gateway that was started can be joined.
@@ -149,24 +151,13 @@ fn asked(answer: anyhow::Result<Answer>) -> anyhow::Result<Status> {
     }
 }
 
-fn installed(path: &PathBuf, status: &Status) -> serde_json::Value {
-    serde_json::json!({ "unit": path, "gateway": status })
-}
-
-fn told(path: &PathBuf, status: &Status, absent: &[String]) -> String {
-    let mut text =
-        format!("Installed {}\nA gateway runs now and at every login ({}).", path.display(), who(status));
-    if !absent.is_empty() {
-        text.push_str(&format!(
-            "\n\nSet here, and not for services: {}. Keep what is secret in the store, with\n  kitbag secret set NAME\n\
-             and write ${{secret:NAME}} in the configuration.",
-            absent.join(", ")
-        ));
-    }
-    text.push_str(
-        "\n\nTo have it run without a login, too: loginctl enable-linger\nUndo: kitbag service uninstall",
-    );
-    text
+fn told(path: &Path, status: &Status) -> String {
+    format!(
+        "Installed {}\nA gateway runs now and at every login ({}).\n\
+         To have it run without a login, too: loginctl enable-linger\nUndo: kitbag service uninstall",
+        path.display(),
+        who(status)
+    )
 }
 
 fn who(status: &Status) -> String {
@@ -251,7 +242,7 @@ fn unit_file(invocation: &Invocation) -> Result<PathBuf, ConfigError> {
     Ok(home.ok_or(ConfigError::NoHome)?.join("systemd/user").join(manager::NAME))
 }
 
-fn read(path: &PathBuf) -> anyhow::Result<Option<String>> {
+fn read(path: &Path) -> anyhow::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -260,7 +251,7 @@ fn read(path: &PathBuf) -> anyhow::Result<Option<String>> {
 }
 
 /// All of it or nothing.
-fn write(path: &PathBuf, text: &str) -> anyhow::Result<()> {
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let beside = path.with_extension("service.new");
     let folder = path.parent().unwrap_or(path);
     let written = fs::create_dir_all(folder)
@@ -270,7 +261,7 @@ fn write(path: &PathBuf, text: &str) -> anyhow::Result<()> {
 }
 
 /// Leaves things as they were found.
-fn undo(path: &PathBuf, former: Option<&str>) {
+fn undo(path: &Path, former: Option<&str>) {
     let undone = match former {
         Some(text) => write(path, text),
         None => fs::remove_file(path).map_err(Into::into),

@@ -75,7 +75,10 @@ async fn changes_of_keys_and_secrets_are_on_record_with_who_made_them() {
     ] {
         let found = events(&rows, action);
         let (about, _, row) = &found[0];
-        assert_eq!((about.as_str(), row.tenant.as_ref().map(|it| it.as_str())), (subject, tenant));
+        assert_eq!(
+            (about.as_str(), row.tenant.as_ref().map(kitbag_domain::Tenant::as_str)),
+            (subject, tenant)
+        );
         assert!(row.actor.as_ref().is_some_and(|actor| !actor.is_empty()), "{row:?}");
     }
     assert!(!format!("{rows:?}").contains("v3ry-s3cret"));

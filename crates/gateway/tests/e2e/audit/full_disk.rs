@@ -129,8 +129,8 @@ async fn a_tenant_cannot_fill_the_disk_with_small_calls() {
     home.configure(&format!("{store}{tenants}{}", Testbed::named("good").table()));
     let (low, high) = (key(&home, "low").await, key(&home, "high").await);
     let gateway = home.serve().await;
-    let huge = "x".repeat(3_000_000);
-    let low = gateway.visitor("/servers/good/mcp", Manner::Legacy).key(&low).called(&huge).connect().await;
+    let (long, huge) = ("x".repeat(60_000), "x".repeat(3_000_000));
+    let low = gateway.visitor("/servers/good/mcp", Manner::Legacy).key(&low).called(&long).connect().await;
     for _ in 0..60 {
         low.call("echo", &json!({})).await;
     }

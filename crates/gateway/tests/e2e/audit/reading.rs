@@ -53,7 +53,7 @@ impl Used {
 
     async fn get(&self, query: &str, key: Option<&str>) -> (u16, Value) {
         let request = reqwest::Client::new().get(format!("{}/v1/audit{query}", self.gateway.base));
-        let request = key.into_iter().fold(request, |request, key| request.bearer_auth(key));
+        let request = key.into_iter().fold(request, reqwest::RequestBuilder::bearer_auth);
         let response = request.send().await.unwrap();
         let status = response.status().as_u16();
         (status, serde_json::from_str(&response.text().await.unwrap()).unwrap_or_default())

@@ -229,6 +229,7 @@ async fn a_change_behind_one_server_is_not_told_at_the_route_of_another() {
     let ways = world.ways_through(Door::One, Manner::Modern, |it| it).await;
     for (here, there) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
         let (here, there) = (&ways[here], &ways[there]);
+        here.call("echo", &json!({})).await.text();
         let mut stream =
             here.client.subscribe(&json!({ "toolsListChanged": true, "promptsListChanged": true })).await;
         change_tools_and_hear_of_it(there).await;

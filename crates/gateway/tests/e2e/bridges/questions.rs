@@ -76,7 +76,7 @@ async fn a_question_says_which_server_asks_and_is_otherwise_as_the_server_put_it
         // Where servers are merged the person sees only Kitbag, so the text itself says who asks.
         let expected = match way.door {
             Door::One => "Who?".to_owned(),
-            Door::All | Door::Stdio => format!("`{}` asks: Who?", way.server.name),
+            Door::All | Door::Stdio | Door::Joined => format!("`{}` asks: Who?", way.server.name),
         };
         assert_eq!(question["message"], expected);
         assert_eq!(question["requestedSchema"]["required"], json!(["username", "email"]));

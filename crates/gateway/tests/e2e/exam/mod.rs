@@ -359,7 +359,10 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
     let model = ["--server", "bed", "--dry-run"];
     fails(
         &model,
-        &["suite.json does not fit", "the prompt `p0`, field `tool`: the server offers no tool `eco`"],
+        &[
+            "suite.json does not fit",
+            "the prompt `p0`, field `expectedTool`: the server offers no tool `eco`",
+        ],
     )
     .await;
     broken("\"resolves\"", "\"resolve\"");

@@ -189,6 +189,11 @@ impl Gateway {
         process::open_files(self.child.id())
     }
 
+    /// The processes it has launched that run now.
+    pub(crate) fn children(&self) -> Vec<u32> {
+        process::children(self.child.id())
+    }
+
     /// What it wrote to stderr so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()

@@ -22,6 +22,18 @@ pub(crate) fn alive(pid: u32) -> bool {
         .is_some_and(|rest| !rest.starts_with(['Z', 'X']))
 }
 
+/// The processes that this one has launched and that run.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| alive(*pid) && parent_of(*pid) == Some(parent)).collect()
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// The processes whose command line contains `words`, which a test makes unique by a path.
 pub(crate) fn running(words: &str) -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);

@@ -184,7 +184,7 @@ impl Way {
     pub(crate) fn uri(&self, own: &str) -> String {
         match self.door {
             Door::One => own.to_owned(),
-            Door::All | Door::Stdio => format!("kitbag://server/{}/{own}", self.server.name),
+            Door::All | Door::Stdio | Door::Joined => format!("kitbag://server/{}/{own}", self.server.name),
         }
     }
 

@@ -83,8 +83,8 @@ async fn beginning(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&piece[..length]).into_owned()
 }
 
-/// Twenty answers of 13 MB take their time where nothing is optimised.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(90);
+/// Eight answers of 13 MB take their time where nothing is optimised.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(200);
 
 #[tokio::test]
 async fn who_does_not_read_long_answers_gets_no_more_of_them() {
@@ -93,15 +93,15 @@ async fn who_does_not_read_long_answers_gets_no_more_of_them() {
     let request = greedy(&client, &greedy_key);
     let before = gateway.memory().now_mb;
     let mut unread = Vec::new();
-    for _ in 0..20 {
+    for _ in 0..8 {
         unread.push(send(&gateway, &request).await);
     }
     // A few have their answers waiting; all others are told why not, in few enough words to be there at once.
     let told = join_all(unread.iter_mut().map(beginning)).await;
     let refused = told.iter().filter(|it| it.contains("have not been read yet")).count();
-    assert!((15..=17).contains(&refused), "{refused} of 20 were refused");
+    assert!((3..=5).contains(&refused), "{refused} of 8 were refused");
     let during = gateway.memory().now_mb;
-    assert!(during < before + 300, "{before} MB before, {during} MB with twenty answers unread");
+    assert!(during < before + 300, "{before} MB before, {during} MB with eight answers unread");
     let asked = Instant::now();
     assert_eq!(client.call("good__big", &json!({ "bytes": 1_000_000 })).await.text().len(), 1_000_000);
     assert!(asked.elapsed() < Duration::from_secs(10), "another caller waited {:?}", asked.elapsed());

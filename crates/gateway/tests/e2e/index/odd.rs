@@ -94,18 +94,20 @@ async fn a_wrong_number_of_tools_is_explained() {
     let listed = Listed::with(&tools, "").await;
     let gateway = listed.home.serve().await;
     embedded(&gateway, 25).await;
-    for (top_k, count) in [(json!(1), 1), (json!(20), 20), (json!(21), 20), (json!(u64::MAX), 20)] {
+    for (top_k, count) in [(json!(1), 1), (json!(20), 20)] {
         let (status, answer) = retrieve(&gateway, &json!({ "intent": "do it", "top_k": top_k })).await;
         assert_eq!((status, found(&answer).len()), (200, count), "{top_k}");
     }
     for (request, complaint) in [
-        (json!({ "intent": "x", "top_k": 0 }), "`top_k` must be at least 1"),
+        (json!({ "intent": "x", "top_k": 0 }), "a whole number from 1 to 20"),
+        (json!({ "intent": "x", "top_k": 21 }), "a whole number from 1 to 20"),
+        (json!({ "intent": "x", "top_k": u64::MAX }), "a whole number from 1 to 20"),
         (json!({ "intent": "x", "top_k": -1 }), "-1"),
         (json!({ "intent": "x", "top_k": 1.5 }), "1.5"),
-        (json!({ "intent": "x", "limit": 3 }), "unknown field `limit`"),
-        (json!({ "intent": ["x"] }), "expected a string"),
-        (json!({ "intent": "x", "max_cost_usd": "cheap" }), "expected f64"),
-        (json!("x"), "expected struct"),
+        (json!({ "intent": "x", "limit": 3 }), "there is no field `limit`"),
+        (json!({ "intent": ["x"] }), "a text that says"),
+        (json!({ "intent": "x", "max_cost_usd": "cheap" }), "a number of at least 0"),
+        (json!("x"), "not a JSON object"),
     ] {
         let (status, answer) = retrieve(&gateway, &request).await;
         let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{request}: {answer}"));

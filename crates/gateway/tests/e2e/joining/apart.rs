@@ -43,6 +43,7 @@ async fn whoever_has_other_values_for_the_variables_of_the_configuration_starts_
     let desk = Desk::new();
     let token = "\nenv = { TOKEN = \"${TOKEN:-none}\" }\n";
     desk.home.configure(&format!("{}{token}", desk.server("shared").trim_end()));
+    desk.introduce();
     let _gateway = desk.home.serve().await;
     desk.ok(&["call", "shared__echo"]).await;
     assert_eq!(desk.starts(), 1);
@@ -51,6 +52,24 @@ async fn whoever_has_other_values_for_the_variables_of_the_configuration_starts_
     assert!(told.stderr.contains("other values for TOKEN"), "{}", told.stderr);
     assert!(!told.stderr.contains("another"), "its value is nobody's business: {}", told.stderr);
     assert_eq!(desk.starts(), 2);
+}
+
+#[tokio::test]
+async fn the_servers_of_a_trusted_project_are_shared_with_nobody_outside_of_it() {
+    let desk = Desk::new();
+    let project = desk.home.path("project");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("kitbag.toml"), desk.server("local")).unwrap();
+    let _gateway = desk.home.serve().await;
+    desk.ok(&["call", "shared__echo"]).await;
+    desk.ok_in(&project, &["call", "shared__echo"]).await;
+    assert_eq!(desk.starts(), 1, "a project that is not trusted changes nothing");
+
+    desk.ok_in(&project, &["trust", "--yes"]).await;
+    desk.ok_in(&project, &["call", "local__echo"]).await;
+    assert!(desk.starts() > 1, "it has servers that the gateway must not have");
+    let outside = desk.home.kitbag(&["call", "local__echo"]).await;
+    assert!(outside.stderr.contains("there is no tool called `local__echo`"), "{}", outside.stderr);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ mod ending;
 mod sharing;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::harness::gateway::Told;
@@ -32,7 +32,15 @@ impl Desk {
         let home = Home::new("");
         let desk = Self { home };
         desk.home.configure(&format!("{config}{}", desk.server("shared")));
+        desk.introduce();
         desk
+    }
+
+    /// Has the servers listed, so that from now on they are started for calls alone.
+    fn introduce(&self) {
+        let listed = self.home.command(&["tools", "--own"]).output().unwrap();
+        assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+        fs::write(self.home.path("starts"), "").unwrap();
     }
 
     /// The table of a server that counts its starts together with all others.
@@ -63,5 +71,13 @@ impl Desk {
         let told = self.home.kitbag(words).await;
         assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
         told
+    }
+
+    /// The same in another folder.
+    async fn ok_in(&self, folder: &Path, words: &[&str]) {
+        let mut command = self.home.command(words);
+        command.current_dir(folder);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use kitbag_domain::{Outcome, Tenant};
-use kitbag_store::{AuditQuery, Store};
+use kitbag_store::{AuditQuery, Entry, Store};
 use serde_json::{Value, json};
 
 use super::Desk;
@@ -58,7 +58,9 @@ async fn joined_or_alone_a_command_answers_the_same() {
         let joined = desk.home.kitbag(words).await;
         let alone = desk.home.kitbag(&[words, &["--own"]].concat()).await;
         assert_eq!((joined.code, &joined.stdout), (alone.code, &alone.stdout), "{words:?}");
-        assert_eq!(joined.stderr, alone.stderr, "{words:?}");
+        // A busy machine lets one of the two wait long enough to be told for what.
+        let told = |stderr: &str| stderr.lines().filter(|it| !it.ends_with(" …")).collect::<String>();
+        assert_eq!(told(&joined.stderr), told(&alone.stderr), "{words:?}");
     }
 }
 
@@ -94,7 +96,8 @@ async fn what_was_edited_just_before_holds_for_the_command_that_follows() {
     desk.ok(&["call", "shared__echo"]).await;
     desk.home.configure(&[desk.server("shared"), desk.server("added")].concat());
     assert_eq!(desk.ok(&["call", "added__echo"]).await.stdout.trim(), "{}");
-    assert_eq!(desk.starts(), 2, "each is started once: {}", gateway.log());
+    // The new one may be stopped between its list and the call.
+    assert!((2..=3).contains(&desk.starts()), "each is started for its call: {}", gateway.log());
     desk.home.configure(&desk.server("shared"));
     let gone = desk.home.kitbag(&["call", "added__echo"]).await;
     assert!(gone.stderr.contains("there is no tool called `added__echo`"), "{}", gone.stderr);
@@ -117,13 +120,14 @@ async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes
     );
     assert_eq!(desk.starts(), 1);
     let store = Store::open(&desk.home.path("kitbag.db")).await.unwrap();
-    let query = AuditQuery { limit: 100, tenant: Some(Tenant::local()), server: None };
+    let query =
+        AuditQuery { tenant: Some(Tenant::local()), entries: vec![Entry::Call], ..AuditQuery::newest(100) };
     let rows = until("both calls are written down", async || {
         let rows = store.audit(&query).await.unwrap();
         (rows.len() == 2).then_some(rows)
     })
     .await;
-    let mut seen: Vec<_> = rows.into_iter().map(|row| row.observation).collect();
+    let mut seen = rows;
     seen.sort_by_key(|it| it.at.0);
     assert!(seen.iter().all(|it| it.client.as_deref() == Some("kitbag call")), "{seen:?}");
     assert_eq!([seen[0].outcome, seen[1].outcome], [Outcome::Ok, Outcome::Denied]);
@@ -137,9 +141,9 @@ async fn a_server_of_the_gateway_that_runs_is_restarted_by_its_name() {
     let _gateway = desk.home.serve().await;
     desk.ok(&["call", "shared__echo"]).await;
     let told = desk.ok(&["servers", "restart", "shared"]).await;
-    assert!(told.stdout.starts_with("`shared` runs again and offers "), "{}", told.stdout);
+    assert!(told.stdout.starts_with("`shared` was restarted and offers "), "{}", told.stdout);
     desk.ok(&["call", "shared__echo"]).await;
-    assert_eq!(desk.starts(), 2);
+    assert_eq!(desk.starts(), 3, "for a call, to see that it starts, and for a call again");
     let unknown = desk.home.kitbag(&["servers", "restart", "sharde"]).await;
     assert!(unknown.stderr.contains("did you mean `shared`?"), "{}", unknown.stderr);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use kitbag_store::{AuditQuery, Store};
+use kitbag_store::{AuditQuery, Entry, Store};
 
 use super::{
     BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, found, goods,
@@ -155,7 +155,7 @@ async fn what_a_credential_used_most_is_listed_for_it_and_for_nobody_else() {
         call_api(&user, tool, &arguments).await.text();
     }
     let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
-    let query = AuditQuery::newest(10);
+    let query = AuditQuery { entries: vec![Entry::Call], ..AuditQuery::newest(10) };
     until("the calls are written down", async || {
         (store.audit(&query).await.unwrap().len() == 3).then_some(())
     })

@@ -54,8 +54,9 @@ async fn what_nobody_sees_reaches_no_model_on_the_frugal_surfaces_and_is_untouch
             assert!(read["writtenBy"].as_str().unwrap().contains("the author of `shop`"), "{described}");
             assert!(read["description"].as_str().unwrap().starts_with("Sends a letter"), "{described}");
             let answer = call_api(&client, "shop__send_letter", &json!({ "text": hostile() })).await;
-            assert!(is_clean(answer.raw()), "{path}: {}", answer.raw());
-            assert!(answer.text().contains("Sends a letter"), "{}", answer.text());
+            // Its text is JSON that says `\u001b` in six letters, which everybody sees.
+            assert!(is_clean(&answer.text().replace("\\u001b", "")), "{path}: {}", answer.raw());
+            assert_eq!(answer.result()["structuredContent"]["text"], "Sends a letter.", "{path}");
             let tools = client.request("tools/list", &json!({})).await;
             assert!(is_clean(tools.raw()), "{path}: {}", tools.raw());
         }

@@ -65,7 +65,7 @@ async fn a_silent_call_is_given_up_and_the_server_is_told() {
         let client = gateway.client(Manner::Modern).await;
         client.knows("slow__slow").await;
         let told = client.call("slow__slow", &json!({ "ms": 20_000 })).await.tool_error();
-        assert!(told.contains("`slow` did not answer within 1s"), "{told}");
+        assert!(told.contains("`slow` did not answer within 1 s"), "{told}");
         assert!(told.contains("raise `call_timeout` of [servers.slow]"), "{told}");
         until("the server hears that nobody waits", async || {
             let events = fs::read_to_string(trace.join("events.log")).unwrap_or_default();

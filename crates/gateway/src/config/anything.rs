@@ -1,0 +1,96 @@
+//! Whatever stands in a configuration file, it is read or refused with a reason, and an edit of one that
+//! is read can be read again.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::edit::{self, NewServer, Reach};
+use super::{Config, ConfigError, Overrides, Surroundings, parse};
+
+/// A bit of every section, to be damaged.
+const TEXT: &str = r#"# mine
+[serve]
+bind = "127.0.0.1:7420"
+allowed_origins = ["https://app.example"]
+[audit]
+keep_days = 30
+[index.embedder]
+endpoint = "https://e.example/v1"
+model = "m"
+api_key = "${secret:e}"
+[surfaces]
+default = "search"
+pinned = ["git/log"]
+[policy]
+deny_tools = ["*/delete_*"]
+[tenants.acme]
+allow_servers = ["docs"]
+[servers.git]
+command = "uvx" # with uv
+args = ["mcp-server-git", "${HOME:-x}"]
+env = { TOKEN = "${TOKEN}" }
+start_timeout = "90s"
+[servers.docs]
+url = "https://docs.example/mcp?k=${K}"
+headers = { Authorization = "Bearer ${secret:docs}" }
+[providers.weather]
+url = "https://api.example/v1"
+bearer = "x"
+[tools."git__log"]
+cost_usd = 0.1
+"#;
+
+fn read(text: &str) -> Result<Config, ConfigError> {
+    let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+    parse(text, Some(Path::new("/etc/kitbag.toml")), &Overrides::default(), &around)
+}
+
+#[test]
+fn what_is_to_be_damaged_is_whole() {
+    read(TEXT).unwrap();
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused_with_a_reason(text in "(?s).{0,300}") {
+        told(&read(&text));
+    }
+
+    #[test]
+    fn a_damaged_configuration_is_read_or_refused_and_no_edit_breaks_it(
+        at in any::<Index>(), length in 0_usize..40, slip in "[\\[\\]{}=\"'#.a-z0-9$ \n]{0,4}",
+    ) {
+        let begin = at.index(TEXT.len());
+        let end = TEXT.ceil_char_boundary((begin + length).min(TEXT.len()));
+        let damaged = format!("{}{slip}{}", &TEXT[..begin], &TEXT[end..]);
+        let config = read(&damaged);
+        told(&config);
+        if let Ok(config) = config {
+            check_edits(&damaged, &config)?;
+        }
+    }
+}
+
+/// A refusal says where and what, and never ends in a panic.
+fn told(read: &Result<Config, ConfigError>) {
+    if let Err(error) = read {
+        assert!(!error.to_string().is_empty());
+        let _advice = error.remedy();
+    }
+}
+
+fn check_edits(text: &str, config: &Config) -> Result<(), TestCaseError> {
+    let name = "brand-new".parse().expect("a valid name");
+    let launch = Reach::Launch { command: "x".to_owned(), args: Vec::new(), env: Vec::new(), cwd: None };
+    let added = edit::add_server(text, &name, &NewServer { reach: launch, enabled: true });
+    // A table that is written inline in an odd way may not take another; it is told and left alone.
+    let Ok(added) = added else { return Ok(()) };
+    let after = read(&added).map_err(|error| TestCaseError::fail(format!("{error}:\n{added}")))?;
+    prop_assert_eq!(after.servers.len(), config.servers.len() + 1);
+    let removed = edit::remove_server(&added, &name).expect("it was just read").expect("it was just added");
+    let again = read(&removed).map_err(|error| TestCaseError::fail(format!("{error}:\n{removed}")))?;
+    prop_assert_eq!(again.servers.len(), config.servers.len());
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! What a program asks of `/v1/retrieve`, read field by field: an impossible value is refused with what
+//! would be possible.
+
+use kitbag_relevance::{MAX_TOP_K, WriteClass};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::config::nearest;
+
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) intent: String,
+    pub(super) top_k: usize,
+    pub(super) min_score: Option<f64>,
+    pub(super) token_budget: Option<usize>,
+    pub(super) max_cost_usd: Option<f64>,
+    pub(super) max_latency_ms_p99: Option<f64>,
+    pub(super) scopes: Vec<String>,
+    pub(super) providers: Vec<String>,
+    pub(super) tags: Vec<String>,
+    pub(super) write_class: Vec<WriteClass>,
+    pub(super) exclude: Vec<String>,
+    pub(super) format: Format,
+}
+
+/// How the tools are written down.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Format {
+    /// One line each.
+    #[default]
+    Compact,
+    /// As `tools/list` gives them.
+    Mcp,
+    Anthropic,
+    Openai,
+}
+
+/// What is wrong with a request, as the answer tells it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Wrong {
+    pub(super) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) expected: Option<String>,
+    #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
+    pub(super) advice: Option<String>,
+}
+
+/// Each field, and what it may hold.
+const FIELDS: [(&str, &str); 12] = [
+    ("intent", "a text that says what is to be done"),
+    ("top_k", "a whole number from 1 to 20"),
+    ("min_score", "a number from 0 to 1"),
+    ("token_budget", "a whole number of at least 1"),
+    ("max_cost_usd", "a number of at least 0"),
+    ("max_latency_ms_p99", "a number of at least 0"),
+    ("scopes", "a list of texts"),
+    ("providers", "a list of names of servers and APIs"),
+    ("tags", "a list of texts"),
+    ("write_class", "a list of `read`, `write`, `destructive` and `unknown`"),
+    ("exclude", "a list of names of tools"),
+    ("format", "`compact`, `mcp`, `anthropic` or `openai`"),
+];
+
+impl Asked {
+    pub(super) fn read(body: &[u8]) -> Result<Self, Wrong> {
+        let mut fields = Fields::read(body)?;
+        Ok(Self {
+            intent: fields.take("intent", |_| true)?.ok_or_else(|| Wrong::field("intent", "is missing"))?,
+            top_k: fields.take("top_k", |it| (1..=MAX_TOP_K).contains(it))?.unwrap_or(MAX_TOP_K),
+            min_score: fields.take("min_score", |it| (0.0..=1.0).contains(it))?,
+            token_budget: fields.take("token_budget", |it| *it > 0)?,
+            max_cost_usd: fields.take("max_cost_usd", |it: &f64| *it >= 0.0)?,
+            max_latency_ms_p99: fields.take("max_latency_ms_p99", |it: &f64| *it >= 0.0)?,
+            scopes: fields.take("scopes", |_| true)?.unwrap_or_default(),
+            providers: fields.take("providers", |_| true)?.unwrap_or_default(),
+            tags: fields.take("tags", |_| true)?.unwrap_or_default(),
+            write_class: fields.take("write_class", |_| true)?.unwrap_or_default(),
+            exclude: fields.take("exclude", |_| true)?.unwrap_or_default(),
+            format: fields.take("format", |_| true)?.unwrap_or_default(),
+        })
+    }
+
+    /// The providers in the spelling they have, among those the caller may know of.
+    pub(super) fn spell_providers(&mut self, known: &[String]) -> Result<(), Wrong> {
+        for asked in &mut self.providers {
+            match known.iter().find(|name| name.eq_ignore_ascii_case(asked)) {
+                Some(name) => asked.clone_from(name),
+                None => return Err(Wrong::provider(asked, known)),
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    fn read(body: &[u8]) -> Result<Self, Wrong> {
+        let fields = match serde_json::from_slice(body) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) => return Err(Wrong::body("it is not a JSON object")),
+            Err(error) => return Err(Wrong::body(&format!("it is not JSON: {error}"))),
+        };
+        match fields.keys().find(|key| !FIELDS.iter().any(|(name, _)| name == key)) {
+            Some(unknown) => Err(Wrong::unknown(unknown)),
+            None => Ok(Self(fields)),
+        }
+    }
+
+    /// A field that is there and not null, if it can be read and may be.
+    fn take<T: serde::de::DeserializeOwned>(
+        &mut self,
+        name: &str,
+        may_be: impl Fn(&T) -> bool,
+    ) -> Result<Option<T>, Wrong> {
+        let Some(value) = self.0.remove(name).filter(|value| !value.is_null()) else { return Ok(None) };
+        let shown = value.to_string();
+        match serde_json::from_value(value) {
+            Ok(read) if may_be(&read) => Ok(Some(read)),
+            _ => Err(Wrong::field(name, &format!("cannot be {}", excerpt(&shown)))),
+        }
+    }
+}
+
+/// Long enough to be recognised.
+fn excerpt(text: &str) -> String {
+    const ENOUGH: usize = 60;
+    match text.char_indices().nth(ENOUGH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+impl Wrong {
+    fn body(why: &str) -> Self {
+        let message = format!("the request cannot be read: {why}");
+        let example = r#"{"intent": "open an issue", "top_k": 5}"#;
+        Self { message, field: None, expected: None, advice: Some(format!("send {example}")) }
+    }
+
+    fn field(name: &str, what: &str) -> Self {
+        let expected = FIELDS.iter().find(|(field, _)| *field == name).map(|(_, expected)| *expected);
+        let wanted = expected.map(|expected| format!("; it is {expected}")).unwrap_or_default();
+        Self {
+            message: format!("`{name}` {what}{wanted}"),
+            field: Some(name.to_owned()),
+            expected: expected.map(str::to_owned),
+            advice: None,
+        }
+    }
+
+    fn unknown(name: &str) -> Self {
+        let fields = FIELDS.iter().map(|(field, _)| *field);
+        let advice = match nearest(name, fields.clone()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("the fields are {}", fields.collect::<Vec<_>>().join(", ")),
+        };
+        let message = format!("there is no field `{}`; {advice}", excerpt(name));
+        Self { message, field: Some(excerpt(name)), expected: None, advice: Some(advice) }
+    }
+
+    fn provider(name: &str, known: &[String]) -> Self {
+        let advice = match nearest(name, known.iter().map(String::as_str)) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None if known.is_empty() => "there are no servers or APIs yet".to_owned(),
+            None => format!("there are {}", known.join(", ")),
+        };
+        let message = format!("there is no server or API called `{}`; {advice}", excerpt(name));
+        Self { message, field: Some("providers".to_owned()), expected: None, advice: Some(advice) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(request: &Value, field: Option<&str>, told: &str) {
+        let wrong = Asked::read(request.to_string().as_bytes()).unwrap_err();
+        assert_eq!(wrong.field.as_deref(), field, "{wrong:?}");
+        assert!(wrong.message.contains(told), "{wrong:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_can() {
+        check(&json!([]), None, "not a JSON object");
+        check(&json!({}), Some("intent"), "is missing");
+        check(&json!({ "intent": 7 }), Some("intent"), "cannot be 7; it is a text");
+        check(&json!({ "intent": "x", "topk": 3 }), Some("topk"), "did you mean `top_k`?");
+        check(&json!({ "intent": "x", "zzzzzz": 3 }), Some("zzzzzz"), "the fields are intent");
+        check(
+            &json!({ "intent": "x", "top_k": 50 }),
+            Some("top_k"),
+            "cannot be 50; it is a whole number from 1 to 20",
+        );
+        check(&json!({ "intent": "x", "top_k": 0 }), Some("top_k"), "1 to 20");
+        check(&json!({ "intent": "x", "top_k": "3" }), Some("top_k"), "1 to 20");
+        check(&json!({ "intent": "x", "max_cost_usd": -1 }), Some("max_cost_usd"), "at least 0");
+        check(&json!({ "intent": "x", "min_score": 1.5 }), Some("min_score"), "0 to 1");
+        check(&json!({ "intent": "x", "format": "yaml" }), Some("format"), "\"yaml\"");
+        check(&json!({ "intent": "x", "write_class": ["reed"] }), Some("write_class"), "destructive");
+    }
+
+    #[test]
+    fn a_provider_is_known_in_any_case_and_an_unknown_one_is_refused() {
+        let known = ["git".to_owned(), "Files".to_owned()];
+        let asked = |provider: &str| {
+            let request = json!({ "intent": "x", "providers": [provider] });
+            Asked::read(request.to_string().as_bytes()).unwrap()
+        };
+        let mut right = asked("FILES");
+        right.spell_providers(&known).unwrap();
+        assert_eq!(right.providers, ["Files"]);
+        let wrong = asked("gitt").spell_providers(&known).unwrap_err();
+        assert_eq!(wrong.advice.as_deref(), Some("did you mean `git`?"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Whatever a server calls a schema and a model calls arguments, the answer comes, and an example in it is
+//! one that would have been accepted.
+
+use kitbag_wire::{Raw, RawObject, raw};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::Checker;
+
+proptest! {
+    #[test]
+    fn any_schema_and_any_arguments_get_an_answer(schema in schema(), arguments in value()) {
+        let checker = Checker::default();
+        let definition = RawObject::new().with("name", "t").with("inputSchema", &schema).to_raw();
+        let checked = |arguments: &Raw| checker.check_arguments(&definition, arguments);
+        if let Err(misfit) = checked(&raw(&arguments)) {
+            let told = misfit.to_string();
+            prop_assert!(told.starts_with("- "), "{}", told);
+            if let Some((_, example)) = told.rsplit_once("Example: ") {
+                let example: Value = serde_json::from_str(example).expect("an example is JSON");
+                prop_assert!(checked(&raw(&example)).is_ok(), "{} for {}", example, schema);
+            }
+        }
+    }
+}
+
+/// Parts of schemas put together at random, sensible or not.
+fn schema() -> impl Strategy<Value = Value> {
+    const KINDS: &[&str] = &["object", "array", "string", "integer", "number", "boolean", "null", "any"];
+    let kind = prop::sample::select(KINDS);
+    let leaf = prop_oneof![
+        Just(json!({})),
+        any::<bool>().prop_map(Value::Bool),
+        kind.prop_map(|kind| json!({ "type": kind })),
+        Just(json!({ "type": "string", "pattern": "^(a+)+$", "minLength": 2 })),
+        Just(json!({ "type": "integer", "minimum": 5, "multipleOf": 3 })),
+        Just(json!({ "enum": ["a", 3, null] })),
+        Just(json!({ "const": [1] })),
+        Just(json!({ "$ref": "#" })),
+        Just(json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" } } })),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let several = prop::collection::vec(inner.clone(), 0..4);
+        let named = prop::collection::btree_map("[a-d]", inner.clone(), 0..4);
+        prop_oneof![
+            (named, prop::collection::vec("[a-e]", 0..3), any::<bool>()).prop_map(|(properties, required, open)| {
+                json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": open })
+            }),
+            (prop::sample::select(&["anyOf", "oneOf", "allOf", "prefixItems"][..]), several)
+                .prop_map(|(key, schemas)| json!({ key: schemas })),
+            (prop::sample::select(&["items", "not", "additionalProperties", "propertyNames"][..]), inner)
+                .prop_map(|(key, schema)| json!({ key: schema })),
+        ]
+    })
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i32>().prop_map(Value::from),
+        "[a-c3]{0,4}".prop_map(Value::from),
+        Just(json!("[1, 2]")),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[a-e]|A", inner, 0..4).prop_map(|members| json!(members)),
+        ]
+    })
+}

@@ -1,0 +1,139 @@
+//! Puts anything before what reads the words of strangers, for as long as one likes.
+//!
+//! Each target is a property test. It is run again and again, each time with the next seed, until the time
+//! is over; a failure prints the seed with which it is seen again.
+
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, bail};
+
+use crate::repository::Repository;
+use crate::{cargo, processes};
+
+/// What is read, and the tests that read it: a package, how its tests are built, and how their names begin.
+struct Target {
+    name: &'static str,
+    package: &'static str,
+    kind: &'static [&'static str],
+    tests: &'static str,
+}
+
+const TARGETS: [Target; 8] = [
+    Target { name: "envelope", package: "kitbag-wire", kind: &["--lib"], tests: "message::" },
+    Target { name: "configuration", package: "kitbag-gateway", kind: &["--lib"], tests: "config::anything" },
+    Target {
+        name: "client-files",
+        package: "kitbag-desk",
+        kind: &["--test", "fixtures"],
+        tests: "a_damaged_file",
+    },
+    Target {
+        name: "registry",
+        package: "kitbag-registry",
+        kind: &["--test", "registry"],
+        tests: "anything::",
+    },
+    Target {
+        name: "catalog",
+        package: "kitbag-gateway",
+        kind: &["--lib"],
+        tests: "catalog::tests::whatever",
+    },
+    Target { name: "arguments", package: "kitbag-gateway", kind: &["--lib"], tests: "schema::anything" },
+    Target { name: "rules", package: "kitbag-policy", kind: &["--test", "spelling"], tests: "" },
+    Target { name: "vendors", package: "kitbag-vendor", kind: &["--test", "catalogs"], tests: "" },
+];
+
+/// The first seed of every run before a merge, so that two runs look at the same cases.
+const FIXED_SEED: u64 = 20_261_115;
+/// Enough that starting the program does not matter, and little enough that the time is kept.
+const CASES_AT_ONCE: &str = "500";
+/// How long each target has before a merge.
+const BEFORE_A_MERGE: Duration = Duration::from_secs(60);
+
+/// Every target, all at the same time, from the fixed seed on.
+pub(crate) fn before_a_merge(repository: &Repository) -> anyhow::Result<()> {
+    let all: Vec<&Target> = TARGETS.iter().collect();
+    run_all(repository, &all, BEFORE_A_MERGE, FIXED_SEED)
+}
+
+/// `[TARGET] [--minutes N] [--seed N]`
+pub(crate) fn run(repository: &Repository, words: &[&str]) -> anyhow::Result<()> {
+    let (mut targets, mut minutes, mut seed) = (TARGETS.iter().collect::<Vec<_>>(), 10, from_the_clock());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut number = |what: &str| -> anyhow::Result<u64> {
+            let given = words.next().with_context(|| format!("{what} needs a number"))?;
+            given.parse().with_context(|| format!("`{given}` is not a number"))
+        };
+        match *word {
+            "--minutes" => minutes = number("--minutes")?,
+            "--seed" => seed = number("--seed")?,
+            name => targets = vec![named(name)?],
+        }
+    }
+    run_all(repository, &targets, Duration::from_secs(60 * minutes), seed)
+}
+
+fn named(name: &str) -> anyhow::Result<&'static Target> {
+    match TARGETS.iter().find(|target| target.name == name) {
+        Some(target) => Ok(target),
+        None => bail!("`{name}` is not a target; there are {}", TARGETS.map(|it| it.name).join(", ")),
+    }
+}
+
+fn from_the_clock() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(FIXED_SEED, |since| since.as_secs())
+}
+
+fn run_all(repository: &Repository, targets: &[&Target], time: Duration, seed: u64) -> anyhow::Result<()> {
+    // Built first, so that the time goes into running.
+    for target in targets {
+        processes::run(target.command(repository).arg("--no-run"))?;
+    }
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let running: Vec<_> =
+            targets.iter().map(|target| scope.spawn(|| target.run(repository, time, seed))).collect();
+        running
+            .into_iter()
+            .filter_map(|it| it.join().unwrap_or(Some("a target broke down".to_owned())))
+            .collect()
+    });
+    if !failures.is_empty() {
+        bail!("{}", failures.join("\n"));
+    }
+    Ok(())
+}
+
+impl Target {
+    /// What went wrong, if something did.
+    fn run(&self, repository: &Repository, time: Duration, seed: u64) -> Option<String> {
+        let (begun, mut round) = (Instant::now(), 0);
+        while begun.elapsed() < time {
+            let seed = seed + round;
+            let mut command = self.command(repository);
+            command.env("PROPTEST_CASES", CASES_AT_ONCE).env("PROPTEST_RNG_SEED", seed.to_string());
+            command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
+            match processes::output(command.arg("--").arg(self.tests)) {
+                Ok((status, _)) if status.success() => {}
+                Ok((_, printed)) => return Some(self.told(seed, &printed)),
+                Err(error) => return Some(format!("{}: {error:#}", self.name)),
+            }
+            round += 1;
+        }
+        println!("{}: {round} rounds of {CASES_AT_ONCE} cases, seeds {seed} to {}", self.name, seed + round);
+        None
+    }
+
+    fn command(&self, repository: &Repository) -> Command {
+        let mut command = cargo::command(repository, &["test", "--quiet", "--package", self.package]);
+        command.args(self.kind);
+        command
+    }
+
+    fn told(&self, seed: u64, printed: &str) -> String {
+        let name = self.name;
+        format!("{printed}\n{name} fails; see it again: cargo xtask fuzz {name} --minutes 1 --seed {seed}")
+    }
+}

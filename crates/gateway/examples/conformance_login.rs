@@ -39,8 +39,12 @@ impl Desk {
         let kitbag = browser.parent().and_then(Path::parent).context("examples lie below programs")?;
         let desk =
             Self { folder: tempfile::tempdir()?, kitbag: kitbag.join("kitbag"), browser: browser.clone() };
-        std::fs::write(desk.folder.path().join("kitbag.toml"), config(url)?)?;
+        std::fs::write(desk.config(), config(url)?)?;
         Ok(desk)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folder.path().join("kitbag.toml")
     }
 
     fn work(&self) -> anyhow::Result<()> {
@@ -60,6 +64,7 @@ impl Desk {
     fn kitbag(&self, words: &[&str]) -> anyhow::Result<Output> {
         let mut kitbag = Command::new(&self.kitbag);
         kitbag.args(words).current_dir(self.folder.path()).env("HOME", self.folder.path());
+        kitbag.env("KITBAG_CONFIG", self.config());
         kitbag.env("BROWSER", &self.browser).env(BROWSING, "yes");
         let output = kitbag.output().with_context(|| format!("starting {}", self.kitbag.display()))?;
         eprintln!("$ kitbag {}\n{}", words.join(" "), String::from_utf8_lossy(&output.stderr));

@@ -24,7 +24,7 @@ pub struct Event {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Somebody came with a key that opens nothing.
+    /// A client came with a key that opens nothing.
     KeyRefused,
     KeyCreated,
     KeyRevoked,
@@ -33,7 +33,7 @@ pub enum Action {
     SecretRemoved,
     /// The key that secrets are encrypted under is another one, or elsewhere.
     SecretKeyChanged,
-    /// Somebody logged in at a server, for everybody who uses it from here.
+    /// The operator logged in at a server, for every caller who uses it from here.
     LoggedIn,
     LoggedOut,
     /// The servers that a project brings along are in force in its folder.

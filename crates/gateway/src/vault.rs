@@ -2,7 +2,6 @@
 //! `${secret:NAME}`.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use kitbag_store::{KeyKeeper, SecretName, Store, Vault, VaultKey};
-use kitbag_upstream::{Lookup, ServerSpec, Template, Transport};
+use kitbag_upstream::{Lookup, ServerSpec, Template};
 
 use crate::config::{Config, Embedder, KeyPlace};
 use crate::keyring::Keyring;
@@ -134,38 +133,21 @@ fn wants_secrets(config: &Config) -> bool {
 /// The variables of the environment that the configuration refers to, and the one that may hold
 /// the key to its secrets.
 pub(crate) fn variables(config: &Config) -> BTreeSet<String> {
-    let names = RefCell::new(BTreeSet::from([KEY_VARIABLE.to_owned()]));
-    let note = |name: &str| {
-        if !name.starts_with(Template::SECRET) {
-            names.borrow_mut().insert(name.to_owned());
-        }
-        Some(String::new())
-    };
-    for template in templates(config) {
-        // Every variable gets a value here, so there is nothing that could fail.
-        let _filled_in = template.resolve(note);
-    }
-    names.into_inner()
+    let templates = templates(config);
+    let names = templates.iter().flat_map(|template| template.variables());
+    let of_the_environment = names.filter(|name| !name.starts_with(Template::SECRET));
+    of_the_environment.chain([KEY_VARIABLE]).map(str::to_owned).collect()
 }
 
 /// Every text of the configuration in which a variable may stand.
 fn templates(config: &Config) -> Vec<Cow<'_, Template>> {
-    let client_secret = |spec: &ServerSpec| match &spec.transport {
-        Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint.oauth.client_secret.clone(),
-        Transport::Stdio(_) | Transport::Inside(_) => None,
-    };
     let embedder = match &config.embedder {
         Embedder::Endpoint(endpoint) => endpoint.api_key.as_ref(),
         Embedder::BuiltIn | Embedder::Directory(_) => None,
     };
-    let servers = config.servers.values();
+    let servers = config.servers.values().flat_map(ServerSpec::templates_and_login);
     let providers = config.providers.values().flat_map(|provider| provider.spec.headers.values());
-    servers
-        .clone()
-        .flat_map(ServerSpec::templates)
-        .chain(servers.filter_map(client_secret).map(Cow::Owned))
-        .chain(providers.chain(embedder).map(Cow::Borrowed))
-        .collect()
+    servers.chain(providers.chain(embedder).map(Cow::Borrowed)).collect()
 }
 
 #[cfg(test)]

@@ -180,12 +180,19 @@ impl ServerSpec {
 
     /// The names of everything that is filled in for it, `secret:` before those of secrets.
     pub fn variables(&self) -> BTreeSet<String> {
+        let names = |template: Cow<'_, Template>| -> Vec<String> {
+            template.variables().map(str::to_owned).collect()
+        };
+        self.templates_and_login().flat_map(names).collect()
+    }
+
+    /// Every text in which a variable may stand: also the secret that is needed for a login alone.
+    pub fn templates_and_login(&self) -> impl Iterator<Item = Cow<'_, Template>> {
         let client_secret = match &self.transport {
-            Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint.oauth.client_secret.clone(),
+            Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint.oauth.client_secret.as_ref(),
             Transport::Stdio(_) | Transport::Inside(_) => None,
         };
-        let templates = self.templates().chain(client_secret.map(Cow::Owned));
-        templates.flat_map(|template| template.variables().map(str::to_owned).collect::<Vec<_>>()).collect()
+        self.templates().chain(client_secret.map(Cow::Borrowed))
     }
 }
 

@@ -1,6 +1,5 @@
 //! `kitbag trust`: the person says yes to the servers a project brings along, and takes it back.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,14 +8,14 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 use kitbag_domain::Action;
 use kitbag_store::Store;
-use kitbag_upstream::{ServerSpec, Template};
+use kitbag_upstream::ServerSpec;
 use serde_json::json;
 
 use super::Invocation;
 use super::confirm::{Question, confirm};
 use super::failure::Advise as _;
 use super::output::{count, table};
-use crate::config::project::ProjectFile;
+use crate::config::project::{ProjectFile, granting, wanted};
 use crate::config::trust::{Trust, TrustFile};
 use crate::review::{Origin, Review};
 use crate::trail;
@@ -88,20 +87,19 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
 async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let path = existing_file(arguments.path.as_deref(), invocation)?;
     let file = ProjectFile::read(&path, &invocation.at).context("this file cannot be trusted")?;
-    let granted = Granted::from(arguments);
-    let refused: Vec<String> = file.variables().into_iter().filter(|name| !granted.covers(name)).collect();
+    let trust = Trust {
+        path: path.clone(),
+        hash: file.hash.clone(),
+        since: jiff::Timestamp::now(),
+        secrets: arguments.grant_secret.iter().cloned().collect(),
+        variables: arguments.grant_variable.iter().cloned().collect(),
+    };
+    let refused: Vec<String> = file.variables().into_iter().filter(|name| !trust.grants(name)).collect();
     let command = format!("kitbag trust {} --yes", path.display());
     let question = Question { text: "Trust this file?", yes: arguments.yes, command: &command };
     confirm(&reviews(&file, &path), question, invocation.output)?;
-    let satisfied = |spec: &&ServerSpec| spec.variables().iter().all(|name| granted.covers(name));
+    let satisfied = |spec: &&ServerSpec| spec.variables().iter().all(|name| trust.grants(name));
     let in_force = file.servers.iter().filter(satisfied).count();
-    let trust = Trust {
-        path: path.clone(),
-        hash: file.hash,
-        since: jiff::Timestamp::now(),
-        secrets: granted.secrets,
-        variables: granted.variables,
-    };
     trust_file(invocation)?.add(trust)?;
     record(Action::ProjectTrusted, &path, invocation).await?;
     let told = json!({ "path": path, "servers": in_force, "not_granted": refused });
@@ -170,28 +168,6 @@ async fn record(action: Action, path: &Path, invocation: &Invocation) -> anyhow:
     recorded
 }
 
-/// What the person lets a project's servers have.
-struct Granted {
-    secrets: BTreeSet<String>,
-    variables: BTreeSet<String>,
-}
-
-impl Granted {
-    fn from(arguments: &TrustingArguments) -> Self {
-        Self {
-            secrets: arguments.grant_secret.iter().cloned().collect(),
-            variables: arguments.grant_variable.iter().cloned().collect(),
-        }
-    }
-
-    fn covers(&self, variable: &str) -> bool {
-        match variable.strip_prefix(Template::SECRET) {
-            Some(secret) => self.secrets.contains(secret),
-            None => self.variables.contains(variable),
-        }
-    }
-}
-
 fn trust_file(invocation: &Invocation) -> anyhow::Result<TrustFile> {
     Ok(TrustFile::in_data_dir(&invocation.at.around.data_dir(&invocation.at.overrides)?))
 }
@@ -227,12 +203,7 @@ fn cells(trust: &Trust) -> [String; 4] {
 }
 
 fn not_granted(variable: &str, path: &Path) -> String {
-    let (what, flag) = match variable.strip_prefix(Template::SECRET) {
-        Some(secret) => (format!("secret `{secret}`"), format!("--grant-secret {secret}")),
-        None => (format!("variable `{variable}`"), format!("--grant-variable {variable}")),
-    };
+    let (what, flag) = (wanted(variable), granting(variable));
     let path = path.display();
-    format!(
-        "it asks for your {what}, which it does not get\n  try: kitbag trust {path} {flag}, if you mean to"
-    )
+    format!("it asks for {what}, which it does not get\n  try: kitbag trust {path} {flag}, if you mean to")
 }

@@ -230,7 +230,8 @@ pub(super) fn file_in(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-fn wanted(variable: &str) -> String {
+/// In words, what a server asks for.
+pub(crate) fn wanted(variable: &str) -> String {
     match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
         Some(secret) => format!("your secret `{secret}`"),
         None => format!("your variable `{variable}`"),
@@ -238,7 +239,7 @@ fn wanted(variable: &str) -> String {
 }
 
 /// The flag of `kitbag trust` that grants it.
-fn granting(variable: &str) -> String {
+pub(crate) fn granting(variable: &str) -> String {
     match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
         Some(secret) => format!("--grant-secret {secret}"),
         None => format!("--grant-variable {variable}"),

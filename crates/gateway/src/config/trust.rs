@@ -52,7 +52,8 @@ impl Trust {
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
-    pub(super) fn grants(&self, variable: &str) -> bool {
+    /// Whether its servers may be handed that variable; the name of a secret has `secret:` before it.
+    pub(crate) fn grants(&self, variable: &str) -> bool {
         match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
             Some(secret) => self.secrets.contains(secret),
             None => self.variables.contains(variable),

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use kitbag_upstream::Template;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 /// A stretch of a template.
@@ -55,11 +56,7 @@ pub(crate) fn unset(template: &str) -> String {
 
 /// The names of the variables in a template.
 pub(crate) fn variables(template: &str) -> Vec<String> {
-    let name = |piece: Piece<'_>| match piece {
-        Piece::Variable(inside) => Some(inside.split(":-").next().unwrap_or(inside).to_owned()),
-        Piece::Letters(_) => None,
-    };
-    pieces(template).into_iter().filter_map(name).collect()
+    Template::new(template).variables().map(str::to_owned).collect()
 }
 
 /// With whatever does not show, or shows something else, written out.

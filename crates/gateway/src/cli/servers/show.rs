@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_domain::ServerName;
+use kitbag_domain::{ServerName, ShortText};
 use kitbag_store::Store;
 use kitbag_upstream::{Listing, ServerSpec, Transport};
 use serde::Serialize;
@@ -154,20 +154,10 @@ fn for_people(shown: &Shown) -> String {
             line("Protocol:", &format!("{} ({})", offer.version, offer.era));
             line("Offers:", &offers(offer.tools, offer.prompts, offer.resources));
             offer.problems.iter().for_each(|problem| line("But:", problem));
-            offer.instructions.iter().for_each(|said| line("Says:", &excerpt(said)));
+            offer.instructions.iter().for_each(|said| line("Says:", &ShortText::cut(&one_line(said))));
         }
         None => line("Offers:", "not asked yet; see: kitbag servers test"),
     }
     line("Log:", &path(&shown.log));
     text
-}
-
-/// The beginning, in one line.
-fn excerpt(text: &str) -> String {
-    const ENOUGH: usize = 200;
-    let flat = one_line(text);
-    match flat.char_indices().nth(ENOUGH) {
-        Some((end, _)) => format!("{}…", &flat[..end]),
-        None => flat,
-    }
 }

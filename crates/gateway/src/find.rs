@@ -4,9 +4,8 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use http::Method;
 use kitbag_agents::Library;
-use kitbag_domain::{Caller, Capability, ServerName};
+use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::{Candidate, Options, confident};
 
 use crate::index::Subject;
@@ -51,16 +50,10 @@ pub(crate) async fn find(rooms: &Rooms, caller: &Caller, text: &str, options: &O
 fn may_find(rooms: &Rooms, caller: &Caller, subject: &Subject) -> bool {
     match subject {
         Subject::Tool(capability) => rooms.policy.visible(caller, capability),
-        Subject::Provider(name) => may_request(rooms, caller, name),
+        Subject::Provider(name) => {
+            rooms.providers.get(name).is_some() && rooms.policy.may_reach(caller, name)
+        }
     }
-}
-
-/// Whether a caller may ask an API for anything, as far as a request without a path can tell.
-fn may_request(rooms: &Rooms, caller: &Caller, name: &ServerName) -> bool {
-    let Some(provider) = rooms.providers.get(name) else { return false };
-    let request = |method: &Method| Capability::tool(name.clone(), format!("{method} /"));
-    rooms.server_visible(caller, name)
-        && provider.spec().methods.iter().any(|method| rooms.policy.visible(caller, &request(method)))
 }
 
 fn is_built_in(rooms: &Rooms, provider: &str) -> bool {

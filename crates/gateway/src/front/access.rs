@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -16,8 +16,11 @@ use http::{Method, StatusCode};
 use hyper::body::{Frame, SizeHint};
 use kitbag_domain::{Caller, Origin, ShortText};
 
+use super::outgoing::until_out;
+use crate::flights::Held;
 use crate::rooms::Rooms;
 use crate::secret::request_id;
+use crate::sync::lock;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -36,6 +39,8 @@ struct Visit {
     peer: SocketAddr,
     started: Instant,
     caller: OnceLock<Caller>,
+    /// By what the request counts among those its caller has open.
+    open: Mutex<Option<Held>>,
 }
 
 /// Around everything that answers a request.
@@ -52,8 +57,12 @@ pub(super) async fn layer(
         peer,
         started: Instant::now(),
         caller: OnceLock::new(),
+        open: Mutex::default(),
     });
     let mut response = VISIT.scope(visit.clone(), next.run(request)).await;
+    if let Some(open) = lock(&visit.open).take() {
+        response = until_out(response, open);
+    }
     if let Ok(id) = HeaderValue::from_str(visit.id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
@@ -65,9 +74,13 @@ pub(super) async fn layer(
     Response::from_parts(head, Body::new(Counted { body, line }))
 }
 
-/// The request that is being answered turned out to be this caller's.
-pub(super) fn admitted(caller: &Caller) {
-    let _outside_of_a_request = VISIT.try_with(|visit| visit.caller.set(caller.clone()));
+/// The request that is being answered turned out to be this caller's, and is open until its answer
+/// is out.
+pub(super) fn admitted(caller: &Caller, open: Held) {
+    let _outside_of_a_request = VISIT.try_with(|visit| {
+        let _admitted_before = visit.caller.set(caller.clone());
+        *lock(&visit.open) = Some(open);
+    });
 }
 
 /// Where the request that is being answered comes from.
@@ -116,7 +129,7 @@ impl hyper::body::Body for Counted {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        let Visit { id, method, path, peer, started, caller } = &*self.visit;
+        let Visit { id, method, path, peer, started, caller, open: _ } = &*self.visit;
         let tenant = caller.get().map_or("-", |caller| caller.tenant.as_str());
         let key = caller.get().and_then(|caller| caller.key.as_ref()).map_or("-", |key| key.0.as_str());
         tracing::info!(

@@ -41,6 +41,8 @@ pub(crate) enum Refused {
     CallsNothing,
     #[error("the Authorization header is not of the form `Bearer kb_…`")]
     NotABearer,
+    #[error("this caller has too many requests open")]
+    TooManyRequests,
     #[error("keys cannot be checked right now: {0}")]
     Store(#[from] kitbag_store::Error),
 }
@@ -65,14 +67,18 @@ pub(super) async fn admit_reader(
         Some(reason) => Err(Refused::Foreign { reason }),
         None => caller(&rooms.serve, &rooms.store, peer, headers).await,
     };
-    match &admitted {
-        Ok(caller) => access::admitted(caller),
+    match admitted {
+        Ok(caller) => {
+            let open = rooms.flights.open_request(&caller).ok_or(Refused::TooManyRequests)?;
+            access::admitted(&caller, open);
+            Ok(caller)
+        }
         Err(refused) => {
             refused.of_key().into_iter().for_each(|why| rooms.meter.key_refused(why));
-            rooms.refusals.note(rooms, refused, access::origin(peer, headers));
+            rooms.refusals.note(rooms, &refused, access::origin(peer, headers));
+            Err(refused)
         }
     }
-    admitted
 }
 
 async fn caller(
@@ -124,7 +130,7 @@ impl Refused {
             Self::KeyWanted => Some(KeyRefusal::Missing),
             Self::NotABearer => Some(KeyRefusal::Unknown),
             Self::KeyUnknown { why, .. } => Some(*why),
-            Self::Foreign { .. } | Self::CallsNothing | Self::Store(_) => None,
+            Self::Foreign { .. } | Self::CallsNothing | Self::TooManyRequests | Self::Store(_) => None,
         }
     }
 
@@ -135,7 +141,7 @@ impl Refused {
             Self::KeyUnknown { key: Some(_), .. } => Some("revoked or expired"),
             Self::NotABearer => Some("not of the form of a key"),
             Self::CallsNothing => Some("an operator's, which calls nothing"),
-            Self::Foreign { .. } | Self::KeyWanted | Self::Store(_) => None,
+            Self::Foreign { .. } | Self::KeyWanted | Self::TooManyRequests | Self::Store(_) => None,
         }
     }
 }

@@ -23,7 +23,6 @@ use kitbag_wire::{Era, Message, Notification, RawObject, Request, RequestId, Res
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::outgoing::until_out;
 use super::response::{self, accepts_events, json, not_admitted, not_allowed, refuse_at_door};
 use super::work::Work;
 use super::{
@@ -137,18 +136,14 @@ async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, door: 
         let failure = Failure::UnknownServer { server: server.to_string() };
         return refuse_at_door(None, Era::Legacy, &failure);
     }
-    let Some(open) = rooms.flights.open_request(&caller) else {
-        return refuse_at_door(None, Era::Legacy, &Failure::TooManyRequests);
-    };
     let origin = access::origin(peer, request.headers());
     let visit = Visit { rooms, caller, door, origin };
-    let answer = match *request.method() {
+    match *request.method() {
         Method::POST => visit.post(request).await,
         Method::GET => visit.get(request.headers()),
         Method::DELETE => visit.delete(request.headers()).await,
         _ => not_allowed(),
-    };
-    until_out(answer, open)
+    }
 }
 
 /// One HTTP request by a known caller at a known door.

@@ -133,6 +133,7 @@ pub(super) fn refuse_at_door(id: Option<RequestId>, era: Era, failure: &Failure)
 
 pub(super) fn not_admitted(refused: &Refused) -> HttpResponse {
     let status = match refused {
+        Refused::TooManyRequests => return refuse_at_door(None, Era::Legacy, &Failure::TooManyRequests),
         Refused::Foreign { .. } | Refused::CallsNothing => {
             return (StatusCode::FORBIDDEN, format!("{refused}\n")).into_response();
         }

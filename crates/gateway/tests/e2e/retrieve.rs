@@ -53,6 +53,27 @@ async fn never_more_than_twenty_and_whoever_asks_for_more_is_told() {
 }
 
 #[tokio::test]
+async fn several_intents_share_the_places_and_each_has_its_best() {
+    let gateway = ready("").await;
+    let best = async |intent: &str| {
+        let (_, answer) = ask(&gateway, &json!({ "intent": intent, "top_k": 1 })).await;
+        names(&answer)[0].to_owned()
+    };
+    let (image, echo) = (best("return an image").await, best("echo the arguments").await);
+    let both = json!({ "intents": ["return an image", "echo the arguments", "return an image"], "top_k": 4 });
+    let (_, answer) = ask(&gateway, &both).await;
+    assert_eq!(names(&answer)[..2], [image.as_str(), echo.as_str()], "{answer:#}");
+    assert_eq!(names(&answer).len(), 4);
+    let rows = answer["intents"].as_array().unwrap();
+    assert_eq!(rows[0], rows[2]);
+    assert_eq!((&rows[0]["tools"][0], &rows[1]["tools"][0]), (&json!(image), &json!(echo)));
+    let (_, alone) = ask(&gateway, &json!({ "intents": ["return an image"], "top_k": 4 })).await;
+    let (_, plain) = ask(&gateway, &json!({ "intent": "return an image", "top_k": 4 })).await;
+    assert_eq!(alone["candidates"], plain["candidates"]);
+    assert!(plain["intents"].is_null());
+}
+
+#[tokio::test]
 async fn what_a_context_has_already_or_cannot_pay_for_is_left_out() {
     let gateway = ready("").await;
     let asked = |more: Value| {
@@ -114,7 +135,10 @@ async fn the_description_of_the_interface_fits_what_is_asked_and_answered() {
         let wrong: Vec<_> = answer.iter_errors(&answered).map(|it| it.to_string()).collect();
         assert!(wrong.is_empty(), "{wrong:?}\n{answered:#}");
     }
-    for asked in [json!({}), json!({ "intent": "x", "top_k": 50 }), json!({ "intent": "x", "topk": 5 })] {
+    let beside = json!({ "intent": "x", "intents": ["y"] });
+    for asked in
+        [beside, json!({}), json!({ "intent": "x", "top_k": 50 }), json!({ "intent": "x", "topk": 5 })]
+    {
         assert!(!request.is_valid(&asked), "{asked}");
         let (status, answered) = ask(&gateway, &asked).await;
         assert!(status == 400 && error.is_valid(&answered), "{answered:#}");

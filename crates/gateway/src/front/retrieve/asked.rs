@@ -9,7 +9,7 @@ use crate::config::nearest;
 
 #[derive(Debug)]
 pub(super) struct Asked {
-    pub(super) intent: String,
+    pub(super) intents: Intents,
     pub(super) top_k: usize,
     pub(super) min_score: Option<f64>,
     pub(super) token_budget: Option<usize>,
@@ -22,6 +22,17 @@ pub(super) struct Asked {
     pub(super) exclude: Vec<String>,
     pub(super) format: Format,
 }
+
+/// The things that are to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Intents {
+    One(String),
+    /// Each finds its own tools, and all share the places.
+    Several(Vec<String>),
+}
+
+/// Each is embedded by itself, and each wants a place among at most twenty tools.
+const MOST_INTENTS: usize = 10;
 
 /// How the tools are written down.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -49,8 +60,9 @@ pub(super) struct Wrong {
 }
 
 /// Each field, and what it may hold.
-const FIELDS: [(&str, &str); 12] = [
+const FIELDS: [(&str, &str); 13] = [
     ("intent", "a text that says what is to be done"),
+    ("intents", "a list of 1 to 10 texts, in place of `intent`"),
     ("top_k", "a whole number from 1 to 20"),
     ("min_score", "a number from 0 to 1"),
     ("token_budget", "a whole number of at least 1"),
@@ -68,7 +80,7 @@ impl Asked {
     pub(super) fn read(body: &[u8]) -> Result<Self, Wrong> {
         let mut fields = Fields::read(body)?;
         Ok(Self {
-            intent: fields.take("intent", |_| true)?.ok_or_else(|| Wrong::field("intent", "is missing"))?,
+            intents: fields.intents()?,
             top_k: fields.take("top_k", |it| (1..=MAX_TOP_K).contains(it))?.unwrap_or(MAX_TOP_K),
             min_score: fields.take("min_score", |it| (0.0..=1.0).contains(it))?,
             token_budget: fields.take("token_budget", |it| *it > 0)?,
@@ -107,6 +119,17 @@ impl Fields {
         match fields.keys().find(|key| !FIELDS.iter().any(|(name, _)| name == key)) {
             Some(unknown) => Err(Wrong::unknown(unknown)),
             None => Ok(Self(fields)),
+        }
+    }
+
+    fn intents(&mut self) -> Result<Intents, Wrong> {
+        let one = self.take("intent", |_| true)?;
+        let several = self.take("intents", |it: &Vec<_>| (1..=MOST_INTENTS).contains(&it.len()))?;
+        match (one, several) {
+            (Some(intent), None) => Ok(Intents::One(intent)),
+            (None, Some(intents)) => Ok(Intents::Several(intents)),
+            (Some(_), Some(_)) => Err(Wrong::field("intents", "cannot stand beside `intent`")),
+            (None, None) => Err(Wrong::field("intent", "is missing")),
         }
     }
 
@@ -190,6 +213,9 @@ mod tests {
     fn what_cannot_be_is_refused_with_what_can() {
         check(&json!([]), None, "not a JSON object");
         check(&json!({}), Some("intent"), "is missing");
+        check(&json!({ "intents": [] }), Some("intents"), "cannot be []; it is a list of 1 to 10 texts");
+        check(&json!({ "intents": vec!["x"; 11] }), Some("intents"), "1 to 10");
+        check(&json!({ "intent": "x", "intents": ["y"] }), Some("intents"), "cannot stand beside `intent`");
         check(&json!({ "intent": 7 }), Some("intent"), "cannot be 7; it is a text");
         check(&json!({ "intent": "x", "topk": 3 }), Some("topk"), "did you mean `top_k`?");
         check(&json!({ "intent": "x", "zzzzzz": 3 }), Some("zzzzzz"), "the fields are intent");

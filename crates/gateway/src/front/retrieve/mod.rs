@@ -1,6 +1,7 @@
 //! `POST /v1/retrieve`: the tools for an intent, ready to be put into a context.
 
 mod asked;
+mod found;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,7 +30,8 @@ use crate::failure::Failure;
 use crate::find::{UNSURE, find};
 use crate::rooms::Rooms;
 use crate::signature::{request, signature};
-use asked::{Asked, Format};
+use asked::{Asked, Format, Intents};
+use found::Found;
 
 #[derive(Debug, Serialize)]
 struct Shown {
@@ -109,9 +111,13 @@ async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse 
         exclude: asked.exclude,
         ..Options::default()
     };
-    let mut found = find(rooms, caller, &asked.intent, &options).await;
-    found.candidates.retain(|it| asked.min_score.is_none_or(|least| f64::from(it.score) >= least));
-    let context = Context::of(rooms, &found.candidates, asked.format, asked.token_budget);
+    let found = match &asked.intents {
+        Intents::One(intent) => Found::one(find(rooms, caller, intent, &options).await),
+        Intents::Several(intents) => Found::several(rooms, caller, intents, &options).await,
+    };
+    let good_enough = |it: &&Candidate| asked.min_score.is_none_or(|least| f64::from(it.score) >= least);
+    let candidates = found.candidates.iter().filter(good_enough);
+    let context = Context::of(rooms, candidates, asked.format, asked.token_budget);
     let (indexed, embedded) = rooms.indexed(caller);
     let mut answer = RawObject::new()
         .with("tools", &context.tools)
@@ -121,6 +127,9 @@ async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse 
         .with("took_ms", &(started.elapsed().as_secs_f64() * 1e3));
     if !context.left_out.is_empty() {
         answer.put("left_out", &context.left_out);
+    }
+    if let Some(intents) = &found.intents {
+        answer.put("intents", intents);
     }
     if let Some(confident) = found.confident {
         answer.put("confident", &confident);
@@ -144,7 +153,12 @@ struct Context {
 
 impl Context {
     /// The best first, as long as the budget lasts; one that does not fit it makes room for no worse one.
-    fn of(rooms: &Rooms, found: &[Candidate], format: Format, budget: Option<usize>) -> Self {
+    fn of<'a>(
+        rooms: &Rooms,
+        found: impl Iterator<Item = &'a Candidate>,
+        format: Format,
+        budget: Option<usize>,
+    ) -> Self {
         let (mut context, mut spent) = (Self::default(), 0);
         let catalog = rooms.catalog();
         for candidate in found {

@@ -9,7 +9,8 @@ use crate::harness::{Client, Gateway, Home, Manner, Testbed, until};
 const APIS: &str = "[providers.weather]\nurl = \"https://weather.example/v1\"\n\
                     description = \"Forecasts of rain, wind and sunshine for any town.\"\n\
                     [providers.parcels]\nurl = \"https://parcels.example\"\nmethods = [\"GET\", \"POST\"]\n\
-                    [tenants.acme]\ndeny_tools = [\"weather/*\"]\n";
+                    [tenants.acme]\ndeny_tools = [\"weather/*\"]\n\
+                    [tenants.some]\nallow_tools = [\"weather/GET /towns/*\"]\n";
 
 #[tokio::test]
 async fn an_api_is_found_by_what_it_is_for_as_the_call_that_reaches_it() {
@@ -45,10 +46,11 @@ async fn an_api_is_found_by_what_it_is_for_as_the_call_that_reaches_it() {
 }
 
 #[tokio::test]
-async fn an_api_is_not_found_by_a_tenant_that_may_not_use_it() {
-    let mut token = String::new();
+async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that_may_use_nothing() {
+    let (mut token, mut partial_token) = (String::new(), String::new());
     let house = House::prepared(APIS, async |home| {
         token = key(home, "acme").await.1;
+        partial_token = key(home, "some").await.1;
         String::new()
     })
     .await;
@@ -58,6 +60,8 @@ async fn an_api_is_not_found_by_a_tenant_that_may_not_use_it() {
         let query = "will it rain in the town tomorrow";
         assert!(search(&allowed, query).await.contains("\"weather\""));
         assert!(!search(&denied, query).await.contains("weather"));
+        let partial = house.gateway.visitor("/mcp", manner).key(&partial_token).connect().await;
+        assert!(search(&partial, query).await.contains("\"weather\""));
         assert!(search(&denied, "the API of parcels.example").await.contains("\"parcels\""));
     }
 }

@@ -17,5 +17,8 @@ pub(crate) fn command(repository: &Repository, arguments: &[&str]) -> Command {
 
 /// Everything that tests and the conformance suite start.
 pub(crate) fn build_programs(repository: &Repository) -> anyhow::Result<()> {
-    run(repository, &["build", "--workspace", "--bins", "--examples"])
+    run(
+        repository,
+        &["build", "--workspace", "--bins", "--examples"],
+    )
 }

@@ -21,7 +21,8 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let judge = |run: &Run| {
         let folder = scratch.join(run.to_string().replace('/', "-"));
         std::fs::create_dir_all(&folder).context("making room for the results")?;
-        let scenarios = perform(repository, *run, &folder).with_context(|| format!("running {run}"))?;
+        let scenarios =
+            perform(repository, *run, &folder).with_context(|| format!("running {run}"))?;
         anyhow::Ok(Verdict::of(*run, &scenarios))
     };
     let mut complaints = Vec::new();
@@ -29,7 +30,11 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     thread::scope(|scope| {
         let started: Vec<_> = runs.iter().map(|run| scope.spawn(|| judge(run))).collect();
         for run in started {
-            match run.join().map_err(|_| anyhow!("a run of the suite panicked")).flatten() {
+            match run
+                .join()
+                .map_err(|_| anyhow!("a run of the suite panicked"))
+                .flatten()
+            {
                 Ok(verdict) => {
                     println!("{verdict}");
                     complaints.extend(verdict.complaints);
@@ -42,7 +47,11 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
         println!("{complaint}");
     }
     if !complaints.is_empty() {
-        bail!("{} unexpected results; logs and checks are in {}", complaints.len(), scratch.display());
+        bail!(
+            "{} unexpected results; logs and checks are in {}",
+            complaints.len(),
+            scratch.display()
+        );
     }
     Ok(())
 }
@@ -65,8 +74,10 @@ impl Run {
     fn all() -> Vec<Self> {
         use Era::{Legacy, Modern};
         use Transport::{Http, Stdio};
-        let gateway =
-            |client, era, transport| Self::Gateway { client, upstream: Upstream { era, transport } };
+        let gateway = |client, era, transport| Self::Gateway {
+            client,
+            upstream: Upstream { era, transport },
+        };
         vec![
             gateway(Legacy, Legacy, Http),
             gateway(Legacy, Modern, Http),
@@ -119,7 +130,11 @@ fn chosen(arguments: &[&str]) -> anyhow::Result<Vec<Run>> {
     let runs: Vec<Run> = Run::all().into_iter().filter(matches).collect();
     if runs.is_empty() {
         let names: Vec<String> = Run::all().iter().map(Run::to_string).collect();
-        bail!("no pair begins with {}; there are {}", wanted.join(" or "), names.join(", "));
+        bail!(
+            "no pair begins with {}; there are {}",
+            wanted.join(" or "),
+            names.join(", ")
+        );
     }
     Ok(runs)
 }
@@ -128,7 +143,8 @@ fn perform(repository: &Repository, run: Run, folder: &Path) -> anyhow::Result<V
     match run {
         Run::Gateway { client, upstream } => through_gateway(repository, client, upstream, folder),
         Run::Direct(era) => {
-            let (_testbed, endpoint) = scene::start_testbed(repository, Profile::Debug, folder, era)?;
+            let (_testbed, endpoint) =
+                scene::start_testbed(repository, Profile::Debug, folder, era)?;
             suite::test_server(repository, era, &endpoint, folder)
         }
         Run::UpstreamHalf(era) => {
@@ -145,7 +161,9 @@ fn perform(repository: &Repository, run: Run, folder: &Path) -> anyhow::Result<V
             let client = repository.built(Profile::Debug, "examples/conformance_login");
             let required = suite::required(repository, Side::Client, era)?;
             let logins = required.iter().filter(|name| name.starts_with("auth/"));
-            logins.map(|name| suite::test_client(repository, era, &client, name, folder)).collect()
+            logins
+                .map(|name| suite::test_client(repository, era, &client, name, folder))
+                .collect()
         }
     }
 }
@@ -161,7 +179,10 @@ fn unscored(era: Era) -> &'static [&'static str] {
             "auth/2025-03-26-oauth-metadata-backcompat",
             "auth/2025-03-26-oauth-endpoint-fallback",
         ],
-        Era::Modern => &["json-schema-2020-12-preservation", "auth/client-credentials-basic"],
+        Era::Modern => &[
+            "json-schema-2020-12-preservation",
+            "auth/client-credentials-basic",
+        ],
     }
 }
 
@@ -172,9 +193,13 @@ fn through_gateway(
     folder: &Path,
 ) -> anyhow::Result<Vec<Scenario>> {
     let (_testbed, section) = match upstream.transport {
-        Transport::Stdio => (None, scene::stdio_section(repository, Profile::Debug, upstream.era)),
+        Transport::Stdio => (
+            None,
+            scene::stdio_section(repository, Profile::Debug, upstream.era),
+        ),
         Transport::Http => {
-            let (server, endpoint) = scene::start_testbed(repository, Profile::Debug, folder, upstream.era)?;
+            let (server, endpoint) =
+                scene::start_testbed(repository, Profile::Debug, folder, upstream.era)?;
             (Some(server), scene::http_section(&endpoint))
         }
     };
@@ -197,25 +222,36 @@ impl Verdict {
     fn of(run: Run, scenarios: &[Scenario]) -> Self {
         let differences = run.differences();
         let expected = |scenario: &Scenario| {
-            scenario.failures.iter().all(|it| differences.iter().any(|d| d.covers(scenario, it)))
+            scenario
+                .failures
+                .iter()
+                .all(|it| differences.iter().any(|d| d.covers(scenario, it)))
         };
         let unexpected = scenarios.iter().flat_map(|scenario| {
-            let new =
-                scenario.failures.iter().filter(|it| !differences.iter().any(|d| d.covers(scenario, it)));
+            let new = scenario
+                .failures
+                .iter()
+                .filter(|it| !differences.iter().any(|d| d.covers(scenario, it)));
             new.map(|it| format!("✗ {run} {}: {}: {}", scenario.name, it.check, it.message))
         });
-        let stale = differences.iter().filter(|difference| !difference.shows_in(scenarios)).map(|it| {
-            format!(
-                "✗ {run} {}: {} passes now; remove it from expected.rs ({})",
-                it.scenario, it.check, it.reason
-            )
-        });
+        let stale = differences
+            .iter()
+            .filter(|difference| !difference.shows_in(scenarios))
+            .map(|it| {
+                format!(
+                    "✗ {run} {}: {} passes now; remove it from expected.rs ({})",
+                    it.scenario, it.check, it.reason
+                )
+            });
         Self {
             run,
             scenarios: scenarios.len(),
             passed: scenarios.iter().filter(|it| it.failures.is_empty()).count(),
             checks: scenarios.iter().map(|it| it.passed).sum(),
-            differing: scenarios.iter().filter(|it| !it.failures.is_empty() && expected(it)).count(),
+            differing: scenarios
+                .iter()
+                .filter(|it| !it.failures.is_empty() && expected(it))
+                .count(),
             complaints: unexpected.chain(stale).collect(),
         }
     }
@@ -223,9 +259,17 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = if self.complaints.is_empty() { '✓' } else { '✗' };
+        let mark = if self.complaints.is_empty() {
+            '✓'
+        } else {
+            '✗'
+        };
         let (run, passed, scenarios) = (self.run.to_string(), self.passed, self.scenarios);
-        write!(f, "{mark} {run:<20} {passed:>2} of {scenarios:>2} scenarios, {:>3} checks", self.checks)?;
+        write!(
+            f,
+            "{mark} {run:<20} {passed:>2} of {scenarios:>2} scenarios, {:>3} checks",
+            self.checks
+        )?;
         if self.differing > 0 {
             write!(f, ", {} differ as expected", self.differing)?;
         }

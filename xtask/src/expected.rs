@@ -24,7 +24,10 @@ const DIFFERENCES: &[Difference] = &[Difference {
 }];
 
 pub(crate) fn between(client: Era, upstream: Era) -> Vec<&'static Difference> {
-    DIFFERENCES.iter().filter(|it| it.client == client && it.upstream == upstream).collect()
+    DIFFERENCES
+        .iter()
+        .filter(|it| it.client == client && it.upstream == upstream)
+        .collect()
 }
 
 impl Difference {
@@ -33,6 +36,8 @@ impl Difference {
     }
 
     pub(crate) fn shows_in(&self, scenarios: &[Scenario]) -> bool {
-        scenarios.iter().any(|it| it.failures.iter().any(|failure| self.covers(it, failure)))
+        scenarios
+            .iter()
+            .any(|it| it.failures.iter().any(|failure| self.covers(it, failure)))
     }
 }

@@ -20,8 +20,18 @@ struct Target {
 }
 
 const TARGETS: [Target; 8] = [
-    Target { name: "envelope", package: "kitbag-wire", kind: &["--lib"], tests: "message::" },
-    Target { name: "configuration", package: "kitbag-gateway", kind: &["--lib"], tests: "config::anything" },
+    Target {
+        name: "envelope",
+        package: "kitbag-wire",
+        kind: &["--lib"],
+        tests: "message::",
+    },
+    Target {
+        name: "configuration",
+        package: "kitbag-gateway",
+        kind: &["--lib"],
+        tests: "config::anything",
+    },
     Target {
         name: "client-files",
         package: "kitbag-desk",
@@ -40,9 +50,24 @@ const TARGETS: [Target; 8] = [
         kind: &["--lib"],
         tests: "catalog::tests::whatever",
     },
-    Target { name: "arguments", package: "kitbag-gateway", kind: &["--lib"], tests: "schema::anything" },
-    Target { name: "rules", package: "kitbag-policy", kind: &["--test", "spelling"], tests: "" },
-    Target { name: "vendors", package: "kitbag-vendor", kind: &["--test", "catalogs"], tests: "" },
+    Target {
+        name: "arguments",
+        package: "kitbag-gateway",
+        kind: &["--lib"],
+        tests: "schema::anything",
+    },
+    Target {
+        name: "rules",
+        package: "kitbag-policy",
+        kind: &["--test", "spelling"],
+        tests: "",
+    },
+    Target {
+        name: "vendors",
+        package: "kitbag-vendor",
+        kind: &["--test", "catalogs"],
+        tests: "",
+    },
 ];
 
 /// The first seed of every run before a merge, so that two runs look at the same cases.
@@ -60,12 +85,17 @@ pub(crate) fn before_a_merge(repository: &Repository) -> anyhow::Result<()> {
 
 /// `[TARGET] [--minutes N] [--seed N]`
 pub(crate) fn run(repository: &Repository, words: &[&str]) -> anyhow::Result<()> {
-    let (mut targets, mut minutes, mut seed) = (TARGETS.iter().collect::<Vec<_>>(), 10, from_the_clock());
+    let (mut targets, mut minutes, mut seed) =
+        (TARGETS.iter().collect::<Vec<_>>(), 10, from_the_clock());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut number = |what: &str| -> anyhow::Result<u64> {
-            let given = words.next().with_context(|| format!("{what} needs a number"))?;
-            given.parse().with_context(|| format!("`{given}` is not a number"))
+            let given = words
+                .next()
+                .with_context(|| format!("{what} needs a number"))?;
+            given
+                .parse()
+                .with_context(|| format!("`{given}` is not a number"))
         };
         match *word {
             "--minutes" => minutes = number("--minutes")?,
@@ -73,28 +103,45 @@ pub(crate) fn run(repository: &Repository, words: &[&str]) -> anyhow::Result<()>
             name => targets = vec![named(name)?],
         }
     }
-    run_all(repository, &targets, Duration::from_secs(60 * minutes), seed)
+    run_all(
+        repository,
+        &targets,
+        Duration::from_secs(60 * minutes),
+        seed,
+    )
 }
 
 fn named(name: &str) -> anyhow::Result<&'static Target> {
     match TARGETS.iter().find(|target| target.name == name) {
         Some(target) => Ok(target),
-        None => bail!("`{name}` is not a target; there are {}", TARGETS.map(|it| it.name).join(", ")),
+        None => bail!(
+            "`{name}` is not a target; there are {}",
+            TARGETS.map(|it| it.name).join(", ")
+        ),
     }
 }
 
 fn from_the_clock() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(FIXED_SEED, |since| since.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(FIXED_SEED, |since| since.as_secs())
 }
 
-fn run_all(repository: &Repository, targets: &[&Target], time: Duration, seed: u64) -> anyhow::Result<()> {
+fn run_all(
+    repository: &Repository,
+    targets: &[&Target],
+    time: Duration,
+    seed: u64,
+) -> anyhow::Result<()> {
     // Built first, so that the time goes into running.
     for target in targets {
         processes::run(target.command(repository).arg("--no-run"))?;
     }
     let failures: Vec<String> = std::thread::scope(|scope| {
-        let running: Vec<_> =
-            targets.iter().map(|target| scope.spawn(|| target.run(repository, time, seed))).collect();
+        let running: Vec<_> = targets
+            .iter()
+            .map(|target| scope.spawn(|| target.run(repository, time, seed)))
+            .collect();
         running
             .into_iter()
             .filter_map(|it| it.join().unwrap_or(Some("a target broke down".to_owned())))
@@ -113,7 +160,9 @@ impl Target {
         while begun.elapsed() < time {
             let seed = seed + round;
             let mut command = self.command(repository);
-            command.env("PROPTEST_CASES", CASES_AT_ONCE).env("PROPTEST_RNG_SEED", seed.to_string());
+            command
+                .env("PROPTEST_CASES", CASES_AT_ONCE)
+                .env("PROPTEST_RNG_SEED", seed.to_string());
             command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
             match processes::output(command.arg("--").arg(self.tests)) {
                 Ok((status, _)) if status.success() => {}
@@ -122,18 +171,25 @@ impl Target {
             }
             round += 1;
         }
-        println!("{}: {round} rounds of {CASES_AT_ONCE} cases, seeds {seed} to {}", self.name, seed + round);
+        println!(
+            "{}: {round} rounds of {CASES_AT_ONCE} cases, seeds {seed} to {}",
+            self.name,
+            seed + round
+        );
         None
     }
 
     fn command(&self, repository: &Repository) -> Command {
-        let mut command = cargo::command(repository, &["test", "--quiet", "--package", self.package]);
+        let mut command =
+            cargo::command(repository, &["test", "--quiet", "--package", self.package]);
         command.args(self.kind);
         command
     }
 
     fn told(&self, seed: u64, printed: &str) -> String {
         let name = self.name;
-        format!("{printed}\n{name} fails; see it again: cargo xtask fuzz {name} --minutes 1 --seed {seed}")
+        format!(
+            "{printed}\n{name} fails; see it again: cargo xtask fuzz {name} --minutes 1 --seed {seed}"
+        )
     }
 }

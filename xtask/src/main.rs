@@ -3,7 +3,11 @@
 //! Only the standard library, `anyhow` and `serde_json` are used, so that a chore starts
 //! within seconds on a fresh checkout.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a chore talks to the person who runs it"
+)]
 
 mod bench;
 mod cargo;
@@ -73,6 +77,9 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
             println!("{USAGE}");
             Ok(())
         }
-        _ => bail!("`cargo xtask {}` is not a chore\n\n{USAGE}", words.join(" ")),
+        _ => bail!(
+            "`cargo xtask {}` is not a chore\n\n{USAGE}",
+            words.join(" ")
+        ),
     }
 }

@@ -21,26 +21,40 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
 
 /// Runs to the end and returns what it printed, whether it succeeded or not.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<(ExitStatus, String)> {
-    let output =
-        command.stdin(Stdio::null()).output().with_context(|| format!("starting `{}`", written(command)))?;
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("starting `{}`", written(command)))?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    Ok((output.status, printed + &String::from_utf8_lossy(&output.stderr)))
+    Ok((
+        output.status,
+        printed + &String::from_utf8_lossy(&output.stderr),
+    ))
 }
 
 pub(crate) fn exists(program: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+    std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    })
 }
 
 /// The command as a person would type it.
 pub(crate) fn written(command: &Command) -> String {
     let program = command.get_program().to_string_lossy();
-    let arguments = command.get_args().map(|argument| argument.to_string_lossy());
-    std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
+    let arguments = command
+        .get_args()
+        .map(|argument| argument.to_string_lossy());
+    std::iter::once(program)
+        .chain(arguments)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn status(command: &mut Command) -> anyhow::Result<ExitStatus> {
-    command.stdin(Stdio::null()).status().with_context(|| format!("starting `{}`", written(command)))
+    command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("starting `{}`", written(command)))
 }
 
 /// A server in the background; it is asked to end when this value goes.
@@ -55,14 +69,18 @@ impl Server {
     /// Starts it with its complaints going to `log`.
     pub(crate) fn start(command: &mut Command, log: &Path) -> anyhow::Result<Self> {
         let name = written(command);
-        let complaints = File::create(log).with_context(|| format!("creating {}", log.display()))?;
+        let complaints =
+            File::create(log).with_context(|| format!("creating {}", log.display()))?;
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(complaints)
             .spawn()
             .with_context(|| format!("starting `{name}`"))?;
-        let stdout = child.stdout.take().context("stdout was asked for as a pipe")?;
+        let stdout = child
+            .stdout
+            .take()
+            .context("stdout was asked for as a pipe")?;
         let (sender, lines) = channel();
         // Reads on after the chore has heard what it waited for, so that the server never blocks.
         thread::spawn(move || {
@@ -84,8 +102,12 @@ impl Server {
                         return Ok(origin);
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => bail!("`{}` printed no address in time", self.name),
-                Err(RecvTimeoutError::Disconnected) => bail!("`{}` ended without an address", self.name),
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("`{}` printed no address in time", self.name)
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("`{}` ended without an address", self.name)
+                }
             }
         }
     }
@@ -114,7 +136,10 @@ pub(crate) struct Memory {
 impl Drop for Server {
     fn drop(&mut self) {
         // The standard library can only kill; a server asked politely takes its own children along.
-        let _ = Command::new("kill").arg(self.child.id().to_string()).stderr(Stdio::null()).status();
+        let _ = Command::new("kill")
+            .arg(self.child.id().to_string())
+            .stderr(Stdio::null())
+            .status();
         let deadline = Instant::now() + STOP_LIMIT;
         while Instant::now() < deadline {
             if !matches!(self.child.try_wait(), Ok(None)) {
@@ -144,7 +169,10 @@ mod tests {
     #[test]
     fn the_origin_is_found_inside_a_sentence() {
         let line = "Endpoint  http://127.0.0.1:40123/mcp (loopback only)";
-        assert_eq!(loopback_origin(line).as_deref(), Some("http://127.0.0.1:40123"));
+        assert_eq!(
+            loopback_origin(line).as_deref(),
+            Some("http://127.0.0.1:40123")
+        );
         assert_eq!(loopback_origin("listening on http://127.0.0.1:"), None);
     }
 }

@@ -14,10 +14,18 @@ impl Repository {
     pub(crate) fn here() -> anyhow::Result<Self> {
         let package = std::env::var_os("CARGO_MANIFEST_DIR")
             .context("a chore is started by cargo: use `cargo xtask CHORE`")?;
-        let root = Path::new(&package).parent().context("the chores lie one folder below the root")?;
+        let root = Path::new(&package)
+            .parent()
+            .context("the chores lie one folder below the root")?;
         let binary = std::env::current_exe().context("finding the folder of built programs")?;
-        let target = binary.ancestors().nth(2).context("built programs lie in target/PROFILE")?;
-        Ok(Self { root: root.to_owned(), target: target.to_owned() })
+        let target = binary
+            .ancestors()
+            .nth(2)
+            .context("built programs lie in target/PROFILE")?;
+        Ok(Self {
+            root: root.to_owned(),
+            target: target.to_owned(),
+        })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -50,7 +58,8 @@ impl Repository {
     pub(crate) fn scratch(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.target.join("xtask").join(name);
         if folder.exists() {
-            std::fs::remove_dir_all(&folder).with_context(|| format!("emptying {}", folder.display()))?;
+            std::fs::remove_dir_all(&folder)
+                .with_context(|| format!("emptying {}", folder.display()))?;
         }
         self.kept(name)
     }
@@ -58,7 +67,8 @@ impl Repository {
     /// A folder that the next run of a chore finds as this one left it.
     pub(crate) fn kept(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.target.join("xtask").join(name);
-        std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("creating {}", folder.display()))?;
         Ok(folder)
     }
 }

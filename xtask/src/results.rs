@@ -21,19 +21,27 @@ pub(crate) struct Failure {
 
 impl Scenario {
     pub(crate) fn fail(&mut self, check: &str, message: &str) {
-        self.failures.push(Failure { check: check.to_owned(), message: message.to_owned() });
+        self.failures.push(Failure {
+            check: check.to_owned(),
+            message: message.to_owned(),
+        });
     }
 }
 
 /// The scenario whose results lie in `folder/PREFIX-TIMESTAMP`; none at all is a failure too.
 pub(crate) fn read(folder: &Path, prefix: &str, name: String) -> anyhow::Result<Scenario> {
-    let mut scenario = Scenario { name, passed: 0, failures: Vec::new() };
+    let mut scenario = Scenario {
+        name,
+        passed: 0,
+        failures: Vec::new(),
+    };
     match checks_file(folder, prefix) {
         None => scenario.fail("no-result", "the suite left no result"),
         Some(path) => {
-            let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-            let checks: Value =
-                serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+            let checks: Value = serde_json::from_str(&text)
+                .with_context(|| format!("reading {}", path.display()))?;
             judge(&mut scenario, &checks);
         }
     }
@@ -47,8 +55,15 @@ fn judge(scenario: &mut Scenario, checks: &Value) {
             Some("SUCCESS") => scenario.passed += 1,
             Some("FAILURE") => {
                 let reason = text(check, "errorMessage");
-                let message = if reason.is_empty() { text(check, "description") } else { reason };
-                scenario.failures.push(Failure { check: text(check, "id"), message });
+                let message = if reason.is_empty() {
+                    text(check, "description")
+                } else {
+                    reason
+                };
+                scenario.failures.push(Failure {
+                    check: text(check, "id"),
+                    message,
+                });
             }
             _ => {}
         }
@@ -66,7 +81,9 @@ fn checks_file(folder: &Path, prefix: &str) -> Option<PathBuf> {
         .filter_map(Result::ok)
         .find(|entry| {
             let name = entry.file_name();
-            name.to_str().and_then(|name| name.strip_prefix(stem)).is_some_and(is_timestamp)
+            name.to_str()
+                .and_then(|name| name.strip_prefix(stem))
+                .is_some_and(is_timestamp)
         })
         .map(|entry| entry.path().join("checks.json"))
         .filter(|path| path.is_file())
@@ -76,7 +93,9 @@ fn checks_file(folder: &Path, prefix: &str) -> Option<PathBuf> {
 fn is_timestamp(rest: &str) -> bool {
     rest.len() == "-2026-11-15T03-20-28-628Z".len()
         && rest.starts_with('-')
-        && rest[1..].chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | 'T' | 'Z'))
+        && rest[1..]
+            .chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, '-' | 'T' | 'Z'))
 }
 
 #[cfg(test)]
@@ -93,7 +112,11 @@ mod tests {
 
     #[test]
     fn a_scenario_without_a_check_has_failed() {
-        let mut scenario = Scenario { name: "ping".to_owned(), passed: 0, failures: Vec::new() };
+        let mut scenario = Scenario {
+            name: "ping".to_owned(),
+            passed: 0,
+            failures: Vec::new(),
+        };
         judge(&mut scenario, &json!([{"id": "note", "status": "INFO"}]));
         assert_eq!(scenario.failures[0].check, "no-result");
     }

@@ -76,7 +76,12 @@ impl Gateway {
         folder: &Path,
         section: &str,
     ) -> anyhow::Result<Self> {
-        Self::in_front_of(repository, profile, folder, &format!("[servers.{NAME}]\n{section}"))
+        Self::in_front_of(
+            repository,
+            profile,
+            folder,
+            &format!("[servers.{NAME}]\n{section}"),
+        )
     }
 
     /// Starts it in `folder`, in front of all the servers of these sections.
@@ -90,10 +95,15 @@ impl Gateway {
         let text = format!("[serve]\nbind = \"127.0.0.1:0\"\n\n{sections}");
         fs::write(&config, text).with_context(|| format!("writing {}", config.display()))?;
         let mut command = Command::new(repository.built(profile, "kitbag"));
-        command.args(["serve", "--config"]).arg(&config).arg("--data-dir").arg(folder.join("data"));
+        command
+            .args(["serve", "--config"])
+            .arg(&config)
+            .arg("--data-dir")
+            .arg(folder.join("data"));
         let process = Server::start(&mut command, &folder.join("kitbag.log"))?;
-        let origin =
-            process.origin().with_context(|| format!("see {}", folder.join("kitbag.log").display()))?;
+        let origin = process
+            .origin()
+            .with_context(|| format!("see {}", folder.join("kitbag.log").display()))?;
         Ok(Self { process, origin })
     }
 }
@@ -118,7 +128,10 @@ pub(crate) fn http_section(endpoint: &str) -> String {
 
 pub(crate) fn stdio_section(repository: &Repository, profile: Profile, era: Era) -> String {
     let program = repository.built(profile, TESTBED);
-    format!("command = '{}'\nargs = [\"--era\", \"{era}\", \"stdio\"]\n", program.display())
+    format!(
+        "command = '{}'\nargs = [\"--era\", \"{era}\", \"stdio\"]\n",
+        program.display()
+    )
 }
 
 /// What the upstream is called in the configuration, and so in the names of its tools on `/mcp`.

@@ -56,8 +56,9 @@ struct Pins(Vec<String>);
 impl Pins {
     fn read(folder: &Path) -> anyhow::Result<Self> {
         let requirements = ENVIRONMENTS.map(requirements);
-        let names =
-            ["package.json", "package-lock.json"].into_iter().chain(requirements.iter().map(String::as_str));
+        let names = ["package.json", "package-lock.json"]
+            .into_iter()
+            .chain(requirements.iter().map(String::as_str));
         let read = |name: &str| {
             let path = folder.join(name);
             fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
@@ -81,12 +82,22 @@ fn install_node_packages(pins: &Path, tools: &Path) -> anyhow::Result<()> {
     println!("installing Node packages into {}", tools.display());
     // Engine warnings are about the machine's Node; the packages run with the one installed here.
     let mut npm = Command::new("npm");
-    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(tools);
+    npm.args([
+        "ci",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+    ])
+    .current_dir(tools);
     processes::run(&mut npm)
 }
 
 /// Into an environment of its own, with exactly the versions of its pins.
-pub(crate) fn install_python_packages(repository: &Repository, environment: &str) -> anyhow::Result<()> {
+pub(crate) fn install_python_packages(
+    repository: &Repository,
+    environment: &str,
+) -> anyhow::Result<()> {
     let folder = repository.tools().join("python").join(environment);
     println!("installing Python packages into {}", folder.display());
     let mut venv = Command::new("python3");
@@ -114,18 +125,33 @@ fn install_for_newcomers(repository: &Repository) -> anyhow::Result<()> {
     let folder = repository.tools().join("uv");
     println!("installing with uv into {}", folder.display());
     let mut uv = Command::new(repository.tools().join("python/desk/bin/uv"));
-    uv.args(["tool", "install", "--quiet", "--force", "mcp-server-time", "--constraints"]);
+    uv.args([
+        "tool",
+        "install",
+        "--quiet",
+        "--force",
+        "mcp-server-time",
+        "--constraints",
+    ]);
     uv.arg(repository.pins().join(requirements("servers")));
-    uv.env("UV_TOOL_DIR", folder.join("tools")).env("UV_TOOL_BIN_DIR", folder.join("bin"));
+    uv.env("UV_TOOL_DIR", folder.join("tools"))
+        .env("UV_TOOL_BIN_DIR", folder.join("bin"));
     processes::run(uv.env("UV_PYTHON_DOWNLOADS", "never"))
 }
 
 fn machine_has(program: &str, packages: &[&str]) -> anyhow::Result<()> {
-    if processes::exists(program) { Ok(()) } else { install_system_packages(program, packages) }
+    if processes::exists(program) {
+        Ok(())
+    } else {
+        install_system_packages(program, packages)
+    }
 }
 
 fn install_system_packages(missing: &str, packages: &[&str]) -> anyhow::Result<()> {
-    let advice = format!("`{missing}` does not work here; install {} and try again", packages.join(" and "));
+    let advice = format!(
+        "`{missing}` does not work here; install {} and try again",
+        packages.join(" and ")
+    );
     if !processes::exists("apt-get") || !is_root() {
         bail!(advice);
     }
@@ -137,12 +163,16 @@ fn install_system_packages(missing: &str, packages: &[&str]) -> anyhow::Result<(
     };
     processes::run(apt().args(["update", "--quiet"])).context(advice.clone())?;
     let mut install = apt();
-    install.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages);
+    install
+        .args(["install", "--yes", "--quiet", "--no-install-recommends"])
+        .args(packages);
     processes::run(&mut install).context(advice)
 }
 
 fn is_root() -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| {
-        status.lines().any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"))
+        status
+            .lines()
+            .any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"))
     })
 }

@@ -18,12 +18,19 @@ pub(crate) enum Side {
 }
 
 /// The scenarios a revision requires of one side, in the suite's order.
-pub(crate) fn required(repository: &Repository, side: Side, era: Era) -> anyhow::Result<Vec<String>> {
+pub(crate) fn required(
+    repository: &Repository,
+    side: Side,
+    era: Era,
+) -> anyhow::Result<Vec<String>> {
     let mut list = command(repository);
     list.args(["list", "--requirements", era.revision()]);
     let (status, printed) = processes::output(&mut list)?;
     if !status.success() {
-        bail!("`{}` ended with {status}:\n{printed}", processes::written(&list));
+        bail!(
+            "`{}` ended with {status}:\n{printed}",
+            processes::written(&list)
+        );
     }
     let heading = match side {
         Side::Server => "Server scenarios",
@@ -45,7 +52,15 @@ pub(crate) fn test_server(
 ) -> anyhow::Result<Vec<Scenario>> {
     let results = folder.join("results");
     let mut run = command(repository);
-    run.args(["server", "--url", url, "--requirements", era.revision(), "--output-dir"]).arg(&results);
+    run.args([
+        "server",
+        "--url",
+        url,
+        "--requirements",
+        era.revision(),
+        "--output-dir",
+    ])
+    .arg(&results);
     // The exit status only repeats what the results say, without saying which check it was.
     let (_, printed) = processes::output(&mut run)?;
     keep(&folder.join("suite.log"), &printed)?;
@@ -64,26 +79,41 @@ pub(crate) fn test_client(
     folder: &Path,
 ) -> anyhow::Result<Scenario> {
     let results = folder.join("results");
-    let (place, program) = client.parent().zip(client.file_name()).context("a built program has a folder")?;
+    let (place, program) = client
+        .parent()
+        .zip(client.file_name())
+        .context("a built program has a folder")?;
     // The suite cuts its command at every blank, so it is told a name and not a path.
     let start = format!("./{}", program.to_string_lossy());
     let mut run = command(repository);
-    run.current_dir(place).args(["client", "--command", &start, "--scenario", name]);
+    run.current_dir(place)
+        .args(["client", "--command", &start, "--scenario", name]);
     // Extensions and what a later revision removed run only by force.
-    run.args(["--force", "--spec-version", era.revision(), "--output-dir"]).arg(&results);
+    run.args(["--force", "--spec-version", era.revision(), "--output-dir"])
+        .arg(&results);
     let (status, printed) = processes::output(&mut run)?;
-    keep(&folder.join(format!("{}.log", name.replace('/', "-"))), &printed)?;
+    keep(
+        &folder.join(format!("{}.log", name.replace('/', "-"))),
+        &printed,
+    )?;
     let mut scenario = results::read(&results, name, name.to_owned())?;
     // A client that crashes or hangs fails the scenario, even where every check has passed.
     if !status.success() && scenario.failures.is_empty() {
-        scenario.fail("client-exit", "the client ended with an error, too late, or with a warning");
+        scenario.fail(
+            "client-exit",
+            "the client ended with an error, too late, or with a warning",
+        );
     }
     Ok(scenario)
 }
 
 fn command(repository: &Repository) -> Command {
     let mut node = Command::new(repository.node());
-    node.arg(repository.tools().join("node_modules/@modelcontextprotocol/conformance/dist/index.js"));
+    node.arg(
+        repository
+            .tools()
+            .join("node_modules/@modelcontextprotocol/conformance/dist/index.js"),
+    );
     node.current_dir(repository.root());
     node
 }
@@ -109,8 +139,7 @@ mod tests {
 
     #[test]
     fn a_section_ends_where_the_next_begins() {
-        let printed =
-            "Server scenarios (x):\n  - ping\n  - tools-list\n\nClient scenarios (y):\n  - tools_call\n";
+        let printed = "Server scenarios (x):\n  - ping\n  - tools-list\n\nClient scenarios (y):\n  - tools_call\n";
         assert_eq!(section(printed, "Server scenarios"), ["ping", "tools-list"]);
         assert_eq!(section(printed, "Client scenarios"), ["tools_call"]);
     }

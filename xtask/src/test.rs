@@ -18,7 +18,10 @@ pub(crate) fn all(repository: &Repository) -> anyhow::Result<()> {
 
 pub(crate) fn only(repository: &Repository, name: &str) -> anyhow::Result<()> {
     let step = Step::named(name).ok_or_else(|| {
-        anyhow!("`{name}` is not a step; the steps are {}", Step::ALL.map(Step::name).join(", "))
+        anyhow!(
+            "`{name}` is not a step; the steps are {}",
+            Step::ALL.map(Step::name).join(", ")
+        )
     })?;
     for needed in step.needs() {
         perform(repository, *needed)?;
@@ -92,9 +95,17 @@ fn perform(repository: &Repository, step: Step) -> anyhow::Result<()> {
 fn outcome(repository: &Repository, step: Step) -> anyhow::Result<()> {
     match step {
         Step::Format => cargo::run(repository, &["fmt", "--all", "--check"]),
-        Step::Lints => {
-            cargo::run(repository, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
-        }
+        Step::Lints => cargo::run(
+            repository,
+            &[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ],
+        ),
         Step::Docs => docs(repository),
         Step::Build => cargo::build_programs(repository),
         Step::Setup => setup::run(repository),
@@ -107,18 +118,43 @@ fn outcome(repository: &Repository, step: Step) -> anyhow::Result<()> {
 
 /// Nothing here is published, so the documentation is for us and may lead into private rooms.
 fn docs(repository: &Repository) -> anyhow::Result<()> {
-    let mut doc =
-        cargo::command(repository, &["doc", "--workspace", "--no-deps", "--document-private-items"]);
-    processes::run(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
+    let mut doc = cargo::command(
+        repository,
+        &[
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ],
+    );
+    processes::run(doc.env(
+        "RUSTDOCFLAGS",
+        "-D warnings -A rustdoc::private_intra_doc_links",
+    ))
 }
 
 /// The tests marked as ignored are those that need `.tools`; here it is installed.
 fn tests(repository: &Repository) -> anyhow::Result<()> {
     let arguments: &[&str] = if processes::exists("cargo-nextest") {
         // The end-to-end tests mostly wait for processes, so more of them than cores run at once.
-        &["nextest", "run", "--workspace", "--run-ignored", "all", "--test-threads", "6", "--no-fail-fast"]
+        &[
+            "nextest",
+            "run",
+            "--workspace",
+            "--run-ignored",
+            "all",
+            "--test-threads",
+            "6",
+            "--no-fail-fast",
+        ]
     } else {
-        &["test", "--workspace", "--all-targets", "--", "--include-ignored"]
+        &[
+            "test",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "--include-ignored",
+        ]
     };
     processes::run(cargo::command(repository, arguments).env("KITBAG_TOOLS", repository.tools()))
 }

@@ -6,7 +6,9 @@ use crate::asked::{Asked, Miss, Who};
 use crate::library::Library;
 use crate::meaning::{Embed, Meaning};
 use crate::record::{Availability, Capability};
-use crate::rows::{brief, compared, every_source, likely, listed, outline, rounded, sources, whole};
+use crate::rows::{
+    brief, compared, every_source, likely, listed, outline, rounded, sources, whole,
+};
 
 /// Whoever answers: what is known, and perhaps somebody who can tell what words mean.
 #[derive(Debug)]
@@ -18,7 +20,10 @@ pub struct Answers {
 impl Answers {
     /// Without `embed`, what names and words do not tell stays open.
     pub fn new(library: Library, embed: Option<Embed>) -> Self {
-        Self { library, meaning: embed.map(Meaning::new) }
+        Self {
+            library,
+            meaning: embed.map(Meaning::new),
+        }
     }
 
     /// What can this agent do about that?
@@ -31,7 +36,9 @@ impl Answers {
                 mention_doubt(&mut answer, confidence);
             }
             Asked::Several(terms) => {
-                let matches = terms.into_iter().map(|(term, confidence)| brief(agent, term, confidence));
+                let matches = terms
+                    .into_iter()
+                    .map(|(term, confidence)| brief(agent, term, confidence));
                 answer["matches"] = matches.collect();
             }
         }
@@ -44,7 +51,10 @@ impl Answers {
         let agents = self.agents(agents).await?;
         Ok(match self.capability(capability).await? {
             Asked::One { term, confidence } => {
-                let rows: Value = agents.into_iter().map(|agent| compared(agent, term)).collect();
+                let rows: Value = agents
+                    .into_iter()
+                    .map(|agent| compared(agent, term))
+                    .collect();
                 let mut answer = json!({ "capability": term.name, "comparison": rows });
                 mention_doubt(&mut answer, confidence);
                 answer
@@ -66,7 +76,10 @@ impl Answers {
             }
             (None, Some(category)) => {
                 let rows = self.library.agents.iter().flat_map(|agent| {
-                    let inside = agent.capabilities.iter().filter(|it| it.category.name() == *category);
+                    let inside = agent
+                        .capabilities
+                        .iter()
+                        .filter(|it| it.category.name() == *category);
                     inside.filter_map(|it| listed(Some(&agent.agent.id), it))
                 });
                 Ok(json!({ "category": category, "capabilities": rows.collect::<Value>() }))
@@ -76,7 +89,11 @@ impl Answers {
     }
 
     /// Where is that written?
-    pub async fn sources(&self, agent: Option<&str>, capability: Option<&str>) -> Result<Value, Miss> {
+    pub async fn sources(
+        &self,
+        agent: Option<&str>,
+        capability: Option<&str>,
+    ) -> Result<Value, Miss> {
         let who = match agent {
             Some(agent) => Some(self.agent(agent).await?),
             None => None,
@@ -91,8 +108,11 @@ impl Answers {
         let agents = &self.library.agents;
         let mut answer = match (&who, term) {
             (Some(Who { agent, .. }), Some(term)) => {
-                let cited: Vec<Value> =
-                    agent.capability(&term.name).into_iter().flat_map(|it| sources(None, it)).collect();
+                let cited: Vec<Value> = agent
+                    .capability(&term.name)
+                    .into_iter()
+                    .flat_map(|it| sources(None, it))
+                    .collect();
                 let mut answer =
                     json!({ "agent": agent.agent.id, "capability": term.name, "sources": cited });
                 if cited.is_empty() {
@@ -104,7 +124,9 @@ impl Answers {
                 json!({ "agent": agent.agent.id, "sources": every_source(agent) })
             }
             (None, Some(term)) => {
-                let having = agents.iter().filter_map(|it| Some((&it.agent.id, it.capability(&term.name)?)));
+                let having = agents
+                    .iter()
+                    .filter_map(|it| Some((&it.agent.id, it.capability(&term.name)?)));
                 let cited: Value = having.flat_map(|(id, it)| sources(Some(id), it)).collect();
                 json!({ "capability": term.name, "sources": cited })
             }
@@ -119,7 +141,9 @@ fn list_agent(who: &Who<'_>, category: Option<&str>) -> Value {
     let inside = |it: &&Capability| category.is_none_or(|category| it.category.name() == category);
     let inside: Vec<&Capability> = who.agent.capabilities.iter().filter(inside).collect();
     let rows: Value = inside.iter().filter_map(|it| listed(None, it)).collect();
-    let unknown = inside.iter().filter(|it| it.available == Availability::Unknown);
+    let unknown = inside
+        .iter()
+        .filter(|it| it.available == Availability::Unknown);
     let unknown: Vec<&str> = unknown.map(|it| it.name.as_str()).collect();
     let mut answer = json!({ "agent": who.agent.agent.id, "capabilities": rows });
     if !unknown.is_empty() {

@@ -38,8 +38,14 @@ impl Answers {
     pub(crate) async fn agent(&self, said: &str) -> Result<Who<'_>, Miss> {
         let Meant { at, others, .. } = self.meant_agent(said).await?;
         let agents = &self.library.agents;
-        let also = others.into_iter().map(|at| agents[at].agent.id.as_str()).collect();
-        Ok(Who { agent: &agents[at], also })
+        let also = others
+            .into_iter()
+            .map(|at| agents[at].agent.id.as_str())
+            .collect();
+        Ok(Who {
+            agent: &agents[at],
+            also,
+        })
     }
 
     /// All of them if none is named.
@@ -51,7 +57,10 @@ impl Answers {
         let mut places = Vec::new();
         for said in said {
             let Meant { at, others, .. } = self.meant_agent(said).await?;
-            let new = [at].into_iter().chain(others).filter(|at| !places.contains(at));
+            let new = [at]
+                .into_iter()
+                .chain(others)
+                .filter(|at| !places.contains(at));
             let new: Vec<usize> = new.collect();
             places.extend(new);
         }
@@ -61,13 +70,20 @@ impl Answers {
     pub(crate) async fn capability(&self, said: &str) -> Result<Asked<'_>, Miss> {
         let (names, terms) = (&self.library.capability_names, &self.library.capabilities);
         match self.meant_capability(said).await {
-            Match::One(Meant { at, confidence, .. }) => Ok(Asked::One { term: &terms[at], confidence }),
+            Match::One(Meant { at, confidence, .. }) => Ok(Asked::One {
+                term: &terms[at],
+                confidence,
+            }),
             Match::Several(likely) => Ok(Asked::Several(
-                likely.into_iter().map(|(at, confidence)| (&terms[at], confidence)).collect(),
+                likely
+                    .into_iter()
+                    .map(|(at, confidence)| (&terms[at], confidence))
+                    .collect(),
             )),
-            Match::Nothing { near } => {
-                Err(Miss::Capability { said: said.to_owned(), near: joined(names, near) })
-            }
+            Match::Nothing { near } => Err(Miss::Capability {
+                said: said.to_owned(),
+                near: joined(names, near),
+            }),
         }
     }
 
@@ -75,9 +91,10 @@ impl Answers {
         let names = &self.library.category_names;
         match names.resolve(said, None).await {
             Match::One(Meant { at, .. }) => Ok(names.name(at).to_owned()),
-            Match::Several(_) | Match::Nothing { .. } => {
-                Err(Miss::Category { said: said.to_owned(), all: joined(names, 0..names.all().len()) })
-            }
+            Match::Several(_) | Match::Nothing { .. } => Err(Miss::Category {
+                said: said.to_owned(),
+                all: joined(names, 0..names.all().len()),
+            }),
         }
     }
 
@@ -86,11 +103,18 @@ impl Answers {
     async fn meant_capability(&self, said: &str) -> Match {
         let (names, meaning) = (&self.library.capability_names, self.meaning.as_ref());
         let whole = names.resolve(said, meaning).await;
-        let rest = self.library.agent_names.cut_from(said).filter(|_| !whole.is_certain());
+        let rest = self
+            .library
+            .agent_names
+            .cut_from(said)
+            .filter(|_| !whole.is_certain());
         let Some(rest) = rest else { return whole };
         let rest = names.resolve(&rest, meaning).await;
         let better = rest.is_certain()
-            || matches!((&whole, &rest), (Match::Several(_) | Match::Nothing { .. }, Match::One(_)));
+            || matches!(
+                (&whole, &rest),
+                (Match::Several(_) | Match::Nothing { .. }, Match::One(_))
+            );
         if better { rest } else { whole }
     }
 
@@ -100,15 +124,23 @@ impl Answers {
             Match::One(meant) => Ok(meant),
             Match::Several(likely) => {
                 let near = joined(names, likely.into_iter().map(|(at, _)| at));
-                Err(Miss::OneOfAgents { said: said.to_owned(), near })
+                Err(Miss::OneOfAgents {
+                    said: said.to_owned(),
+                    near,
+                })
             }
-            Match::Nothing { .. } => {
-                Err(Miss::Agent { said: said.to_owned(), all: joined(names, 0..names.all().len()) })
-            }
+            Match::Nothing { .. } => Err(Miss::Agent {
+                said: said.to_owned(),
+                all: joined(names, 0..names.all().len()),
+            }),
         }
     }
 }
 
 fn joined(names: &Names, places: impl IntoIterator<Item = usize>) -> String {
-    places.into_iter().map(|at| names.name(at)).collect::<Vec<_>>().join(", ")
+    places
+        .into_iter()
+        .map(|at| names.name(at))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -12,15 +12,26 @@ type Wrong = (Place, Problem);
 pub(crate) fn check_file(file: &AgentFile, folder: &str) -> Result<(), Wrong> {
     let agent = &file.agent;
     let about = |field: &str, problem| (Place::field(format!("agent.{field}")), problem);
-    let parts = |id: &str| id.split('-').all(|part| !part.is_empty() && part.bytes().all(is_plain));
+    let parts = |id: &str| {
+        id.split('-')
+            .all(|part| !part.is_empty() && part.bytes().all(is_plain))
+    };
     if !parts(&agent.id) {
         return Err(about("id", Problem::Id));
     }
     if agent.id != folder {
-        return Err(about("id", Problem::NotTheFolder { folder: folder.to_owned() }));
+        return Err(about(
+            "id",
+            Problem::NotTheFolder {
+                folder: folder.to_owned(),
+            },
+        ));
     }
-    let texts =
-        [("name", Some(&agent.name)), ("vendor", Some(&agent.vendor)), ("version", Some(&agent.version))];
+    let texts = [
+        ("name", Some(&agent.name)),
+        ("vendor", Some(&agent.vendor)),
+        ("version", Some(&agent.version)),
+    ];
     for (field, text) in texts.into_iter().chain([("note", agent.note.as_ref())]) {
         said(text).map_err(|problem| about(field, problem))?;
     }
@@ -31,15 +42,20 @@ pub(crate) fn check_file(file: &AgentFile, folder: &str) -> Result<(), Wrong> {
         ("github", &pages.github),
     ];
     for (field, link) in links {
-        reachable(link.as_ref()).map_err(|it| (Place::field(format!("documentation.{field}")), it))?;
+        reachable(link.as_ref())
+            .map_err(|it| (Place::field(format!("documentation.{field}")), it))?;
     }
     if file.capabilities.is_empty() {
         return Err((Place::field("capabilities"), Problem::Empty));
     }
     for (at, capability) in file.capabilities.iter().enumerate() {
-        let wrong = |(field, problem): (String, Problem)| (Place::entry(&capability.name, field), problem);
+        let wrong =
+            |(field, problem): (String, Problem)| (Place::entry(&capability.name, field), problem);
         check_capability(capability).map_err(wrong)?;
-        if file.capabilities[..at].iter().any(|other| key(&other.name) == key(&capability.name)) {
+        if file.capabilities[..at]
+            .iter()
+            .any(|other| key(&other.name) == key(&capability.name))
+        {
             return Err(wrong(("name".to_owned(), Problem::Twice)));
         }
     }
@@ -53,14 +69,29 @@ pub(crate) fn same_everywhere(agents: &[(&str, AgentFile)]) -> Result<Vec<Term>,
     for (file, agent) in agents {
         for capability in &agent.capabilities {
             let (elsewhere, at) = *seen.entry(key(&capability.name)).or_insert_with(|| {
-                terms.push(Term { name: capability.name.clone(), category: capability.category });
+                terms.push(Term {
+                    name: capability.name.clone(),
+                    category: capability.category,
+                });
                 (file, terms.len() - 1)
             });
             let (term, elsewhere) = (&terms[at], elsewhere.to_owned());
             let (field, problem) = if term.name != capability.name {
-                ("name", Problem::Spelling { elsewhere, name: term.name.clone() })
+                (
+                    "name",
+                    Problem::Spelling {
+                        elsewhere,
+                        name: term.name.clone(),
+                    },
+                )
             } else if term.category != capability.category {
-                ("category", Problem::OtherCategory { elsewhere, category: term.category.name() })
+                (
+                    "category",
+                    Problem::OtherCategory {
+                        elsewhere,
+                        category: term.category.name(),
+                    },
+                )
             } else {
                 continue;
             };
@@ -94,7 +125,8 @@ fn check_capability(it: &Capability) -> Result<(), (String, Problem)> {
         }
     }
     for (at, source) in it.sources.iter().enumerate() {
-        check_source(source).map_err(|(field, problem)| (format!("sources[{at}].{field}"), problem))?;
+        check_source(source)
+            .map_err(|(field, problem)| (format!("sources[{at}].{field}"), problem))?;
     }
     Ok(())
 }
@@ -116,7 +148,11 @@ fn check_source(source: &Source) -> Result<(), (&'static str, Problem)> {
 
 /// What is written at all has something in it.
 fn said(text: Option<&String>) -> Result<(), Problem> {
-    if text.is_some_and(|text| text.trim().is_empty()) { Err(Problem::Empty) } else { Ok(()) }
+    if text.is_some_and(|text| text.trim().is_empty()) {
+        Err(Problem::Empty)
+    } else {
+        Ok(())
+    }
 }
 
 fn reachable(url: Option<&url::Url>) -> Result<(), Problem> {

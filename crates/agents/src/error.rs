@@ -54,7 +54,9 @@ pub enum Problem {
     NoDescription,
     #[error("what is known needs a source")]
     NoSource,
-    #[error("a quotation of 50 to 300 letters belongs to the granularity `excerpt`, and only to that")]
+    #[error(
+        "a quotation of 50 to 300 letters belongs to the granularity `excerpt`, and only to that"
+    )]
     Excerpt,
     #[error("no agent has a capability called `{name}`")]
     NoSuchCapability { name: String },
@@ -66,7 +68,11 @@ pub enum Problem {
 
 impl DataError {
     pub(crate) fn wrong(file: &str, place: Place, problem: Problem) -> Self {
-        Self::Wrong(Box::new(Fault { file: file.to_owned(), place, problem }))
+        Self::Wrong(Box::new(Fault {
+            file: file.to_owned(),
+            place,
+            problem,
+        }))
     }
 
     /// What the person can do about it.
@@ -74,22 +80,29 @@ impl DataError {
         match self {
             Self::Unreadable { .. } => None,
             Self::Empty { .. } => Some(
-                "it should hold `agents/<agent>/capabilities/current.json`, one for each agent".to_owned(),
+                "it should hold `agents/<agent>/capabilities/current.json`, one for each agent"
+                    .to_owned(),
             ),
-            Self::Wrong(_) => {
-                Some("the shape is described in `agents/schema/capabilities.schema.json`".to_owned())
-            }
+            Self::Wrong(_) => Some(
+                "the shape is described in `agents/schema/capabilities.schema.json`".to_owned(),
+            ),
         }
     }
 }
 
 impl Place {
     pub(crate) fn field(field: impl Into<String>) -> Self {
-        Self { entry: None, field: field.into() }
+        Self {
+            entry: None,
+            field: field.into(),
+        }
     }
 
     pub(crate) fn entry(entry: &str, field: impl Into<String>) -> Self {
-        Self { entry: Some(entry.to_owned()), field: field.into() }
+        Self {
+            entry: Some(entry.to_owned()),
+            field: field.into(),
+        }
     }
 }
 

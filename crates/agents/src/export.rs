@@ -16,14 +16,28 @@ pub fn pages(library: &Library) -> Vec<(String, Value)> {
         (path("aliases"), json!(library.aliases)),
         (path("schema"), schema),
     ];
-    pages.extend(library.agents.iter().map(|it| (path(&agent_page(it)), json!(it))));
-    pages.extend(library.capabilities.iter().map(|it| (path(&term_page(it)), compared(library, it))));
+    pages.extend(
+        library
+            .agents
+            .iter()
+            .map(|it| (path(&agent_page(it)), json!(it))),
+    );
+    pages.extend(
+        library
+            .capabilities
+            .iter()
+            .map(|it| (path(&term_page(it)), compared(library, it))),
+    );
     pages
 }
 
 fn index(library: &Library) -> Value {
     let agent = |it: &AgentFile| {
-        let known = it.capabilities.iter().filter(|it| it.available != Availability::Unknown).count();
+        let known = it
+            .capabilities
+            .iter()
+            .filter(|it| it.available != Availability::Unknown)
+            .count();
         json!({
             "id": it.agent.id,
             "name": it.agent.name,

@@ -51,7 +51,10 @@ impl Texts {
                 "aider" "claude-code" "cline" "codex-cli" "copilot-cli" "cursor" "gemini-cli" "goose" "opencode"
                 "vscode-copilot" "windsurf" "zed"
             ],
-            aliases: AliasText::new(ALIASES, include_str!("../../../framework/data/aliases.json")),
+            aliases: AliasText::new(
+                ALIASES,
+                include_str!("../../../framework/data/aliases.json"),
+            ),
             agent_aliases: AliasText::new(
                 AGENT_ALIASES,
                 include_str!("../../../framework/data/agent-aliases.json"),
@@ -64,14 +67,18 @@ impl Texts {
         let folders = fs::read_dir(&shelf).map_err(|source| unreadable(&shelf, source))?;
         let mut agents = Vec::new();
         for folder in folders {
-            let folder = folder.map_err(|source| unreadable(&shelf, source))?.file_name();
+            let folder = folder
+                .map_err(|source| unreadable(&shelf, source))?
+                .file_name();
             let folder = folder.to_string_lossy().into_owned();
             if let Some((file, text)) = optional(directory, &current(&folder))? {
                 agents.push(AgentText { file, folder, text });
             }
         }
         if agents.is_empty() {
-            return Err(DataError::Empty { directory: directory.to_owned() });
+            return Err(DataError::Empty {
+                directory: directory.to_owned(),
+            });
         }
         agents.sort_by(|a, b| a.folder.cmp(&b.folder));
         let ours = Self::built_in();
@@ -85,14 +92,25 @@ impl Texts {
 
 impl AliasText {
     fn new(file: &str, text: &str) -> Self {
-        Self { file: file.to_owned(), text: text.to_owned(), must_fit: true }
+        Self {
+            file: file.to_owned(),
+            text: text.to_owned(),
+            must_fit: true,
+        }
     }
 
     /// The file in the directory, or else ours as far as it fits.
     fn or_theirs(self, directory: &Path) -> Result<Self, DataError> {
         Ok(match optional(directory, &self.file)? {
-            Some((file, text)) => Self { file, text, must_fit: true },
-            None => Self { must_fit: false, ..self },
+            Some((file, text)) => Self {
+                file,
+                text,
+                must_fit: true,
+            },
+            None => Self {
+                must_fit: false,
+                ..self
+            },
         })
     }
 
@@ -110,7 +128,12 @@ fn optional(directory: &Path, path: &str) -> Result<Option<(String, String)>, Da
     let path = directory.join(path);
     match fs::read_to_string(&path) {
         Ok(text) => Ok(Some((path.display().to_string(), text))),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
             Ok(None)
         }
         Err(source) => Err(unreadable(&path, source)),
@@ -118,7 +141,10 @@ fn optional(directory: &Path, path: &str) -> Result<Option<(String, String)>, Da
 }
 
 fn unreadable(path: &Path, source: io::Error) -> DataError {
-    DataError::Unreadable { path: path.to_owned(), source }
+    DataError::Unreadable {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 pub(crate) fn parse_agent(text: &AgentText) -> Result<AgentFile, DataError> {
@@ -132,11 +158,16 @@ pub(crate) fn parse_agent(text: &AgentText) -> Result<AgentFile, DataError> {
     Ok(file)
 }
 
-pub(crate) fn parse_aliases<T: DeserializeOwned>(from: &AliasText) -> Result<BTreeMap<String, T>, DataError> {
+pub(crate) fn parse_aliases<T: DeserializeOwned>(
+    from: &AliasText,
+) -> Result<BTreeMap<String, T>, DataError> {
     let wrong = |(place, problem)| DataError::wrong(&from.file, place, problem);
     let value: Value = serde_json::from_str(&from.text).map_err(|error| wrong(not_json(&error)))?;
     serde_path_to_error::deserialize(&value).map_err(|error| {
-        wrong((Place::field(error.path().to_string()), Problem::Shape(error.inner().to_string())))
+        wrong((
+            Place::field(error.path().to_string()),
+            Problem::Shape(error.inner().to_string()),
+        ))
     })
 }
 
@@ -147,9 +178,16 @@ fn not_json(error: &serde_json::Error) -> (Place, Problem) {
 
 /// `capabilities[3].tier` as a person would say it: the entry by its name.
 fn place_of(path: &str, value: &Value) -> Place {
-    let inside = path.strip_prefix("capabilities[").and_then(|rest| rest.split_once(']'));
-    let Some((number, field)) = inside else { return Place::field(path) };
-    let name = number.parse().ok().and_then(|number: usize| value["capabilities"][number]["name"].as_str());
+    let inside = path
+        .strip_prefix("capabilities[")
+        .and_then(|rest| rest.split_once(']'));
+    let Some((number, field)) = inside else {
+        return Place::field(path);
+    };
+    let name = number
+        .parse()
+        .ok()
+        .and_then(|number: usize| value["capabilities"][number]["name"].as_str());
     let entry = name.map_or_else(|| format!("number {number}"), str::to_owned);
     Place::entry(&entry, field.trim_start_matches('.'))
 }

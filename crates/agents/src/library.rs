@@ -32,12 +32,22 @@ pub struct Term {
 }
 
 /// What every agent may be called besides its name.
-const ALL_ARE: [&str; 8] = ["agent", "ai", "app", "assistant", "bot", "coding", "editor", "tool"];
+const ALL_ARE: [&str; 8] = [
+    "agent",
+    "ai",
+    "app",
+    "assistant",
+    "bot",
+    "coding",
+    "editor",
+    "tool",
+];
 
 impl Library {
     /// What is in the binary.
     pub fn built_in() -> Self {
-        Self::assemble(&Texts::built_in()).expect("the data in the binary is the data that was tested")
+        Self::assemble(&Texts::built_in())
+            .expect("the data in the binary is the data that was tested")
     }
 
     /// What is in a directory that is laid out like this repository: `agents/` and `framework/data/`.
@@ -59,8 +69,14 @@ impl Library {
     /// Whether somebody speaks of one of the agents, by its name or an alias.
     pub fn mentions_an_agent(&self, text: &str) -> bool {
         let said = format!(" {} ", key(text));
-        let names = self.agent_names.ways().iter().filter(|way| !way.meant.is_empty());
-        names.map(|way| format!(" {} ", way.key)).any(|name| said.contains(&name))
+        let names = self
+            .agent_names
+            .ways()
+            .iter()
+            .filter(|way| !way.meant.is_empty());
+        names
+            .map(|way| format!(" {} ", way.key))
+            .any(|name| said.contains(&name))
     }
 
     fn assemble(texts: &Texts) -> Result<Self, DataError> {
@@ -70,7 +86,9 @@ impl Library {
         }
         let capabilities = same_everywhere(&agents)?;
         let mut agents: Vec<AgentFile> = agents.into_iter().map(|(_, agent)| agent).collect();
-        agents.sort_by(|a, b| (!a.agent.first_class, &a.agent.id).cmp(&(!b.agent.first_class, &b.agent.id)));
+        agents.sort_by(|a, b| {
+            (!a.agent.first_class, &a.agent.id).cmp(&(!b.agent.first_class, &b.agent.id))
+        });
         let aliases = parse_aliases(&texts.aliases)?;
         Ok(Self {
             capability_names: capability_names(&agents, &capabilities, &aliases, &texts.aliases)?,
@@ -89,8 +107,11 @@ fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<Names, DataErro
         text: format!("{} {}", it.agent.name, it.agent.vendor),
     };
     let aliases: BTreeMap<String, Vec<String>> = parse_aliases(from)?;
-    let mut ways: Vec<(String, Vec<usize>)> =
-        agents.iter().enumerate().map(|(at, it)| (it.agent.name.clone(), vec![at])).collect();
+    let mut ways: Vec<(String, Vec<usize>)> = agents
+        .iter()
+        .enumerate()
+        .map(|(at, it)| (it.agent.name.clone(), vec![at]))
+        .collect();
     for (alias, ids) in aliases {
         // Ours may name agents that a directory does not have; that makes them no strangers there.
         let stranger = ids.is_empty();
@@ -98,7 +119,9 @@ fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<Names, DataErro
         for id in ids {
             match agents.iter().position(|it| it.agent.id == id) {
                 Some(at) => meant.push(at),
-                None if from.must_fit => return Err(from.wrong(&alias, Problem::NoSuchAgent { id })),
+                None if from.must_fit => {
+                    return Err(from.wrong(&alias, Problem::NoSuchAgent { id }));
+                }
                 None => {}
             }
         }
@@ -106,7 +129,11 @@ fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<Names, DataErro
             ways.push((alias, meant));
         }
     }
-    Ok(Names::new(agents.iter().map(named).collect(), ways, &ALL_ARE))
+    Ok(Names::new(
+        agents.iter().map(named).collect(),
+        ways,
+        &ALL_ARE,
+    ))
 }
 
 fn capability_names(
@@ -117,25 +144,47 @@ fn capability_names(
 ) -> Result<Names, DataError> {
     let mut ways: Vec<(&str, usize)> = Vec::new();
     for (alias, name) in aliases {
-        let other = capabilities.iter().find(|it| key(&it.name) == key(alias) && it.name != *name);
+        let other = capabilities
+            .iter()
+            .find(|it| key(&it.name) == key(alias) && it.name != *name);
         match (capabilities.iter().position(|it| it.name == *name), other) {
             (Some(at), None) => ways.push((alias, at)),
             _ if !from.must_fit => {}
             (_, Some(other)) => {
-                return Err(from.wrong(alias, Problem::NameOfAnother { name: other.name.clone() }));
+                return Err(from.wrong(
+                    alias,
+                    Problem::NameOfAnother {
+                        name: other.name.clone(),
+                    },
+                ));
             }
-            (None, None) => return Err(from.wrong(alias, Problem::NoSuchCapability { name: name.clone() })),
+            (None, None) => {
+                return Err(from.wrong(alias, Problem::NoSuchCapability { name: name.clone() }));
+            }
         }
     }
     let named = capabilities.iter().enumerate().map(|(at, term)| {
-        let words = ways.iter().filter(|(_, other)| *other == at).map(|(alias, _)| *alias);
-        let said = agents.iter().filter_map(|it| it.capability(&term.name)?.description.as_deref());
+        let words = ways
+            .iter()
+            .filter(|(_, other)| *other == at)
+            .map(|(alias, _)| *alias);
+        let said = agents
+            .iter()
+            .filter_map(|it| it.capability(&term.name)?.description.as_deref());
         let (words, said): (Vec<&str>, Vec<&str>) = (words.collect(), said.take(2).collect());
         let text = format!("{}: {}. {}", term.name, words.join(", "), said.join(" "));
-        Named { name: term.name.clone(), text }
+        Named {
+            name: term.name.clone(),
+            text,
+        }
     });
     let named = named.collect();
-    Ok(Names::new(named, ways.into_iter().map(|(alias, at)| (alias.to_owned(), vec![at])), &[]))
+    Ok(Names::new(
+        named,
+        ways.into_iter()
+            .map(|(alias, at)| (alias.to_owned(), vec![at])),
+        &[],
+    ))
 }
 
 /// A category is also found by what is in it.
@@ -145,9 +194,18 @@ fn category_names(capabilities: &[Term], aliases: &BTreeMap<String, String>) -> 
     categories.dedup();
     let place = |term: &Term| categories.iter().position(|it| *it == term.category);
     let inside = capabilities.iter().flat_map(|term| {
-        let words = aliases.iter().filter(|(_, name)| **name == term.name).map(|(alias, _)| alias);
-        [&term.name].into_iter().chain(words).map(|word| (word.clone(), place(term).into_iter().collect()))
+        let words = aliases
+            .iter()
+            .filter(|(_, name)| **name == term.name)
+            .map(|(alias, _)| alias);
+        [&term.name]
+            .into_iter()
+            .chain(words)
+            .map(|word| (word.clone(), place(term).into_iter().collect()))
     });
-    let named = categories.iter().map(|category| Named { name: category.name(), text: category.name() });
+    let named = categories.iter().map(|category| Named {
+        name: category.name(),
+        text: category.name(),
+    });
     Names::new(named.collect(), inside, &[])
 }

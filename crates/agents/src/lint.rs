@@ -32,17 +32,28 @@ pub enum Age {
 
 /// What the sources of all agents look like on a day.
 pub fn ages(library: &Library, today: Date) -> Vec<Finding> {
-    library.agents.iter().flat_map(|agent| ages_of(agent, today)).collect()
+    library
+        .agents
+        .iter()
+        .flat_map(|agent| ages_of(agent, today))
+        .collect()
 }
 
 /// For each agent, how many capabilities have no source nearer than a page about much else.
 pub fn vague(library: &Library) -> Vec<(&str, usize)> {
     let near = |it: &Capability| {
         let near = [Granularity::Dedicated, Granularity::Section];
-        it.sources.is_empty() || it.sources.iter().any(|source| near.contains(&source.granularity))
+        it.sources.is_empty()
+            || it
+                .sources
+                .iter()
+                .any(|source| near.contains(&source.granularity))
     };
     let count = |agent: &AgentFile| agent.capabilities.iter().filter(|it| !near(it)).count();
-    let counted = library.agents.iter().map(|agent| (agent.agent.id.as_str(), count(agent)));
+    let counted = library
+        .agents
+        .iter()
+        .map(|agent| (agent.agent.id.as_str(), count(agent)));
     counted.filter(|(_, count)| *count > 0).collect()
 }
 
@@ -64,8 +75,16 @@ fn ages_of(agent: &AgentFile, today: Date) -> Vec<Finding> {
         *by_day.entry(source.verified_date).or_default() += 1;
     }
     let finding = |(verified, sources): (Date, usize)| {
-        let days = today.since(verified).map_or(i32::MAX, |span| span.get_days());
-        Finding { agent: agent.agent.id.clone(), verified, days, sources, age: Age::of(days) }
+        let days = today
+            .since(verified)
+            .map_or(i32::MAX, |span| span.get_days());
+        Finding {
+            agent: agent.agent.id.clone(),
+            verified,
+            days,
+            sources,
+            age: Age::of(days),
+        }
     };
     by_day.into_iter().map(finding).collect()
 }

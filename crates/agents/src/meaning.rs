@@ -12,7 +12,8 @@ use tokio::sync::OnceCell;
 use crate::names::{MOST, Match, Meant, Names};
 
 /// Makes a vector of each text, or none at all where that fails.
-pub type Embed = Arc<dyn Fn(Side, Vec<String>) -> BoxFuture<'static, Option<Vec<Vec<f32>>>> + Send + Sync>;
+pub type Embed =
+    Arc<dyn Fn(Side, Vec<String>) -> BoxFuture<'static, Option<Vec<Vec<f32>>>> + Send + Sync>;
 
 /// Some models want to be told which of the two a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,18 +49,33 @@ const WORDS: f32 = 1.0;
 
 impl Meaning {
     pub(crate) fn new(embed: Embed) -> Self {
-        Self { embed, known: OnceCell::new() }
+        Self {
+            embed,
+            known: OnceCell::new(),
+        }
     }
 
     /// Nothing, if vectors cannot be had.
-    pub(crate) async fn judge(&self, names: &Names, said: &str, by_words: &[(usize, f32)]) -> Option<Match> {
+    pub(crate) async fn judge(
+        &self,
+        names: &Names,
+        said: &str,
+        by_words: &[(usize, f32)],
+    ) -> Option<Match> {
         // Whoever makes vectors gives up on a question sooner than on all that is known.
         let asked = self.make(Side::Query, vec![said.to_owned()]).await?.pop()?;
-        let known = self.known.get_or_try_init(|| self.learn(names)).await.ok()?;
+        let known = self
+            .known
+            .get_or_try_init(|| self.learn(names))
+            .await
+            .ok()?;
         let alike = known.alike(&asked, None);
         let foreign = by_words.is_empty() && alike.iter().all(|it| *it < known.foreign);
-        let mut ranked: Vec<(usize, f32)> =
-            alike.into_iter().map(|it| known.measure(it)).enumerate().collect();
+        let mut ranked: Vec<(usize, f32)> = alike
+            .into_iter()
+            .map(|it| known.measure(it))
+            .enumerate()
+            .collect();
         for (at, score) in by_words {
             ranked[*at].1 += WORDS * score;
         }
@@ -67,10 +83,16 @@ impl Meaning {
         let told = |(at, score): &(usize, f32)| (*at, confidence(*score));
         let (first, next) = (ranked.first()?, ranked.get(1)?);
         Some(if foreign {
-            Match::Nothing { near: ranked.iter().map(|(at, _)| *at).take(MOST).collect() }
+            Match::Nothing {
+                near: ranked.iter().map(|(at, _)| *at).take(MOST).collect(),
+            }
         } else if first.1 >= ENOUGH && first.1 - next.1 >= LEAD {
             let (at, confidence) = told(first);
-            Match::One(Meant { at, confidence, others: Vec::new() })
+            Match::One(Meant {
+                at,
+                confidence,
+                others: Vec::new(),
+            })
         } else {
             Match::Several(ranked.iter().take(MOST).map(told).collect())
         })
@@ -79,19 +101,30 @@ impl Meaning {
     async fn learn(&self, names: &Names) -> Result<Known, ()> {
         let mut vectors = self.make(Side::Document, names.texts()).await.ok_or(())?;
         let texts = vectors.split_off(names.ways().len());
-        let ways = vectors.into_iter().zip(names.ways().iter().map(|way| way.meant.clone())).collect();
+        let ways = vectors
+            .into_iter()
+            .zip(names.ways().iter().map(|way| way.meant.clone()))
+            .collect();
         Ok(Known::new(ways, texts))
     }
 
     async fn make(&self, side: Side, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
         let wanted = texts.len();
-        (self.embed)(side, texts).await.filter(|vectors| vectors.len() == wanted)
+        (self.embed)(side, texts)
+            .await
+            .filter(|vectors| vectors.len() == wanted)
     }
 }
 
 impl Known {
     fn new(ways: Vec<(Vec<f32>, Vec<usize>)>, texts: Vec<Vec<f32>>) -> Self {
-        let mut known = Self { ways, texts, kin: 0.0, strange: 0.0, foreign: 0.0 };
+        let mut known = Self {
+            ways,
+            texts,
+            kin: 0.0,
+            strange: 0.0,
+            foreign: 0.0,
+        };
         let (mut kin, mut strange, mut usual) = (Vec::new(), Vec::new(), Vec::new());
         for at in 0..known.texts.len() {
             let mut alike = known.alike(&known.ways[at].0, Some(at));
@@ -113,13 +146,21 @@ impl Known {
     fn alike(&self, asked: &[f32], without: Option<usize>) -> Vec<f32> {
         let texts: Vec<f32> = self.texts.iter().map(|text| cosine(asked, text)).collect();
         let mut best: Vec<Option<f32>> = vec![None; texts.len()];
-        for (_, (way, meant)) in self.ways.iter().enumerate().filter(|(at, _)| Some(*at) != without) {
+        for (_, (way, meant)) in self
+            .ways
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != without)
+        {
             let score = cosine(asked, way);
             for at in meant {
                 best[*at] = Some(best[*at].map_or(score, |it| it.max(score)));
             }
         }
-        best.into_iter().zip(texts).map(|(way, text)| f32::midpoint(way.unwrap_or(text), text)).collect()
+        best.into_iter()
+            .zip(texts)
+            .map(|(way, text)| f32::midpoint(way.unwrap_or(text), text))
+            .collect()
     }
 }
 
@@ -128,7 +169,10 @@ fn confidence(score: f32) -> f32 {
     1.0 / (1.0 + (-3.5 * (score - 0.3)).exp())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "there are some dozen candidates")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "there are some dozen candidates"
+)]
 fn mean(figures: &[f32]) -> f32 {
     figures.iter().sum::<f32>() / figures.len().max(1) as f32
 }
@@ -153,13 +197,20 @@ mod tests {
 
     /// Ten things a letter apart, and vectors that count letters.
     async fn meant(said: &str, works: bool) -> Option<Match> {
-        let named =
-            ('a'..='j').map(|letter| Named { name: letter.to_string(), text: letter.to_string().repeat(3) });
+        let named = ('a'..='j').map(|letter| Named {
+            name: letter.to_string(),
+            text: letter.to_string().repeat(3),
+        });
         let names = Names::new(named.collect(), [], &[]);
         let vector = |text: &str| -> Vec<f32> {
-            let times =
-                |letter: char| text.chars().filter(|other| *other == letter).fold(0.0, |sum, _| sum + 1.0);
-            ('a'..='z').map(|letter| times(letter) + if letter == 'x' { 0.5 } else { 0.0 }).collect()
+            let times = |letter: char| {
+                text.chars()
+                    .filter(|other| *other == letter)
+                    .fold(0.0, |sum, _| sum + 1.0)
+            };
+            ('a'..='z')
+                .map(|letter| times(letter) + if letter == 'x' { 0.5 } else { 0.0 })
+                .collect()
         };
         let embed: Embed = Arc::new(move |_, texts| {
             let vectors = texts.iter().map(|text| vector(text)).collect();
@@ -170,9 +221,17 @@ mod tests {
 
     #[tokio::test]
     async fn what_stands_out_is_meant_and_what_is_like_nothing_is_not() {
-        assert!(matches!(meant("ccc", true).await, Some(Match::One(Meant { at: 2, .. }))));
-        assert!(matches!(meant("cd", true).await, Some(Match::Several(some)) if some.len() == MOST));
-        assert!(matches!(meant("zzzzzzzz", true).await, Some(Match::Nothing { .. })));
+        assert!(matches!(
+            meant("ccc", true).await,
+            Some(Match::One(Meant { at: 2, .. }))
+        ));
+        assert!(
+            matches!(meant("cd", true).await, Some(Match::Several(some)) if some.len() == MOST)
+        );
+        assert!(matches!(
+            meant("zzzzzzzz", true).await,
+            Some(Match::Nothing { .. })
+        ));
     }
 
     #[tokio::test]

@@ -75,15 +75,26 @@ impl Names {
         aliases: impl IntoIterator<Item = (String, Vec<usize>)>,
         besides: &'static [&'static str],
     ) -> Self {
-        let own = named.iter().enumerate().map(|(at, it)| (it.name.clone(), vec![at]));
-        let said: Vec<(String, Vec<usize>)> =
-            own.chain(aliases).map(|(said, meant)| (key(&said), meant)).collect();
-        let single: BTreeSet<String> = said.iter().flat_map(|(key, _)| key.split(' ').map(stem)).collect();
+        let own = named
+            .iter()
+            .enumerate()
+            .map(|(at, it)| (it.name.clone(), vec![at]));
+        let said: Vec<(String, Vec<usize>)> = own
+            .chain(aliases)
+            .map(|(said, meant)| (key(&said), meant))
+            .collect();
+        let single: BTreeSet<String> = said
+            .iter()
+            .flat_map(|(key, _)| key.split(' ').map(stem))
+            .collect();
         let mut ways: Vec<Way> = Vec::new();
         for (key, meant) in said {
             match ways.iter_mut().find(|way| way.key == key) {
                 Some(way) => {
-                    let new: Vec<usize> = meant.into_iter().filter(|at| !way.meant.contains(at)).collect();
+                    let new: Vec<usize> = meant
+                        .into_iter()
+                        .filter(|at| !way.meant.contains(at))
+                        .collect();
                     way.meant.extend(new);
                 }
                 None => {
@@ -93,7 +104,12 @@ impl Names {
             }
         }
         let spread = spread(&ways);
-        Self { named, ways, besides, spread }
+        Self {
+            named,
+            ways,
+            besides,
+            spread,
+        }
     }
 
     pub(crate) fn name(&self, at: usize) -> &str {
@@ -111,14 +127,21 @@ impl Names {
     /// What vectors are made of: every way to say something, then what is known of each thing.
     pub(crate) fn texts(&self) -> Vec<String> {
         let ways = self.ways.iter().map(|way| way.key.clone());
-        ways.chain(self.named.iter().map(|it| it.text.clone())).collect()
+        ways.chain(self.named.iter().map(|it| it.text.clone()))
+            .collect()
     }
 
     pub(crate) async fn resolve(&self, said: &str, meaning: Option<&Meaning>) -> Match {
         if let Some(way) = self.by_name(said) {
             return match way.meant.split_first() {
-                Some((at, others)) => Match::One(Meant { at: *at, confidence: 1.0, others: others.to_vec() }),
-                None => Match::Nothing { near: self.near(said) },
+                Some((at, others)) => Match::One(Meant {
+                    at: *at,
+                    confidence: 1.0,
+                    others: others.to_vec(),
+                }),
+                None => Match::Nothing {
+                    near: self.near(said),
+                },
             };
         }
         let by_words = self.by_words(said);
@@ -134,7 +157,9 @@ impl Names {
         };
         judged.unwrap_or_else(|| match clear(&by_words, ENOUGH, LEAD) {
             Some(meant) => Match::One(meant),
-            None if by_words.is_empty() => Match::Nothing { near: self.near(said) },
+            None if by_words.is_empty() => Match::Nothing {
+                near: self.near(said),
+            },
             None => Match::Several(by_words.into_iter().take(MOST).collect()),
         })
     }
@@ -143,8 +168,14 @@ impl Names {
     /// for it would be a guess.
     fn is_vague(&self, said: &str) -> bool {
         let words = self.telling(said);
-        let [word] = words.as_slice() else { return words.iter().all(|word| is_filler(word)) };
-        let shared = self.named.iter().filter(|it| self.telling(&it.name).contains(word)).count();
+        let [word] = words.as_slice() else {
+            return words.iter().all(|word| is_filler(word));
+        };
+        let shared = self
+            .named
+            .iter()
+            .filter(|it| self.telling(&it.name).contains(word))
+            .count();
         shared >= SHARED_BY_MANY || is_filler(word)
     }
 
@@ -173,9 +204,15 @@ impl Names {
     /// What is left of it without any of these names; nothing, if there were none or is no more.
     pub(crate) fn cut_from(&self, said: &str) -> Option<String> {
         let said = format!(" {} ", key(said));
-        let mut names: Vec<String> = self.ways.iter().map(|way| format!(" {} ", way.key)).collect();
+        let mut names: Vec<String> = self
+            .ways
+            .iter()
+            .map(|way| format!(" {} ", way.key))
+            .collect();
         names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-        let rest = names.iter().fold(said.clone(), |rest, name| rest.replace(name, " "));
+        let rest = names
+            .iter()
+            .fold(said.clone(), |rest, name| rest.replace(name, " "));
         (rest != said && !rest.trim().is_empty()).then(|| rest.trim().to_owned())
     }
 
@@ -185,7 +222,9 @@ impl Names {
             let mut like_it = self.ways.iter().filter(|way| way.words == words);
             let first = like_it.next()?;
             // Two ways that differ only in small words may mean different things.
-            like_it.all(|way| way.meant.first() == first.meant.first()).then_some(first)
+            like_it
+                .all(|way| way.meant.first() == first.meant.first())
+                .then_some(first)
         })
     }
 
@@ -198,7 +237,11 @@ impl Names {
         let mut found = self.best(|way| {
             let whole = way.words.join(" ");
             let part = long && format!(" {whole}").contains(&format!(" {said}"));
-            let part = if part { ENOUGH + (1.0 - ENOUGH) * ratio(said.len(), whole.len()) } else { 0.0 };
+            let part = if part {
+                ENOUGH + (1.0 - ENOUGH) * ratio(said.len(), whole.len())
+            } else {
+                0.0
+            };
             part.max(self.overlap(&words, &way.words))
         });
         let mentions = |it: &Named| long && self.telling(&it.text).join(" ").contains(&said);
@@ -219,7 +262,9 @@ impl Names {
         let could_be = |word: &str, other: &str| word == other || !self.spread.contains_key(other);
         let best = |word: &String| {
             let others = said.iter().filter(|other| could_be(word, other));
-            others.map(|other| likeness(word, other)).fold(0.0, f32::max)
+            others
+                .map(|other| likeness(word, other))
+                .fold(0.0, f32::max)
         };
         let common: f32 = way.iter().map(|word| self.weight(word) * best(word)).sum();
         common / (weight(said) + weight(way) - common)
@@ -228,7 +273,13 @@ impl Names {
     fn by_spelling(&self, said: &str) -> Option<Meant> {
         let said = key(said);
         let alike = |way: &Way| share(strsim::normalized_damerau_levenshtein(&said, &way.key));
-        let best = self.best(|way| if misspelt(&said, &way.key) { alike(way) } else { 0.0 });
+        let best = self.best(|way| {
+            if misspelt(&said, &way.key) {
+                alike(way)
+            } else {
+                0.0
+            }
+        });
         clear(&best, f32::EPSILON, f32::EPSILON)
     }
 
@@ -267,7 +318,11 @@ impl Match {
 pub(crate) fn clear(ranked: &[(usize, f32)], enough: f32, lead: f32) -> Option<Meant> {
     let (at, confidence) = *ranked.first()?;
     let next = ranked.get(1).map_or(0.0, |(_, score)| *score);
-    (confidence >= enough && confidence - next >= lead).then(|| Meant { at, confidence, others: Vec::new() })
+    (confidence >= enough && confidence - next >= lead).then(|| Meant {
+        at,
+        confidence,
+        others: Vec::new(),
+    })
 }
 
 fn spread(ways: &[Way]) -> BTreeMap<String, usize> {
@@ -277,10 +332,16 @@ fn spread(ways: &[Way]) -> BTreeMap<String, usize> {
             users.entry(word).or_default().extend(&way.meant);
         }
     }
-    users.into_iter().map(|(word, users)| (word.to_owned(), users.len())).collect()
+    users
+        .into_iter()
+        .map(|(word, users)| (word.to_owned(), users.len()))
+        .collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "lengths and numbers of words are small")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "lengths and numbers of words are small"
+)]
 fn ratio(part: usize, whole: usize) -> f32 {
     part as f32 / whole as f32
 }
@@ -296,8 +357,17 @@ mod tests {
 
     /// What is found among a few things: `=` one for sure, `~` one with less than that, `?` several.
     async fn check(said: &str, expected: &str) {
-        let named = ["Plan Mode", "Cloud Agents", "Background Agents", "Checkpoints", "Model Selection"];
-        let named = named.map(|name| Named { name: name.to_owned(), text: format!("{name}, described") });
+        let named = [
+            "Plan Mode",
+            "Cloud Agents",
+            "Background Agents",
+            "Checkpoints",
+            "Model Selection",
+        ];
+        let named = named.map(|name| Named {
+            name: name.to_owned(),
+            text: format!("{name}, described"),
+        });
         let aliases = [
             ("undo", vec![3]),
             ("remote agent", vec![1]),
@@ -308,10 +378,20 @@ mod tests {
         let aliases = aliases.map(|(said, meant)| (said.to_owned(), meant));
         let names = Names::new(named.into(), aliases, &["tool"]);
         let told = match names.resolve(said, None).await {
-            Match::One(Meant { at, confidence: 1.0, .. }) => format!("= {}", names.name(at)),
+            Match::One(Meant {
+                at,
+                confidence: 1.0,
+                ..
+            }) => format!("= {}", names.name(at)),
             Match::One(Meant { at, .. }) => format!("~ {}", names.name(at)),
             Match::Several(some) => {
-                format!("? {}", some.iter().map(|it| names.name(it.0)).collect::<Vec<_>>().join(", "))
+                format!(
+                    "? {}",
+                    some.iter()
+                        .map(|it| names.name(it.0))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
             }
             Match::Nothing { near } => format!("- {}", names.name(near[0])),
         };
@@ -351,16 +431,24 @@ mod tests {
     #[tokio::test]
     async fn a_word_that_many_share_or_that_says_nothing_is_answered_with_a_choice() {
         let named = ["Code Review", "Code Search", "Code Generation", "Hooks"];
-        let named = named.map(|name| Named { name: name.to_owned(), text: format!("{name}, described") });
+        let named = named.map(|name| Named {
+            name: name.to_owned(),
+            text: format!("{name}, described"),
+        });
         let names = Names::new(named.into(), [("reviewing".to_owned(), vec![0])], &[]);
         for said in ["code", "Code", "support", "features", "is it supported"] {
             match names.resolve(said, None).await {
-                Match::Several(some) => assert!(some.len() > 1 && some.len() <= MOST, "{said}: {some:?}"),
+                Match::Several(some) => {
+                    assert!(some.len() > 1 && some.len() <= MOST, "{said}: {some:?}")
+                }
                 other => panic!("{said} was taken for {other:?}"),
             }
         }
         for said in ["hooks", "hook support", "review", "code review"] {
-            assert!(matches!(names.resolve(said, None).await, Match::One(_)), "{said}");
+            assert!(
+                matches!(names.resolve(said, None).await, Match::One(_)),
+                "{said}"
+            );
         }
     }
 

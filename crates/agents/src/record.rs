@@ -220,6 +220,9 @@ fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Availability, D:
 /// A day and no more: the parser would also take a time and drop it.
 fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Date, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let date = text.parse().ok().filter(|date: &Date| date.to_string() == text);
+    let date = text
+        .parse()
+        .ok()
+        .filter(|date: &Date| date.to_string() == text);
     date.ok_or_else(|| D::Error::custom(format!("`{text}` is not a day like 2026-08-22")))
 }

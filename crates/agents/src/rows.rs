@@ -23,7 +23,11 @@ pub(crate) fn whole(agent: &AgentFile, term: &Term) -> Value {
     }
     row["description"] = json!(it.description);
     put_some(&mut row, "vendorTerm", it.vendor_term.as_ref());
-    put_some(&mut row, "implementationNotes", it.implementation_notes.as_ref());
+    put_some(
+        &mut row,
+        "implementationNotes",
+        it.implementation_notes.as_ref(),
+    );
     let dated = |it: &Source| json!({ "url": it.url, "verifiedDate": it.verified_date });
     row["sources"] = it.sources.iter().map(dated).collect();
     row
@@ -34,7 +38,11 @@ pub(crate) fn brief(agent: &AgentFile, term: &Term, confidence: f32) -> Value {
     let mut row = json!({ "name": term.name, "matchConfidence": rounded(confidence) });
     let it = agent.capability(&term.name);
     row["available"] = json!(it.map_or(Availability::Unknown, |it| it.available));
-    put_some(&mut row, "description", it.and_then(|it| it.description.as_ref()));
+    put_some(
+        &mut row,
+        "description",
+        it.and_then(|it| it.description.as_ref()),
+    );
     row
 }
 
@@ -52,12 +60,19 @@ pub(crate) fn compared(agent: &AgentFile, term: &Term) -> Value {
             return json!({ "agent": id, "available": other.and_then(|it| Option::<bool>::from(it.available)) });
         }
     };
-    let mut row =
-        json!({ "agent": id, "available": true, "tier": it.tier, "maturityLevel": it.maturity_level });
+    let mut row = json!({ "agent": id, "available": true, "tier": it.tier, "maturityLevel": it.maturity_level });
     let notes = it.implementation_notes.as_ref();
     let mut first_steps = json!({});
-    put_some(&mut first_steps, "setup", notes.and_then(|it| it.setup.as_ref()));
-    put_some(&mut first_steps, "startUrl", notes.and_then(|it| it.start_url.as_ref()));
+    put_some(
+        &mut first_steps,
+        "setup",
+        notes.and_then(|it| it.setup.as_ref()),
+    );
+    put_some(
+        &mut first_steps,
+        "startUrl",
+        notes.and_then(|it| it.start_url.as_ref()),
+    );
     if first_steps != json!({}) {
         row["implementationNotes"] = first_steps;
     }
@@ -122,7 +137,10 @@ pub(crate) fn outline(agent: &AgentFile) -> Value {
     };
     let mut row = json!({ "agent": agent.agent.id });
     put_some(&mut row, "url", page);
-    row["description"] = json!(format!("Documentation of {} by {}", agent.agent.name, agent.agent.vendor));
+    row["description"] = json!(format!(
+        "Documentation of {} by {}",
+        agent.agent.name, agent.agent.vendor
+    ));
     row["verifiedDate"] = json!(agent.agent.last_updated);
     row["status"] = json!(status);
     row
@@ -135,10 +153,20 @@ pub(crate) fn rounded(confidence: f32) -> Value {
 
 /// What comes near it, where somebody wrote that down; else where to go on reading.
 fn unknown(agent: &AgentFile, term: &Term, it: Option<&Capability>) -> Value {
-    let description = it.and_then(|it| it.description.as_deref()).unwrap_or(UNDOCUMENTED);
+    let description = it
+        .and_then(|it| it.description.as_deref())
+        .unwrap_or(UNDOCUMENTED);
     let mut row = json!({ "name": term.name, "category": term.category, "available": null, "description": description });
-    let page = || agent.documentation.official_docs.as_ref().map(|page| json!({ "startUrl": page }));
-    let notes = it.and_then(|it| it.implementation_notes.as_ref()).map(|notes| json!(notes));
+    let page = || {
+        agent
+            .documentation
+            .official_docs
+            .as_ref()
+            .map(|page| json!({ "startUrl": page }))
+    };
+    let notes = it
+        .and_then(|it| it.implementation_notes.as_ref())
+        .map(|notes| json!(notes));
     put_some(&mut row, "implementationNotes", notes.or_else(page));
     row
 }

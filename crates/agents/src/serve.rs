@@ -38,7 +38,10 @@ pub async fn serve(
             Line::End => return Ok(()),
             Line::Cut => {
                 let problem = format!("a message may have {MAX_LINE} bytes");
-                Some(Response::error(None, ErrorObject::new(code::INVALID_REQUEST, problem)))
+                Some(Response::error(
+                    None,
+                    ErrorObject::new(code::INVALID_REQUEST, problem),
+                ))
             }
             Line::Whole if line.iter().all(u8::is_ascii_whitespace) => None,
             Line::Whole => answer(&answers, &line).await,
@@ -69,7 +72,10 @@ async fn answer(answers: &Answers, line: &[u8]) -> Option<Response> {
 
 async fn respond(answers: &Answers, request: &Request) -> Result<Raw, ErrorObject> {
     let params = request.object().map_err(|error| {
-        ErrorObject::new(code::INVALID_PARAMS, format!("`params` cannot be read: {error}"))
+        ErrorObject::new(
+            code::INVALID_PARAMS,
+            format!("`params` cannot be read: {error}"),
+        )
     })?;
     let era = era(request, &params)?;
     let result = match (request.method.as_str(), era) {
@@ -85,7 +91,10 @@ async fn respond(answers: &Answers, request: &Request) -> Result<Raw, ErrorObjec
         }
         (method::CALL_TOOL, _) => call(answers, &params).await?,
         (name, _) => {
-            return Err(ErrorObject::new(code::METHOD_NOT_FOUND, format!("unknown method `{name}`")));
+            return Err(ErrorObject::new(
+                code::METHOD_NOT_FOUND,
+                format!("unknown method `{name}`"),
+            ));
         }
     };
     Ok(raw(&match era {
@@ -105,7 +114,10 @@ fn era(request: &Request, params: &RawObject) -> Result<Era, ErrorObject> {
     };
     if ProtocolVersion::parse(&version).is_none_or(|version| version.era() != Era::Modern) {
         let supported = [ProtocolVersion::LATEST.as_str()];
-        let message = format!("unsupported protocol version; this server speaks {}", supported[0]);
+        let message = format!(
+            "unsupported protocol version; this server speaks {}",
+            supported[0]
+        );
         return Err(ErrorObject::new(code::UNSUPPORTED_VERSION, message)
             .with_data(&json!({ "supported": supported, "requested": version })));
     }
@@ -115,7 +127,10 @@ fn era(request: &Request, params: &RawObject) -> Result<Era, ErrorObject> {
 }
 
 fn missing(key: &str) -> ErrorObject {
-    ErrorObject::new(code::INVALID_PARAMS, format!("`_meta` lacks `{key}`, which every request must carry"))
+    ErrorObject::new(
+        code::INVALID_PARAMS,
+        format!("`_meta` lacks `{key}`, which every request must carry"),
+    )
 }
 
 fn initialize(params: &RawObject) -> Value {
@@ -132,14 +147,20 @@ async fn call(answers: &Answers, params: &RawObject) -> Result<Value, ErrorObjec
     let name: String = params.read("name").unwrap_or_default();
     let tool: Tool = name.parse()?;
     let arguments = params.get("arguments").filter(|it| it.get() != "null");
-    let arguments = RawObject::open_or_empty(arguments)
-        .map_err(|_| ErrorObject::new(code::INVALID_PARAMS, "`arguments` must be an object".to_owned()))?;
+    let arguments = RawObject::open_or_empty(arguments).map_err(|_| {
+        ErrorObject::new(
+            code::INVALID_PARAMS,
+            "`arguments` must be an object".to_owned(),
+        )
+    })?;
     Ok(match tool.call(answers, &arguments).await? {
         Ok(answer) => json!({
             "content": [{ "type": "text", "text": answer.to_string() }],
             "structuredContent": answer,
         }),
-        Err(miss) => json!({ "content": [{ "type": "text", "text": miss.to_string() }], "isError": true }),
+        Err(miss) => {
+            json!({ "content": [{ "type": "text", "text": miss.to_string() }], "isError": true })
+        }
     })
 }
 
@@ -162,7 +183,9 @@ fn refusal(malformed: &Malformed) -> Response {
     let (code, id) = match malformed {
         Malformed::NotJson(_) => (code::PARSE_ERROR, None),
         Malformed::Batch => (code::INVALID_REQUEST, None),
-        Malformed::NotJsonRpc { id, .. } | Malformed::TooDeep { id } => (code::INVALID_REQUEST, id.clone()),
+        Malformed::NotJsonRpc { id, .. } | Malformed::TooDeep { id } => {
+            (code::INVALID_REQUEST, id.clone())
+        }
     };
     Response::error(id, ErrorObject::new(code, malformed.to_string()))
 }

@@ -37,7 +37,8 @@ impl Tool {
     /// As `tools/list` shows it.
     pub fn definition(self, library: &Library) -> Value {
         let examples = agents(library, if self == Self::Lookup { 4 } else { 1 });
-        let agent = json!({ "type": "string", "description": format!("Id or name, e.g. {examples}") });
+        let agent =
+            json!({ "type": "string", "description": format!("Id or name, e.g. {examples}") });
         let capability =
             json!({ "type": "string", "description": "In any words, e.g. mcp, hooks, plan mode" });
         let (title, description, properties, required) = match self {
@@ -78,7 +79,8 @@ impl Tool {
                 json!([]),
             ),
         };
-        let mut input = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        let mut input =
+            json!({ "type": "object", "properties": properties, "additionalProperties": false });
         if required != json!([]) {
             input["required"] = required;
         }
@@ -100,9 +102,18 @@ impl Tool {
         let agent = agent.as_deref();
         let capability = capability.as_deref();
         Ok(match self {
-            Self::Lookup => answers.lookup(needed(agent, "agent")?, needed(capability, "capability")?).await,
+            Self::Lookup => {
+                answers
+                    .lookup(needed(agent, "agent")?, needed(capability, "capability")?)
+                    .await
+            }
             Self::Compare => {
-                answers.compare(needed(capability, "capability")?, &texts(arguments, "agents")?).await
+                answers
+                    .compare(
+                        needed(capability, "capability")?,
+                        &texts(arguments, "agents")?,
+                    )
+                    .await
             }
             Self::List => answers.list(agent, text("category")?.as_deref()).await,
             Self::Sources => answers.sources(agent, capability).await,
@@ -120,20 +131,35 @@ impl Tool {
     /// A name nobody reads would leave the caller with the answer to another question.
     fn refuse_unknown(self, arguments: &RawObject) -> Result<(), ErrorObject> {
         let known = self.parameters();
-        let unknown = arguments.iter().map(|(name, _)| name).find(|name| !known.contains(name));
-        let Some(unknown) = unknown else { return Ok(()) };
+        let unknown = arguments
+            .iter()
+            .map(|(name, _)| name)
+            .find(|name| !known.contains(name));
+        let Some(unknown) = unknown else {
+            return Ok(());
+        };
         let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-        Err(invalid(format!("{} has no parameter `{unknown}`; it has {}", self.name(), known.join(" and "))))
+        Err(invalid(format!(
+            "{} has no parameter `{unknown}`; it has {}",
+            self.name(),
+            known.join(" and ")
+        )))
     }
 
     /// Few words: an answer explains itself, this is for programs.
     fn output(self) -> Value {
-        let (object, array, text) = (json!({ "type": "object" }), rows(), json!({ "type": "string" }));
+        let (object, array, text) = (
+            json!({ "type": "object" }),
+            rows(),
+            json!({ "type": "string" }),
+        );
         let properties = match self {
             Self::Lookup => json!({ "agent": text, "capability": object, "matches": array }),
             Self::Compare => json!({ "capability": text, "comparison": array, "matches": array }),
             Self::List => json!({ "agent": text, "category": text, "capabilities": array }),
-            Self::Sources => json!({ "agent": text, "capability": text, "sources": array, "matches": array }),
+            Self::Sources => {
+                json!({ "agent": text, "capability": text, "sources": array, "matches": array })
+            }
         };
         json!({ "type": "object", "properties": properties })
     }
@@ -144,7 +170,10 @@ impl std::str::FromStr for Tool {
 
     fn from_str(name: &str) -> Result<Self, ErrorObject> {
         let unknown = || invalid(format!("there is no tool `{name}`"));
-        Self::ALL.into_iter().find(|tool| tool.name() == name).ok_or_else(unknown)
+        Self::ALL
+            .into_iter()
+            .find(|tool| tool.name() == name)
+            .ok_or_else(unknown)
     }
 }
 
@@ -154,13 +183,30 @@ fn rows() -> Value {
 
 /// The first few; whoever names another is understood as well.
 fn agents(library: &Library, many: usize) -> String {
-    library.agents.iter().take(many).map(|it| it.agent.id.as_str()).collect::<Vec<_>>().join(", ")
+    library
+        .agents
+        .iter()
+        .take(many)
+        .map(|it| it.agent.id.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The dozen that hold most; the others hold one capability each, and are found by its words too.
 fn categories(library: &Library) -> String {
-    let size = |name: &str| library.capabilities.iter().filter(|it| it.category.name() == name).count();
-    let mut names: Vec<&str> = library.category_names.all().iter().map(|it| it.name.as_str()).collect();
+    let size = |name: &str| {
+        library
+            .capabilities
+            .iter()
+            .filter(|it| it.category.name() == name)
+            .count()
+    };
+    let mut names: Vec<&str> = library
+        .category_names
+        .all()
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
     names.sort_by_key(|name| std::cmp::Reverse(size(name)));
     names.truncate(12);
     names.join(", ")
@@ -168,22 +214,26 @@ fn categories(library: &Library) -> String {
 
 /// Models write `null` and empty text where they mean nothing.
 fn text(arguments: &RawObject, key: &str) -> Result<Option<String>, ErrorObject> {
-    let Some(value) = arguments.get(key).filter(|it| it.get() != "null") else { return Ok(None) };
-    let text: String =
-        serde_json::from_str(value.get()).map_err(|_| invalid(format!("`{key}` must be a string")))?;
+    let Some(value) = arguments.get(key).filter(|it| it.get() != "null") else {
+        return Ok(None);
+    };
+    let text: String = serde_json::from_str(value.get())
+        .map_err(|_| invalid(format!("`{key}` must be a string")))?;
     name(text, key).map(|text| Some(text).filter(|text| !text.trim().is_empty()))
 }
 
 /// One text is as good as a list of one.
 fn texts(arguments: &RawObject, key: &str) -> Result<Vec<String>, ErrorObject> {
-    let Some(value) = arguments.get(key).filter(|it| it.get() != "null") else { return Ok(Vec::new()) };
+    let Some(value) = arguments.get(key).filter(|it| it.get() != "null") else {
+        return Ok(Vec::new());
+    };
     let many: Option<Vec<String>> = serde_json::from_str(value.get()).ok();
     match many {
         Some(many) if many.len() > MANY => Err(invalid(format!("`{key}` may have {MANY} entries"))),
         Some(many) => many.into_iter().map(|one| name(one, key)).collect(),
         None => {
-            let one =
-                text(arguments, key).map_err(|_| invalid(format!("`{key}` must be a list of strings")))?;
+            let one = text(arguments, key)
+                .map_err(|_| invalid(format!("`{key}` must be a list of strings")))?;
             Ok(one.into_iter().collect())
         }
     }
@@ -191,7 +241,11 @@ fn texts(arguments: &RawObject, key: &str) -> Result<Vec<String>, ErrorObject> {
 
 /// Whatever is said is held against every name there is, letter by letter.
 fn name(text: String, key: &str) -> Result<String, ErrorObject> {
-    if text.len() > LONG { Err(invalid(format!("`{key}` may have {LONG} letters"))) } else { Ok(text) }
+    if text.len() > LONG {
+        Err(invalid(format!("`{key}` may have {LONG} letters")))
+    } else {
+        Ok(text)
+    }
 }
 
 fn needed<'a>(value: Option<&'a str>, key: &str) -> Result<&'a str, ErrorObject> {

@@ -3,7 +3,9 @@
 /// The words of a text, small and one blank apart; whatever stands between them is no matter.
 pub(crate) fn key(text: &str) -> String {
     let lower = text.to_lowercase().replace("'s ", " ").replace("’s ", " ");
-    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -14,11 +16,15 @@ pub(crate) fn telling(text: &str, besides: &[&str], known: impl Fn(&str) -> bool
     let mut rest = key.split(' ').peekable();
     let (mut telling, mut all) = (Vec::new(), Vec::new());
     while let Some(word) = rest.next() {
-        let joined = rest.peek().map(|next| stem(&format!("{word}{next}"))).filter(|joined| known(joined));
+        let joined = rest
+            .peek()
+            .map(|next| stem(&format!("{word}{next}")))
+            .filter(|joined| known(joined));
         if joined.is_some() {
             rest.next();
         }
-        let filler = joined.is_none() && (besides.contains(&word) || FILLERS.split(' ').any(|it| it == word));
+        let filler = joined.is_none()
+            && (besides.contains(&word) || FILLERS.split(' ').any(|it| it == word));
         all.push(joined.unwrap_or_else(|| stem(word)));
         if !filler {
             telling.extend(all.last().cloned());
@@ -35,8 +41,14 @@ pub(crate) fn is_filler(stemmed: &str) -> bool {
 /// Whether two keys are the same but for slips: word for word, or in where words end.
 pub(crate) fn misspelt(one: &str, other: &str) -> bool {
     let joined = |key: &str| key.replace(' ', "");
-    let (words, others): (Vec<&str>, Vec<&str>) = (one.split(' ').collect(), other.split(' ').collect());
-    let by_word = || words.iter().zip(&others).all(|(one, other)| one == other || slip(one, other));
+    let (words, others): (Vec<&str>, Vec<&str>) =
+        (one.split(' ').collect(), other.split(' ').collect());
+    let by_word = || {
+        words
+            .iter()
+            .zip(&others)
+            .all(|(one, other)| one == other || slip(one, other))
+    };
     if words.len() == others.len() {
         by_word()
     } else {
@@ -66,7 +78,11 @@ const FILLERS: &str = "a about all an and any are as at available be by can capa
 
 /// `approve` and `approval`, `select` and `selection`.
 fn akin(one: &str, other: &str) -> bool {
-    let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let common = one
+        .chars()
+        .zip(other.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
     let longer = one.chars().count().max(other.chars().count());
     common >= 5 && common * 5 >= longer * 3
 }
@@ -74,7 +90,8 @@ fn akin(one: &str, other: &str) -> bool {
 /// A letter wrong, two in a long word, or two that changed places in a short one. People seldom
 /// miss the first, and in a short word not the last.
 fn slip(one: &str, other: &str) -> bool {
-    let (letters, others): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let (letters, others): (Vec<char>, Vec<char>) =
+        (one.chars().collect(), other.chars().collect());
     if letters.first() != others.first() || letters.len().abs_diff(others.len()) > 2 {
         return false;
     }
@@ -98,10 +115,15 @@ fn sorted(mut letters: Vec<char>) -> Vec<char> {
 /// Cuts what marks number and tense. What is left need not be a word, only the same for its family.
 pub(crate) fn stem(word: &str) -> String {
     let word = american(singular(word));
-    let root =
-        ["ing", "ed"].iter().find_map(|ending| word.strip_suffix(ending)).filter(|root| root.len() >= 3);
+    let root = ["ing", "ed"]
+        .iter()
+        .find_map(|ending| word.strip_suffix(ending))
+        .filter(|root| root.len() >= 3);
     let root = root.map_or(word.as_str(), undoubled);
-    root.strip_suffix('e').filter(|root| root.len() >= 3).unwrap_or(root).to_owned()
+    root.strip_suffix('e')
+        .filter(|root| root.len() >= 3)
+        .unwrap_or(root)
+        .to_owned()
 }
 
 fn singular(word: &str) -> String {
@@ -114,9 +136,18 @@ fn singular(word: &str) -> String {
 
 /// `customise` is `customize`.
 fn american(word: String) -> String {
-    let endings = [("isation", "ization"), ("ising", "izing"), ("ised", "ized"), ("ise", "ize")];
-    let respelt =
-        |(ending, ours)| Some(format!("{}{ours}", word.strip_suffix(ending).filter(|it| it.len() >= 3)?));
+    let endings = [
+        ("isation", "ization"),
+        ("ising", "izing"),
+        ("ised", "ized"),
+        ("ise", "ize"),
+    ];
+    let respelt = |(ending, ours)| {
+        Some(format!(
+            "{}{ours}",
+            word.strip_suffix(ending).filter(|it| it.len() >= 3)?
+        ))
+    };
     endings.into_iter().find_map(respelt).unwrap_or(word)
 }
 
@@ -124,7 +155,9 @@ fn american(word: String) -> String {
 fn undoubled(root: &str) -> &str {
     let mut last = root.chars().rev();
     match (last.next(), last.next()) {
-        (Some(a), Some(b)) if a == b && !"aeioulsz".contains(a) => &root[..root.len() - a.len_utf8()],
+        (Some(a), Some(b)) if a == b && !"aeioulsz".contains(a) => {
+            &root[..root.len() - a.len_utf8()]
+        }
         _ => root,
     }
 }
@@ -136,7 +169,11 @@ mod tests {
     #[test]
     fn a_text_comes_down_to_the_stems_of_its_telling_words() {
         let check = |text: &str, stems: &str| {
-            assert_eq!(telling(text, &[], |it| it == "login").join(" "), stems, "{text}");
+            assert_eq!(
+                telling(text, &[], |it| it == "login").join(" "),
+                stems,
+                "{text}"
+            );
         };
         check("Does it support Hooks?", "hook");
         check("VS Code's  memories", "vs cod memory");

@@ -9,7 +9,8 @@ use kitbag_budget::{Fitted, estimate, fit, price};
 use serde_json::json;
 
 fn main() {
-    let row = r#"{"id": 4711, "title": "Uploads fail with a timeout", "labels": ["bug"], "open": true}"#;
+    let row =
+        r#"{"id": 4711, "title": "Uploads fail with a timeout", "labels": ["bug"], "open": true}"#;
     let rows = format!("[{}]", vec![row; SIZE / row.len()].join(", "));
     let structured: serde_json::Value = serde_json::from_str(&rows).expect("the rows are JSON");
     let prose = "It stops at 99 %, and nobody knows why.\n".repeat(SIZE / 40);
@@ -20,10 +21,22 @@ fn main() {
             "JSON twice",
             json!({"content": [{"type": "text", "text": rows}], "structuredContent": {"result": structured}}),
         ),
-        ("prose", json!({"content": [{"type": "text", "text": prose}]})),
-        ("one word", json!({"content": [{"type": "text", "text": "a".repeat(SIZE)}]})),
-        ("a million brackets", json!({"content": [{"type": "text", "text": deep}]})),
-        ("many texts", json!({"content": vec![json!({"type": "text", "text": row}); SIZE / row.len()]})),
+        (
+            "prose",
+            json!({"content": [{"type": "text", "text": prose}]}),
+        ),
+        (
+            "one word",
+            json!({"content": [{"type": "text", "text": "a".repeat(SIZE)}]}),
+        ),
+        (
+            "a million brackets",
+            json!({"content": [{"type": "text", "text": deep}]}),
+        ),
+        (
+            "many texts",
+            json!({"content": vec![json!({"type": "text", "text": row}); SIZE / row.len()]}),
+        ),
     ] {
         measure(name, &result.to_string());
     }
@@ -31,7 +44,9 @@ fn main() {
 
 fn measure(name: &str, result: &str) {
     let begin = Instant::now();
-    let Fitted::Cut(cut) = fit(result, 8_000) else { return println!("{name}: not cut") };
+    let Fitted::Cut(cut) = fit(result, 8_000) else {
+        return println!("{name}: not cut");
+    };
     let fitted = begin.elapsed();
     let begin = Instant::now();
     let page = cut.pages.page(cut.pages.whole().len() * 9 / 10, 8_000);

@@ -49,7 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("\nhundredths of a token, by kind of piece and its length; how many there were");
     for ((row, length), (pieces, tokens)) in &prices {
-        println!("{row:>10} {length:2}: {:4}  ({pieces})", tokens * 100 / pieces);
+        println!(
+            "{row:>10} {length:2}: {:4}  ({pieces})",
+            tokens * 100 / pieces
+        );
     }
     Ok(())
 }
@@ -67,13 +70,30 @@ fn add_prices(text: &str, prices: &mut BTreeMap<(String, usize), (usize, usize)>
 /// The row a piece belongs to, and its place there.
 fn row(piece: Piece) -> (String, usize) {
     let (row, length) = match piece {
-        Piece::Word { accented: 1.., letters, .. } => ("accented".to_owned(), letters),
-        Piece::Word { shape: Shape::Upper, letters, .. } => ("capitals".to_owned(), letters),
-        Piece::Word { lead: Lead::Mark, letters, .. } => ("after mark".to_owned(), letters),
+        Piece::Word {
+            accented: 1..,
+            letters,
+            ..
+        } => ("accented".to_owned(), letters),
+        Piece::Word {
+            shape: Shape::Upper,
+            letters,
+            ..
+        } => ("capitals".to_owned(), letters),
+        Piece::Word {
+            lead: Lead::Mark,
+            letters,
+            ..
+        } => ("after mark".to_owned(), letters),
         Piece::Word { letters, .. } => ("plain".to_owned(), letters),
         Piece::Script { script, letters } => (format!("{script:?}"), letters),
         Piece::Digits => ("digits".to_owned(), 0),
-        Piece::Marks { wide: 0, pictures: 0, ascii, .. } => ("marks".to_owned(), ascii),
+        Piece::Marks {
+            wide: 0,
+            pictures: 0,
+            ascii,
+            ..
+        } => ("marks".to_owned(), ascii),
         Piece::Marks { wide, pictures, .. } => ("wide".to_owned(), wide + pictures),
         Piece::Blank { .. } => ("blank".to_owned(), 0),
     };

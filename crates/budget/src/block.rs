@@ -23,20 +23,34 @@ pub(crate) enum Manner {
 
 impl<'a> Block<'a> {
     pub(crate) fn read(raw: &'a RawValue) -> Self {
-        let known = serde_json::from_str(raw.get()).ok().and_then(Written::manner);
-        let unknown = || Manner::Readable { heading: String::new(), text: raw.get().to_owned() };
-        Self { raw, manner: known.unwrap_or_else(unknown) }
+        let known = serde_json::from_str(raw.get())
+            .ok()
+            .and_then(Written::manner);
+        let unknown = || Manner::Readable {
+            heading: String::new(),
+            text: raw.get().to_owned(),
+        };
+        Self {
+            raw,
+            manner: known.unwrap_or_else(unknown),
+        }
     }
 
     /// The block with another text.
     pub(crate) fn with_text(&self, text: &str) -> Raw {
-        RawObject::open(self.raw).unwrap_or_default().with("text", text).to_raw()
+        RawObject::open(self.raw)
+            .unwrap_or_default()
+            .with("text", text)
+            .to_raw()
     }
 }
 
 /// A block that says this and nothing else.
 pub(crate) fn text_block(text: &str) -> Raw {
-    RawObject::new().with("type", "text").with("text", text).to_raw()
+    RawObject::new()
+        .with("type", "text")
+        .with("text", text)
+        .to_raw()
 }
 
 /// A block as the protocol writes it, read in one go because its text may be long.
@@ -66,8 +80,12 @@ impl Written<'_> {
         let mime = self.mime_type.as_deref();
         match self.r#type.as_str() {
             "text" => self.text.map(Manner::Text),
-            "image" => Some(binary("image", mime, self.data?, |bytes| bytes.min(IMAGE_TOKENS))),
-            "audio" => Some(binary("audio", mime, self.data?, |bytes| bytes / AUDIO_BYTES_PER_TOKEN)),
+            "image" => Some(binary("image", mime, self.data?, |bytes| {
+                bytes.min(IMAGE_TOKENS)
+            })),
+            "audio" => Some(binary("audio", mime, self.data?, |bytes| {
+                bytes / AUDIO_BYTES_PER_TOKEN
+            })),
             "resource" => self.resource?.manner(),
             _ => None,
         }
@@ -77,19 +95,35 @@ impl Written<'_> {
 impl Resource<'_> {
     fn manner(self) -> Option<Manner> {
         match (self.text, self.blob) {
-            (Some(text), _) => Some(Manner::Readable { heading: format!("{}:", self.uri), text }),
-            (None, Some(blob)) => Some(binary(&self.uri, self.mime_type.as_deref(), blob, |bytes| bytes)),
+            (Some(text), _) => Some(Manner::Readable {
+                heading: format!("{}:", self.uri),
+                text,
+            }),
+            (None, Some(blob)) => Some(binary(
+                &self.uri,
+                self.mime_type.as_deref(),
+                blob,
+                |bytes| bytes,
+            )),
             (None, None) => None,
         }
     }
 }
 
 /// Base64 is a third longer than what it stands for.
-fn binary(name: &str, mime: Option<&str>, base64: &RawValue, tokens: impl Fn(usize) -> usize) -> Manner {
+fn binary(
+    name: &str,
+    mime: Option<&str>,
+    base64: &RawValue,
+    tokens: impl Fn(usize) -> usize,
+) -> Manner {
     let bytes = base64.get().len() * 3 / 4;
     let mime = mime.unwrap_or("of unknown type");
     let line = format!("[{name}, {mime}, {} kB: left out]", bytes.div_ceil(1_000));
-    Manner::Binary { line, tokens: tokens(bytes) }
+    Manner::Binary {
+        line,
+        tokens: tokens(bytes),
+    }
 }
 
 /// Models are charged for an image by its area, up to about this.

@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 
 use tiktoken_rs::CoreBPE;
 
-static O200K: LazyLock<CoreBPE> =
-    LazyLock::new(|| tiktoken_rs::o200k_base().expect("the vocabulary in the binary is well-formed"));
+static O200K: LazyLock<CoreBPE> = LazyLock::new(|| {
+    tiktoken_rs::o200k_base().expect("the vocabulary in the binary is well-formed")
+});
 
 /// The tokens of a text. Words that mark the parts of a conversation, such as `<|endoftext|>`, are
 /// text here like any other.

@@ -28,7 +28,9 @@ pub(crate) fn roughly(text: &str) -> usize {
     };
     let (bytes, tokens) = (0..SAMPLES)
         .map(sample)
-        .fold((0, 0), |(bytes, tokens), sample| (bytes + sample.len(), tokens + estimate(sample)));
+        .fold((0, 0), |(bytes, tokens), sample| {
+            (bytes + sample.len(), tokens + estimate(sample))
+        });
     text.len() / bytes * tokens + text.len() % bytes * tokens / bytes
 }
 
@@ -46,7 +48,11 @@ pub(crate) fn affordable(text: &str, tokens: usize) -> (usize, usize) {
         if meter.tokens() > tokens {
             let price = price(piece, &text.as_bytes()[at..end]);
             let share = (end - at) * (tokens - before) * 100 / price.max(1);
-            let end = if price > LONG { text.floor_char_boundary(at + share.min(end - at)) } else { at };
+            let end = if price > LONG {
+                text.floor_char_boundary(at + share.min(end - at))
+            } else {
+                at
+            };
             return (end, tokens);
         }
         at = end;
@@ -68,7 +74,13 @@ struct Meter {
 impl Meter {
     fn add(&mut self, piece: Piece, text: &[u8]) {
         self.sum += price(piece, text);
-        if let Piece::Word { lead: Lead::Space, shape: Shape::Lower | Shape::Title, letters, .. } = piece {
+        if let Piece::Word {
+            lead: Lead::Space,
+            shape: Shape::Lower | Shape::Title,
+            letters,
+            ..
+        } = piece
+        {
             self.words += 1;
             self.surplus += FOREIGN_LETTER * letters.saturating_sub(FREE_LETTERS);
             self.english += usize::from(is_english(text));
@@ -77,19 +89,29 @@ impl Meter {
 
     /// A text counts as English until enough words have gone by among which too few are English.
     fn tokens(&self) -> usize {
-        let foreign = self.words.saturating_sub(self.english * ENGLISH_EVERY + UNDECIDED);
+        let foreign = self
+            .words
+            .saturating_sub(self.english * ENGLISH_EVERY + UNDECIDED);
         let surplus = self.surplus * foreign / self.words.max(1);
         (self.sum + surplus).div_ceil(100)
     }
 }
 
 fn is_english(word: &[u8]) -> bool {
-    matches!(word, b" the" | b" of" | b" and" | b" for" | b" with" | b" or" | b" is" | b" to")
+    matches!(
+        word,
+        b" the" | b" of" | b" and" | b" for" | b" with" | b" or" | b" is" | b" to"
+    )
 }
 
 fn price(piece: Piece, text: &[u8]) -> usize {
     match piece {
-        Piece::Word { lead, shape, letters, accented } => {
+        Piece::Word {
+            lead,
+            shape,
+            letters,
+            accented,
+        } => {
             let row = match (lead, shape) {
                 (_, Shape::Upper) => &CAPITALS,
                 (Lead::Mark, _) => &AFTER_MARK,
@@ -104,7 +126,12 @@ fn price(piece: Piece, text: &[u8]) -> usize {
         Piece::Digits => 100,
         Piece::Blank { bytes } => 100 + bytes / LONGEST_RUN * 100,
         Piece::Marks { .. } if is_joint(text) => 100,
-        Piece::Marks { ascii, changes, wide, pictures } => {
+        Piece::Marks {
+            ascii,
+            changes,
+            wide,
+            pictures,
+        } => {
             let repeated = ascii - changes;
             at(&MARKS, changes + repeated.min(2))
                 + repeated / LONGEST_RUN * 100
@@ -159,10 +186,18 @@ fn script_price(script: Script) -> (usize, usize) {
 // -22 % (Uzbek) to +19 % (Hindi), English -10 %.
 //
 // Words by their number of letters, marks by how many there are.
-const PLAIN: [usize; 13] = [0, 100, 100, 101, 101, 101, 102, 103, 105, 115, 108, 110, 120];
-const AFTER_MARK: [usize; 13] = [0, 100, 105, 135, 120, 135, 130, 147, 160, 180, 175, 205, 220];
-const CAPITALS: [usize; 13] = [0, 103, 103, 115, 130, 155, 155, 160, 190, 200, 230, 280, 300];
-const MARKS: [usize; 13] = [0, 100, 101, 130, 195, 205, 290, 315, 385, 430, 500, 550, 600];
+const PLAIN: [usize; 13] = [
+    0, 100, 100, 101, 101, 101, 102, 103, 105, 115, 108, 110, 120,
+];
+const AFTER_MARK: [usize; 13] = [
+    0, 100, 105, 135, 120, 135, 130, 147, 160, 180, 175, 205, 220,
+];
+const CAPITALS: [usize; 13] = [
+    0, 103, 103, 115, 130, 155, 155, 160, 190, 200, 230, 280, 300,
+];
+const MARKS: [usize; 13] = [
+    0, 100, 101, 130, 195, 205, 290, 315, 385, 430, 500, 550, 600,
+];
 const ACCENT: usize = 50;
 const WIDE: usize = 105;
 const PICTURE: usize = 210;

@@ -54,7 +54,9 @@ pub fn fit(result: &str, budget: usize) -> Fitted {
     if result.len() <= budget {
         return Fitted::Whole;
     }
-    let cut = serde_json::from_str(result).ok().and_then(|result| cut(result, budget));
+    let cut = serde_json::from_str(result)
+        .ok()
+        .and_then(|result| cut(result, budget));
     cut.map_or(Fitted::Whole, |cut| Fitted::Cut(Box::new(cut)))
 }
 
@@ -70,7 +72,11 @@ impl Cut {
 fn cut(mut result: RawObject, budget: usize) -> Option<Cut> {
     let content = result.get("content").map(ToOwned::to_owned);
     let layout = Layout::of(content.as_deref(), result.get("structuredContent"))?;
-    let binary_tokens: usize = layout.blocks.iter().filter_map(|(block, _)| tokens_of(block)).sum();
+    let binary_tokens: usize = layout
+        .blocks
+        .iter()
+        .filter_map(|(block, _)| tokens_of(block))
+        .sum();
     if binary_tokens <= budget && layout.pages.cut(0, budget - binary_tokens).is_none() {
         return None;
     }
@@ -121,13 +127,19 @@ enum End {
 
 impl<'a> Layout<'a> {
     fn of(content: Option<&'a RawValue>, structured: Option<&RawValue>) -> Option<Self> {
-        let content: Vec<&RawValue> =
-            content.map_or(Ok(Vec::new()), |content| serde_json::from_str(content.get())).ok()?;
+        let content: Vec<&RawValue> = content
+            .map_or(Ok(Vec::new()), |content| {
+                serde_json::from_str(content.get())
+            })
+            .ok()?;
         let blocks: Vec<Block<'a>> = content.into_iter().map(Block::read).collect();
         let texts: Vec<&str> = blocks.iter().filter_map(text_of).collect();
         let repeated = structured.is_some_and(|structured| same::repeats(&texts, structured));
         let mut pages = Pages::empty();
-        let blocks = blocks.into_iter().map(|block| lay(&mut pages, block)).collect();
+        let blocks = blocks
+            .into_iter()
+            .map(|block| lay(&mut pages, block))
+            .collect();
         let structured = match structured {
             None => StructuredText::Absent,
             Some(_) if repeated => StructuredText::InBlocks,
@@ -136,12 +148,20 @@ impl<'a> Layout<'a> {
                 StructuredText::Apart(pages.push(json.get()))
             }
         };
-        Some(Self { blocks, structured, pages })
+        Some(Self {
+            blocks,
+            structured,
+            pages,
+        })
     }
 
     /// Which binary blocks are shown, within so many tokens.
     fn keep(&self, room: usize) -> Kept {
-        let mut kept = Kept { blocks: vec![false; self.blocks.len()], tokens: 0, left_out: 0 };
+        let mut kept = Kept {
+            blocks: vec![false; self.blocks.len()],
+            tokens: 0,
+            left_out: 0,
+        };
         for (at, (block, _)) in self.blocks.iter().enumerate() {
             match tokens_of(block) {
                 Some(tokens) if kept.tokens + tokens <= room => {
@@ -157,7 +177,10 @@ impl<'a> Layout<'a> {
 
     fn end(&self, tokens: usize) -> End {
         let cut = self.pages.cut(0, tokens);
-        cut.map_or_else(|| End::Whole(self.pages.whole().len()), |(place, part)| End::Inside(place, part))
+        cut.map_or_else(
+            || End::Whole(self.pages.whole().len()),
+            |(place, part)| End::Inside(place, part),
+        )
     }
 
     fn fate_of_structured(&self, end: &End) -> Structured {
@@ -173,12 +196,21 @@ impl<'a> Layout<'a> {
             Manner::Binary { .. } if kept.blocks[at] => Some(block.raw.to_owned()),
             Manner::Binary { line, .. } => (part.end <= end.at()).then(|| text_block(line)),
             _ if part.end <= end.at() => Some(block.raw.to_owned()),
-            Manner::Text(_) => end.shown_of(*part, &self.pages).map(|text| block.with_text(&text)),
-            Manner::Readable { .. } => end.shown_of(*part, &self.pages).map(|text| text_block(&text)),
+            Manner::Text(_) => end
+                .shown_of(*part, &self.pages)
+                .map(|text| block.with_text(&text)),
+            Manner::Readable { .. } => end
+                .shown_of(*part, &self.pages)
+                .map(|text| text_block(&text)),
         };
         let mut content: Vec<Raw> = self.blocks.iter().enumerate().filter_map(show).collect();
-        if let (StructuredText::Apart(part), Structured::MovedToText) = (&self.structured, structured) {
-            content.extend(end.shown_of(*part, &self.pages).map(|text| text_block(&text)));
+        if let (StructuredText::Apart(part), Structured::MovedToText) =
+            (&self.structured, structured)
+        {
+            content.extend(
+                end.shown_of(*part, &self.pages)
+                    .map(|text| text_block(&text)),
+            );
         }
         content
     }

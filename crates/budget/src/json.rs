@@ -16,7 +16,15 @@ pub(crate) struct Open {
 impl Open {
     /// What has to follow so that the text is complete.
     pub(crate) fn closers(self) -> String {
-        (0..self.depth).map(|level| if self.objects >> level & 1 == 1 { '}' } else { ']' }).collect()
+        (0..self.depth)
+            .map(|level| {
+                if self.objects >> level & 1 == 1 {
+                    '}'
+                } else {
+                    ']'
+                }
+            })
+            .collect()
     }
 
     fn enter(&mut self, object: bool) {
@@ -64,7 +72,10 @@ impl Gaps {
     /// if it is nested too deep.
     pub(crate) fn find(json: &str, from: usize, end: usize) -> Option<Self> {
         let bytes = json.as_bytes();
-        let mut gaps = Self { last: vec![None; DEEPEST + 1], inside: None };
+        let mut gaps = Self {
+            last: vec![None; DEEPEST + 1],
+            inside: None,
+        };
         let mut open = Open::default();
         let mut key = false;
         let mut at = 0;
@@ -89,7 +100,11 @@ impl Gaps {
                 b'"' => {
                     let (safe, ended) = string(bytes, at, end);
                     if !ended {
-                        gaps.inside = (!key).then_some(Inside { start: at, safe, open });
+                        gaps.inside = (!key).then_some(Inside {
+                            start: at,
+                            safe,
+                            open,
+                        });
                         break;
                     }
                     at = safe;
@@ -102,7 +117,11 @@ impl Gaps {
 
     /// The outermost gap that lies at `floor` or after it.
     pub(crate) fn outermost(&self, floor: usize) -> Option<Gap> {
-        self.last.iter().flatten().copied().find(|gap| gap.at >= floor)
+        self.last
+            .iter()
+            .flatten()
+            .copied()
+            .find(|gap| gap.at >= floor)
     }
 
     /// The gap nearest to the end.
@@ -112,7 +131,10 @@ impl Gaps {
 }
 
 fn blanks(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count()
+    bytes
+        .iter()
+        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+        .count()
 }
 
 /// Reads on inside a string: to behind its quotation mark, or to the last safe place before `end`.
@@ -137,7 +159,17 @@ fn string(bytes: &[u8], mut at: usize, end: usize) -> (usize, bool) {
 /// How long an escape is; the two halves of a surrogate pair are one.
 fn escape(bytes: &[u8]) -> usize {
     match bytes {
-        [b'\\', b'u', b'd' | b'D', b'8'..=b'9' | b'a' | b'b' | b'A' | b'B', _, _, b'\\', b'u', ..] => 12,
+        [
+            b'\\',
+            b'u',
+            b'd' | b'D',
+            b'8'..=b'9' | b'a' | b'b' | b'A' | b'B',
+            _,
+            _,
+            b'\\',
+            b'u',
+            ..,
+        ] => 12,
         [b'\\', b'u', ..] => 6,
         _ => 2,
     }

@@ -16,7 +16,9 @@ pub fn cut(cut: &Cut, read_on: impl FnOnce(usize) -> String) -> String {
     }
     match cut.structured {
         Structured::Unchanged => {}
-        Structured::SaidByText => said += " structuredContent left out; it says the same as the text.",
+        Structured::SaidByText => {
+            said += " structuredContent left out; it says the same as the text."
+        }
         Structured::MovedToText => said += " structuredContent is given as text.",
     }
     if let Some(offset) = cut.next_offset {
@@ -28,7 +30,12 @@ pub fn cut(cut: &Cut, read_on: impl FnOnce(usize) -> String) -> String {
 /// The line below a page.
 pub fn page(page: &Page<'_>, read_on: impl FnOnce(usize) -> String) -> String {
     let end = page.offset + page.text.len();
-    let place = format!("Bytes {} to {} of {}", grouped(page.offset), grouped(end), grouped(page.total));
+    let place = format!(
+        "Bytes {} to {} of {}",
+        grouped(page.offset),
+        grouped(end),
+        grouped(page.total)
+    );
     match page.next_offset {
         Some(offset) => format!("[{place}. Read on: {}]", read_on(offset)),
         None => format!("[{place}, the end.]"),
@@ -55,12 +62,22 @@ mod tests {
     #[test]
     fn a_page_says_where_it_is_and_how_to_read_on() {
         let read_on = |offset| format!("call_api(result: \"r1\", offset: {offset})");
-        let first = Page { text: "abcd", offset: 0, next_offset: Some(4), total: 1_234_567 };
+        let first = Page {
+            text: "abcd",
+            offset: 0,
+            next_offset: Some(4),
+            total: 1_234_567,
+        };
         assert_eq!(
             page(&first, read_on),
             "[Bytes 0 to 4 of 1,234,567. Read on: call_api(result: \"r1\", offset: 4)]"
         );
-        let last = Page { text: "abcd", offset: 4, next_offset: None, total: 8 };
+        let last = Page {
+            text: "abcd",
+            offset: 4,
+            next_offset: None,
+            total: 8,
+        };
         assert_eq!(page(&last, read_on), "[Bytes 4 to 8 of 8, the end.]");
     }
 }

@@ -39,7 +39,10 @@ impl Pages {
     }
 
     pub(crate) fn empty() -> Self {
-        Self { whole: String::new(), parts: Vec::new() }
+        Self {
+            whole: String::new(),
+            parts: Vec::new(),
+        }
     }
 
     /// Adds a part that begins on a line of its own; nothing, if there is nothing to add.
@@ -47,7 +50,11 @@ impl Pages {
         if !text.is_empty() && !self.whole.is_empty() {
             self.whole.push_str(SEPARATOR);
         }
-        let part = Part { start: self.whole.len(), end: self.whole.len() + text.len(), kind: Kind::of(text) };
+        let part = Part {
+            start: self.whole.len(),
+            end: self.whole.len() + text.len(),
+            kind: Kind::of(text),
+        };
         if !text.is_empty() {
             self.whole.push_str(text);
             self.parts.push(part);
@@ -64,7 +71,9 @@ impl Pages {
     /// the tokens, a page is not empty before the end.
     pub fn page(&self, offset: usize, tokens: usize) -> Page<'_> {
         let offset = self.whole.floor_char_boundary(offset);
-        let end = self.cut(offset, tokens).map_or(self.whole.len(), |(place, _)| place.at);
+        let end = self
+            .cut(offset, tokens)
+            .map_or(self.whole.len(), |(place, _)| place.at);
         Page {
             text: &self.whole[offset..end],
             offset,
@@ -92,18 +101,27 @@ impl Pages {
     fn cut_in(&self, part: Part, offset: usize, at: usize, end: usize) -> Place {
         let behind_previous = part.start.max(offset);
         if at > offset && (behind_previous - offset) * 3 >= end - offset {
-            return Place { at: behind_previous, seam: Seam::Open };
+            return Place {
+                at: behind_previous,
+                seam: Seam::Open,
+            };
         }
         let from = at.max(part.start);
         let end = end.max(self.whole.ceil_char_boundary(from + 1));
         let text = &self.whole[part.start..part.end];
         let place = place::choose(text, part.kind, from - part.start, end - part.start);
-        Place { at: part.start + place.at, ..place }
+        Place {
+            at: part.start + place.at,
+            ..place
+        }
     }
 
     /// A part up to where it is cut, made whole.
     pub(crate) fn mended(&self, part: Part, place: &Place) -> String {
-        let within = Place { at: place.at - part.start, seam: place.seam.clone() };
+        let within = Place {
+            at: place.at - part.start,
+            seam: place.seam.clone(),
+        };
         place::mended(&self.whole[part.start..part.end], &within)
     }
 }

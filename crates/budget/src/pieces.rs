@@ -88,7 +88,11 @@ impl Iterator for Pieces<'_> {
             kind if kind.is_letter() => self.word(Lead::Nothing),
             Kind::Space | Kind::Mark if self.kind(self.at + first.bytes).is_letter() => {
                 self.at += first.bytes;
-                self.word(if first.kind == Kind::Space { Lead::Space } else { Lead::Mark })
+                self.word(if first.kind == Kind::Space {
+                    Lead::Space
+                } else {
+                    Lead::Mark
+                })
             }
             Kind::Mark => self.marks(),
             _ => self.blank(),
@@ -100,7 +104,12 @@ impl Iterator for Pieces<'_> {
 impl Pieces<'_> {
     fn digits(&mut self) -> Piece {
         for _ in 0..3 {
-            let Some(class) = self.class(self.at).filter(|class| class.kind == Kind::Digit) else { break };
+            let Some(class) = self
+                .class(self.at)
+                .filter(|class| class.kind == Kind::Digit)
+            else {
+                break;
+            };
             self.at += class.bytes;
         }
         Piece::Digits
@@ -136,14 +145,23 @@ impl Pieces<'_> {
             1 if small => Shape::Title,
             _ => Shape::Upper,
         };
-        Piece::Word { lead, shape, letters, accented }
+        Piece::Word {
+            lead,
+            shape,
+            letters,
+            accented,
+        }
     }
 
     /// Takes `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d` along; how many characters that is.
     fn contraction(&mut self) -> usize {
         let rest = &self.text.as_bytes()[self.at..];
         let length = match *rest {
-            [b'\'', b's' | b't' | b'm' | b'd' | b'S' | b'T' | b'M' | b'D', ..] => 2,
+            [
+                b'\'',
+                b's' | b't' | b'm' | b'd' | b'S' | b'T' | b'M' | b'D',
+                ..,
+            ] => 2,
             [b'\'', a, b, ..] => match [a | 0x20, b | 0x20] {
                 [b'r' | b'v', b'e'] | [b'l', b'l'] => 3,
                 _ => 0,
@@ -173,10 +191,20 @@ impl Pieces<'_> {
             before = byte;
             self.at += class.bytes;
         }
-        while self.text.as_bytes().get(self.at).is_some_and(|byte| matches!(byte, b'\r' | b'\n' | b'/')) {
+        while self
+            .text
+            .as_bytes()
+            .get(self.at)
+            .is_some_and(|byte| matches!(byte, b'\r' | b'\n' | b'/'))
+        {
             self.at += 1;
         }
-        Piece::Marks { ascii, changes, wide, pictures }
+        Piece::Marks {
+            ascii,
+            changes,
+            wide,
+            pictures,
+        }
     }
 
     /// Blanks to the last line end among them. Without a line end: all but the last, which belongs
@@ -207,7 +235,9 @@ impl Pieces<'_> {
             }
             None => last,
         };
-        Piece::Blank { bytes: self.at - start }
+        Piece::Blank {
+            bytes: self.at - start,
+        }
     }
 
     fn kind(&self, at: usize) -> Kind {
@@ -217,7 +247,11 @@ impl Pieces<'_> {
     fn class(&self, at: usize) -> Option<Class> {
         let byte = *self.text.as_bytes().get(at)?;
         if byte < 0x80 {
-            return Some(Class { kind: ASCII[usize::from(byte)], bytes: 1, script: None });
+            return Some(Class {
+                kind: ASCII[usize::from(byte)],
+                bytes: 1,
+                script: None,
+            });
         }
         self.text[at..].chars().next().map(Class::of)
     }
@@ -265,7 +299,11 @@ impl Class {
             '\u{300}'..='\u{36f}' => Kind::Letter,
             _ => Kind::Mark,
         };
-        Self { kind, bytes: letter.len_utf8(), script }
+        Self {
+            kind,
+            bytes: letter.len_utf8(),
+            script,
+        }
     }
 }
 
@@ -323,8 +361,9 @@ mod tests {
             ("网关 · 😀", "网关| ·| 😀"),
         ] {
             let mut at = 0;
-            let pieces: Vec<&str> =
-                Pieces::of(text).map(|(_, end)| &text[std::mem::replace(&mut at, end)..end]).collect();
+            let pieces: Vec<&str> = Pieces::of(text)
+                .map(|(_, end)| &text[std::mem::replace(&mut at, end)..end])
+                .collect();
             assert_eq!(pieces.join("|"), expected);
         }
     }

@@ -45,7 +45,10 @@ pub(crate) fn choose(text: &str, kind: Kind, from: usize, end: usize) -> Place {
         Kind::Json => Gaps::find(text, from, end).and_then(|gaps| in_json(text, &gaps, from, end)),
         Kind::Prose => None,
     };
-    found.unwrap_or_else(|| Place { at: in_prose(text, from, end, &PROSE), seam: Seam::Open })
+    found.unwrap_or_else(|| Place {
+        at: in_prose(text, from, end, &PROSE),
+        seam: Seam::Open,
+    })
 }
 
 /// What comes before a place, made whole again.
@@ -55,7 +58,11 @@ pub(crate) fn mended(text: &str, place: &Place) -> String {
         Seam::Open => before.trim_end().to_owned(),
         Seam::BetweenElements(open) => {
             let before = before.trim_end();
-            format!("{}{}", before.strip_suffix(',').unwrap_or(before), open.closers())
+            format!(
+                "{}{}",
+                before.strip_suffix(',').unwrap_or(before),
+                open.closers()
+            )
         }
         Seam::InsideString(open) => format!("{before}…\"{}", open.closers()),
     }
@@ -63,13 +70,22 @@ pub(crate) fn mended(text: &str, place: &Place) -> String {
 
 /// Between elements, as far out as possible; an element that alone is too long is cut inside.
 fn in_json(text: &str, gaps: &Gaps, from: usize, end: usize) -> Option<Place> {
-    let between = |gap: Gap| Place { at: gap.at, seam: Seam::BetweenElements(gap.open) };
+    let between = |gap: Gap| Place {
+        at: gap.at,
+        seam: Seam::BetweenElements(gap.open),
+    };
     if let Some(gap) = gaps.outermost(floor(from, end)) {
         return Some(between(gap));
     }
-    if let Some(inside) = gaps.inside.filter(|inside| inside.safe > from.max(inside.start)) {
+    if let Some(inside) = gaps
+        .inside
+        .filter(|inside| inside.safe > from.max(inside.start))
+    {
         let at = in_prose(text, from.max(inside.start), inside.safe, &STRING);
-        return Some(Place { at, seam: Seam::InsideString(inside.open) });
+        return Some(Place {
+            at,
+            seam: Seam::InsideString(inside.open),
+        });
     }
     gaps.nearest().map(between)
 }
@@ -87,7 +103,9 @@ fn in_prose(text: &str, from: usize, end: usize, ends: &Ends) -> usize {
     let floor = text.ceil_char_boundary(floor(from, end)).min(end);
     let window = &text[floor..end];
     let last = |mark: &&str| window.rfind(*mark).map(|at| floor + at + mark.len());
-    let best = ends.iter().find_map(|marks| marks.iter().filter_map(last).max());
+    let best = ends
+        .iter()
+        .find_map(|marks| marks.iter().filter_map(last).max());
     best.unwrap_or(end)
 }
 

@@ -10,13 +10,17 @@ use crate::estimate::roughly;
 /// of its kind. `structuredContent` counts where it is all there is, since clients show a model one
 /// of the two. What is no such result is priced as text.
 pub fn price(result: &str) -> usize {
-    let Ok(object) = serde_json::from_str::<RawObject>(result) else { return roughly(result) };
-    let content: Option<Vec<&RawValue>> =
-        object.get("content").and_then(|content| serde_json::from_str(content.get()).ok());
+    let Ok(object) = serde_json::from_str::<RawObject>(result) else {
+        return roughly(result);
+    };
+    let content: Option<Vec<&RawValue>> = object
+        .get("content")
+        .and_then(|content| serde_json::from_str(content.get()).ok());
     match (content, object.get("structuredContent")) {
-        (Some(content), structured) if !content.is_empty() || structured.is_none() => {
-            content.into_iter().map(|block| price_of(&Block::read(block))).sum()
-        }
+        (Some(content), structured) if !content.is_empty() || structured.is_none() => content
+            .into_iter()
+            .map(|block| price_of(&Block::read(block)))
+            .sum(),
         (_, Some(structured)) => roughly(structured.get()),
         (_, None) => roughly(result),
     }
@@ -44,12 +48,18 @@ mod tests {
         let block = json!({ "type": "text", "text": text });
         for (result, tokens) in [
             (json!({ "content": [block] }), alone),
-            (json!({ "content": [block, block], "structuredContent": { "fox": text } }), 2 * alone),
+            (
+                json!({ "content": [block, block], "structuredContent": { "fox": text } }),
+                2 * alone,
+            ),
             (
                 json!({ "content": [{ "type": "image", "mimeType": "image/png", "data": "A".repeat(400_000) }] }),
                 1_500,
             ),
-            (json!({ "content": [], "structuredContent": [1, 2] }), estimate("[1,2]")),
+            (
+                json!({ "content": [], "structuredContent": [1, 2] }),
+                estimate("[1,2]"),
+            ),
             (json!({ "content": [] }), 0),
         ] {
             assert_eq!(price(&result.to_string()), tokens, "{result}");

@@ -12,9 +12,13 @@ pub(crate) fn repeats(texts: &[&str], structured: &RawValue) -> bool {
     {
         return true;
     }
-    let Ok(object) = RawObject::open(structured) else { return false };
+    let Ok(object) = RawObject::open(structured) else {
+        return false;
+    };
     let mut members = object.iter();
-    let (Some((_, only)), None) = (members.next(), members.next()) else { return false };
+    let (Some((_, only)), None) = (members.next(), members.next()) else {
+        return false;
+    };
     if let [text] = texts
         && says(text, only)
     {
@@ -23,7 +27,10 @@ pub(crate) fn repeats(texts: &[&str], structured: &RawValue) -> bool {
     let elements: Vec<&RawValue> = serde_json::from_str(only.get()).unwrap_or_default();
     !elements.is_empty()
         && elements.len() == texts.len()
-        && texts.iter().zip(elements).all(|(text, element)| says(text, element))
+        && texts
+            .iter()
+            .zip(elements)
+            .all(|(text, element)| says(text, element))
 }
 
 /// Whether a text is this value, as JSON, or as what a string says.
@@ -46,7 +53,8 @@ fn same_json(one: &str, other: &str) -> bool {
 
 fn same_scalar(a: &str, b: &str) -> bool {
     if a.starts_with('"') {
-        return unescaped(a).is_some_and(|string| unescaped(b).is_some_and(|other| string == other));
+        return unescaped(a)
+            .is_some_and(|string| unescaped(b).is_some_and(|other| string == other));
     }
     // `1.0` is 1, but whole numbers that are spelt differently may differ in digits a float has not.
     let whole = |number: &str| !number.contains(['.', 'e', 'E']);
@@ -70,7 +78,11 @@ impl<'a> Iterator for Tokens<'a> {
         let length = match bytes.first()? {
             b'"' => string_length(bytes),
             b'{' | b'}' | b'[' | b']' | b',' | b':' => 1,
-            _ => self.0.find([',', ':', ']', '}', ' ', '\n', '\r', '\t']).unwrap_or(bytes.len()).max(1),
+            _ => self
+                .0
+                .find([',', ':', ']', '}', ' ', '\n', '\r', '\t'])
+                .unwrap_or(bytes.len())
+                .max(1),
         };
         let (token, rest) = self.0.split_at(self.0.ceil_char_boundary(length));
         self.0 = rest;
@@ -98,17 +110,29 @@ mod tests {
     fn a_text_that_says_what_is_structured_is_recognised() {
         let check = |texts: &[&str], structured: &str, expected: bool| {
             let structured: Box<RawValue> = serde_json::from_str(structured).unwrap();
-            assert_eq!(repeats(texts, &structured), expected, "{texts:?} and {structured}");
+            assert_eq!(
+                repeats(texts, &structured),
+                expected,
+                "{texts:?} and {structured}"
+            );
         };
         check(&[r#"{"a": [1, "x"]}"#], r#"{"a":[1,"x"]}"#, true);
         check(&["{\n  \"a\": \"\\u00e9\"\n}"], r#"{"a":"é"}"#, true);
         check(&[r#"{"a":1.0}"#], r#"{"a":1}"#, true);
         check(&["[1,2]"], r#"{"result":[1,2]}"#, true);
         check(&["plain"], r#"{"result":"plain"}"#, true);
-        check(&["1", r#"{"b":2}"#, "c"], r#"{"result":[1,{"b":2},"c"]}"#, true);
+        check(
+            &["1", r#"{"b":2}"#, "c"],
+            r#"{"result":[1,{"b":2},"c"]}"#,
+            true,
+        );
         check(&["3 rows found"], r#"{"rows":[1,2,3]}"#, false);
         check(&[r#"{"a":1}"#], r#"{"a":2}"#, false);
-        check(&["[12345678901234567891]"], r#"{"result":[12345678901234567890]}"#, false);
+        check(
+            &["[12345678901234567891]"],
+            r#"{"result":[12345678901234567890]}"#,
+            false,
+        );
         check(&[r#"{"a":1}"#, "more"], r#"{"a":1}"#, false);
         check(&[r#"{"a":1"#], r#"{"a":1}"#, false);
         check(&[], r#"{"a":1}"#, false);

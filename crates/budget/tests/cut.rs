@@ -25,9 +25,12 @@ fn a_result_within_the_budget_is_not_touched() {
 #[test]
 fn what_is_no_result_of_a_tool_passes() {
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-    for text in
-        ["x".repeat(9_000), "[1,2]".repeat(9_000), format!("{{\"content\":{}}}", "7".repeat(9_000)), deep]
-    {
+    for text in [
+        "x".repeat(9_000),
+        "[1,2]".repeat(9_000),
+        format!("{{\"content\":{}}}", "7".repeat(9_000)),
+        deep,
+    ] {
         assert!(matches!(fit(&text, 100), Fitted::Whole));
     }
 }
@@ -38,10 +41,21 @@ fn text_is_cut_at_the_best_border_there_is() {
     let ends = |unit: &str, last: &str| {
         let cut = cut(&text_result(&unit.repeat(400)), 500);
         let shown = &cut.pages.whole()[..cut.next_offset.unwrap()];
-        assert!(shown.ends_with(last), "{unit:?}: …{:?}", &shown[shown.len() - 20..]);
-        assert!(estimate(shown) > 150, "{unit:?}: only {} tokens", estimate(shown));
+        assert!(
+            shown.ends_with(last),
+            "{unit:?}: …{:?}",
+            &shown[shown.len() - 20..]
+        );
+        assert!(
+            estimate(shown) > 150,
+            "{unit:?}: only {} tokens",
+            estimate(shown)
+        );
     };
-    ends(&(sentence(". ") + &sentence(".\n") + &sentence(".\n\n")), ".\n\n");
+    ends(
+        &(sentence(". ") + &sentence(".\n") + &sentence(".\n\n")),
+        ".\n\n",
+    );
     ends(&(sentence(". ") + &sentence(".\n")), ".\n");
     ends(&sentence(". "), ". ");
     ends(&sentence(" "), " ");
@@ -52,8 +66,9 @@ fn text_is_cut_at_the_best_border_there_is() {
 
 #[test]
 fn json_in_a_text_is_cut_between_elements_and_stays_json() {
-    let rows: Vec<Value> =
-        (0..2_000).map(|id| json!({"id": id, "tags": ["a", "b"], "note": "x, y"})).collect();
+    let rows: Vec<Value> = (0..2_000)
+        .map(|id| json!({"id": id, "tags": ["a", "b"], "note": "x, y"}))
+        .collect();
     let check = |text: &str, shown: fn(&Value) -> &Value| {
         let cut = cut(&text_result(text), 1_000);
         let offset = cut.next_offset.unwrap();
@@ -62,20 +77,30 @@ fn json_in_a_text_is_cut_between_elements_and_stays_json() {
         let shown = shown(&value).as_array().unwrap();
         assert!(shown.len() > 20, "{} rows", shown.len());
         assert_eq!(shown[..], rows[..shown.len()]);
-        let first_of_next = serde_json::Deserializer::from_str(&next).into_iter::<Value>().next();
+        let first_of_next = serde_json::Deserializer::from_str(&next)
+            .into_iter::<Value>()
+            .next();
         assert_eq!(first_of_next.unwrap().unwrap(), rows[shown.len()]);
     };
     check(&json!(rows).to_string(), |value| value);
     check(&serde_json::to_string_pretty(&rows).unwrap(), |value| value);
-    check(&json!({"total": 2_000, "page": {"rows": rows}}).to_string(), |value| &value["page"]["rows"]);
+    check(
+        &json!({"total": 2_000, "page": {"rows": rows}}).to_string(),
+        |value| &value["page"]["rows"],
+    );
 }
 
 #[test]
 fn an_element_that_alone_is_too_long_is_cut_inside() {
     let story = "A \"quoted\" line\\with 😀 signs.\n".repeat(2_000);
-    for value in [json!([{"id": 1, "body": story}]), json!({"body": story}), json!([[[story]]])] {
+    for value in [
+        json!([{"id": 1, "body": story}]),
+        json!({"body": story}),
+        json!([[[story]]]),
+    ] {
         let shown = first_text(cut(&text_result(&value.to_string()), 1_000));
-        let value: Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
+        let value: Value =
+            serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
         assert!(estimate(&shown) > 300);
         assert!(value.to_string().contains("quoted"));
     }
@@ -96,7 +121,9 @@ fn any_result_is_cut_however_strange_it_is() {
         "\n".repeat(1_000_000),
     ] {
         let result = text_result(&text).to_string();
-        let Fitted::Cut(cut) = fit(&result, 100) else { continue };
+        let Fitted::Cut(cut) = fit(&result, 100) else {
+            continue;
+        };
         let end = cut.next_offset.unwrap();
         assert!(end > 0 && end < text.len());
         let whole = cut.pages.whole().to_owned();
@@ -123,7 +150,10 @@ fn a_result_keeps_what_is_not_cut() {
     assert_eq!(answer["content"][0], result["content"][0]);
     assert_eq!(answer["content"][1], result["content"][1]);
     assert_eq!(answer["content"][2]["_meta"], json!({"a/b": 1}));
-    assert_eq!(answer["content"][3], json!({"type": "text", "text": "[Cut.]"}));
+    assert_eq!(
+        answer["content"][3],
+        json!({"type": "text", "text": "[Cut.]"})
+    );
     for member in ["isError", "_meta", "vendor"] {
         assert_eq!(answer[member], result[member]);
     }
@@ -140,11 +170,17 @@ fn structured_content_is_whole_or_left_out() {
         assert!(answer.get("structuredContent").is_none());
         assert_eq!(answer["content"].as_array().unwrap().len(), blocks);
     };
-    let same = json!({"content": [{"type": "text", "text": rows.to_string()}], "structuredContent": rows});
+    let same =
+        json!({"content": [{"type": "text", "text": rows.to_string()}], "structuredContent": rows});
     check(same, "it says the same as the text", 2);
-    let other = json!({"content": [{"type": "text", "text": "3000 rows"}], "structuredContent": rows});
+    let other =
+        json!({"content": [{"type": "text", "text": "3000 rows"}], "structuredContent": rows});
     check(other, "structuredContent is given as text", 3);
-    check(json!({"content": [], "structuredContent": rows}), "structuredContent is given as text", 2);
+    check(
+        json!({"content": [], "structuredContent": rows}),
+        "structuredContent is given as text",
+        2,
+    );
 }
 
 #[test]
@@ -155,15 +191,22 @@ fn images_are_kept_before_text_and_big_files_make_way_for_a_line() {
     let cut = cut(&json!({"content": [file, text, image]}), 8_000);
     assert_eq!(cut.binaries_left_out, 1);
     let answer: Value = serde_json::from_str(cut.answer("[Cut.]").get()).unwrap();
-    assert_eq!(answer["content"][0]["text"], "[file:///a.zip, of unknown type, 301 kB: left out]");
+    assert_eq!(
+        answer["content"][0]["text"],
+        "[file:///a.zip, of unknown type, 301 kB: left out]"
+    );
     assert_eq!(answer["content"][1]["type"], "text");
     assert_eq!(answer["content"][2], image);
 }
 
 #[test]
 fn the_text_of_a_resource_is_shown_in_part_as_text() {
-    let resource = json!({"uri": "file:///log", "mimeType": "text/plain", "text": "line\n".repeat(5_000)});
-    let cut = cut(&json!({"content": [{"type": "resource", "resource": resource}]}), 500);
+    let resource =
+        json!({"uri": "file:///log", "mimeType": "text/plain", "text": "line\n".repeat(5_000)});
+    let cut = cut(
+        &json!({"content": [{"type": "resource", "resource": resource}]}),
+        500,
+    );
     assert!(cut.pages.whole().starts_with("file:///log:\n\nline\n"));
     assert!(first_text(cut).starts_with("line\nline\n"));
 }
@@ -172,7 +215,9 @@ fn the_text_of_a_resource_is_shown_in_part_as_text() {
 fn the_notice_says_how_much_is_shown_and_how_to_read_on() {
     let cut = cut(&text_result(&"word ".repeat(10_000)), 1_000);
     let offset = cut.next_offset.unwrap();
-    let told = notice::cut(&cut, |offset| format!("call_api(result: \"r1\", offset: {offset})"));
+    let told = notice::cut(&cut, |offset| {
+        format!("call_api(result: \"r1\", offset: {offset})")
+    });
     let expected = format!(
         "[Cut: about 940 of 10,101 tokens shown. Read on: call_api(result: \"r1\", offset: {offset})]"
     );
@@ -216,8 +261,8 @@ proptest! {
 }
 
 fn texts() -> impl Strategy<Value = String> {
-    let prose =
-        prop::collection::vec("[a-zA-Zé网😀 .,\"\\\\\n]{0,40}", 0..60).prop_map(|parts| parts.concat());
+    let prose = prop::collection::vec("[a-zA-Zé网😀 .,\"\\\\\n]{0,40}", 0..60)
+        .prop_map(|parts| parts.concat());
     let leaf = prop_oneof![
         any::<i32>().prop_map(|number| json!(number)),
         "[a-zé😀 .\"\\\\\n]{0,80}".prop_map(|text| json!(text)),
@@ -226,7 +271,8 @@ fn texts() -> impl Strategy<Value = String> {
     let value = leaf.prop_recursive(5, 200, 12, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..12).prop_map(|elements| json!(elements)),
-            prop::collection::hash_map("[a-z \"]{0,8}", inner, 0..12).prop_map(|members| json!(members)),
+            prop::collection::hash_map("[a-z \"]{0,8}", inner, 0..12)
+                .prop_map(|members| json!(members)),
         ]
     });
     prop_oneof![

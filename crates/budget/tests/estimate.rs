@@ -1,7 +1,10 @@
 //! How far the estimate is from the count, on definitions and other texts of our own.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-#![expect(clippy::print_stdout, reason = "the figures are of interest when they are good, too")]
+#![expect(
+    clippy::print_stdout,
+    reason = "the figures are of interest when they are good, too"
+)]
 
 use std::path::Path;
 
@@ -18,7 +21,10 @@ fn tool_definitions_are_estimated_within_five_percent_in_total_and_eight_each() 
 #[test]
 fn a_list_of_definitions_is_estimated_as_well_as_each() {
     let definitions: Vec<String> = tools().iter().map(definition).collect();
-    let lists: Vec<String> = definitions.chunks(20).map(|chunk| format!("[{}]", chunk.join(","))).collect();
+    let lists: Vec<String> = definitions
+        .chunks(20)
+        .map(|chunk| format!("[{}]", chunk.join(",")))
+        .collect();
     check("lists of definitions", &lists, 0.05, 0.05);
 }
 
@@ -33,8 +39,10 @@ fn signatures_are_estimated_within_five_percent_in_total_and_eight_each() {
 fn results_in_json_are_estimated_within_ten_percent() {
     let rows: Vec<Value> = (0..40_u32).map(row).collect();
     let compact: Vec<String> = rows.chunks(8).map(|rows| json!(rows).to_string()).collect();
-    let pretty: Vec<String> =
-        rows.chunks(8).map(|rows| serde_json::to_string_pretty(rows).unwrap()).collect();
+    let pretty: Vec<String> = rows
+        .chunks(8)
+        .map(|rows| serde_json::to_string_pretty(rows).unwrap())
+        .collect();
     check("JSON results, compact", &compact, 0.1, 0.1);
     check("JSON results, pretty", &pretty, 0.1, 0.1);
 }
@@ -49,11 +57,17 @@ fn prose_is_estimated_within_a_quarter_in_any_language() {
 /// Compares estimates with counts: the sum of all, and how far each is off on average.
 #[track_caller]
 fn check(what: &str, texts: &[String], in_total: f64, each: f64) {
-    let pairs: Vec<(f64, f64)> =
-        texts.iter().map(|text| (estimate(text) as f64, count(text) as f64)).collect();
-    let (estimated, counted) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+    let pairs: Vec<(f64, f64)> = texts
+        .iter()
+        .map(|text| (estimate(text) as f64, count(text) as f64))
+        .collect();
+    let (estimated, counted) = pairs
+        .iter()
+        .fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
     let total = estimated / counted - 1.0;
-    let off = pairs.iter().map(|(estimated, counted)| (estimated / counted - 1.0).abs());
+    let off = pairs
+        .iter()
+        .map(|(estimated, counted)| (estimated / counted - 1.0).abs());
     let mean = off.clone().sum::<f64>() / pairs.len() as f64;
     let worst = off.fold(0.0, f64::max);
     let figures = format!(
@@ -72,7 +86,11 @@ fn tools() -> Vec<Value> {
     let evals = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../evals");
     let read = |name: &str| std::fs::read_to_string(evals.join(name).join("tools.jsonl")).unwrap();
     let lines = format!("{}\n{}", read("p0"), read("small"));
-    lines.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
+    lines
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn definition(tool: &Value) -> String {
@@ -81,12 +99,22 @@ fn definition(tool: &Value) -> String {
 }
 
 fn signature(tool: &Value) -> String {
-    let parameters = tool["schema"]["properties"].as_object().into_iter().flatten();
+    let parameters = tool["schema"]["properties"]
+        .as_object()
+        .into_iter()
+        .flatten();
     let parameters: Vec<String> = parameters
         .map(|(name, schema)| format!("{name}?: {}", schema["type"].as_str().unwrap_or("any")))
         .collect();
-    let (server, name) = (tool["server"].as_str().unwrap_or("tools"), tool["name"].as_str().unwrap());
-    format!("{server}__{name}({}) · {}", parameters.join(", "), tool["description"].as_str().unwrap())
+    let (server, name) = (
+        tool["server"].as_str().unwrap_or("tools"),
+        tool["name"].as_str().unwrap(),
+    );
+    format!(
+        "{server}__{name}({}) · {}",
+        parameters.join(", "),
+        tool["description"].as_str().unwrap()
+    )
 }
 
 /// A row as APIs return them.

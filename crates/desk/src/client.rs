@@ -117,28 +117,55 @@ impl Client {
 
     /// Whether it is opened from a window, and so launches programs without the PATH of a shell.
     pub const fn has_windows(self) -> bool {
-        !matches!(self, Self::ClaudeCode | Self::Gemini | Self::Codex | Self::Opencode)
+        !matches!(
+            self,
+            Self::ClaudeCode | Self::Gemini | Self::Codex | Self::Opencode
+        )
     }
 
     /// Every file it might read, whether it is there or not. Of each scope the first is where
     /// something new goes.
     pub fn spots(self, places: &Places) -> Vec<Spot> {
-        let user = self.user_files(places).into_iter().map(|path| (Scope::User, path));
-        let project = self.project_files(places).into_iter().map(|path| (Scope::Project, path));
-        let system = self.system_files(places).into_iter().map(|path| (Scope::System, path));
+        let user = self
+            .user_files(places)
+            .into_iter()
+            .map(|path| (Scope::User, path));
+        let project = self
+            .project_files(places)
+            .into_iter()
+            .map(|path| (Scope::Project, path));
+        let system = self
+            .system_files(places)
+            .into_iter()
+            .map(|path| (Scope::System, path));
         let all = user.chain(project).chain(system);
-        all.map(|(scope, path)| Spot { client: self, path, scope }).collect()
+        all.map(|(scope, path)| Spot {
+            client: self,
+            path,
+            scope,
+        })
+        .collect()
     }
 
     fn user_files(self, places: &Places) -> Vec<PathBuf> {
         let home = |path: &str| places.home.join(path);
         let xdg = |path: &str| places.config.join(path);
         let extension = |path: &str| {
-            let storage = |code: &&str| places.applications.join(code).join("User/globalStorage").join(path);
+            let storage = |code: &&str| {
+                places
+                    .applications
+                    .join(code)
+                    .join("User/globalStorage")
+                    .join(path)
+            };
             CODES.iter().map(storage).collect::<Vec<_>>()
         };
         match self {
-            Self::ClaudeDesktop => vec![places.applications.join("Claude/claude_desktop_config.json")],
+            Self::ClaudeDesktop => vec![
+                places
+                    .applications
+                    .join("Claude/claude_desktop_config.json"),
+            ],
             Self::ClaudeCode => vec![home(".claude.json")],
             Self::Cursor => vec![home(".cursor/mcp.json")],
             Self::VsCode => {
@@ -146,12 +173,18 @@ impl Client {
                     let user = places.applications.join(code).join("User");
                     [user.join("mcp.json"), user.join("settings.json")]
                 };
-                let copilot = places.copilot_home.clone().unwrap_or_else(|| home(".copilot"));
+                let copilot = places
+                    .copilot_home
+                    .clone()
+                    .unwrap_or_else(|| home(".copilot"));
                 let copilot = copilot.join("mcp-config.json");
                 CODES.iter().flat_map(files).chain([copilot]).collect()
             }
             Self::Windsurf => {
-                vec![home(".codeium/windsurf/mcp_config.json"), home(".codeium/mcp_config.json")]
+                vec![
+                    home(".codeium/windsurf/mcp_config.json"),
+                    home(".codeium/mcp_config.json"),
+                ]
             }
             Self::Zed if places.platform == Platform::Windows => {
                 vec![places.applications.join("Zed/settings.json")]
@@ -159,12 +192,24 @@ impl Client {
             Self::Zed => vec![xdg("zed/settings.json")],
             Self::Gemini => vec![home(".gemini/settings.json")],
             Self::Codex => {
-                vec![places.codex_home.clone().unwrap_or_else(|| home(".codex")).join("config.toml")]
+                vec![
+                    places
+                        .codex_home
+                        .clone()
+                        .unwrap_or_else(|| home(".codex"))
+                        .join("config.toml"),
+                ]
             }
             Self::Cline => {
-                let mut files = extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json");
+                let mut files =
+                    extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json");
                 files.push(home(".cline/data/settings/cline_mcp_settings.json"));
-                places.cline_settings.clone().into_iter().chain(files).collect()
+                places
+                    .cline_settings
+                    .clone()
+                    .into_iter()
+                    .chain(files)
+                    .collect()
             }
             Self::Roo => extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
             Self::Kilo => {
@@ -181,8 +226,14 @@ impl Client {
                 vec![places.applications.join("Block/goose/config/config.yaml")]
             }
             Self::Goose => vec![xdg("goose/config.yaml")],
-            Self::Opencode => vec![xdg("opencode/opencode.json"), xdg("opencode/opencode.jsonc")],
-            Self::LmStudio => vec![home(".lmstudio/mcp.json"), home(".cache/lm-studio/mcp.json")],
+            Self::Opencode => vec![
+                xdg("opencode/opencode.json"),
+                xdg("opencode/opencode.jsonc"),
+            ],
+            Self::LmStudio => vec![
+                home(".lmstudio/mcp.json"),
+                home(".cache/lm-studio/mcp.json"),
+            ],
         }
     }
 
@@ -203,12 +254,17 @@ impl Client {
                 let others = others.into_iter().filter(|path| *path != ours);
                 iter::once(ours.clone()).chain(others).collect()
             }
-            Self::Opencode => {
-                ["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"]
-                    .map(here)
-                    .into()
+            Self::Opencode => [
+                "opencode.json",
+                "opencode.jsonc",
+                ".opencode/opencode.json",
+                ".opencode/opencode.jsonc",
+            ]
+            .map(here)
+            .into(),
+            Self::ClaudeDesktop | Self::Windsurf | Self::Cline | Self::Goose | Self::LmStudio => {
+                Vec::new()
             }
-            Self::ClaudeDesktop | Self::Windsurf | Self::Cline | Self::Goose | Self::LmStudio => Vec::new(),
         }
     }
 
@@ -244,8 +300,12 @@ impl FromStr for Client {
             "kilocode" => "kilo",
             other => other,
         };
-        let found = Self::ALL.into_iter().find(|client| plain(client.name()) == alias);
-        found.ok_or_else(|| UnknownClient { name: name.to_owned() })
+        let found = Self::ALL
+            .into_iter()
+            .find(|client| plain(client.name()) == alias);
+        found.ok_or_else(|| UnknownClient {
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -262,7 +322,10 @@ mod tests {
     fn first(client: Client, platform: Platform, scope: Scope) -> Option<String> {
         let variable = |name: &str| (name == "APPDATA").then(|| PathBuf::from("/roaming"));
         let places = Places::new(platform, "/home/ann".into(), "/shop".into(), variable);
-        let spot = client.spots(&places).into_iter().find(|spot| spot.scope == scope);
+        let spot = client
+            .spots(&places)
+            .into_iter()
+            .find(|spot| spot.scope == scope);
         spot.map(|spot| spot.path.display().to_string())
     }
 
@@ -270,23 +333,45 @@ mod tests {
     fn files_are_looked_for_where_each_system_has_them() {
         use Platform::{Linux, MacOs, Windows};
         for (client, platform, expected) in [
-            (Client::ClaudeDesktop, Linux, "/home/ann/.config/Claude/claude_desktop_config.json"),
+            (
+                Client::ClaudeDesktop,
+                Linux,
+                "/home/ann/.config/Claude/claude_desktop_config.json",
+            ),
             (
                 Client::ClaudeDesktop,
                 MacOs,
                 "/home/ann/Library/Application Support/Claude/claude_desktop_config.json",
             ),
-            (Client::ClaudeDesktop, Windows, "/roaming/Claude/claude_desktop_config.json"),
-            (Client::VsCode, MacOs, "/home/ann/Library/Application Support/Code/User/mcp.json"),
+            (
+                Client::ClaudeDesktop,
+                Windows,
+                "/roaming/Claude/claude_desktop_config.json",
+            ),
+            (
+                Client::VsCode,
+                MacOs,
+                "/home/ann/Library/Application Support/Code/User/mcp.json",
+            ),
             (Client::Zed, MacOs, "/home/ann/.config/zed/settings.json"),
             (Client::Zed, Windows, "/roaming/Zed/settings.json"),
             (Client::Goose, MacOs, "/home/ann/.config/goose/config.yaml"),
-            (Client::Goose, Windows, "/roaming/Block/goose/config/config.yaml"),
+            (
+                Client::Goose,
+                Windows,
+                "/roaming/Block/goose/config/config.yaml",
+            ),
             (Client::Cursor, Windows, "/home/ann/.cursor/mcp.json"),
         ] {
-            assert_eq!(first(client, platform, Scope::User).as_deref(), Some(expected));
+            assert_eq!(
+                first(client, platform, Scope::User).as_deref(),
+                Some(expected)
+            );
         }
-        assert_eq!(first(Client::VsCode, Linux, Scope::Project).as_deref(), Some("/shop/.vscode/mcp.json"));
+        assert_eq!(
+            first(Client::VsCode, Linux, Scope::Project).as_deref(),
+            Some("/shop/.vscode/mcp.json")
+        );
         assert_eq!(first(Client::Goose, Linux, Scope::Project), None);
     }
 
@@ -301,6 +386,9 @@ mod tests {
             assert_eq!(name.parse::<Client>().unwrap().to_string(), expected);
         }
         let unknown = "emacs".parse::<Client>().unwrap_err().to_string();
-        assert!(unknown.contains("`emacs`") && unknown.contains("claude-desktop, claude-code"), "{unknown}");
+        assert!(
+            unknown.contains("`emacs`") && unknown.contains("claude-desktop, claude-code"),
+            "{unknown}"
+        );
     }
 }

@@ -39,7 +39,11 @@ impl Client {
         spots.retain(|spot| spot.scope == scope && !others(spot));
         let there = |spot: &&Spot| spot.path.is_file();
         let near = |spot: &&Spot| spot.path.parent().is_some_and(Path::is_dir);
-        let chosen = spots.iter().find(there).or_else(|| spots.iter().find(near)).or(spots.first());
+        let chosen = spots
+            .iter()
+            .find(there)
+            .or_else(|| spots.iter().find(near))
+            .or(spots.first());
         chosen.cloned()
     }
 }
@@ -60,7 +64,10 @@ pub fn install_into(
     door: &Door,
     behind: &[String],
 ) -> Result<Installed, FileError> {
-    let failed = |source| FileError::Edit { path: spot.path.clone(), source };
+    let failed = |source| FileError::Edit {
+        path: spot.path.clone(),
+        source,
+    };
     let desk = Desk::of(spot, places);
     let text = desk.read(&spot.path)?;
     let backup = backup_of(&spot.path);
@@ -89,18 +96,25 @@ pub fn install_into(
         desk.write(&spot.path, &new, None)?;
     }
     let has_backup = before.is_some() || (changed && clean.is_some());
-    Ok(Installed { changed, backup: Some(backup).filter(|_| has_backup) })
+    Ok(Installed {
+        changed,
+        backup: Some(backup).filter(|_| has_backup),
+    })
 }
 
 /// Takes Kitbag out of a file. A file that held nothing else is removed, and so is a backup that
 /// has served.
 pub fn uninstall_from(spot: &Spot, places: &Places) -> Result<Undone, FileError> {
     let desk = Desk::of(spot, places);
-    let Some(text) = desk.read(&spot.path)? else { return Ok(Undone::NotThere) };
+    let Some(text) = desk.read(&spot.path)? else {
+        return Ok(Undone::NotThere);
+    };
     let backup = backup_of(&spot.path);
     let before = desk.read(&backup)?;
-    let undone = uninstall(spot, &text, before.as_deref())
-        .map_err(|source| FileError::Edit { path: spot.path.clone(), source })?;
+    let undone = uninstall(spot, &text, before.as_deref()).map_err(|source| FileError::Edit {
+        path: spot.path.clone(),
+        source,
+    })?;
     match &undone {
         Undone::NotThere => {}
         Undone::Nothing => desk.remove(&spot.path)?,
@@ -135,7 +149,9 @@ struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     fn of(spot: &Spot, places: &'a Places) -> Self {
-        Self { project: (spot.scope == Scope::Project).then_some(places.cwd.as_path()) }
+        Self {
+            project: (spot.scope == Scope::Project).then_some(places.cwd.as_path()),
+        }
     }
 
     fn place(&self, path: &Path, missing: Missing) -> Result<Option<Place>, PlaceError> {
@@ -146,14 +162,23 @@ impl<'a> Desk<'a> {
     }
 
     fn read(&self, path: &Path) -> Result<Option<String>, FileError> {
-        let read = |place: Option<Place>| Ok(place.map(|place| place.read()).transpose()?.flatten());
-        self.place(path, Missing::Leave).and_then(read).map_err(|error| told(error, path, reading))
+        let read =
+            |place: Option<Place>| Ok(place.map(|place| place.read()).transpose()?.flatten());
+        self.place(path, Missing::Leave)
+            .and_then(read)
+            .map_err(|error| told(error, path, reading))
     }
 
     fn check_writable(&self, path: &Path) -> Result<(), FileError> {
-        let check =
-            |place: Option<Place>| Ok(place.map(|place| place.permissions()).transpose().map(drop)?);
-        self.place(path, Missing::Leave).and_then(check).map_err(|error| told(error, path, writing))
+        let check = |place: Option<Place>| {
+            Ok(place
+                .map(|place| place.permissions())
+                .transpose()
+                .map(drop)?)
+        };
+        self.place(path, Missing::Leave)
+            .and_then(check)
+            .map_err(|error| told(error, path, writing))
     }
 
     /// With these permissions, or else with those that it has.
@@ -163,18 +188,25 @@ impl<'a> Desk<'a> {
             let mode = mode.map_or_else(|| place.permissions(), Ok)?;
             Ok(place.replace(text, mode)?)
         };
-        self.place(path, Missing::Make).and_then(write).map_err(|error| told(error, path, writing))
+        self.place(path, Missing::Make)
+            .and_then(write)
+            .map_err(|error| told(error, path, writing))
     }
 
     fn remove(&self, path: &Path) -> Result<(), FileError> {
         let remove = |place: Option<Place>| Ok(place.map_or(Ok(()), |place| place.remove())?);
-        self.place(path, Missing::Leave).and_then(remove).map_err(|error| told(error, path, writing))
+        self.place(path, Missing::Leave)
+            .and_then(remove)
+            .map_err(|error| told(error, path, writing))
     }
 }
 
 fn told(error: PlaceError, path: &Path, doing: fn(PathBuf, io::Error) -> FileError) -> FileError {
     match error {
-        PlaceError::Leaves { link } => FileError::LeavesProject { path: path.to_owned(), link },
+        PlaceError::Leaves { link } => FileError::LeavesProject {
+            path: path.to_owned(),
+            link,
+        },
         PlaceError::Io(source) => doing(path.to_owned(), source),
     }
 }
@@ -196,11 +228,19 @@ mod tests {
     use crate::places::Platform;
 
     fn door(command: &str) -> Door {
-        Door::Stdio { command: command.to_owned(), args: vec!["serve".to_owned()] }
+        Door::Stdio {
+            command: command.to_owned(),
+            args: vec!["serve".to_owned()],
+        }
     }
 
     fn places(home: &Path) -> Places {
-        Places::new(Platform::Linux, home.to_owned(), home.join("project"), |_| None)
+        Places::new(
+            Platform::Linux,
+            home.to_owned(),
+            home.join("project"),
+            |_| None,
+        )
     }
 
     fn spot(home: &Path, client: Client) -> Spot {
@@ -215,21 +255,49 @@ mod tests {
         write(&spot.path, before).unwrap();
         fs::set_permissions(&spot.path, Permissions::from_mode(0o644)).unwrap();
 
-        let first = install_into(&spot, &places(home.path()), &door("/a/kitbag"), &["a".to_owned()]).unwrap();
+        let first = install_into(
+            &spot,
+            &places(home.path()),
+            &door("/a/kitbag"),
+            &["a".to_owned()],
+        )
+        .unwrap();
         let backup = first.backup.clone().unwrap();
         assert!(first.changed && fs::read_to_string(&backup).unwrap() == before);
-        assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::metadata(&spot.path).unwrap().permissions().mode() & 0o777, 0o644);
+        assert_eq!(
+            fs::metadata(&backup).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::metadata(&spot.path).unwrap().permissions().mode() & 0o777,
+            0o644
+        );
 
-        let again = install_into(&spot, &places(home.path()), &door("/a/kitbag"), &["a".to_owned()]).unwrap();
+        let again = install_into(
+            &spot,
+            &places(home.path()),
+            &door("/a/kitbag"),
+            &["a".to_owned()],
+        )
+        .unwrap();
         assert!(!again.changed);
         let newer = install_into(&spot, &places(home.path()), &door("/b/kitbag"), &[]).unwrap();
         assert!(newer.changed && fs::read_to_string(&backup).unwrap() == before);
-        assert!(fs::read_to_string(&spot.path).unwrap().contains("BehindKitbag"));
+        assert!(
+            fs::read_to_string(&spot.path)
+                .unwrap()
+                .contains("BehindKitbag")
+        );
 
-        assert_eq!(uninstall_from(&spot, &places(home.path())).unwrap(), Undone::Restored(before.to_owned()));
+        assert_eq!(
+            uninstall_from(&spot, &places(home.path())).unwrap(),
+            Undone::Restored(before.to_owned())
+        );
         assert_eq!(fs::read_to_string(&spot.path).unwrap(), before);
-        assert!(!backup.exists() && uninstall_from(&spot, &places(home.path())).unwrap() == Undone::NotThere);
+        assert!(
+            !backup.exists()
+                && uninstall_from(&spot, &places(home.path())).unwrap() == Undone::NotThere
+        );
     }
 
     #[test]
@@ -237,12 +305,19 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         for client in Client::ALL {
             let spot = spot(home.path(), client);
-            let installed = install_into(&spot, &places(home.path()), &door("kitbag"), &[]).unwrap();
+            let installed =
+                install_into(&spot, &places(home.path()), &door("kitbag"), &[]).unwrap();
             assert!(installed.changed && installed.backup.is_none() && spot.path.exists());
             assert!(
-                install_into(&spot, &places(home.path()), &door("/b/kitbag"), &[]).unwrap().backup.is_none()
+                install_into(&spot, &places(home.path()), &door("/b/kitbag"), &[])
+                    .unwrap()
+                    .backup
+                    .is_none()
             );
-            assert_eq!(uninstall_from(&spot, &places(home.path())).unwrap(), Undone::Nothing);
+            assert_eq!(
+                uninstall_from(&spot, &places(home.path())).unwrap(),
+                Undone::Nothing
+            );
             assert!(!spot.path.exists(), "{client}");
         }
     }
@@ -259,7 +334,9 @@ mod tests {
                 fs::write(&kept, before).unwrap();
             }
             install_into(&spot, &places(home.path()), &door("kitbag"), &[]).unwrap();
-            assert!(spot.path.is_symlink() && fs::read_to_string(&kept).unwrap().contains("kitbag"));
+            assert!(
+                spot.path.is_symlink() && fs::read_to_string(&kept).unwrap().contains("kitbag")
+            );
             uninstall_from(&spot, &places(home.path())).unwrap();
             assert!(spot.path.is_symlink());
             assert_eq!(fs::read_to_string(&kept).ok().as_deref(), before);
@@ -287,7 +364,10 @@ mod tests {
         assert_eq!(mode(), 0o600);
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         write(&path, "b").unwrap();
-        assert_eq!((mode(), fs::read_to_string(&path).unwrap().as_str()), (0o640, "b"));
+        assert_eq!(
+            (mode(), fs::read_to_string(&path).unwrap().as_str()),
+            (0o640, "b")
+        );
     }
 
     #[test]
@@ -305,11 +385,19 @@ mod tests {
             fs::write(&mine, "{}").unwrap();
             fs::write(home.path().join("elsewhere/mcp.json"), "{}").unwrap();
             symlink(target, &at).unwrap();
-            let spot = Client::Cursor.file_to_edit(&places, Scope::Project).unwrap();
+            let spot = Client::Cursor
+                .file_to_edit(&places, Scope::Project)
+                .unwrap();
             let error = install_into(&spot, &places, &door("kitbag"), &[]).unwrap_err();
-            assert!(matches!(error, FileError::LeavesProject { .. }), "{link}: {error}");
+            assert!(
+                matches!(error, FileError::LeavesProject { .. }),
+                "{link}: {error}"
+            );
             let undone = uninstall_from(&spot, &places);
-            assert!(undone.is_err() || matches!(undone, Ok(Undone::NotThere)), "{link}: {undone:?}");
+            assert!(
+                undone.is_err() || matches!(undone, Ok(Undone::NotThere)),
+                "{link}: {undone:?}"
+            );
             for kept in [mine, home.path().join("elsewhere/mcp.json")] {
                 assert_eq!(fs::read_to_string(kept).unwrap(), "{}", "{link}");
             }
@@ -319,8 +407,18 @@ mod tests {
         fs::create_dir_all(home.path().join("project/.cursor")).unwrap();
         fs::write(home.path().join("project/.mcp.json"), "{}").unwrap();
         symlink("../.mcp.json", home.path().join("project/.cursor/mcp.json")).unwrap();
-        let spot = Client::Cursor.file_to_edit(&places, Scope::Project).unwrap();
-        assert!(install_into(&spot, &places, &door("kitbag"), &[]).unwrap().changed);
-        assert!(fs::read_to_string(home.path().join("project/.mcp.json")).unwrap().contains("kitbag"));
+        let spot = Client::Cursor
+            .file_to_edit(&places, Scope::Project)
+            .unwrap();
+        assert!(
+            install_into(&spot, &places, &door("kitbag"), &[])
+                .unwrap()
+                .changed
+        );
+        assert!(
+            fs::read_to_string(home.path().join("project/.mcp.json"))
+                .unwrap()
+                .contains("kitbag")
+        );
     }
 }

@@ -126,11 +126,20 @@ pub enum Wrong {
     #[error("the file is misspelt: {message}")]
     Misspelt { message: String },
     #[error("`{key}` is {found}, not {expected}")]
-    Type { key: String, expected: &'static str, found: &'static str },
+    Type {
+        key: String,
+        expected: &'static str,
+        found: &'static str,
+    },
     #[error("`{server}` has neither a command nor a URL")]
     Nowhere { server: String },
     #[error("`{server}`: `{key}` is {found}, not {expected}")]
-    ServerType { server: String, key: String, expected: &'static str, found: &'static str },
+    ServerType {
+        server: String,
+        key: String,
+        expected: &'static str,
+        found: &'static str,
+    },
     #[error("`{server}`: its address is not one Kitbag can reach: {reason}")]
     Address { server: String, reason: String },
     #[error("`{server}`: `{found}` is no way to reach a server that Kitbag knows")]
@@ -169,9 +178,15 @@ impl fmt::Display for Note {
         match self {
             Self::NotCarried { keys } => write!(f, "not carried over: {}", keys.join(", ")),
             Self::LaunchedIn { folder } => write!(f, "launched in {folder}"),
-            Self::FixedTo { folder } => write!(f, "fixed to {folder}, in whichever folder it is used"),
-            Self::FillsIn => f.write_str("variables will be filled in; the client took them literally"),
-            Self::TookDefault => f.write_str("the default was taken for the variable in its address"),
+            Self::FixedTo { folder } => {
+                write!(f, "fixed to {folder}, in whichever folder it is used")
+            }
+            Self::FillsIn => {
+                f.write_str("variables will be filled in; the client took them literally")
+            }
+            Self::TookDefault => {
+                f.write_str("the default was taken for the variable in its address")
+            }
             Self::EnvFile { path } => write!(f, "variables read from {}", path.display()),
         }
     }

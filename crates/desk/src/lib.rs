@@ -24,7 +24,9 @@ mod variables;
 
 pub use client::{Client, Scope, Spot, UnknownClient};
 pub use edit::{Door, EditError, NAME, Undone, install, uninstall};
-pub use file::{FileError, Installed, backup_of, check_editable, install_into, uninstall_from, write};
+pub use file::{
+    FileError, Installed, backup_of, check_editable, install_into, uninstall_from, write,
+};
 pub use found::{Found, FoundServer, Launch, Note, Problem, Source, Transport, Variable, Wrong};
 pub use merge::{Merged, Origin, merge};
 pub use places::{Places, Platform};

@@ -43,11 +43,28 @@ pub fn merge(
     let mut distinct: Vec<(FoundServer, Vec<Origin>)> = Vec::new();
     // A project must not take the name of something that is the person's own.
     found.sort_by_key(|found| found.scope == Scope::Project);
-    for Found { client, path, servers, scope, project, .. } in found {
+    for Found {
+        client,
+        path,
+        servers,
+        scope,
+        project,
+        ..
+    } in found
+    {
         for server in servers {
             let (path, project) = (path.clone(), project.clone());
-            let origin = Origin { client, path, name: server.name.clone(), scope, project };
-            match distinct.iter_mut().find(|(other, _)| same(&other.launch, &server.launch)) {
+            let origin = Origin {
+                client,
+                path,
+                name: server.name.clone(),
+                scope,
+                project,
+            };
+            match distinct
+                .iter_mut()
+                .find(|(other, _)| same(&other.launch, &server.launch))
+            {
                 Some((other, from)) => {
                     // One client that uses it is enough to want it; a project decides only for itself.
                     let own = from.iter().any(|it| it.scope != Scope::Project);
@@ -64,14 +81,23 @@ pub fn merge(
         let known = ours.is_some();
         let name = ours.unwrap_or_else(|| free(&wish, from.first().map(|it| it.client), &taken));
         taken.insert(name.clone());
-        Merged { name, server, from, known }
+        Merged {
+            name,
+            server,
+            from,
+            known,
+        }
     };
     distinct.into_iter().map(named).collect()
 }
 
 /// Of `io.github.acme/weather` or a whole address the last part, as for servers of the registry.
 fn wish(name: &str) -> ServerName {
-    ServerName::nearest(name.rsplit('/').find(|part| !part.is_empty()).unwrap_or(name))
+    ServerName::nearest(
+        name.rsplit('/')
+            .find(|part| !part.is_empty())
+            .unwrap_or(name),
+    )
 }
 
 /// Whether two launches do the same. Where the words, variables and secrets are equal, the order
@@ -79,12 +105,23 @@ fn wish(name: &str) -> ServerName {
 fn same(one: &Launch, other: &Launch) -> bool {
     fn essence(launch: &Launch) -> (Vec<String>, BTreeSet<(String, String)>) {
         let pairs = |pairs: &[(String, Value)], name: fn(&str) -> String| {
-            pairs.iter().map(|(key, value)| (name(key), value.revealed())).collect()
+            pairs
+                .iter()
+                .map(|(key, value)| (name(key), value.revealed()))
+                .collect()
         };
         match launch {
-            Launch::Stdio { command, args, env, cwd } => {
+            Launch::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => {
                 let words = [command].into_iter().chain(args).map(Value::revealed);
-                (words.chain(cwd.clone()).collect(), pairs(env, str::to_owned))
+                (
+                    words.chain(cwd.clone()).collect(),
+                    pairs(env, str::to_owned),
+                )
             }
             Launch::Http { url, headers, .. } => {
                 let url = url.revealed().trim_end_matches('/').to_owned();
@@ -101,13 +138,24 @@ fn same(one: &Launch, other: &Launch) -> bool {
 fn free(wish: &ServerName, client: Option<Client>, taken: &BTreeSet<ServerName>) -> ServerName {
     let behind = |suffix: &str| {
         let room = ServerName::MAX - suffix.len() - 1;
-        format!("{}-{suffix}", cut(wish.as_str(), room)).parse().ok()
+        format!("{}-{suffix}", cut(wish.as_str(), room))
+            .parse()
+            .ok()
     };
     let with_client = client.and_then(|client| behind(client.name()));
     let numbered = (2_u32..).filter_map(|number| behind(&number.to_string()));
-    let mut candidates = [Some(wish.clone()), with_client].into_iter().flatten().chain(numbered);
-    let is_taken = |name: &ServerName| taken.iter().any(|it| it.as_str().eq_ignore_ascii_case(name.as_str()));
-    candidates.find(|name| !is_taken(name)).expect("there are more numbers than servers")
+    let mut candidates = [Some(wish.clone()), with_client]
+        .into_iter()
+        .flatten()
+        .chain(numbered);
+    let is_taken = |name: &ServerName| {
+        taken
+            .iter()
+            .any(|it| it.as_str().eq_ignore_ascii_case(name.as_str()))
+    };
+    candidates
+        .find(|name| !is_taken(name))
+        .expect("there are more numbers than servers")
 }
 
 /// At most so many characters, and none at either end that a name must not have there.
@@ -124,15 +172,39 @@ mod tests {
 
     fn stdio(name: &str, words: &str, env: &[(&str, &str)], disabled: bool) -> FoundServer {
         let mut words = words.split(' ').map(Value::literal);
-        let env = env.iter().map(|(key, value)| ((*key).to_owned(), Value::literal(*value))).collect();
+        let env = env
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), Value::literal(*value)))
+            .collect();
         let command = words.next().unwrap();
-        let launch = Launch::Stdio { command, args: words.collect(), env, cwd: None };
-        FoundServer { name: name.to_owned(), launch, disabled, variables: vec![], notes: vec![] }
+        let launch = Launch::Stdio {
+            command,
+            args: words.collect(),
+            env,
+            cwd: None,
+        };
+        FoundServer {
+            name: name.to_owned(),
+            launch,
+            disabled,
+            variables: vec![],
+            notes: vec![],
+        }
     }
 
     fn http(name: &str, url: &str) -> FoundServer {
-        let launch = Launch::Http { url: Value::literal(url), transport: Transport::Http, headers: vec![] };
-        FoundServer { name: name.to_owned(), launch, disabled: false, variables: vec![], notes: vec![] }
+        let launch = Launch::Http {
+            url: Value::literal(url),
+            transport: Transport::Http,
+            headers: vec![],
+        };
+        FoundServer {
+            name: name.to_owned(),
+            launch,
+            disabled: false,
+            variables: vec![],
+            notes: vec![],
+        }
     }
 
     fn found(client: Client, servers: Vec<FoundServer>) -> Found {
@@ -166,8 +238,20 @@ mod tests {
         let env = [("A", "1"), ("B", "2")];
         let turned = [("B", "2"), ("A", "1")];
         let found = vec![
-            found(Client::Cursor, vec![stdio("git", "uvx git", &env, true), http("docs", "https://d/mcp")]),
-            found(Client::Zed, vec![stdio("Git!", "uvx git", &turned, false), http("d", "https://d/mcp/")]),
+            found(
+                Client::Cursor,
+                vec![
+                    stdio("git", "uvx git", &env, true),
+                    http("docs", "https://d/mcp"),
+                ],
+            ),
+            found(
+                Client::Zed,
+                vec![
+                    stdio("Git!", "uvx git", &turned, false),
+                    http("d", "https://d/mcp/"),
+                ],
+            ),
         ];
         assert_eq!(names(found, &[]), ["git x2", "docs x2"]);
     }
@@ -177,16 +261,33 @@ mod tests {
         let found = vec![
             found(Client::Cursor, vec![stdio("git", "a", &[], true)]),
             found(Client::Zed, vec![stdio("Git", "b", &[], false)]),
-            found(Client::Zed, vec![stdio("git", "c", &[], false), stdio("ours", "d", &[], false)]),
+            found(
+                Client::Zed,
+                vec![
+                    stdio("git", "c", &[], false),
+                    stdio("ours", "d", &[], false),
+                ],
+            ),
         ];
-        assert_eq!(names(found, &["files"]), ["git x1 off", "Git-zed x1", "git-2 x1", "known x1"]);
+        assert_eq!(
+            names(found, &["files"]),
+            ["git x1 off", "Git-zed x1", "git-2 x1", "known x1"]
+        );
     }
 
     #[test]
     fn a_name_that_is_an_address_is_known_by_its_last_part() {
         let registered = stdio("io.github.acme/weather", "a", &[], false);
-        let address = stdio("github.com/acme/servers/tree/main/src/files/", "b", &[], false);
-        let found = vec![found(Client::Cline, vec![registered, address, stdio("/", "c", &[], false)])];
+        let address = stdio(
+            "github.com/acme/servers/tree/main/src/files/",
+            "b",
+            &[],
+            false,
+        );
+        let found = vec![found(
+            Client::Cline,
+            vec![registered, address, stdio("/", "c", &[], false)],
+        )];
         assert_eq!(names(found, &[]), ["weather x1", "files x1", "server x1"]);
     }
 
@@ -194,6 +295,15 @@ mod tests {
     fn a_long_name_makes_room_for_what_tells_it_apart() {
         let long = "x".repeat(32);
         let taken = [long.parse().unwrap()].into();
-        assert_eq!(free(&ServerName::nearest(&long), Some(Client::ClaudeDesktop), &taken).as_str().len(), 32);
+        assert_eq!(
+            free(
+                &ServerName::nearest(&long),
+                Some(Client::ClaudeDesktop),
+                &taken
+            )
+            .as_str()
+            .len(),
+            32
+        );
     }
 }

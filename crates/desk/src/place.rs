@@ -44,11 +44,17 @@ impl Place {
     /// Nothing, if its folder is missing and left so.
     pub(crate) fn anywhere(path: &Path, missing: Missing) -> io::Result<Option<Self>> {
         let path = destination(path);
-        let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = path
+            .parent()
+            .filter(|it| !it.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         if missing == Missing::Make {
             fs::create_dir_all(folder)?;
         }
-        let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_owned();
+        let name = path
+            .file_name()
+            .ok_or(io::ErrorKind::IsADirectory)?
+            .to_owned();
         match open(folder, FOLDER, Mode::empty()) {
             Ok(folder) => Ok(Some(Self { folder, name })),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
@@ -57,7 +63,11 @@ impl Place {
     }
 
     /// What a path below `root` leads to. Links are followed as long as they stay there.
-    pub(crate) fn within(root: &Path, path: &Path, missing: Missing) -> Result<Option<Self>, PlaceError> {
+    pub(crate) fn within(
+        root: &Path,
+        path: &Path,
+        missing: Missing,
+    ) -> Result<Option<Self>, PlaceError> {
         let mut way = Way::below(root, path)?;
         while let Some(name) = way.ahead.pop_front() {
             if name == ".." {
@@ -65,8 +75,13 @@ impl Place {
                 continue;
             }
             match readlinkat(way.here(), &name, Vec::new()) {
-                Ok(target) => way.follow(&name, &PathBuf::from(OsString::from_vec(target.into_bytes())))?,
-                Err(Errno::INVAL | Errno::NOENT) if way.ahead.is_empty() => return Ok(way.arrive(name)),
+                Ok(target) => way.follow(
+                    &name,
+                    &PathBuf::from(OsString::from_vec(target.into_bytes())),
+                )?,
+                Err(Errno::INVAL | Errno::NOENT) if way.ahead.is_empty() => {
+                    return Ok(way.arrive(name));
+                }
                 Err(Errno::INVAL) => way.enter(&name)?,
                 Err(Errno::NOENT) if missing == Missing::Make => {
                     mkdirat(way.here(), &name, Mode::from(0o777)).map_err(io::Error::from)?;
@@ -105,7 +120,10 @@ impl Place {
             Err(error) => return Err(error.into()),
         };
         if !found.intersects(Mode::WUSR | Mode::WGRP | Mode::WOTH) {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is marked as read-only"));
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "it is marked as read-only",
+            ));
         }
         Ok(found)
     }
@@ -133,7 +151,8 @@ impl Place {
     fn draft(&self) -> io::Result<(OsString, File)> {
         /// So many that only a folder full of leftovers has them all.
         const TRIES: u32 = 1000;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for number in 0..TRIES {
             let mut name = OsString::from(".");
             name.push(&self.name);
@@ -149,7 +168,9 @@ impl Place {
 }
 
 pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
 
 /// The folders gone through so far, all open, and what is still ahead.
 struct Way {
@@ -164,8 +185,12 @@ impl Way {
         // The person is in this folder; how they came there is their own affair.
         let top = open(root, FOLDER, Mode::empty()).map_err(io::Error::from)?;
         let relative = path.strip_prefix(root).unwrap_or(path);
-        let mut way =
-            Self { root: fs::canonicalize(root)?, folders: vec![top], ahead: VecDeque::new(), links: 0 };
+        let mut way = Self {
+            root: fs::canonicalize(root)?,
+            folders: vec![top],
+            ahead: VecDeque::new(),
+            links: 0,
+        };
         way.prepend(relative);
         Ok(way)
     }
@@ -175,7 +200,12 @@ impl Way {
     }
 
     fn enter(&mut self, name: &OsStr) -> Result<(), PlaceError> {
-        let folder = openat(self.here(), name, FOLDER.union(OFlags::NOFOLLOW), Mode::empty());
+        let folder = openat(
+            self.here(),
+            name,
+            FOLDER.union(OFlags::NOFOLLOW),
+            Mode::empty(),
+        );
         self.folders.push(folder.map_err(io::Error::from)?);
         Ok(())
     }
@@ -201,7 +231,10 @@ impl Way {
             target
         };
         // A link upwards is told by its own name, not by the dots in it.
-        let ups = inside.components().take_while(|it| *it == Component::ParentDir).count();
+        let ups = inside
+            .components()
+            .take_while(|it| *it == Component::ParentDir)
+            .count();
         if ups >= self.folders.len() {
             return Err(leaves());
         }
@@ -221,7 +254,10 @@ impl Way {
     }
 
     fn arrive(mut self, name: OsString) -> Option<Place> {
-        Some(Place { folder: self.folders.pop()?, name })
+        Some(Place {
+            folder: self.folders.pop()?,
+            name,
+        })
     }
 }
 
@@ -229,8 +265,12 @@ impl Way {
 fn destination(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS_AT_MOST {
-        let Ok(next) = fs::read_link(&path) else { break };
-        path = path.parent().map_or_else(|| next.clone(), |folder| folder.join(&next));
+        let Ok(next) = fs::read_link(&path) else {
+            break;
+        };
+        path = path
+            .parent()
+            .map_or_else(|| next.clone(), |folder| folder.join(&next));
     }
     path
 }
@@ -266,16 +306,31 @@ mod tests {
                 .map(|place| place.and_then(|place| place.read().unwrap()))
                 .map_err(|error| error.to_string())
         };
-        for (path, expected) in
-            [("ours", "ours"), ("a/up", "ours"), ("a/whole", "ours"), ("inner/up", "ours")]
-        {
+        for (path, expected) in [
+            ("ours", "ours"),
+            ("a/up", "ours"),
+            ("a/whole", "ours"),
+            ("inner/up", "ours"),
+        ] {
             assert_eq!(read(path), Ok(Some(expected.to_owned())), "{path}");
         }
-        for path in ["a/out", "a/far", "folder/mine", "a/round", "../mine", "loop", "inner/out"] {
+        for path in [
+            "a/out",
+            "a/far",
+            "folder/mine",
+            "a/round",
+            "../mine",
+            "loop",
+            "inner/out",
+        ] {
             assert!(read(path).is_err(), "{path}");
         }
         assert_eq!((read("none"), read("none/deeper")), (Ok(None), Ok(None)));
-        assert!(read("a/out").unwrap_err().contains("out is a link that leads out of the project"));
+        assert!(
+            read("a/out")
+                .unwrap_err()
+                .contains("out is a link that leads out of the project")
+        );
     }
 
     #[test]
@@ -283,7 +338,9 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         let root = outside.path().join("project");
         fs::create_dir_all(root.join("a")).unwrap();
-        let place = Place::within(&root, Path::new("a/file"), Missing::Make).unwrap().unwrap();
+        let place = Place::within(&root, Path::new("a/file"), Missing::Make)
+            .unwrap()
+            .unwrap();
         // Somebody turns the folder into a link while it is open.
         fs::rename(root.join("a"), root.join("was")).unwrap();
         symlink(outside.path(), root.join("a")).unwrap();

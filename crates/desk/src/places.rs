@@ -39,7 +39,9 @@ impl Places {
         let applications = match platform {
             Platform::Linux => config.clone(),
             Platform::MacOs => home.join("Library/Application Support"),
-            Platform::Windows => variable("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming")),
+            Platform::Windows => {
+                variable("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming"))
+            }
         };
         Self {
             platform,
@@ -56,9 +58,16 @@ impl Places {
 
     /// The settings files in a folder, by name.
     pub(crate) fn folder(&self, folder: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let entries = fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path());
         let known = |path: &PathBuf| {
-            matches!(path.extension().and_then(|it| it.to_str()), Some("json" | "yaml" | "yml"))
+            matches!(
+                path.extension().and_then(|it| it.to_str()),
+                Some("json" | "yaml" | "yml")
+            )
         };
         let mut files: Vec<_> = entries.filter(known).collect();
         files.sort();

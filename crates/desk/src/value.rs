@@ -53,7 +53,9 @@ impl Value {
 
     /// Whether a secret was typed into it.
     pub fn has_secret(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Secret(_)))
+        self.parts
+            .iter()
+            .any(|part| matches!(part, Part::Secret(_)))
     }
 
     /// The whole as a template: `${NAME}` and `${NAME:-default}` in it are filled in at launch, and
@@ -93,8 +95,10 @@ fn spelt(letters: &str) -> String {
     let mut spelt = String::with_capacity(letters.len());
     for (at, c) in letters.char_indices() {
         let after = &letters[at + c.len_utf8()..];
-        let begins =
-            after.starts_with('{') || after.get(..3).is_some_and(|it| it.eq_ignore_ascii_case("%7b"));
+        let begins = after.starts_with('{')
+            || after
+                .get(..3)
+                .is_some_and(|it| it.eq_ignore_ascii_case("%7b"));
         match c {
             '$' if begins => spelt.push_str("${:-$}"),
             c => spelt.push(c),
@@ -106,7 +110,10 @@ fn spelt(letters: &str) -> String {
 impl Part {
     fn text(&self) -> &str {
         match self {
-            Self::Literal(text) | Self::Template(text) | Self::Secret(text) | Self::Wanted(text) => text,
+            Self::Literal(text)
+            | Self::Template(text)
+            | Self::Secret(text)
+            | Self::Wanted(text) => text,
         }
     }
 }
@@ -147,9 +154,16 @@ mod tests {
 
     #[test]
     fn no_letters_of_a_file_become_a_variable_by_how_they_are_joined() {
-        let joined = |parts: &[&str]| Value::of(parts.iter().map(|it| Part::Literal((*it).to_owned())));
-        assert_eq!(joined(&["$", "", "{secret:x}"]).revealed(), "${:-$}{secret:x}");
-        assert_eq!(joined(&["$1 $", "%7Bsecret:x%7D"]).revealed(), "$1 ${:-$}%7Bsecret:x%7D");
+        let joined =
+            |parts: &[&str]| Value::of(parts.iter().map(|it| Part::Literal((*it).to_owned())));
+        assert_eq!(
+            joined(&["$", "", "{secret:x}"]).revealed(),
+            "${:-$}{secret:x}"
+        );
+        assert_eq!(
+            joined(&["$1 $", "%7Bsecret:x%7D"]).revealed(),
+            "$1 ${:-$}%7Bsecret:x%7D"
+        );
         assert_eq!(joined(&["$", "%7bx"]).masked(), "$%7bx");
         let typed = Value::of([Part::Secret("${secret:x}".to_owned())]);
         assert_eq!(typed.revealed(), "${:-$}{secret:x}");

@@ -71,7 +71,10 @@ impl Speech<'_> {
 
     /// Whether this client fills in variables at all.
     pub(crate) fn is_literal(&self) -> bool {
-        matches!(self.client, Client::ClaudeDesktop | Client::Zed | Client::LmStudio)
+        matches!(
+            self.client,
+            Client::ClaudeDesktop | Client::Zed | Client::LmStudio
+        )
     }
 
     /// What stands before the next variable, the variable, and what stands after.
@@ -107,8 +110,11 @@ impl Speech<'_> {
         }
         if self.client == Client::Gemini {
             let name = text.strip_prefix('$')?;
-            let length = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-            return is_name(&name[..length]).then_some((Expression::Braced(&name[..length]), length + 1));
+            let length = name
+                .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .unwrap_or(name.len());
+            return is_name(&name[..length])
+                .then_some((Expression::Braced(&name[..length]), length + 1));
         }
         None
     }
@@ -118,7 +124,9 @@ impl Speech<'_> {
             Expression::Kept(name) => return wanted(name, Source::Keyring, variables),
             Expression::Braced(inside) => *inside,
         };
-        let (head, tail) = inside.split_once(':').map_or((inside, ""), |(head, tail)| (head, tail));
+        let (head, tail) = inside
+            .split_once(':')
+            .map_or((inside, ""), |(head, tail)| (head, tail));
         match head {
             // Claude Code sets it for the servers of a project, and nobody does elsewhere.
             "CLAUDE_PROJECT_DIR" if self.project.is_some() => self.project_folder(variables),
@@ -127,11 +135,21 @@ impl Speech<'_> {
                 variable(name, Source::Environment, default, variables)
             }
             "input" => {
-                match self.inputs.get(tail).cloned().unwrap_or(Input { password: true, ..Input::default() }) {
-                    input if input.password => wanted(tail, Source::Asked(input.description), variables),
+                match self.inputs.get(tail).cloned().unwrap_or(Input {
+                    password: true,
+                    ..Input::default()
+                }) {
+                    input if input.password => {
+                        wanted(tail, Source::Asked(input.description), variables)
+                    }
                     input => {
                         let name = variable_name(tail);
-                        variable(&name, Source::Asked(input.description), input.default.as_deref(), variables)
+                        variable(
+                            &name,
+                            Source::Asked(input.description),
+                            input.default.as_deref(),
+                            variables,
+                        )
                     }
                 }
             }
@@ -154,7 +172,11 @@ impl Speech<'_> {
             },
             _ => {
                 let (name, default) = with_default(inside);
-                let source = if is_name(name) { Source::Environment } else { Source::Foreign };
+                let source = if is_name(name) {
+                    Source::Environment
+                } else {
+                    Source::Foreign
+                };
                 variable(name, source, default, variables)
             }
         }
@@ -220,7 +242,9 @@ pub(crate) fn variable(
 ) -> Part {
     /// What Kitbag itself keeps in the environment is for Kitbag alone.
     const OURS: [&str; 2] = ["secret:", "KITBAG_"];
-    let is_ours = OURS.iter().any(|begin| name.trim_start().starts_with(begin));
+    let is_ours = OURS
+        .iter()
+        .any(|begin| name.trim_start().starts_with(begin));
     let spelt = match default {
         Some(default) => format!("${{{name}:-{default}}}"),
         None => format!("${{{name}}}"),
@@ -231,17 +255,39 @@ pub(crate) fn variable(
     match default {
         Some(default) if default.contains(['{', '}']) => return Part::Literal(default.to_owned()),
         Some(_) => {}
-        None => note(Variable { name: name.to_owned(), source }, variables),
+        None => note(
+            Variable {
+                name: name.to_owned(),
+                source,
+            },
+            variables,
+        ),
     }
     Part::Template(spelt)
 }
 
 /// A secret that has to be supplied, under the name that the file has for it.
 pub(crate) fn wanted(name: &str, source: Source, variables: &mut Vec<Variable>) -> Part {
-    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    let fits = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') {
+            c
+        } else {
+            '_'
+        }
+    };
     let name: String = name.chars().take(64).map(fits).collect();
-    let name = if name.is_empty() { "unnamed".to_owned() } else { name };
-    note(Variable { name: format!("{WANTED}{name}"), source }, variables);
+    let name = if name.is_empty() {
+        "unnamed".to_owned()
+    } else {
+        name
+    };
+    note(
+        Variable {
+            name: format!("{WANTED}{name}"),
+            source,
+        },
+        variables,
+    );
     Part::Wanted(name)
 }
 
@@ -255,11 +301,20 @@ fn note(variable: Variable, variables: &mut Vec<Variable>) {
 }
 
 fn variable_name(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+    id.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        })
+        .collect()
 }
 
 fn with_default(text: &str) -> (&str, Option<&str>) {
-    text.split_once(":-").map_or((text, None), |(name, default)| (name, Some(default)))
+    text.split_once(":-")
+        .map_or((text, None), |(name, default)| (name, Some(default)))
 }
 
 fn is_name(text: &str) -> bool {
@@ -273,7 +328,8 @@ mod tests {
 
     #[track_caller]
     fn check(client: Client, text: &str, expected: &str, wanted: &[&str]) {
-        let files = |path: &Path| (path == Path::new("/home/ann/key")).then(|| "s3cret\n".to_owned());
+        let files =
+            |path: &Path| (path == Path::new("/home/ann/key")).then(|| "s3cret\n".to_owned());
         let input = |password, default: Option<&str>| Input {
             description: "Which?".to_owned(),
             password,
@@ -296,30 +352,99 @@ mod tests {
         let mut variables = Vec::new();
         let value = speech.translate(text, &mut variables, |text| secret::split("API_KEY", text));
         let names: Vec<_> = variables.iter().map(|it| it.name.as_str()).collect();
-        assert_eq!((value.masked().as_str(), names.as_slice()), (expected, wanted), "{text}");
+        assert_eq!(
+            (value.masked().as_str(), names.as_slice()),
+            (expected, wanted),
+            "{text}"
+        );
     }
 
     #[test]
     fn every_spelling_of_a_variable_becomes_ours() {
         use Client::*;
-        check(ClaudeCode, "a ${TOKEN} b ${URL:-http://x/}", "a ${TOKEN} b ${URL:-http://x/}", &["TOKEN"]);
+        check(
+            ClaudeCode,
+            "a ${TOKEN} b ${URL:-http://x/}",
+            "a ${TOKEN} b ${URL:-http://x/}",
+            &["TOKEN"],
+        );
         check(ClaudeCode, "$TOKEN {env:X} $ {", "…", &[]);
-        check(Cursor, "${env:A}-${env:A}-${env:B:-b}", "${A}-${A}-${B:-b}", &["A"]);
+        check(
+            Cursor,
+            "${env:A}-${env:A}-${env:B:-b}",
+            "${A}-${A}-${B:-b}",
+            &["A"],
+        );
         check(Cursor, "${userHome}/x${/}y", "/home/ann/x/y", &[]);
-        check(Cursor, "${workspaceFolder}/x", "${WORKSPACE_FOLDER}/x", &["WORKSPACE_FOLDER"]);
-        check(VsCode, "${workspaceFolder}/${workspaceFolderBasename}", "/home/ann/shop/shop", &[]);
-        check(VsCode, "${CLAUDE_PROJECT_DIR:-.}/x", "/home/ann/shop/x", &[]);
-        check(ClaudeCode, "${CLAUDE_PROJECT_DIR:-.}/x", "${CLAUDE_PROJECT_DIR:-.}/x", &[]);
-        check(VsCode, "Bearer ${input:api-key}", "Bearer ${secret:api-key}", &["secret:api-key"]);
-        check(VsCode, "${input:region}${input:zone}", "${REGION:-eu}${ZONE}", &["ZONE"]);
-        check(VsCode, "${input:unknown}", "${secret:unknown}", &["secret:unknown"]);
-        check(VsCode, "${command:pick}", "${command:pick}", &["command:pick"]);
-        check(Gemini, "$TOKEN/${B} $1", "${TOKEN}/${B} $1", &["TOKEN", "B"]);
+        check(
+            Cursor,
+            "${workspaceFolder}/x",
+            "${WORKSPACE_FOLDER}/x",
+            &["WORKSPACE_FOLDER"],
+        );
+        check(
+            VsCode,
+            "${workspaceFolder}/${workspaceFolderBasename}",
+            "/home/ann/shop/shop",
+            &[],
+        );
+        check(
+            VsCode,
+            "${CLAUDE_PROJECT_DIR:-.}/x",
+            "/home/ann/shop/x",
+            &[],
+        );
+        check(
+            ClaudeCode,
+            "${CLAUDE_PROJECT_DIR:-.}/x",
+            "${CLAUDE_PROJECT_DIR:-.}/x",
+            &[],
+        );
+        check(
+            VsCode,
+            "Bearer ${input:api-key}",
+            "Bearer ${secret:api-key}",
+            &["secret:api-key"],
+        );
+        check(
+            VsCode,
+            "${input:region}${input:zone}",
+            "${REGION:-eu}${ZONE}",
+            &["ZONE"],
+        );
+        check(
+            VsCode,
+            "${input:unknown}",
+            "${secret:unknown}",
+            &["secret:unknown"],
+        );
+        check(
+            VsCode,
+            "${command:pick}",
+            "${command:pick}",
+            &["command:pick"],
+        );
+        check(
+            Gemini,
+            "$TOKEN/${B} $1",
+            "${TOKEN}/${B} $1",
+            &["TOKEN", "B"],
+        );
         check(Opencode, "Bearer {env:A} {x}", "Bearer ${A} {x}", &["A"]);
         check(Opencode, "{file:~/key}", "…", &[]);
-        check(Opencode, "{file:./none}", "${secret:none}", &["secret:none"]);
+        check(
+            Opencode,
+            "{file:./none}",
+            "${secret:none}",
+            &["secret:none"],
+        );
         check(Windsurf, "${file:/home/ann/key}", "…", &[]);
-        check(ClaudeCode, "https://h/${A}?key=abc&b=${B}", "https://h/${A}?key=…&b=${B}", &["A", "B"]);
+        check(
+            ClaudeCode,
+            "https://h/${A}?key=abc&b=${B}",
+            "https://h/${A}?key=…&b=${B}",
+            &["A", "B"],
+        );
         check(ClaudeCode, "Bearer ${A:-}", "Bearer ${A:-}", &[]);
         check(Cursor, "${env:A}:sk-0123456789abcdef/x", "${A}:…/x", &["A"]);
         check(Continue, "${{ secrets.A }}", "${secret:A}", &["secret:A"]);
@@ -328,7 +453,10 @@ mod tests {
     #[test]
     fn no_spelling_of_any_client_reaches_a_secret_of_ours() {
         let files = |path: &Path| path.ends_with("empty").then(String::new);
-        let sly = Input { default: Some("x}${secret:a".to_owned()), ..Input::default() };
+        let sly = Input {
+            default: Some("x}${secret:a".to_owned()),
+            ..Input::default()
+        };
         for client in Client::ALL {
             let speech = Speech {
                 client,
@@ -354,16 +482,24 @@ mod tests {
                 "${env:KITBAG_SECRET_KEY}",
             ] {
                 let mut variables = Vec::new();
-                let value =
-                    speech.translate(text, &mut variables, |text| vec![Part::Literal(text.to_owned())]);
+                let value = speech.translate(text, &mut variables, |text| {
+                    vec![Part::Literal(text.to_owned())]
+                });
                 let template = value.revealed();
-                let looked_up = template.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
+                let looked_up = template
+                    .split("${")
+                    .skip(1)
+                    .filter_map(|rest| rest.split_once('}'));
                 for (name, _) in looked_up {
                     let name = name.split(":-").next().unwrap();
-                    let reached = name.trim_start().starts_with("secret:") || name.starts_with("KITBAG_");
+                    let reached =
+                        name.trim_start().starts_with("secret:") || name.starts_with("KITBAG_");
                     assert!(!reached, "{client}: {text} becomes {template}");
                 }
-                assert!(!template.contains("$%7Bsecret") && !template.contains("$%7bsecret"), "{template}");
+                assert!(
+                    !template.contains("$%7Bsecret") && !template.contains("$%7bsecret"),
+                    "{template}"
+                );
             }
         }
     }

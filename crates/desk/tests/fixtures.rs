@@ -21,21 +21,36 @@ fn every_file_is_read_as_expected() {
     for case in cases() {
         let found = find(&places(&case), None);
         let text = serde_json::to_string_pretty(&found).unwrap();
-        let text = text.replace(&format!("{}/", case.display()), "").replace(case.to_str().unwrap(), "");
+        let text = text
+            .replace(&format!("{}/", case.display()), "")
+            .replace(case.to_str().unwrap(), "");
         let expected = case.join("expected.json");
         if std::env::var_os("UPDATE_FIXTURES").is_some() {
             fs::write(&expected, format!("{text}\n")).unwrap();
         }
-        let expected: Value = serde_json::from_str(&fs::read_to_string(&expected).unwrap()).unwrap();
-        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected, "{}", case.display());
+        let expected: Value =
+            serde_json::from_str(&fs::read_to_string(&expected).unwrap()).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Value>(&text).unwrap(),
+            expected,
+            "{}",
+            case.display()
+        );
     }
 }
 
 #[test]
 fn every_client_has_its_fixture() {
-    let all: Vec<_> = cases().iter().flat_map(|case| find(&places(case), None)).collect();
+    let all: Vec<_> = cases()
+        .iter()
+        .flat_map(|case| find(&places(case), None))
+        .collect();
     for client in Client::ALL {
-        assert!(all.iter().any(|found| found.client == client && !found.servers.is_empty()), "{client}");
+        assert!(
+            all.iter()
+                .any(|found| found.client == client && !found.servers.is_empty()),
+            "{client}"
+        );
     }
 }
 
@@ -44,9 +59,19 @@ fn no_secret_shows_itself() {
     for case in cases() {
         let found = find(&places(&case), None);
         let shown = format!("{}{found:?}", serde_json::to_string(&found).unwrap());
-        for secret in ["fixture0", "fixture-token", "fixture-key", "fixture-pw", "fixture-s3cret", "hunter2"]
-        {
-            assert!(!shown.contains(secret), "{secret} in {}: {shown}", case.display());
+        for secret in [
+            "fixture0",
+            "fixture-token",
+            "fixture-key",
+            "fixture-pw",
+            "fixture-s3cret",
+            "hunter2",
+        ] {
+            assert!(
+                !shown.contains(secret),
+                "{secret} in {}: {shown}",
+                case.display()
+            );
         }
     }
 }
@@ -55,9 +80,16 @@ fn no_secret_shows_itself() {
 fn kitbag_goes_into_every_file_and_out_again_without_a_trace() {
     for_each_file(|spot, text, servers| {
         for (door, behind) in wishes(servers) {
-            let Some(installed) = installed(spot, text, &door, &behind) else { continue };
+            let Some(installed) = installed(spot, text, &door, &behind) else {
+                continue;
+            };
             let undone = uninstall(spot, &installed, Some(text)).unwrap();
-            assert_eq!(undone, Undone::Restored(text.to_owned()), "{}\n{installed}", spot.path.display());
+            assert_eq!(
+                undone,
+                Undone::Restored(text.to_owned()),
+                "{}\n{installed}",
+                spot.path.display()
+            );
         }
     });
 }
@@ -66,12 +98,18 @@ fn kitbag_goes_into_every_file_and_out_again_without_a_trace() {
 fn what_is_not_ours_keeps_its_letters() {
     for_each_file(|spot, text, servers| {
         for (door, _) in wishes(servers) {
-            let Some(installed) = installed(spot, text, &door, &[]) else { continue };
+            let Some(installed) = installed(spot, text, &door, &[]) else {
+                continue;
+            };
             let mut rest = installed.as_str();
             // Something was put in between, once, or twice where a comma was missing.
             for (index, letter) in text.char_indices().rev() {
                 let end = rest.rfind(letter).unwrap_or_else(|| {
-                    panic!("`{}` of {} is gone:\n{installed}", &text[index..], spot.path.display())
+                    panic!(
+                        "`{}` of {} is gone:\n{installed}",
+                        &text[index..],
+                        spot.path.display()
+                    )
                 });
                 rest = &rest[..end];
             }
@@ -83,7 +121,9 @@ fn what_is_not_ours_keeps_its_letters() {
 fn a_file_that_was_changed_meanwhile_loses_only_what_is_ours() {
     for_each_file(|spot, text, servers| {
         for (door, behind) in wishes(servers) {
-            let Some(installed) = installed(spot, text, &door, &behind) else { continue };
+            let Some(installed) = installed(spot, text, &door, &behind) else {
+                continue;
+            };
             let json = spot.path.to_string_lossy().contains(".json");
             let comment = if json { "// later\n" } else { "# later\n" };
             let changed = match installed.strip_prefix('\u{feff}') {
@@ -100,7 +140,12 @@ fn a_file_that_was_changed_meanwhile_loses_only_what_is_ours() {
                 servers.sort_by(|a, b| a.name.cmp(&b.name));
                 serde_json::to_value(servers).unwrap()
             };
-            assert_eq!(sorted(&left), sorted(text), "{}\n{left}", spot.path.display());
+            assert_eq!(
+                sorted(&left),
+                sorted(text),
+                "{}\n{left}",
+                spot.path.display()
+            );
         }
     });
 }
@@ -111,8 +156,17 @@ fn a_file_that_was_not_there_is_gone_again() {
     for client in Client::ALL {
         for spot in client.spots(&places) {
             let installed = install(&spot, "", &stdio(), &[]).unwrap();
-            assert!(read(&spot, &installed, &places).iter().any(|found| found.kitbag), "{installed}");
-            assert_eq!(uninstall(&spot, &installed, None).unwrap(), Undone::Nothing, "{installed}");
+            assert!(
+                read(&spot, &installed, &places)
+                    .iter()
+                    .any(|found| found.kitbag),
+                "{installed}"
+            );
+            assert_eq!(
+                uninstall(&spot, &installed, None).unwrap(),
+                Undone::Nothing,
+                "{installed}"
+            );
             assert_eq!(uninstall(&spot, "", None).unwrap(), Undone::NotThere);
         }
     }
@@ -121,23 +175,46 @@ fn a_file_that_was_not_there_is_gone_again() {
 #[test]
 fn an_entry_that_is_there_is_replaced() {
     for_each_file(|spot, text, _| {
-        let Some(first) = installed(spot, text, &stdio(), &[]) else { return };
-        let newer = Door::Stdio { command: "/opt/kitbag".to_owned(), args: vec!["serve".to_owned()] };
+        let Some(first) = installed(spot, text, &stdio(), &[]) else {
+            return;
+        };
+        let newer = Door::Stdio {
+            command: "/opt/kitbag".to_owned(),
+            args: vec!["serve".to_owned()],
+        };
         let second = install(spot, &first, &newer, &[]).unwrap();
-        assert!(second.contains("/opt/kitbag") && !second.contains("/usr/local/bin/kitbag"), "{second}");
-        assert_eq!(servers_in(spot, &second), servers_in(spot, text), "{}\n{second}", spot.path.display());
+        assert!(
+            second.contains("/opt/kitbag") && !second.contains("/usr/local/bin/kitbag"),
+            "{second}"
+        );
+        assert_eq!(
+            servers_in(spot, &second),
+            servers_in(spot, text),
+            "{}\n{second}",
+            spot.path.display()
+        );
     });
 }
 
 #[test]
 fn servers_behind_kitbag_are_off_for_the_client_but_still_in_its_file() {
     for_each_file(|spot, text, servers| {
-        let Some(installed) = installed(spot, text, &stdio(), servers) else { return };
-        let on = servers_in(spot, &installed).into_iter().filter(|server| !server.disabled);
-        let on: Vec<_> = on.map(|server| server.name).filter(|name| servers.contains(name)).collect();
+        let Some(installed) = installed(spot, text, &stdio(), servers) else {
+            return;
+        };
+        let on = servers_in(spot, &installed)
+            .into_iter()
+            .filter(|server| !server.disabled);
+        let on: Vec<_> = on
+            .map(|server| server.name)
+            .filter(|name| servers.contains(name))
+            .collect();
         assert_eq!(on, [""; 0], "{}\n{installed}", spot.path.display());
         for server in servers {
-            assert!(installed.contains(server.as_str()), "{server} is gone:\n{installed}");
+            assert!(
+                installed.contains(server.as_str()),
+                "{server} is gone:\n{installed}"
+            );
         }
     });
 }
@@ -145,13 +222,23 @@ fn servers_behind_kitbag_are_off_for_the_client_but_still_in_its_file() {
 /// Nothing moved and everything moved, over stdio and over HTTP.
 fn wishes(servers: &[String]) -> [(Door, Vec<String>); 3] {
     let headers = vec![("Authorization".to_owned(), "Bearer kb_1".to_owned())];
-    let http = Door::Http { url: "http://127.0.0.1:7420/mcp".to_owned(), headers };
-    [(stdio(), vec![]), (stdio(), servers.to_vec()), (http, vec![])]
+    let http = Door::Http {
+        url: "http://127.0.0.1:7420/mcp".to_owned(),
+        headers,
+    };
+    [
+        (stdio(), vec![]),
+        (stdio(), servers.to_vec()),
+        (http, vec![]),
+    ]
 }
 
 fn stdio() -> Door {
     let args = ["serve", "--stdio"].map(str::to_owned).into();
-    Door::Stdio { command: "/usr/local/bin/kitbag".to_owned(), args }
+    Door::Stdio {
+        command: "/usr/local/bin/kitbag".to_owned(),
+        args,
+    }
 }
 
 /// Nothing where the file is broken or the client cannot be told so.
@@ -172,13 +259,24 @@ fn installed(spot: &Spot, text: &str, door: &Door, behind: &[String]) -> Option<
 /// the place Kitbag goes to.
 fn for_each_file(check: impl Fn(&Spot, &str, &[String])) {
     for case in cases() {
-        for spot in Client::ALL.iter().flat_map(|client| client.spots(&places(&case))) {
-            let Ok(text) = fs::read_to_string(&spot.path) else { continue };
+        for spot in Client::ALL
+            .iter()
+            .flat_map(|client| client.spots(&places(&case)))
+        {
+            let Ok(text) = fs::read_to_string(&spot.path) else {
+                continue;
+            };
             // One case has Kitbag from the start, to be recognised.
-            if read(&spot, &text, &places(&case)).iter().any(|found| found.kitbag) {
+            if read(&spot, &text, &places(&case))
+                .iter()
+                .any(|found| found.kitbag)
+            {
                 continue;
             }
-            let names: Vec<_> = servers_in(&spot, &text).into_iter().map(|server| server.name).collect();
+            let names: Vec<_> = servers_in(&spot, &text)
+                .into_iter()
+                .map(|server| server.name)
+                .collect();
             check(&spot, &text, &names);
         }
     }
@@ -187,20 +285,30 @@ fn for_each_file(check: impl Fn(&Spot, &str, &[String])) {
 fn servers_in(spot: &Spot, text: &str) -> Vec<kitbag_desk::FoundServer> {
     let places = places(&cases()[0]);
     let local = |found: &Found| spot.path.ends_with(".claude.json") && found.project.is_some();
-    let first = read(spot, text, &places).into_iter().find(|found| !local(found));
+    let first = read(spot, text, &places)
+        .into_iter()
+        .find(|found| !local(found));
     first.map(|found: Found| found.servers).unwrap_or_default()
 }
 
 fn places(case: &Path) -> Places {
     Places {
         system: case.join("system"),
-        ..Places::new(Platform::Linux, case.join("home"), case.join("project"), |_| None)
+        ..Places::new(
+            Platform::Linux,
+            case.join("home"),
+            case.join("project"),
+            |_| None,
+        )
     }
 }
 
 fn cases() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let mut cases: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut cases: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     cases.sort();
     cases
 }

@@ -58,16 +58,28 @@ impl Tenant {
 impl Caller {
     /// The person at this machine, who needs no key.
     pub fn local() -> Self {
-        Self { tenant: Tenant::local(), key: None, role: Role::User }
+        Self {
+            tenant: Tenant::local(),
+            key: None,
+            role: Role::User,
+        }
     }
 
     /// Who presents a key of that tenant.
     pub fn user(tenant: Tenant, key: KeyId) -> Self {
-        Self { tenant, key: Some(key), role: Role::User }
+        Self {
+            tenant,
+            key: Some(key),
+            role: Role::User,
+        }
     }
 
     pub fn operator(key: KeyId) -> Self {
-        Self { tenant: Tenant::local(), key: Some(key), role: Role::Operator }
+        Self {
+            tenant: Tenant::local(),
+            key: Some(key),
+            role: Role::Operator,
+        }
     }
 
     pub fn is_local(&self) -> bool {
@@ -103,7 +115,9 @@ impl FromStr for Role {
 
     fn from_str(name: &str) -> Result<Self, RoleError> {
         let found = Self::ALL.into_iter().find(|role| role.as_str() == name);
-        found.ok_or_else(|| RoleError { name: name.to_owned() })
+        found.ok_or_else(|| RoleError {
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -117,11 +131,14 @@ impl FromStr for Tenant {
     type Err = TenantError;
 
     fn from_str(name: &str) -> Result<Self, TenantError> {
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
+        let fits =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
         if (1..=64).contains(&name.len()) && name.chars().all(fits) {
             Ok(Self(name.into()))
         } else {
-            Err(TenantError { name: name.to_owned() })
+            Err(TenantError {
+                name: name.to_owned(),
+            })
         }
     }
 }

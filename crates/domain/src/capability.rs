@@ -26,7 +26,11 @@ pub struct Capability {
 
 impl Capability {
     pub fn tool(server: ServerName, name: impl Into<String>) -> Self {
-        Self { server, kind: Kind::Tool, name: name.into() }
+        Self {
+            server,
+            kind: Kind::Tool,
+            name: name.into(),
+        }
     }
 
     /// As it is written down. Rules are asked about the whole name, records keep a short one.
@@ -85,8 +89,12 @@ impl ExposedName {
     fn hashed(server: &ServerName, name: &str, attempt: u32) -> Self {
         let digest = blake3::hash(format!("{server}\0{name}\0{attempt}").as_bytes()).to_hex();
         let hash = &digest[..Self::HASH_LENGTH];
-        let readable: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
-        let room = Self::MAX - server.as_str().len() - Self::SEPARATOR.len() - 1 - Self::HASH_LENGTH;
+        let readable: String = name
+            .chars()
+            .map(|c| if allowed(c) { c } else { '_' })
+            .collect();
+        let room =
+            Self::MAX - server.as_str().len() - Self::SEPARATOR.len() - 1 - Self::HASH_LENGTH;
         let kept = &readable[..readable.len().min(room)];
         Self(format!("{server}{}{kept}_{hash}", Self::SEPARATOR).into())
     }
@@ -124,15 +132,25 @@ mod tests {
 
     #[test]
     fn a_name_that_fits_is_only_prefixed() {
-        assert_eq!(exposed("github", "create_issue").as_str(), "github__create_issue");
+        assert_eq!(
+            exposed("github", "create_issue").as_str(),
+            "github__create_issue"
+        );
         assert_eq!(exposed("github", "_hidden").as_str(), "github___hidden");
     }
 
     #[test]
     fn a_long_name_keeps_its_beginning_and_gains_a_hash() {
-        let name = exposed("google-workspace", "set_spreadsheet_conditional_formatting_rule");
+        let name = exposed(
+            "google-workspace",
+            "set_spreadsheet_conditional_formatting_rule",
+        );
         assert_eq!(name.as_str().len(), ExposedName::MAX);
-        assert!(name.as_str().starts_with("google-workspace__set_spreadsheet_condi"), "{name}");
+        assert!(
+            name.as_str()
+                .starts_with("google-workspace__set_spreadsheet_condi"),
+            "{name}"
+        );
     }
 
     fn server() -> impl Strategy<Value = String> {

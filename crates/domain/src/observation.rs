@@ -87,7 +87,9 @@ impl Outcome {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
+        Self::ALL
+            .into_iter()
+            .find(|outcome| outcome.as_str() == text)
     }
 }
 
@@ -102,6 +104,8 @@ impl Purpose {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|purpose| purpose.as_str() == text)
+        Self::ALL
+            .into_iter()
+            .find(|purpose| purpose.as_str() == text)
     }
 }

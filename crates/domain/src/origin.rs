@@ -44,16 +44,30 @@ impl FromStr for TraceParent {
         let mut fields = text.trim().split('-');
         let mut next = || fields.next().ok_or(NoTraceParent);
         let [version] = bytes::<1>(next()?)?;
-        let parent = Self { trace: bytes(next()?)?, span: bytes(next()?)?, flags: bytes::<1>(next()?)?[0] };
+        let parent = Self {
+            trace: bytes(next()?)?,
+            span: bytes(next()?)?,
+            flags: bytes::<1>(next()?)?[0],
+        };
         let more = fields.next().is_some();
         let empty = parent.trace == [0; 16] || parent.span == [0; 8];
-        if version == 0xff || (version == 0 && more) || empty { Err(NoTraceParent) } else { Ok(parent) }
+        if version == 0xff || (version == 0 && more) || empty {
+            Err(NoTraceParent)
+        } else {
+            Ok(parent)
+        }
     }
 }
 
 impl fmt::Display for TraceParent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "00-{}-{}-{:02x}", hex(&self.trace), hex(&self.span), self.flags)
+        write!(
+            f,
+            "00-{}-{}-{:02x}",
+            hex(&self.trace),
+            hex(&self.span),
+            self.flags
+        )
     }
 }
 

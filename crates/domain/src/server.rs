@@ -50,7 +50,8 @@ impl ServerName {
         let edge = ['_', '-'];
         let name = name.trim_matches(edge);
         let name = name[..name.len().min(Self::MAX)].trim_end_matches(edge);
-        name.parse().unwrap_or_else(|_| "server".parse().expect("a plain word is a name"))
+        name.parse()
+            .unwrap_or_else(|_| "server".parse().expect("a plain word is a name"))
     }
 }
 
@@ -61,14 +62,24 @@ impl FromStr for ServerName {
         if name.is_empty() {
             return Err(ServerNameError::Empty);
         }
-        if let Some(found) = name.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_')) {
-            return Err(ServerNameError::BadCharacter { name: name.to_owned(), found });
+        if let Some(found) = name
+            .chars()
+            .find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_'))
+        {
+            return Err(ServerNameError::BadCharacter {
+                name: name.to_owned(),
+                found,
+            });
         }
         if name.len() > Self::MAX {
-            return Err(ServerNameError::TooLong { name: name.to_owned() });
+            return Err(ServerNameError::TooLong {
+                name: name.to_owned(),
+            });
         }
         if name.starts_with('_') || name.ends_with('_') || name.contains("__") {
-            return Err(ServerNameError::Underscores { name: name.to_owned() });
+            return Err(ServerNameError::Underscores {
+                name: name.to_owned(),
+            });
         }
         Ok(Self(name.into()))
     }
@@ -118,7 +129,10 @@ mod tests {
             ("@scope/pkg", "scope-pkg"),
             ("日本", "server"),
             ("", "server"),
-            ("abcdefghijklmnopqrstuvwxyz0123_-456789", "abcdefghijklmnopqrstuvwxyz0123"),
+            (
+                "abcdefghijklmnopqrstuvwxyz0123_-456789",
+                "abcdefghijklmnopqrstuvwxyz0123",
+            ),
         ] {
             assert_eq!(ServerName::nearest(text).as_str(), expected);
         }

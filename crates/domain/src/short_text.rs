@@ -57,7 +57,11 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let cut = ShortText::cut(text);
         assert_eq!(cut.as_str(), expected);
-        assert_eq!(ShortText::cut(cut.as_str()), cut, "cutting twice changes nothing");
+        assert_eq!(
+            ShortText::cut(cut.as_str()),
+            cut,
+            "cutting twice changes nothing"
+        );
     }
 
     #[test]

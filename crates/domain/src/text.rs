@@ -33,12 +33,16 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// The text on one line, so that it cannot pass for several.
 pub fn visible_line(text: &str) -> String {
-    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    visible(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Most texts are letters of ASCII, and need not be looked at one by one.
 fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
+    text.bytes()
+        .all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
 }
 
 /// What follows a command to the terminal, if the character begins one.
@@ -58,7 +62,11 @@ fn after_command(c: char, rest: &str) -> Option<&str> {
             let end = body.find(|c: char| !matches!(c, ' '..='?'))?;
             let last = body[end..].chars().next()?;
             // What is no end of a command was not part of one.
-            Some(if matches!(last, '@'..='~') { &body[end + 1..] } else { &body[end..] })
+            Some(if matches!(last, '@'..='~') {
+                &body[end + 1..]
+            } else {
+                &body[end..]
+            })
         }
         // A title, a link or a string for the device: until it is closed, and never without a close,
         // or it would swallow everything behind it.
@@ -107,21 +115,28 @@ fn is_invisible(c: char) -> bool {
         '\u{600}'..='\u{605}' | '\u{6dd}' | '\u{70f}' | '\u{890}' | '\u{891}' | '\u{8e2}' => false,
         '\u{110bd}' | '\u{110cd}' => false,
         // Marks and letters without a shape.
-        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{3164}' => true,
+        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{3164}' => {
+            true
+        }
         '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1d159}' => true,
         // Variation selectors; together with the tags and what is reserved beside them.
         '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}' => true,
         // Nobody has agreed on what these look like.
         '\u{f0000}'.. => true,
         c if c as u32 & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c) => true,
-        c => matches!(c.general_category(), GeneralCategory::Control | GeneralCategory::Format),
+        c => matches!(
+            c.general_category(),
+            GeneralCategory::Control | GeneralCategory::Format
+        ),
     }
 }
 
 /// Joiners say whether letters of some scripts are written together, and make one emoji of several.
 fn joins(before: char, joiner: char, after: char) -> bool {
-    let emoji = |c: char| is_pictograph(c) || c == EMOJI_STYLE || ('\u{1f3fb}'..='\u{1f3ff}').contains(&c);
-    (joiner == ZWJ && emoji(before) && is_pictograph(after)) || (is_joining(before) && is_joining(after))
+    let emoji =
+        |c: char| is_pictograph(c) || c == EMOJI_STYLE || ('\u{1f3fb}'..='\u{1f3ff}').contains(&c);
+    (joiner == ZWJ && emoji(before) && is_pictograph(after))
+        || (is_joining(before) && is_joining(after))
 }
 
 /// Letters and marks of scripts whose letters change beside others: from Arabic to Sinhala, and those
@@ -144,9 +159,14 @@ fn is_pictograph(c: char) -> bool {
 
 /// What can be drawn as text or as an emoji: symbols, and the digits of keycaps.
 fn has_styles(c: char) -> bool {
-    matches!(c, '0'..='9' | '#' | '*' | '©' | '®' | '‼' | '⁉' | '〰' | '〽')
-        || c >= '\u{2000}'
-            && matches!(c.general_category(), GeneralCategory::OtherSymbol | GeneralCategory::MathSymbol)
+    matches!(
+        c,
+        '0'..='9' | '#' | '*' | '©' | '®' | '‼' | '⁉' | '〰' | '〽'
+    ) || c >= '\u{2000}'
+        && matches!(
+            c.general_category(),
+            GeneralCategory::OtherSymbol | GeneralCategory::MathSymbol
+        )
 }
 
 #[cfg(test)]
@@ -158,7 +178,11 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         assert_eq!(visible(text), expected, "{text:?}");
-        assert_eq!(visible(expected), expected, "what was cleaned stays as it is");
+        assert_eq!(
+            visible(expected),
+            expected,
+            "what was cleaned stays as it is"
+        );
     }
 
     #[test]
@@ -168,11 +192,22 @@ mod tests {
             .map(|byte| char::from_u32(0xe0000 + u32::from(byte)).unwrap())
             .collect();
         check(&format!("Lists files.{tags}"), "Lists files.");
-        check("a\u{200b}b\u{2060}c\u{feff}d\u{ad}e\u{34f}f\u{3164}g\u{180e}h", "abcdefgh");
-        check("safe\u{202e}txt.exe\u{202c} \u{2066}x\u{2069} \u{200e}\u{200f}\u{61c}y", "safetxt.exe x y");
-        let smuggled: String = (0..200u32).map(|byte| char::from_u32(0xe0100 + byte).unwrap()).collect();
+        check(
+            "a\u{200b}b\u{2060}c\u{feff}d\u{ad}e\u{34f}f\u{3164}g\u{180e}h",
+            "abcdefgh",
+        );
+        check(
+            "safe\u{202e}txt.exe\u{202c} \u{2066}x\u{2069} \u{200e}\u{200f}\u{61c}y",
+            "safetxt.exe x y",
+        );
+        let smuggled: String = (0..200u32)
+            .map(|byte| char::from_u32(0xe0100 + byte).unwrap())
+            .collect();
         check(&format!("😀{smuggled}!"), "😀!");
-        check("😀\u{fe00}\u{fe01}\u{fe0f}\u{fe0f}\u{fe0f}a\u{fe0f}b", "😀\u{fe0f}ab");
+        check(
+            "😀\u{fe00}\u{fe01}\u{fe0f}\u{fe0f}\u{fe0f}a\u{fe0f}b",
+            "😀\u{fe0f}ab",
+        );
         check("x\u{f0000}y\u{10fffd}z\u{fffe}", "xyz");
     }
 
@@ -181,7 +216,10 @@ mod tests {
         check("a\u{1b}[31mred\u{1b}[0m\u{7}\tb", "ared\tb");
         check("a\u{1b}]0;title\u{7}b\u{1b}]8;;http://x\u{1b}\\c", "abc");
         check("a\u{9b}31mb\u{9d}0;t\u{9c}c\u{8}d\0e", "abcde");
-        check("a\u{1b}]0;never closed\nand a line", "a]0;never closed\nand a line");
+        check(
+            "a\u{1b}]0;never closed\nand a line",
+            "a]0;never closed\nand a line",
+        );
         check("a\u{1b}(Bb\u{1b}cc\u{1b}", "abc");
         check("a\u{1b}[31", "a[31");
         check("a\u{1b}[31é", "aé");
@@ -212,7 +250,10 @@ mod tests {
     #[test]
     fn a_joiner_where_nothing_joins_is_left_out() {
         check("se\u{200d}cret pass\u{200c}word", "secret password");
-        check("\u{200d}a😀\u{200d}a 👩\u{200d}\u{200d}💻", "a😀a 👩\u{200d}💻");
+        check(
+            "\u{200d}a😀\u{200d}a 👩\u{200d}\u{200d}💻",
+            "a😀a 👩\u{200d}💻",
+        );
         check("می\u{200c}\u{200c}\u{200c}خواهم\u{200c}", "می\u{200c}خواهم");
     }
 

@@ -21,7 +21,10 @@ impl Access {
         let mut headers = dialect.headers();
         headers.extend(self.headers.clone());
         if let Some(key) = &self.key {
-            let name = self.key_header.clone().unwrap_or_else(|| dialect.key_header());
+            let name = self
+                .key_header
+                .clone()
+                .unwrap_or_else(|| dialect.key_header());
             let scheme = if name == AUTHORIZATION { "Bearer " } else { "" };
             let mut value = HeaderValue::try_from(format!("{scheme}{key}"))?;
             value.set_sensitive(true);
@@ -35,7 +38,12 @@ impl Access {
         let headers = self.headers.values().filter_map(|it| it.to_str().ok());
         // Whatever is shorter than this is no secret, and may be part of a word.
         let long = headers.filter(|it| it.len() >= 8);
-        let secrets = self.key.as_deref().filter(|it| !it.is_empty()).into_iter().chain(long);
+        let secrets = self
+            .key
+            .as_deref()
+            .filter(|it| !it.is_empty())
+            .into_iter()
+            .chain(long);
         secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 }
@@ -43,7 +51,9 @@ impl Access {
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.keys().collect();
-        f.debug_struct("Access").field("headers", &names).finish_non_exhaustive()
+        f.debug_struct("Access")
+            .field("headers", &names)
+            .finish_non_exhaustive()
     }
 }
 
@@ -54,7 +64,11 @@ mod tests {
     #[track_caller]
     fn check(dialect: Dialect, key_header: Option<&str>, name: &str, value: &str) {
         let key_header = key_header.map(|it| it.parse().unwrap());
-        let access = Access { key: Some("s3cret".to_owned()), key_header, ..Access::default() };
+        let access = Access {
+            key: Some("s3cret".to_owned()),
+            key_header,
+            ..Access::default()
+        };
         assert_eq!(access.headers(dialect).unwrap()[name], value);
         assert!(!format!("{access:?}").contains("s3cret"));
     }
@@ -64,16 +78,34 @@ mod tests {
         check(Dialect::OpenAi, None, "authorization", "Bearer s3cret");
         check(Dialect::OpenAi, Some("api-key"), "api-key", "s3cret");
         check(Dialect::Anthropic, None, "x-api-key", "s3cret");
-        check(Dialect::Anthropic, Some("Authorization"), "authorization", "Bearer s3cret");
+        check(
+            Dialect::Anthropic,
+            Some("Authorization"),
+            "authorization",
+            "Bearer s3cret",
+        );
     }
 
     #[test]
     fn what_somebody_repeats_of_our_secrets_is_not_shown() {
         let headers = HeaderMap::from_iter([
-            (HeaderName::from_static("x-project"), HeaderValue::from_static("very-secret")),
-            (HeaderName::from_static("x-tier"), HeaderValue::from_static("1")),
+            (
+                HeaderName::from_static("x-project"),
+                HeaderValue::from_static("very-secret"),
+            ),
+            (
+                HeaderName::from_static("x-tier"),
+                HeaderValue::from_static("1"),
+            ),
         ]);
-        let access = Access { key: Some("s3cret".to_owned()), key_header: None, headers };
-        assert_eq!(access.hidden_in("no s3cret, no very-secret in 1"), "no ***, no *** in 1");
+        let access = Access {
+            key: Some("s3cret".to_owned()),
+            key_header: None,
+            headers,
+        };
+        assert_eq!(
+            access.hidden_in("no s3cret, no very-secret in 1"),
+            "no ***, no *** in 1"
+        );
     }
 }

@@ -35,15 +35,29 @@ pub(crate) struct Done {
 impl<S: AsyncFn(String, Arguments) -> Called> Attempt<'_, S> {
     pub(crate) async fn make(&self) -> Result<Done, EndpointError> {
         let (tools, parameters) = (self.definitions, self.parameters);
-        let conversation = Conversation { tools, parameters, prompt: &self.prompt.prompt, retry: None };
+        let conversation = Conversation {
+            tools,
+            parameters,
+            prompt: &self.prompt.prompt,
+            retry: None,
+        };
         let (first, took) = self.client.ask(&conversation).await?;
         let mut done = Done::new(&first, took);
-        let Some(call) = first.calls.first() else { return Ok(done) };
+        let Some(call) = first.calls.first() else {
+            return Ok(done);
+        };
         let (made, called) = self.call(call).await;
         done.calls.push(made);
         if called.failed {
             let retry = Some(retry(&first, called.text));
-            match self.client.ask(&Conversation { retry, ..conversation }).await {
+            match self
+                .client
+                .ask(&Conversation {
+                    retry,
+                    ..conversation
+                })
+                .await
+            {
                 Ok((second, took)) => self.once_more(&mut done, &second, took).await,
                 // The first call has been made and judged; that its error was not taken changes nothing.
                 Err(error) if error.is_about_the_request() => done.untold = Some(error.to_string()),
@@ -54,7 +68,10 @@ impl<S: AsyncFn(String, Arguments) -> Called> Attempt<'_, S> {
     }
 
     async fn once_more(&self, done: &mut Done, second: &Answer, took: Duration) {
-        done.usage = done.usage.zip(second.usage).map(|(first, second)| first.and(second));
+        done.usage = done
+            .usage
+            .zip(second.usage)
+            .map(|(first, second)| first.and(second));
         done.took += took;
         if let Some(call) = second.calls.first() {
             done.calls.push(self.call(call).await.0);
@@ -62,19 +79,35 @@ impl<S: AsyncFn(String, Arguments) -> Called> Attempt<'_, S> {
     }
 
     async fn call(&self, call: &ToolCall) -> (Made, Called) {
-        let ToolCall { name, arguments, .. } = call;
+        let ToolCall {
+            name, arguments, ..
+        } = call;
         let called = match arguments {
             _ if !self.tools.has(name) => Called::failure(self.tools.unknown(name)),
-            Given::Malformed(text) => Called::failure(format!("The arguments are no JSON object: {text}")),
+            Given::Malformed(text) => {
+                Called::failure(format!("The arguments are no JSON object: {text}"))
+            }
             Given::Arguments(arguments) => (self.server)(name.clone(), arguments.clone()).await,
         };
         let Verdict { outcome, why } = match self.tools.has(name) {
             true => judge(self.prompt, name, arguments, &called),
-            false => Verdict { outcome: Outcome::UnknownTool, why: None },
+            false => Verdict {
+                outcome: Outcome::UnknownTool,
+                why: None,
+            },
         };
         let said = json!({ "name": name, "arguments": arguments.as_sent() }).to_string();
         let tokens = (self.count)(&said) + (self.count)(&called.text);
-        (Made { tool: name.clone(), given: arguments.clone(), outcome, why, tokens }, called)
+        (
+            Made {
+                tool: name.clone(),
+                given: arguments.clone(),
+                outcome,
+                why,
+                tokens,
+            },
+            called,
+        )
     }
 }
 
@@ -99,7 +132,12 @@ fn retry(answer: &Answer, error: String) -> Retry {
     let errors = std::iter::once(error).chain(std::iter::repeat(others.to_owned()));
     Retry {
         said: answer.said.clone(),
-        errors: answer.calls.iter().map(|it| it.id.clone()).zip(errors).collect(),
+        errors: answer
+            .calls
+            .iter()
+            .map(|it| it.id.clone())
+            .zip(errors)
+            .collect(),
     }
 }
 

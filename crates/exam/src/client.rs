@@ -50,23 +50,44 @@ pub enum EndpointError {
     #[error("{place} does not accept the key ({status})")]
     Unauthorized { place: String, status: StatusCode },
     #[error("{place} takes no more requests for now ({status})")]
-    Busy { place: String, status: StatusCode, again_after: Option<Duration> },
+    Busy {
+        place: String,
+        status: StatusCode,
+        again_after: Option<Duration>,
+    },
     #[error("{place} answered {status}: {message}")]
-    Refused { place: String, status: StatusCode, message: String },
+    Refused {
+        place: String,
+        status: StatusCode,
+        message: String,
+    },
     #[error("{place} sent something that is no answer: {reason}")]
     Unreadable { place: String, reason: String },
 }
 
 impl Client {
-    pub fn new(endpoint: Endpoint, access: Access, patience: Patience) -> Result<Self, EndpointError> {
-        let odd_key = |_| EndpointError::OddKey { place: endpoint.place() };
+    pub fn new(
+        endpoint: Endpoint,
+        access: Access,
+        patience: Patience,
+    ) -> Result<Self, EndpointError> {
+        let odd_key = |_| EndpointError::OddKey {
+            place: endpoint.place(),
+        };
         let headers = access.headers(endpoint.dialect).map_err(odd_key)?;
         let http = client()
             // A redirected request would hand the key to an address nobody named.
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("the client is built from constants");
-        Ok(Self { http, endpoint, access, headers, pace: Pace::new(patience.per_minute), patience })
+        Ok(Self {
+            http,
+            endpoint,
+            access,
+            headers,
+            pace: Pace::new(patience.per_minute),
+            patience,
+        })
     }
 
     pub fn endpoint(&self) -> &Endpoint {
@@ -101,51 +122,98 @@ impl Client {
     async fn ask_once(&self, body: &str) -> Result<Answer, EndpointError> {
         let after = self.patience.timeout;
         let exchanged = tokio::time::timeout(after, self.exchange(body.to_owned())).await;
+        let body = exchanged.unwrap_or_else(|_| {
+            Err(EndpointError::TimedOut {
+                place: self.place(),
+                after,
+            })
+        })?;
         let body =
-            exchanged.unwrap_or_else(|_| Err(EndpointError::TimedOut { place: self.place(), after }))?;
-        let body = serde_json::from_slice(&body).map_err(|error| self.unreadable(error.to_string()))?;
+            serde_json::from_slice(&body).map_err(|error| self.unreadable(error.to_string()))?;
         if let Some(error) = failure(&body) {
             return Err(self.refusal(error.status, None, &error.told));
         }
-        self.endpoint.dialect.read(&body).map_err(|reason| self.unreadable(reason))
+        self.endpoint
+            .dialect
+            .read(&body)
+            .map_err(|reason| self.unreadable(reason))
     }
 
     async fn exchange(&self, body: String) -> Result<Vec<u8>, EndpointError> {
-        let request = self.http.post(self.endpoint.url()).headers(self.headers.clone());
+        let request = self
+            .http
+            .post(self.endpoint.url())
+            .headers(self.headers.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
-        let unreachable = |error| EndpointError::Unreachable { place: self.place(), reason: cause(error) };
+        let unreachable = |error| EndpointError::Unreachable {
+            place: self.place(),
+            reason: cause(error),
+        };
         let response = request.send().await.map_err(unreachable)?;
-        let (status, again_after) = (response.status(), again_after(response.headers(), Timestamp::now()));
-        let body = kitbag_fetch::body(response, MAX_ANSWER).await.map_err(|error| match error {
-            BodyError::Lost(error) => unreachable(error),
-            too_large => self.unreadable(too_large.to_string()),
-        })?;
+        let (status, again_after) = (
+            response.status(),
+            again_after(response.headers(), Timestamp::now()),
+        );
+        let body = kitbag_fetch::body(response, MAX_ANSWER)
+            .await
+            .map_err(|error| match error {
+                BodyError::Lost(error) => unreachable(error),
+                too_large => self.unreadable(too_large.to_string()),
+            })?;
         if status.is_success() {
             return Ok(body);
         }
-        Err(self.refusal(status, again_after, &serde_json::from_slice(&body).unwrap_or_default()))
+        Err(self.refusal(
+            status,
+            again_after,
+            &serde_json::from_slice(&body).unwrap_or_default(),
+        ))
     }
 
-    fn refusal(&self, status: StatusCode, again_after: Option<Duration>, told: &Value) -> EndpointError {
+    fn refusal(
+        &self,
+        status: StatusCode,
+        again_after: Option<Duration>,
+        told: &Value,
+    ) -> EndpointError {
         let place = self.place();
         match status.as_u16() {
             401 | 403 => EndpointError::Unauthorized { place, status },
             // 529 is what Anthropic says when it has too much to do.
-            429 | 503 | 529 => EndpointError::Busy { place, status, again_after },
-            _ => EndpointError::Refused { place, status, message: self.message(told) },
+            429 | 503 | 529 => EndpointError::Busy {
+                place,
+                status,
+                again_after,
+            },
+            _ => EndpointError::Refused {
+                place,
+                status,
+                message: self.message(told),
+            },
         }
     }
 
     /// What the endpoint says is wrong, short and without our key, should it repeat that.
     fn message(&self, told: &Value) -> String {
-        let said = told.pointer("/error/message").or_else(|| told.get("message"));
-        let said = said.or_else(|| told.get("error")).or_else(|| told.get("detail"));
+        let said = told
+            .pointer("/error/message")
+            .or_else(|| told.get("message"));
+        let said = said
+            .or_else(|| told.get("error"))
+            .or_else(|| told.get("detail"));
         let said = said.and_then(Value::as_str).unwrap_or("no reason given");
-        self.access.hidden_in(said).chars().take(MAX_MESSAGE).collect()
+        self.access
+            .hidden_in(said)
+            .chars()
+            .take(MAX_MESSAGE)
+            .collect()
     }
 
     fn unreadable(&self, reason: String) -> EndpointError {
-        EndpointError::Unreadable { place: self.place(), reason }
+        EndpointError::Unreadable {
+            place: self.place(),
+            reason,
+        }
     }
 
     fn place(&self) -> String {
@@ -174,7 +242,9 @@ impl EndpointError {
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::OddKey { .. } | Self::Unauthorized { .. } => true,
-            Self::Refused { status, .. } => status.is_client_error() && !self.is_about_the_request(),
+            Self::Refused { status, .. } => {
+                status.is_client_error() && !self.is_about_the_request()
+            }
             Self::Unreachable { .. }
             | Self::TimedOut { .. }
             | Self::Busy { .. }
@@ -186,7 +256,9 @@ impl EndpointError {
         match self {
             Self::OddKey { .. } => "check the key for stray characters",
             Self::Unreachable { .. } => "check the address in --model, and that the service runs",
-            Self::TimedOut { .. } => "give it longer with --timeout, or ask less at once with --concurrency",
+            Self::TimedOut { .. } => {
+                "give it longer with --timeout, or ask less at once with --concurrency"
+            }
             Self::Unauthorized { .. } => "check the variable that holds the key",
             Self::Busy { .. } => "ask more slowly with --rpm, or wait and run it again",
             Self::Refused { .. } => "check the name of the model and the address in --model",
@@ -206,7 +278,9 @@ impl EndpointError {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("endpoint", &self.endpoint).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
     }
 }
 
@@ -217,9 +291,21 @@ struct Failure {
 }
 
 fn failure(body: &Value) -> Option<Failure> {
-    let holder = [Some(body), body.pointer("/choices/0")].into_iter().flatten();
-    let told = holder.into_iter().find(|it| it.get("error").is_some_and(|error| !error.is_null()))?;
-    let code = told.pointer("/error/code").and_then(Value::as_u64).and_then(|it| u16::try_from(it).ok());
-    let status = code.and_then(|code| StatusCode::from_u16(code).ok()).filter(|it| !it.is_success());
-    Some(Failure { status: status.unwrap_or(StatusCode::BAD_GATEWAY), told: told.clone() })
+    let holder = [Some(body), body.pointer("/choices/0")]
+        .into_iter()
+        .flatten();
+    let told = holder
+        .into_iter()
+        .find(|it| it.get("error").is_some_and(|error| !error.is_null()))?;
+    let code = told
+        .pointer("/error/code")
+        .and_then(Value::as_u64)
+        .and_then(|it| u16::try_from(it).ok());
+    let status = code
+        .and_then(|code| StatusCode::from_u16(code).ok())
+        .filter(|it| !it.is_success());
+    Some(Failure {
+        status: status.unwrap_or(StatusCode::BAD_GATEWAY),
+        told: told.clone(),
+    })
 }

@@ -31,7 +31,9 @@ pub enum BadEndpoint {
     NoModel { text: String },
     #[error("`{text}` is no http or https address")]
     NoAddress { text: String },
-    #[error("an address with a password in it would be shown in reports; give the key with --key-env")]
+    #[error(
+        "an address with a password in it would be shown in reports; give the key with --key-env"
+    )]
     Password,
 }
 
@@ -77,7 +79,10 @@ impl Endpoint {
         // Services that speak a vendor's format have limits of their own.
         let most = self.dialect.vendor().most_tools().filter(|_| self.own);
         match (most, unfit.is_empty()) {
-            (Some(most), _) if tools.len() > most => Some(Obstacle::TooMany { tools: tools.len(), most }),
+            (Some(most), _) if tools.len() > most => Some(Obstacle::TooMany {
+                tools: tools.len(),
+                most,
+            }),
             (_, false) => Some(Obstacle::Unfit { tools: unfit }),
             _ => None,
         }
@@ -95,13 +100,21 @@ impl Endpoint {
 
     pub(crate) fn url(&self) -> Url {
         let mut url = self.base.clone();
-        url.set_path(&format!("{}/{}", url.path().trim_end_matches('/'), self.dialect.path()));
+        url.set_path(&format!(
+            "{}/{}",
+            url.path().trim_end_matches('/'),
+            self.dialect.path()
+        ));
         url
     }
 
     /// Where it is, without anything that could be a secret.
     pub(crate) fn place(&self) -> String {
-        format!("{}{}", self.base.origin().ascii_serialization(), self.base.path().trim_end_matches('/'))
+        format!(
+            "{}{}",
+            self.base.origin().ascii_serialization(),
+            self.base.path().trim_end_matches('/')
+        )
     }
 }
 
@@ -110,13 +123,22 @@ impl FromStr for Endpoint {
 
     fn from_str(text: &str) -> Result<Self, BadEndpoint> {
         let (dialect, vendor, rest) = match text.split_once(':') {
-            Some(("anthropic", rest)) => (Dialect::Anthropic, Some("https://api.anthropic.com/v1"), rest),
+            Some(("anthropic", rest)) => (
+                Dialect::Anthropic,
+                Some("https://api.anthropic.com/v1"),
+                rest,
+            ),
             Some(("openai", rest)) => (Dialect::OpenAi, Some("https://api.openai.com/v1"), rest),
             _ => (Dialect::OpenAi, None, text),
         };
-        let no_model = || BadEndpoint::NoModel { text: text.to_owned() };
+        let no_model = || BadEndpoint::NoModel {
+            text: text.to_owned(),
+        };
         let (address, model, own) = match (rest.contains("://"), vendor) {
-            (true, _) => rest.split_once('#').map(|(url, model)| (url, model, false)).ok_or_else(no_model)?,
+            (true, _) => rest
+                .split_once('#')
+                .map(|(url, model)| (url, model, false))
+                .ok_or_else(no_model)?,
             (false, Some(vendor)) => (vendor, rest, true),
             (false, None) => return Err(no_model()),
         };
@@ -125,17 +147,26 @@ impl FromStr for Endpoint {
         }
         let mut base = parse(address)?;
         let path = base.path().trim_end_matches('/');
-        let shorter =
-            path.strip_suffix(dialect.path()).and_then(|it| it.strip_suffix('/')).map(str::to_owned);
+        let shorter = path
+            .strip_suffix(dialect.path())
+            .and_then(|it| it.strip_suffix('/'))
+            .map(str::to_owned);
         if let Some(path) = shorter {
             base.set_path(&path);
         }
-        Ok(Self { dialect, base, model: model.to_owned(), own })
+        Ok(Self {
+            dialect,
+            base,
+            model: model.to_owned(),
+            own,
+        })
     }
 }
 
 fn parse(address: &str) -> Result<Url, BadEndpoint> {
-    let no_address = || BadEndpoint::NoAddress { text: address.to_owned() };
+    let no_address = || BadEndpoint::NoAddress {
+        text: address.to_owned(),
+    };
     let url = Url::parse(address).map_err(|_| no_address())?;
     match url.scheme() {
         _ if !url.username().is_empty() || url.password().is_some() => Err(BadEndpoint::Password),
@@ -147,7 +178,12 @@ fn parse(address: &str) -> Result<Url, BadEndpoint> {
 /// As it was written, less a query, which may hold a key.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { dialect, model, own, .. } = self;
+        let Self {
+            dialect,
+            model,
+            own,
+            ..
+        } = self;
         match (dialect, own) {
             (Dialect::Anthropic, true) => write!(f, "anthropic:{model}"),
             (Dialect::OpenAi, true) => write!(f, "openai:{model}"),
@@ -164,15 +200,26 @@ mod tests {
     #[track_caller]
     fn check(text: &str, url: &str, model: &str, shown: &str) {
         let endpoint: Endpoint = text.parse().unwrap();
-        assert_eq!((endpoint.url().as_str(), endpoint.model.as_str()), (url, model));
+        assert_eq!(
+            (endpoint.url().as_str(), endpoint.model.as_str()),
+            (url, model)
+        );
         assert_eq!(endpoint.to_string(), shown);
     }
 
     #[test]
     fn vendors_and_any_address_are_written_naturally() {
         let vendor = |text, url, model| check(text, url, model, text);
-        vendor("anthropic:claude-x", "https://api.anthropic.com/v1/messages", "claude-x");
-        vendor("openai:ft:gpt-x:me", "https://api.openai.com/v1/chat/completions", "ft:gpt-x:me");
+        vendor(
+            "anthropic:claude-x",
+            "https://api.anthropic.com/v1/messages",
+            "claude-x",
+        );
+        vendor(
+            "openai:ft:gpt-x:me",
+            "https://api.openai.com/v1/chat/completions",
+            "ft:gpt-x:me",
+        );
         check(
             "http://localhost:11434/v1/#llama:8b",
             "http://localhost:11434/v1/chat/completions",
@@ -197,12 +244,22 @@ mod tests {
                 &format!("{}#{model}", base.split('?').next().unwrap()),
             );
         };
-        let chat = |base: &str, model: &str| openai(base, model, &format!("{base}/chat/completions"));
+        let chat =
+            |base: &str, model: &str| openai(base, model, &format!("{base}/chat/completions"));
         chat("http://localhost:11434/v1", "qwen3:8b");
         chat("http://localhost:8000/v1", "Qwen/Qwen3-8B");
-        chat("https://openrouter.ai/api/v1", "meta-llama/llama-3.3-70b-instruct:free");
-        chat("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-x");
-        chat("https://bedrock-mantle.us-west-2.api.aws/v1", "openai.gpt-oss-120b");
+        chat(
+            "https://openrouter.ai/api/v1",
+            "meta-llama/llama-3.3-70b-instruct:free",
+        );
+        chat(
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "gemini-x",
+        );
+        chat(
+            "https://bedrock-mantle.us-west-2.api.aws/v1",
+            "openai.gpt-oss-120b",
+        );
         chat("https://me.openai.azure.com/openai/v1", "my-deployment");
         openai(
             "https://me.openai.azure.com/openai/deployments/mine?api-version=2024-10-21",
@@ -215,9 +272,18 @@ mod tests {
     fn a_whole_address_is_as_good_as_its_base() {
         let whole = |text: &str| text.parse::<Endpoint>().unwrap();
         for (text, base) in [
-            ("https://x.example/v1/chat/completions/#m", "https://x.example/v1#m"),
-            ("https://x.example/d/chat/completions?api-version=1#m", "https://x.example/d?api-version=1#m"),
-            ("anthropic:https://x.example/v1/messages#m", "anthropic:https://x.example/v1#m"),
+            (
+                "https://x.example/v1/chat/completions/#m",
+                "https://x.example/v1#m",
+            ),
+            (
+                "https://x.example/d/chat/completions?api-version=1#m",
+                "https://x.example/d?api-version=1#m",
+            ),
+            (
+                "anthropic:https://x.example/v1/messages#m",
+                "anthropic:https://x.example/v1#m",
+            ),
         ] {
             assert_eq!(whole(text), whole(base));
         }
@@ -228,9 +294,18 @@ mod tests {
         let told = |text: &str| text.parse::<Endpoint>().unwrap_err();
         assert!(matches!(told("gpt-x"), BadEndpoint::NoModel { .. }));
         assert!(matches!(told("anthropic:"), BadEndpoint::NoModel { .. }));
-        assert!(matches!(told("http://localhost/v1"), BadEndpoint::NoModel { .. }));
-        assert!(matches!(told("ftp://host/#m"), BadEndpoint::NoAddress { .. }));
-        assert!(matches!(told("https://me:s3cret@host/v1#m"), BadEndpoint::Password));
+        assert!(matches!(
+            told("http://localhost/v1"),
+            BadEndpoint::NoModel { .. }
+        ));
+        assert!(matches!(
+            told("ftp://host/#m"),
+            BadEndpoint::NoAddress { .. }
+        ));
+        assert!(matches!(
+            told("https://me:s3cret@host/v1#m"),
+            BadEndpoint::Password
+        ));
     }
 
     #[test]

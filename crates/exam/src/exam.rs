@@ -68,7 +68,12 @@ pub struct Unanswered {
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
     #[error("the exam of {model} was stopped after {answered} of {total} answers")]
-    Endpoint { model: String, answered: usize, total: usize, source: EndpointError },
+    Endpoint {
+        model: String,
+        answered: usize,
+        total: usize,
+        source: EndpointError,
+    },
     #[error("an answer could not be kept")]
     Journal(#[from] JournalError),
 }
@@ -95,13 +100,25 @@ impl Exam<'_> {
         journal: &mut Journal,
         mut watch: impl FnMut(Standing),
     ) -> Result<Sat, Stopped> {
-        let models: Vec<_> = self.candidates.iter().map(|it| it.client.endpoint().to_string()).collect();
-        let definitions: Vec<_> =
-            self.candidates.iter().map(|it| it.client.endpoint().definitions(self.tools)).collect();
+        let models: Vec<_> = self
+            .candidates
+            .iter()
+            .map(|it| it.client.endpoint().to_string())
+            .collect();
+        let definitions: Vec<_> = self
+            .candidates
+            .iter()
+            .map(|it| it.client.endpoint().definitions(self.tools))
+            .collect();
         let mut sitting = Sitting::new(self);
         let mut open = Vec::new();
         for question in self.questions(&models, &definitions) {
-            match journal.find(question.model, &question.prompt.id, question.run, &question.of) {
+            match journal.find(
+                question.model,
+                &question.prompt.id,
+                question.run,
+                &question.of,
+            ) {
                 Some(record) => sitting.records.push((question.place, record.clone())),
                 None => open.push(question),
             }
@@ -119,15 +136,28 @@ impl Exam<'_> {
         Ok(sitting.end())
     }
 
-    fn questions<'a>(&'a self, models: &'a [String], definitions: &'a [Vec<Value>]) -> Vec<Question<'a>> {
+    fn questions<'a>(
+        &'a self,
+        models: &'a [String],
+        definitions: &'a [Vec<Value>],
+    ) -> Vec<Question<'a>> {
         let mut questions = Vec::with_capacity(self.requests());
-        for ((candidate, model), definitions) in self.candidates.iter().zip(models).zip(definitions) {
+        for ((candidate, model), definitions) in self.candidates.iter().zip(models).zip(definitions)
+        {
             let shown = serde_json::to_string(definitions).expect("definitions are JSON");
             for prompt in &self.suite.prompts {
                 let of = fingerprint(prompt, &shown, self.parameters);
                 for run in 1..=self.runs {
                     let (place, of) = (questions.len(), of.clone());
-                    questions.push(Question { place, candidate, definitions, model, prompt, run, of });
+                    questions.push(Question {
+                        place,
+                        candidate,
+                        definitions,
+                        model,
+                        prompt,
+                        run,
+                        of,
+                    });
                 }
             }
         }
@@ -177,7 +207,12 @@ struct Sitting<'a> {
 
 impl<'a> Sitting<'a> {
     fn new(exam: &'a Exam<'a>) -> Self {
-        Self { exam, records: Vec::new(), unanswered: Vec::new(), in_a_row: HashMap::new() }
+        Self {
+            exam,
+            records: Vec::new(),
+            unanswered: Vec::new(),
+            in_a_row: HashMap::new(),
+        }
     }
 
     fn take(
@@ -207,7 +242,11 @@ impl<'a> Sitting<'a> {
     fn stopped(&self, model: &str, source: EndpointError) -> Stopped {
         Stopped::Endpoint {
             model: model.to_owned(),
-            answered: self.records.iter().filter(|(_, it)| it.model == model).count(),
+            answered: self
+                .records
+                .iter()
+                .filter(|(_, it)| it.model == model)
+                .count(),
             total: self.exam.suite.prompts.len() * self.exam.runs as usize,
             source,
         }
@@ -230,7 +269,10 @@ impl<'a> Sitting<'a> {
     fn end(mut self) -> Sat {
         self.records.sort_by_key(|(place, _)| *place);
         let records = self.records.into_iter().map(|(_, record)| record).collect();
-        Sat { records, unanswered: self.unanswered }
+        Sat {
+            records,
+            unanswered: self.unanswered,
+        }
     }
 }
 
@@ -248,9 +290,15 @@ impl Question<'_> {
 fn fingerprint(prompt: &Prompt, definitions: &str, parameters: &Arguments) -> String {
     let prompt = serde_json::to_string(prompt).expect("a prompt is plain JSON");
     let mut hasher = blake3::Hasher::new();
-    hasher.update(prompt.as_bytes()).update(definitions.as_bytes());
+    hasher
+        .update(prompt.as_bytes())
+        .update(definitions.as_bytes());
     if !parameters.is_empty() {
-        hasher.update(serde_json::to_string(parameters).expect("parameters are JSON").as_bytes());
+        hasher.update(
+            serde_json::to_string(parameters)
+                .expect("parameters are JSON")
+                .as_bytes(),
+        );
     }
     hasher.finalize().to_hex()[..16].to_owned()
 }

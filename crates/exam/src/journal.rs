@@ -64,7 +64,11 @@ pub enum JournalError {
     #[error("another run writes to {path} right now")]
     Taken { path: PathBuf },
     #[error("line {line} of {path} is not what an earlier run wrote")]
-    Foreign { path: PathBuf, line: usize, source: serde_json::Error },
+    Foreign {
+        path: PathBuf,
+        line: usize,
+        source: serde_json::Error,
+    },
 }
 
 impl Record {
@@ -79,7 +83,9 @@ impl Record {
 
     /// Whether the second call made good what the first one had failed.
     pub fn recovered(&self) -> bool {
-        self.calls.get(1).is_some_and(|it| it.outcome == Outcome::Right)
+        self.calls
+            .get(1)
+            .is_some_and(|it| it.outcome == Outcome::Right)
     }
 }
 
@@ -99,36 +105,60 @@ impl fmt::Display for Made {
 impl Journal {
     /// Remembers nothing.
     pub fn none() -> Self {
-        Self { file: None, records: Vec::new() }
+        Self {
+            file: None,
+            records: Vec::new(),
+        }
     }
 
     /// What the file has, if there is one; new lines go there.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
-        let unusable = |source| JournalError::Unusable { path: path.to_owned(), source };
+        let unusable = |source| JournalError::Unusable {
+            path: path.to_owned(),
+            source,
+        };
         let mut options = OpenOptions::new();
-        let mut file =
-            options.read(true).write(true).create(true).truncate(false).open(path).map_err(unusable)?;
-        file.try_lock().map_err(|_| JournalError::Taken { path: path.to_owned() })?;
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(unusable)?;
+        file.try_lock().map_err(|_| JournalError::Taken {
+            path: path.to_owned(),
+        })?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(unusable)?;
         let whole = text.len() - torn(&text).len();
         let records = lines(&text[..whole], path)?;
         file.set_len(whole as u64).map_err(unusable)?;
         file.seek(SeekFrom::End(0)).map_err(unusable)?;
-        Ok(Self { file: Some((path.to_owned(), file)), records })
+        Ok(Self {
+            file: Some((path.to_owned(), file)),
+            records,
+        })
     }
 
     pub(crate) fn find(&self, model: &str, prompt: &str, run: u32, of: &str) -> Option<&Record> {
-        let found = |it: &&Record| it.model == model && it.prompt == prompt && it.run == run && it.of == of;
+        let found =
+            |it: &&Record| it.model == model && it.prompt == prompt && it.run == run && it.of == of;
         self.records.iter().find(found)
     }
 
     pub(crate) fn add(&mut self, record: &Record) -> Result<(), JournalError> {
-        let Some((path, file)) = &mut self.file else { return Ok(()) };
+        let Some((path, file)) = &mut self.file else {
+            return Ok(());
+        };
         let mut line = serde_json::to_string(record).expect("a record is plain JSON");
         line.push('\n');
-        let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
-        written.map_err(|source| JournalError::Unusable { path: path.clone(), source })
+        let written = file
+            .write_all(line.as_bytes())
+            .and_then(|()| file.sync_data());
+        written.map_err(|source| JournalError::Unusable {
+            path: path.clone(),
+            source,
+        })
     }
 }
 
@@ -136,16 +166,27 @@ impl Journal {
 fn torn(text: &str) -> &str {
     let tail = text.rsplit('\n').next().unwrap_or_default();
     // Anything else is not ours to cut off.
-    if tail.starts_with(BEGIN) || BEGIN.starts_with(tail) { tail } else { "" }
+    if tail.starts_with(BEGIN) || BEGIN.starts_with(tail) {
+        tail
+    } else {
+        ""
+    }
 }
 
 const BEGIN: &str = "{\"model\":";
 
 fn lines(text: &str, path: &Path) -> Result<Vec<Record>, JournalError> {
-    let numbered = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let numbered = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
     numbered
         .map(|(number, line)| {
-            let foreign = |source| JournalError::Foreign { path: path.to_owned(), line: number + 1, source };
+            let foreign = |source| JournalError::Foreign {
+                path: path.to_owned(),
+                line: number + 1,
+                source,
+            };
             serde_json::from_str(line).map_err(foreign)
         })
         .collect()
@@ -156,7 +197,13 @@ mod tests {
     use super::*;
 
     fn record(run: u32, given: Given) -> Record {
-        let made = Made { tool: "echo".into(), given, outcome: Outcome::Right, why: None, tokens: 7 };
+        let made = Made {
+            tool: "echo".into(),
+            given,
+            outcome: Outcome::Right,
+            why: None,
+            tokens: 7,
+        };
         Record {
             model: "m".into(),
             prompt: "p".into(),
@@ -167,7 +214,10 @@ mod tests {
             words: None,
             stop: None,
             untold: None,
-            usage: Some(Usage { input: 5, output: 6 }),
+            usage: Some(Usage {
+                input: 5,
+                output: 6,
+            }),
             ms: 12,
         }
     }
@@ -199,7 +249,8 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             let told = Journal::open(&path).unwrap_err().to_string();
             assert!(
-                told.starts_with("line 1 of ") && told.ends_with("is not what an earlier run wrote"),
+                told.starts_with("line 1 of ")
+                    && told.ends_with("is not what an earlier run wrote"),
                 "{told}"
             );
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
@@ -211,6 +262,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("progress.jsonl");
         let _held = Journal::open(&path).unwrap();
-        assert!(matches!(Journal::open(&path), Err(JournalError::Taken { .. })));
+        assert!(matches!(
+            Journal::open(&path),
+            Err(JournalError::Taken { .. })
+        ));
     }
 }

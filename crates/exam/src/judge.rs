@@ -66,7 +66,9 @@ pub(crate) fn judge(prompt: &Prompt, tool: &str, given: &Given, called: &Called)
     if !expected && accepted.is_empty() {
         return verdict(Outcome::WrongTool, None);
     }
-    let Given::Arguments(given) = given else { return verdict(Outcome::Malformed, None) };
+    let Given::Arguments(given) = given else {
+        return verdict(Outcome::Malformed, None);
+    };
     if called.failed {
         return verdict(Outcome::Failed, Some(brief(&called.text)));
     }
@@ -75,7 +77,11 @@ pub(crate) fn judge(prompt: &Prompt, tool: &str, given: &Given, called: &Called)
         false => Some("these are not the accepted arguments".to_owned()),
     };
     match fault {
-        Some(why) if !accepted.iter().any(|it| same_arguments(&it.arguments, given)) => {
+        Some(why)
+            if !accepted
+                .iter()
+                .any(|it| same_arguments(&it.arguments, given)) =>
+        {
             verdict(Outcome::WrongArguments, Some(why))
         }
         _ => verdict(Outcome::Right, None),
@@ -94,15 +100,27 @@ pub(crate) fn brief(text: &str) -> String {
 /// What is wrong with the arguments. Each expected parameter must be there and no other; a value in
 /// words of the model's own counts where `resolves` has said what it must come to.
 fn misfit(prompt: &Prompt, given: &Arguments) -> Option<String> {
-    let free = |key: &str| prompt.resolves.as_ref().is_some_and(|it| it.contains_key(key));
+    let free = |key: &str| {
+        prompt
+            .resolves
+            .as_ref()
+            .is_some_and(|it| it.contains_key(key))
+    };
     let spellings = || std::iter::once(&prompt.expect.arguments).chain(&prompt.paraphrases);
-    let spelt = |key: &str, value: &Value| spellings().filter_map(|it| it.get(key)).any(|it| same(it, value));
+    let spelt = |key: &str, value: &Value| {
+        spellings()
+            .filter_map(|it| it.get(key))
+            .any(|it| same(it, value))
+    };
     let wanted = |key: &str| said(&prompt.expect.arguments).find(|(name, _)| *name == key);
-    let missing = said(&prompt.expect.arguments).filter(|(key, _)| said(given).all(|(name, _)| name != *key));
+    let missing =
+        said(&prompt.expect.arguments).filter(|(key, _)| said(given).all(|(name, _)| name != *key));
     let faults = missing.map(|(key, _)| format!("`{key}` is missing"));
     let faults = faults.chain(said(given).filter_map(|(key, value)| match wanted(key) {
         None => Some(format!("`{key}` was not asked for")),
-        Some((_, expected)) if !free(key) && !spelt(key, value) => Some(other(key, expected, value)),
+        Some((_, expected)) if !free(key) && !spelt(key, value) => {
+            Some(other(key, expected, value))
+        }
         Some(_) => None,
     }));
     let faults: Vec<_> = faults.collect();
@@ -110,18 +128,35 @@ fn misfit(prompt: &Prompt, given: &Arguments) -> Option<String> {
 }
 
 fn other(key: &str, expected: &Value, given: &Value) -> String {
-    let spelt = |it: &Value| it.as_str().map_or_else(|| it.to_string(), |text| text.trim().to_owned());
+    let spelt = |it: &Value| {
+        it.as_str()
+            .map_or_else(|| it.to_string(), |text| text.trim().to_owned())
+    };
     let mistyped = spelt(given) == spelt(expected);
-    let hint = if mistyped { ", which is another type" } else { "" };
-    format!("`{key}` is {}, not {}{hint}", brief(&given.to_string()), brief(&expected.to_string()))
+    let hint = if mistyped {
+        ", which is another type"
+    } else {
+        ""
+    };
+    format!(
+        "`{key}` is {}, not {}{hint}",
+        brief(&given.to_string()),
+        brief(&expected.to_string())
+    )
 }
 
 /// What the server should have understood and did not.
 fn unresolved(prompt: &Prompt, result: &Value) -> Option<String> {
     let missed = |(key, value): &(&String, &Value)| !contains(result.get(key.as_str()), value);
     let (key, expected) = prompt.resolves.as_ref()?.iter().find(missed)?;
-    let found = result.get(key).map_or_else(|| "nothing".to_owned(), ToString::to_string);
-    Some(format!("the result has {} as `{key}`, not {}", brief(&found), brief(&expected.to_string())))
+    let found = result
+        .get(key)
+        .map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    Some(format!(
+        "the result has {} as `{key}`, not {}",
+        brief(&found),
+        brief(&expected.to_string())
+    ))
 }
 
 fn same_arguments(expected: &Arguments, given: &Arguments) -> bool {
@@ -138,7 +173,10 @@ fn said(arguments: &Arguments) -> impl Iterator<Item = (&str, &Value)> {
         Value::Object(members) => members.is_empty(),
         Value::Bool(_) | Value::Number(_) => false,
     };
-    arguments.iter().filter(move |(_, value)| !empty(value)).map(|(key, value)| (key.as_str(), value))
+    arguments
+        .iter()
+        .filter(move |(_, value)| !empty(value))
+        .map(|(key, value)| (key.as_str(), value))
 }
 
 /// Texts but for case, blanks and dashes; numbers by value; lists in any order.
@@ -148,7 +186,8 @@ fn same(expected: &Value, given: &Value) -> bool {
         (Value::Number(expected), Value::Number(given)) => expected.as_f64() == given.as_f64(),
         (Value::Array(expected), Value::Array(given)) => {
             let all_in = |some: &[Value], others: &[Value]| {
-                some.iter().all(|one| others.iter().any(|other| same(one, other)))
+                some.iter()
+                    .all(|one| others.iter().any(|other| same(one, other)))
             };
             expected.len() == given.len() && all_in(expected, given) && all_in(given, expected)
         }
@@ -161,19 +200,21 @@ fn same(expected: &Value, given: &Value) -> bool {
 /// items.
 pub(crate) fn contains(result: Option<&Value>, expected: &Value) -> bool {
     match (result, expected) {
-        (Some(Value::Object(result)), Value::Object(expected)) => {
-            expected.iter().all(|(key, value)| contains(result.get(key), value))
-        }
-        (Some(Value::Array(result)), Value::Array(expected)) => {
-            expected.iter().all(|it| result.iter().any(|item| contains(Some(item), it)))
-        }
+        (Some(Value::Object(result)), Value::Object(expected)) => expected
+            .iter()
+            .all(|(key, value)| contains(result.get(key), value)),
+        (Some(Value::Array(result)), Value::Array(expected)) => expected
+            .iter()
+            .all(|it| result.iter().any(|item| contains(Some(item), it))),
         (Some(result), expected) => same(expected, result),
         (None, expected) => expected.is_null(),
     }
 }
 
 fn plain(text: &str) -> String {
-    let letters = text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '-' | '_'));
+    let letters = text
+        .chars()
+        .filter(|c| !c.is_whitespace() && !matches!(c, '-' | '_'));
     letters.flat_map(char::to_lowercase).collect()
 }
 
@@ -189,14 +230,22 @@ mod tests {
     }
 
     fn prompt() -> Prompt {
-        let call =
-            |tool: &str, arguments: Value| Expected { tool: tool.into(), arguments: object(arguments) };
+        let call = |tool: &str, arguments: Value| Expected {
+            tool: tool.into(),
+            arguments: object(arguments),
+        };
         Prompt {
             id: "p".into(),
             prompt: "?".into(),
             category: None,
-            expect: call("look", json!({ "agent": "copilot-cli", "capability": "mcp" })),
-            accept: vec![call("compare", json!({ "capability": "mcp", "agents": ["a", "b"] }))],
+            expect: call(
+                "look",
+                json!({ "agent": "copilot-cli", "capability": "mcp" }),
+            ),
+            accept: vec![call(
+                "compare",
+                json!({ "capability": "mcp", "agents": ["a", "b"] }),
+            )],
             paraphrases: vec![object(json!({ "agent": "Copilot in the terminal" }))],
             resolves: Some(object(json!({ "capability": { "name": "MCP Support" } }))),
         }
@@ -208,39 +257,85 @@ mod tests {
     }
 
     fn verdict(tool: &str, given: Value, result: Value) -> Verdict {
-        let called = Called { failed: false, text: String::new(), structured: result };
+        let called = Called {
+            failed: false,
+            text: String::new(),
+            structured: result,
+        };
         judge(&prompt(), tool, &Given::Arguments(object(given)), &called)
     }
 
     #[test]
     fn arguments_are_right_if_they_are_the_expected_ones_and_come_to_what_they_should() {
         let mcp = || json!({ "capability": { "name": "mcp support", "tier": "pro" } });
-        let call = |agent: &str, capability: &str| json!({ "agent": agent, "capability": capability });
+        let call =
+            |agent: &str, capability: &str| json!({ "agent": agent, "capability": capability });
         check("look", call("copilot-cli", "mcp"), mcp(), Outcome::Right);
-        check("look", call("Copilot CLI", "model context protocol"), mcp(), Outcome::Right);
-        check("look", call("copilot in the terminal", "mcp"), mcp(), Outcome::Right);
-        check("look", call("cursor", "mcp"), mcp(), Outcome::WrongArguments);
-        check("look", call("copilot-cli", "mcp"), json!({ "capability": null }), Outcome::WrongArguments);
-        check("look", json!({ "agent": "copilot-cli" }), mcp(), Outcome::WrongArguments);
+        check(
+            "look",
+            call("Copilot CLI", "model context protocol"),
+            mcp(),
+            Outcome::Right,
+        );
+        check(
+            "look",
+            call("copilot in the terminal", "mcp"),
+            mcp(),
+            Outcome::Right,
+        );
+        check(
+            "look",
+            call("cursor", "mcp"),
+            mcp(),
+            Outcome::WrongArguments,
+        );
+        check(
+            "look",
+            call("copilot-cli", "mcp"),
+            json!({ "capability": null }),
+            Outcome::WrongArguments,
+        );
+        check(
+            "look",
+            json!({ "agent": "copilot-cli" }),
+            mcp(),
+            Outcome::WrongArguments,
+        );
         let filtered = json!({ "agent": "copilot-cli", "capability": "mcp", "tier": "free" });
         check("look", filtered, mcp(), Outcome::WrongArguments);
-        let filled = json!({ "agent": "copilot-cli", "capability": "mcp", "tier": null, "tags": [] });
+        let filled =
+            json!({ "agent": "copilot-cli", "capability": "mcp", "tier": null, "tags": [] });
         check("look", filled, mcp(), Outcome::Right);
     }
 
     #[test]
     fn another_call_is_as_good_only_if_the_suite_says_so() {
-        check("compare", json!({ "agents": ["B", "a"], "capability": "MCP" }), json!({}), Outcome::Right);
-        check("compare", json!({ "agents": ["a"], "capability": "mcp" }), json!({}), Outcome::WrongArguments);
+        check(
+            "compare",
+            json!({ "agents": ["B", "a"], "capability": "MCP" }),
+            json!({}),
+            Outcome::Right,
+        );
+        check(
+            "compare",
+            json!({ "agents": ["a"], "capability": "mcp" }),
+            json!({}),
+            Outcome::WrongArguments,
+        );
         check("list", json!({}), json!({}), Outcome::WrongTool);
     }
 
     #[test]
     fn a_call_that_went_wrong_is_not_right_whatever_it_said() {
         let failed = Called::failure("no".into());
-        let given = Given::Arguments(object(json!({ "agent": "copilot-cli", "capability": "mcp" })));
+        let given = Given::Arguments(object(
+            json!({ "agent": "copilot-cli", "capability": "mcp" }),
+        ));
         let outcome = |tool: &str, given: &Given| judge(&prompt(), tool, given, &failed).outcome;
-        assert_eq!(judge(&prompt(), "look", &given, &failed).why.as_deref(), Some("no"));
+        assert_eq!(
+            judge(&prompt(), "look", &given, &failed).why.as_deref(),
+            Some("no")
+        );
         assert_eq!(outcome("look", &given), Outcome::Failed);
         let malformed = Given::Malformed("{".into());
         assert_eq!(outcome("look", &malformed), Outcome::Malformed);
@@ -264,8 +359,14 @@ mod tests {
             "the result has nothing as `capability`, not {\"name\":\"MCP Support\"}",
         );
         let (text, number) = (json!("5"), json!(5));
-        assert_eq!(other("count", &number, &text), "`count` is \"5\", not 5, which is another type");
-        assert_eq!(other("count", &text, &number), "`count` is 5, not \"5\", which is another type");
+        assert_eq!(
+            other("count", &number, &text),
+            "`count` is \"5\", not 5, which is another type"
+        );
+        assert_eq!(
+            other("count", &text, &number),
+            "`count` is 5, not \"5\", which is another type"
+        );
     }
 
     #[test]

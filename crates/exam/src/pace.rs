@@ -17,7 +17,10 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) fn new(per_minute: Option<u32>) -> Self {
         let interval = per_minute.map_or(Duration::ZERO, |it| Duration::from_secs(60) / it.max(1));
-        Self { interval, next: Mutex::new(Instant::now()) }
+        Self {
+            interval,
+            next: Mutex::new(Instant::now()),
+        }
     }
 
     pub(crate) async fn turn(&self) {
@@ -46,7 +49,11 @@ pub(crate) fn again_after(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         Err(_) => {
             let then = DateTimeParser::new().parse_timestamp(said).ok()?;
-            Some(then.duration_since(now).try_into().unwrap_or(Duration::ZERO))
+            Some(
+                then.duration_since(now)
+                    .try_into()
+                    .unwrap_or(Duration::ZERO),
+            )
         }
     }
 }
@@ -58,7 +65,10 @@ mod tests {
     #[test]
     fn requests_keep_the_pace_and_wait_out_a_rest() {
         let now = Instant::now();
-        let pace = Pace { interval: Duration::from_secs(1), next: Mutex::new(now) };
+        let pace = Pace {
+            interval: Duration::from_secs(1),
+            next: Mutex::new(now),
+        };
         let after = |at: Instant| at.duration_since(now).as_secs();
         assert_eq!([(); 3].map(|()| after(pace.place(now))), [0, 1, 2]);
         pace.rest(now + Duration::from_secs(10));
@@ -72,7 +82,11 @@ mod tests {
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
         let check = |said: &str, seconds: Option<f64>| {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, said.parse().unwrap())]);
-            assert_eq!(again_after(&headers, now).map(|it| it.as_secs_f64()), seconds, "{said}");
+            assert_eq!(
+                again_after(&headers, now).map(|it| it.as_secs_f64()),
+                seconds,
+                "{said}"
+            );
         };
         check("7", Some(7.0));
         check("0.25", Some(0.25));

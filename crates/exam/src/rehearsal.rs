@@ -37,19 +37,33 @@ pub struct Played {
     pub problem: Option<String>,
 }
 
-pub async fn rehearse(suite: &Suite, server: &impl AsyncFn(String, Arguments) -> Called) -> Rehearsal {
+pub async fn rehearse(
+    suite: &Suite,
+    server: &impl AsyncFn(String, Arguments) -> Called,
+) -> Rehearsal {
     let (mut expected, mut paraphrases) = (Share::default(), Share::default());
     let mut misses = Vec::new();
     for prompt in &suite.prompts {
-        expected.note(try_out(prompt, &prompt.expect.arguments, server).await, &mut misses);
+        expected.note(
+            try_out(prompt, &prompt.expect.arguments, server).await,
+            &mut misses,
+        );
         for words in &prompt.paraphrases {
             paraphrases.note(try_out(prompt, words, server).await, &mut misses);
         }
     }
-    Rehearsal { expected, paraphrases, misses, scenarios: play_all(suite, server).await }
+    Rehearsal {
+        expected,
+        paraphrases,
+        misses,
+        scenarios: play_all(suite, server).await,
+    }
 }
 
-pub async fn play_all(suite: &Suite, server: &impl AsyncFn(String, Arguments) -> Called) -> Vec<Played> {
+pub async fn play_all(
+    suite: &Suite,
+    server: &impl AsyncFn(String, Arguments) -> Called,
+) -> Vec<Played> {
     let mut played = Vec::with_capacity(suite.scenarios.len());
     for scenario in &suite.scenarios {
         played.push(play(scenario, server).await);
@@ -71,7 +85,10 @@ async fn try_out(
     match verdict.outcome {
         Outcome::Right => None,
         Outcome::Failed => Some(format!("{}: {tool} {shown} failed: {why}", prompt.id)),
-        _ => Some(format!("{}: {tool} {shown} came to something else: {why}", prompt.id)),
+        _ => Some(format!(
+            "{}: {tool} {shown} came to something else: {why}",
+            prompt.id
+        )),
     }
 }
 
@@ -81,7 +98,8 @@ async fn play(scenario: &Scenario, server: &impl AsyncFn(String, Arguments) -> C
     for step in &scenario.steps {
         calls += 1;
         let called = server(step.call.tool.clone(), step.call.arguments.clone()).await;
-        problem = wrong(step, &called).map(|what| format!("call {calls}, {}: {what}", step.call.tool));
+        problem =
+            wrong(step, &called).map(|what| format!("call {calls}, {}: {what}", step.call.tool));
         if problem.is_some() {
             break;
         }
@@ -89,17 +107,30 @@ async fn play(scenario: &Scenario, server: &impl AsyncFn(String, Arguments) -> C
     let too_many = || format!("{calls} calls, where {} are allowed", scenario.max_calls);
     let problem = problem.or_else(|| (calls > scenario.max_calls).then(too_many));
     let (id, title) = (scenario.id.clone(), scenario.title.clone());
-    Played { id, title, calls, max_calls: scenario.max_calls, problem }
+    Played {
+        id,
+        title,
+        calls,
+        max_calls: scenario.max_calls,
+        problem,
+    }
 }
 
 fn wrong(step: &Step, called: &Called) -> Option<String> {
     if called.failed {
         return Some(format!("failed: {}", brief(&called.text)));
     }
-    let missed = |(pointer, value): &&(String, _)| !contains(called.structured.pointer(pointer), value);
+    let missed =
+        |(pointer, value): &&(String, _)| !contains(called.structured.pointer(pointer), value);
     let (pointer, expected) = step.expect.iter().find(missed)?;
-    let found = called.structured.pointer(pointer).map_or_else(|| "nothing".to_owned(), ToString::to_string);
-    Some(format!("at {pointer} there is {}, not {expected}", brief(&found)))
+    let found = called
+        .structured
+        .pointer(pointer)
+        .map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    Some(format!(
+        "at {pointer} there is {}, not {expected}",
+        brief(&found)
+    ))
 }
 
 impl Share {

@@ -51,10 +51,18 @@ impl Tools {
     /// of their maker in front, as in `functions.echo`.
     pub(crate) fn unknown(&self, name: &str) -> String {
         let meant = |tool: &&Tool| {
-            let before = name.strip_suffix(tool.name.as_str()).and_then(|it| it.chars().next_back());
-            before.is_some_and(|c| !c.is_alphanumeric()) || tool.aliases.iter().any(|alias| alias == name)
+            let before = name
+                .strip_suffix(tool.name.as_str())
+                .and_then(|it| it.chars().next_back());
+            before.is_some_and(|c| !c.is_alphanumeric())
+                || tool.aliases.iter().any(|alias| alias == name)
         };
-        match self.0.iter().filter(meant).max_by_key(|tool| tool.name.len()) {
+        match self
+            .0
+            .iter()
+            .filter(meant)
+            .max_by_key(|tool| tool.name.len())
+        {
             Some(tool) => format!("There is no tool `{name}`. Did you mean `{}`?", tool.name),
             None => format!("There is no tool `{name}`."),
         }
@@ -66,7 +74,10 @@ impl Tools {
             let tool = self.find(&call.tool).ok_or_else(|| Fault {
                 entry,
                 field: field.to_owned(),
-                problem: Problem::NoSuchTool { tool: call.tool.clone(), offered: self.names() },
+                problem: Problem::NoSuchTool {
+                    tool: call.tool.clone(),
+                    offered: self.names(),
+                },
             })?;
             call.tool.clone_from(&tool.name);
         }
@@ -75,16 +86,26 @@ impl Tools {
 
     /// By the name it is shown under, or by one that means only this tool.
     fn find(&self, name: &str) -> Option<&Tool> {
-        let mut meant = self.0.iter().filter(|tool| tool.aliases.iter().any(|alias| alias == name));
-        self.0.iter().find(|tool| tool.name == name).or_else(|| match (meant.next(), meant.next()) {
-            (Some(tool), None) => Some(tool),
-            _ => None,
+        let mut meant = self
+            .0
+            .iter()
+            .filter(|tool| tool.aliases.iter().any(|alias| alias == name));
+        self.0.iter().find(|tool| tool.name == name).or_else(|| {
+            match (meant.next(), meant.next()) {
+                (Some(tool), None) => Some(tool),
+                _ => None,
+            }
         })
     }
 
     fn names(&self) -> String {
         const ENOUGH: usize = 12;
-        let mut names: Vec<_> = self.0.iter().map(|tool| tool.name.as_str()).take(ENOUGH).collect();
+        let mut names: Vec<_> = self
+            .0
+            .iter()
+            .map(|tool| tool.name.as_str())
+            .take(ENOUGH)
+            .collect();
         if self.0.len() > ENOUGH {
             names.push("…");
         }
@@ -95,31 +116,63 @@ impl Tools {
 impl Tool {
     /// From an MCP definition.
     pub fn new(name: String, aliases: Vec<String>, definition: &Value) -> Self {
-        let description = definition.get("description").and_then(Value::as_str).unwrap_or_default();
-        let schema = definition.get("inputSchema").cloned().unwrap_or_else(|| json!({ "type": "object" }));
-        Self { name, aliases, description: description.to_owned(), schema }
+        let description = definition
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let schema = definition
+            .get("inputSchema")
+            .cloned()
+            .unwrap_or_else(|| json!({ "type": "object" }));
+        Self {
+            name,
+            aliases,
+            description: description.to_owned(),
+            schema,
+        }
     }
 }
 
 impl Called {
     /// From the result of `tools/call`.
     pub fn new(result: &Value) -> Self {
-        let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let texts: Vec<_> = blocks.iter().filter_map(|it| it.get("text")).filter_map(Value::as_str).collect();
+        let blocks = result
+            .get("content")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let texts: Vec<_> = blocks
+            .iter()
+            .filter_map(|it| it.get("text"))
+            .filter_map(Value::as_str)
+            .collect();
         let structured = result.get("structuredContent").cloned();
         let text = match (texts.is_empty(), &structured) {
             (true, Some(structured)) => structured.to_string(),
             _ => texts.join("\n"),
         };
-        let failed = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
+        let failed = result
+            .get("isError")
+            .and_then(Value::as_bool)
+            .unwrap_or(false);
         // Servers of older protocol versions have nowhere else to put structure than into the text.
-        let structured = structured.or_else(|| serde_json::from_str(&text).ok()).unwrap_or_default();
-        Self { failed, text, structured }
+        let structured = structured
+            .or_else(|| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
+        Self {
+            failed,
+            text,
+            structured,
+        }
     }
 
     /// For a call that never became one.
     pub fn failure(text: String) -> Self {
-        Self { failed: true, text, structured: Value::Null }
+        Self {
+            failed: true,
+            text,
+            structured: Value::Null,
+        }
     }
 }
 
@@ -131,9 +184,11 @@ mod tests {
     fn a_name_with_a_prefix_is_told_what_it_may_have_meant() {
         let tool = |name: &str| Tool::new(name.into(), vec![format!("bed__{name}")], &json!({}));
         let tools = Tools::new(vec![tool("echo"), tool("big_echo")]);
-        for (called, meant) in
-            [("functions.echo", "echo"), ("default_api:big_echo", "big_echo"), ("bed__big_echo", "big_echo")]
-        {
+        for (called, meant) in [
+            ("functions.echo", "echo"),
+            ("default_api:big_echo", "big_echo"),
+            ("bed__big_echo", "big_echo"),
+        ] {
             assert_eq!(
                 tools.unknown(called),
                 format!("There is no tool `{called}`. Did you mean `{meant}`?")
@@ -145,7 +200,14 @@ mod tests {
     #[test]
     fn a_result_is_what_a_model_reads_of_it() {
         let check = |result: Value, text: &str, structured: Value, failed: bool| {
-            assert_eq!(Called::new(&result), Called { failed, text: text.to_owned(), structured });
+            assert_eq!(
+                Called::new(&result),
+                Called {
+                    failed,
+                    text: text.to_owned(),
+                    structured
+                }
+            );
         };
         let text = |text: &str| json!([{ "type": "text", "text": text }]);
         check(
@@ -154,13 +216,23 @@ mod tests {
             json!({ "n": 1 }),
             false,
         );
-        check(json!({ "content": text("{\"n\":2}") }), "{\"n\":2}", json!({ "n": 2 }), false);
+        check(
+            json!({ "content": text("{\"n\":2}") }),
+            "{\"n\":2}",
+            json!({ "n": 2 }),
+            false,
+        );
         check(
             json!({ "content": [], "structuredContent": { "n": 3 } }),
             "{\"n\":3}",
             json!({ "n": 3 }),
             false,
         );
-        check(json!({ "content": text("no"), "isError": true }), "no", Value::Null, true);
+        check(
+            json!({ "content": text("no"), "isError": true }),
+            "no",
+            Value::Null,
+            true,
+        );
     }
 }

@@ -37,7 +37,13 @@ pub async fn body(mut response: Response, most: usize) -> Result<Vec<u8>, BodyEr
 
 /// How long a service asks us to wait, where it says so in seconds.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    let seconds = headers
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
     Some(Duration::from_secs(seconds))
 }
 

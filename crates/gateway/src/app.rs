@@ -96,7 +96,11 @@ pub struct ServerReport {
     pub tools: usize,
     pub prompts: usize,
     pub resources: usize,
-    #[serde(rename = "took_ms", serialize_with = "milliseconds", deserialize_with = "from_milliseconds")]
+    #[serde(
+        rename = "took_ms",
+        serialize_with = "milliseconds",
+        deserialize_with = "from_milliseconds"
+    )]
     pub took: Duration,
     pub problems: Vec<String>,
 }
@@ -108,7 +112,12 @@ impl App {
             tokio::spawn(background::follow_notices(house.clone(), notices)).abort_handle(),
             tokio::spawn(background::tidy(house.clone())).abort_handle(),
         ];
-        Ok(Self { house, background, since: now(), address: OnceLock::new() })
+        Ok(Self {
+            house,
+            background,
+            since: now(),
+            address: OnceLock::new(),
+        })
     }
 
     pub(crate) fn house(&self) -> &Arc<House> {
@@ -116,22 +125,29 @@ impl App {
     }
 
     /// Serves HTTP until the process is asked to end.
-    pub async fn serve_http(mut self, follower: Follower, ready: impl FnOnce(&Banner)) -> anyhow::Result<()> {
+    pub async fn serve_http(
+        mut self,
+        follower: Follower,
+        ready: impl FnOnce(&Banner),
+    ) -> anyhow::Result<()> {
         let rooms = self.house.rooms();
         check_keys(&rooms.serve, &rooms.store).await?;
         for tenant in unknown_tenants(&rooms.policy, &rooms.store).await? {
             tracing::warn!(%tenant, "{}", UnknownTenant::WHAT);
         }
         let bind = rooms.serve.bind;
-        let listener =
-            TcpListener::bind(bind).await.with_context(|| format!("the address {bind} cannot be used"))?;
+        let listener = TcpListener::bind(bind)
+            .await
+            .with_context(|| format!("the address {bind} cannot be used"))?;
         rooms.index.ready().await?;
         rooms.meter.export()?;
         drop(rooms);
         let address = listener.local_addr()?;
         self.address.get_or_init(|| address);
-        let (door, fresh) =
-            (LocalDoor::open(follower.whereabouts(), follower.running()), follower.freshness());
+        let (door, fresh) = (
+            LocalDoor::open(follower.whereabouts(), follower.running()),
+            follower.freshness(),
+        );
         ready(&self.banner(address));
         let mut listing = tokio::spawn(background::list_unknown(self.house.clone()));
         self.work_beside_requests(follower, Entrance::Http);
@@ -166,7 +182,8 @@ impl App {
         let serving = async {
             // The end of this process does not wait for requests; see below.
             let never = CancellationToken::new();
-            front::stdio::serve(self.house.clone(), door, stdin, tokio::io::stdout(), &never).await?;
+            front::stdio::serve(self.house.clone(), door, stdin, tokio::io::stdout(), &never)
+                .await?;
             // A client that asks one thing and leaves would otherwise never let the servers
             // finish their introduction, and the next such client would find nothing again.
             let _ = tokio::time::timeout_at(enough, &mut listing).await;
@@ -207,9 +224,16 @@ impl App {
     }
 
     /// What one server offers; asked anew if `refresh` says so or nothing is known.
-    pub async fn listing(&self, name: &ServerName, refresh: bool) -> Result<ServerReport, CallError> {
+    pub async fn listing(
+        &self,
+        name: &ServerName,
+        refresh: bool,
+    ) -> Result<ServerReport, CallError> {
         let rooms = self.house.rooms();
-        let server = rooms.upstreams.get(name).expect("the configuration names it");
+        let server = rooms
+            .upstreams
+            .get(name)
+            .expect("the configuration names it");
         let started = Instant::now();
         let listing = match server.listing().filter(|_| !refresh) {
             Some(listing) => listing,
@@ -222,7 +246,11 @@ impl App {
             prompts: listing.prompts.len(),
             resources: listing.resources.len() + listing.templates.len(),
             took: started.elapsed(),
-            problems: listing.problems.iter().map(|it| format!("{}: {}", it.about, it.what)).collect(),
+            problems: listing
+                .problems
+                .iter()
+                .map(|it| format!("{}: {}", it.about, it.what))
+                .collect(),
         })
     }
 
@@ -231,13 +259,18 @@ impl App {
         let caller = Caller::local();
         let rooms = self.house.rooms();
         let catalog = rooms.catalog();
-        let visible = catalog.tools.iter().filter(|entry| rooms.policy.visible(&caller, &entry.capability));
+        let visible = catalog
+            .tools
+            .iter()
+            .filter(|entry| rooms.policy.visible(&caller, &entry.capability));
         visible
             .map(|entry| ToolRow {
                 name: entry.exposed.clone(),
                 server: entry.capability.server.clone(),
                 tool: entry.capability.name.clone(),
-                description: RawObject::open(&entry.definition).ok().and_then(|it| it.read("description")),
+                description: RawObject::open(&entry.definition)
+                    .ok()
+                    .and_then(|it| it.read("description")),
             })
             .collect()
     }
@@ -246,7 +279,9 @@ impl App {
     pub fn definition(&self, name: &str) -> Option<Value> {
         let rooms = self.house.rooms();
         let catalog = rooms.catalog();
-        let entry = catalog.tool(name).filter(|it| rooms.policy.visible(&Caller::local(), &it.capability));
+        let entry = catalog
+            .tool(name)
+            .filter(|it| rooms.policy.visible(&Caller::local(), &it.capability));
         entry.and_then(|entry| serde_json::from_str(entry.definition.get()).ok())
     }
 
@@ -260,21 +295,36 @@ impl App {
     ) -> anyhow::Result<Value> {
         // Any token will do: the server is given another one.
         let meta = RawObject::new().with("progressToken", name);
-        let params = RawObject::new().with("name", name).with("arguments", &arguments);
+        let params = RawObject::new()
+            .with("name", name)
+            .with("arguments", &arguments);
         let mut params = params.with("_meta", &meta);
         let taken = as_meant(&self.house.rooms(), name, &mut params);
         let turn = local_turn("kitbag call", Surface::Search);
         let result = self.run(turn, params, meanwhile).await?;
-        Ok(serde_json::from_str(with_taken(result, taken.as_ref()).get())?)
+        Ok(serde_json::from_str(
+            with_taken(result, taken.as_ref()).get(),
+        )?)
     }
 
     /// Calls a tool to see what becomes of it: its server decides what to make of the arguments, and
     /// the call does not count as use.
-    pub async fn measure(&self, name: &str, arguments: Map<String, Value>) -> anyhow::Result<Value> {
-        let params = RawObject::new().with("name", name).with("arguments", &arguments);
+    pub async fn measure(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> anyhow::Result<Value> {
+        let params = RawObject::new()
+            .with("name", name)
+            .with("arguments", &arguments);
         let (turn, messages) = local_turn("kitbag eval", Surface::All);
-        let turn = Turn { purpose: Purpose::Measurement, ..turn };
-        let result = self.run((turn, messages), params, Meanwhile::to_its_end(&mut |_| {})).await?;
+        let turn = Turn {
+            purpose: Purpose::Measurement,
+            ..turn
+        };
+        let result = self
+            .run((turn, messages), params, Meanwhile::to_its_end(&mut |_| {}))
+            .await?;
         Ok(serde_json::from_str(result.get())?)
     }
 
@@ -284,10 +334,20 @@ impl App {
         params: RawObject,
         meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<Raw> {
-        let Meanwhile { progress, cancelled } = meanwhile;
+        let Meanwhile {
+            progress,
+            cancelled,
+        } = meanwhile;
         let turn = Turn { cancelled, ..turn };
         let rooms = self.house.rooms();
-        let mut calling = pin!(pipeline::run(&rooms, &turn, Call { method: CallMethod::CallTool, params }));
+        let mut calling = pin!(pipeline::run(
+            &rooms,
+            &turn,
+            Call {
+                method: CallMethod::CallTool,
+                params
+            }
+        ));
         let called = loop {
             tokio::select! {
                 biased;
@@ -333,7 +393,9 @@ impl App {
     /// Ends a server and starts it again, whatever was wrong with it before.
     pub(crate) async fn restart(&self, name: &ServerName) -> anyhow::Result<ServerReport> {
         let server = self.house.rooms().upstreams.get(name).cloned();
-        let server = server.ok_or_else(|| Failure::UnknownServer { server: name.to_string() })?;
+        let server = server.ok_or_else(|| Failure::UnknownServer {
+            server: name.to_string(),
+        })?;
         server.restart().await?;
         Ok(self.listing(name, true).await?)
     }
@@ -341,15 +403,27 @@ impl App {
     /// The tools for an intent, best first, and a warning if vectors are wanting.
     pub async fn search(&self, text: &str, options: &Options) -> anyhow::Result<Search> {
         self.house.rooms().index.ready().await?;
-        let indexed = if self.is_indexed() { Ok(()) } else { self.index_all(|_, _| {}).await };
+        let indexed = if self.is_indexed() {
+            Ok(())
+        } else {
+            self.index_all(|_, _| {}).await
+        };
         let searched = search::search(&self.house.rooms(), text, options).await;
-        let warning = searched.warning.or(indexed.err().map(|error| degraded(&error)));
-        Ok(Search { warning, ..searched })
+        let warning = searched
+            .warning
+            .or(indexed.err().map(|error| degraded(&error)));
+        Ok(Search {
+            warning,
+            ..searched
+        })
     }
 
     /// Lists every server anew and computes the vectors that are missing. Tells which gave no
     /// answer.
-    pub async fn build_index(&self, progress: impl FnMut(usize, usize)) -> anyhow::Result<Vec<CallError>> {
+    pub async fn build_index(
+        &self,
+        progress: impl FnMut(usize, usize),
+    ) -> anyhow::Result<Vec<CallError>> {
         self.house.rooms().index.ready().await?;
         let failed = self.list_anew(|_| true).await;
         self.index_all(progress).await?;
@@ -357,7 +431,10 @@ impl App {
         Ok(failed)
     }
 
-    pub async fn verify_index(&self, progress: impl FnMut(usize, usize)) -> anyhow::Result<Verdict> {
+    pub async fn verify_index(
+        &self,
+        progress: impl FnMut(usize, usize),
+    ) -> anyhow::Result<Verdict> {
         self.index_all(progress).await?;
         Ok(search::verify(&self.house.rooms()).await)
     }
@@ -365,7 +442,9 @@ impl App {
     /// What the mirror of the index holds under a tool's name.
     pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
         let stored = self.house.rooms().index.mirrored(name).await?;
-        let stored = stored.ok_or_else(|| NotIndexed { name: name.to_owned() })?;
+        let stored = stored.ok_or_else(|| NotIndexed {
+            name: name.to_owned(),
+        })?;
         Ok(serde_json::from_str(&stored)?)
     }
 
@@ -383,33 +462,58 @@ impl App {
     async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {
         let rooms = self.house.rooms();
         let (catalog, unlisted) = (rooms.catalog(), rooms.unlisted());
-        rooms.index.rebuild(&rooms.contents(&catalog, &unlisted), || false, progress).await
+        rooms
+            .index
+            .rebuild(&rooms.contents(&catalog, &unlisted), || false, progress)
+            .await
     }
 
     /// Lists this server, or every one, unless that has been done before. Tells which gave no
     /// answer.
     pub async fn know(&self, only: Option<&ServerName>) -> Vec<CallError> {
         let wanted = |server: &Server| only.is_none_or(|only| only == server.name());
-        self.list_anew(|server| server.listing().is_none() && wanted(server)).await
+        self.list_anew(|server| server.listing().is_none() && wanted(server))
+            .await
     }
 
     /// Asks those servers what they offer, and tells which gave no answer.
     async fn list_anew(&self, which: impl Fn(&Server) -> bool) -> Vec<CallError> {
         let rooms = self.house.rooms();
         let servers = rooms.upstreams.iter().filter(|server| which(server));
-        let asked = servers.map(|server| background::refresh(&self.house, server, Changes::default()));
-        join_all(asked).await.into_iter().filter_map(Result::err).collect()
+        let asked =
+            servers.map(|server| background::refresh(&self.house, server, Changes::default()));
+        join_all(asked)
+            .await
+            .into_iter()
+            .filter_map(Result::err)
+            .collect()
     }
 
     fn banner(&self, address: SocketAddr) -> Banner {
         let rooms = self.house.rooms();
         // What is built in is there for everybody; the person wants to read of their own.
-        let own: Vec<_> = rooms.upstreams.iter().filter(|server| !server.spec().is_inside()).collect();
-        let known = own.iter().filter(|server| server.listing().is_some()).count();
+        let own: Vec<_> = rooms
+            .upstreams
+            .iter()
+            .filter(|server| !server.spec().is_inside())
+            .collect();
+        let known = own
+            .iter()
+            .filter(|server| server.listing().is_some())
+            .count();
         let catalog = rooms.catalog();
         let of_own = |name| own.iter().any(|server| server.name() == name);
-        let tools = catalog.tools.iter().filter(|entry| of_own(&entry.capability.server)).count();
-        Banner { endpoint: format!("http://{address}/mcp"), known, asking: own.len() - known, tools }
+        let tools = catalog
+            .tools
+            .iter()
+            .filter(|entry| of_own(&entry.capability.server))
+            .count();
+        Banner {
+            endpoint: format!("http://{address}/mcp"),
+            known,
+            asking: own.len() - known,
+            tools,
+        }
     }
 }
 
@@ -434,7 +538,10 @@ fn local_turn(name: &str, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage
         view: View::House(surface),
         back: BackChannel::new(outbox, Arc::default(), Caller::local(), None),
         cancelled: CancellationToken::new(),
-        origin: Origin { request: Some(ShortText::cut(&request_id())), ..Origin::default() },
+        origin: Origin {
+            request: Some(ShortText::cut(&request_id())),
+            ..Origin::default()
+        },
         purpose: Purpose::Use,
     };
     (turn, messages)
@@ -442,8 +549,13 @@ fn local_turn(name: &str, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage
 
 /// How far the server is, if that is what it says.
 fn step(message: &Message) -> Option<Progress> {
-    let Message::Notification(notification) = message else { return None };
-    let params = notification.params.as_ref().filter(|_| notification.method == method::PROGRESS)?;
+    let Message::Notification(notification) = message else {
+        return None;
+    };
+    let params = notification
+        .params
+        .as_ref()
+        .filter(|_| notification.method == method::PROGRESS)?;
     serde_json::from_str(params.get()).ok()
 }
 
@@ -459,7 +571,8 @@ pub(crate) async fn asked_to_end() {
     let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]
     {
-        let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        let Ok(mut terminate) =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
         else {
             return pending().await;
         };

@@ -20,7 +20,9 @@ const OPAQUE: [&str; 3] = ["requestState", "taskId", "nextCursor"];
 
 /// JSON of a server as a model may read it.
 pub(crate) fn shown(json: Raw, secrets: &Secrets) -> Raw {
-    let Cow::Owned(clean) = cleaned(json.get(), secrets) else { return json };
+    let Cow::Owned(clean) = cleaned(json.get(), secrets) else {
+        return json;
+    };
     // Only strings were replaced, by strings, so it is JSON as before.
     serde_json::value::RawValue::from_string(clean).unwrap_or(json)
 }
@@ -47,19 +49,32 @@ pub(crate) fn introduced_in(result: Raw, server: &ServerName) -> Raw {
     if !result.get().contains("\"inputRequests\"") {
         return result;
     }
-    let Ok(mut object) = RawObject::open(&result) else { return result };
-    let Some(questions) = object.object("inputRequests") else { return result };
+    let Ok(mut object) = RawObject::open(&result) else {
+        return result;
+    };
+    let Some(questions) = object.object("inputRequests") else {
+        return result;
+    };
     let introduced: RawObject = questions
         .iter()
-        .map(|(key, question)| (key.to_owned(), introduced_question(question.to_owned(), server)))
+        .map(|(key, question)| {
+            (
+                key.to_owned(),
+                introduced_question(question.to_owned(), server),
+            )
+        })
         .collect();
     object.put("inputRequests", &introduced);
     object.to_raw()
 }
 
 fn introduced_question(question: Raw, server: &ServerName) -> Raw {
-    let Ok(mut object) = RawObject::open(&question) else { return question };
-    let Some(params) = object.get("params").map(ToOwned::to_owned) else { return question };
+    let Ok(mut object) = RawObject::open(&question) else {
+        return question;
+    };
+    let Some(params) = object.get("params").map(ToOwned::to_owned) else {
+        return question;
+    };
     let method: String = object.read("method").unwrap_or_default();
     object.put("params", &introduced(&method, params, server));
     object.to_raw()
@@ -67,7 +82,9 @@ fn introduced_question(question: Raw, server: &ServerName) -> Raw {
 
 /// A question with the name of the server that asks in front of its text.
 pub(crate) fn introduced(method: &str, params: Raw, server: &ServerName) -> Raw {
-    let Ok(mut object) = RawObject::open(&params) else { return params };
+    let Ok(mut object) = RawObject::open(&params) else {
+        return params;
+    };
     match method {
         method::ELICIT => {
             let message: String = object.read("message").unwrap_or_default();
@@ -75,7 +92,9 @@ pub(crate) fn introduced(method: &str, params: Raw, server: &ServerName) -> Raw 
         }
         method::CREATE_MESSAGE => {
             let mut messages: Vec<Raw> = object.read("messages").unwrap_or_default();
-            let Some(first) = messages.first_mut() else { return params };
+            let Some(first) = messages.first_mut() else {
+                return params;
+            };
             *first = introduced_message(first.clone(), server);
             object.put("messages", &messages);
         }
@@ -86,7 +105,9 @@ pub(crate) fn introduced(method: &str, params: Raw, server: &ServerName) -> Raw 
 
 /// The first text of a message; its content is one block or several.
 fn introduced_message(message: Raw, server: &ServerName) -> Raw {
-    let Ok(mut object) = RawObject::open(&message) else { return message };
+    let Ok(mut object) = RawObject::open(&message) else {
+        return message;
+    };
     let introduce = |block: &Raw| {
         let mut block = RawObject::open(block).ok()?;
         let text: String = block.read("text")?;
@@ -94,12 +115,22 @@ fn introduced_message(message: Raw, server: &ServerName) -> Raw {
         Some(block.to_raw())
     };
     if let Some(mut blocks) = object.read::<Vec<Raw>>("content") {
-        let found = blocks.iter().enumerate().find_map(|(at, block)| Some((at, introduce(block)?)));
-        let Some((at, block)) = found else { return message };
+        let found = blocks
+            .iter()
+            .enumerate()
+            .find_map(|(at, block)| Some((at, introduce(block)?)));
+        let Some((at, block)) = found else {
+            return message;
+        };
         blocks[at] = block;
         object.put("content", &blocks);
     } else {
-        let Some(block) = object.get("content").map(ToOwned::to_owned).as_ref().and_then(introduce) else {
+        let Some(block) = object
+            .get("content")
+            .map(ToOwned::to_owned)
+            .as_ref()
+            .and_then(introduce)
+        else {
             return message;
         };
         object.put("content", &block);
@@ -147,7 +178,10 @@ fn cleaned<'a>(json: &'a str, secrets: &Secrets) -> Cow<'a, str> {
 
 /// ASCII without the escapes that could stand for something invisible.
 fn is_plain(json: &str) -> bool {
-    json.is_ascii() && !["\\u", "\\b", "\\f", "\\r", "\u{7f}"].iter().any(|escape| json.contains(escape))
+    json.is_ascii()
+        && !["\\u", "\\b", "\\f", "\\r", "\u{7f}"]
+            .iter()
+            .any(|escape| json.contains(escape))
 }
 
 /// Of a string in JSON, from its quote to its quote.
@@ -175,7 +209,9 @@ fn cleaned_string<'a>(literal: &'a str, secrets: &Secrets) -> Cow<'a, str> {
     if is_plain(literal) && !secrets.are_in(literal) {
         return Cow::Borrowed(literal);
     }
-    let Ok(text) = serde_json::from_str::<String>(literal) else { return Cow::Borrowed(literal) };
+    let Ok(text) = serde_json::from_str::<String>(literal) else {
+        return Cow::Borrowed(literal);
+    };
     let clean = shown_text(&text, secrets);
     if clean == text {
         return Cow::Borrowed(literal);
@@ -200,8 +236,14 @@ mod tests {
     fn only_what_cannot_be_seen_and_secrets_are_taken_out() {
         let untouched = r#"{"a" : 1.00,"n":12345678901234567890,"t":"x\n\"y\" é 😀","u":"\u00e9"}"#;
         check(untouched, untouched);
-        check(r#"{"t":"a\u001b[31mb\u202ec\udb40\udc41"}"#, r#"{"t":"abc"}"#);
-        check("{\"t\":[\"a\u{200b}b\",{\"k\u{e0041}\":\"\u{202e}\"}]}", r#"{"t":["ab",{"k":""}]}"#);
+        check(
+            r#"{"t":"a\u001b[31mb\u202ec\udb40\udc41"}"#,
+            r#"{"t":"abc"}"#,
+        );
+        check(
+            "{\"t\":[\"a\u{200b}b\",{\"k\u{e0041}\":\"\u{202e}\"}]}",
+            r#"{"t":["ab",{"k":""}]}"#,
+        );
         check(
             r#"{"t":"Bearer s3cret-token","n":"\u0073\u0033cret-token"}"#,
             r#"{"t":"Bearer •••","n":"•••"}"#,
@@ -210,8 +252,12 @@ mod tests {
 
     #[test]
     fn what_is_handed_back_to_the_server_stays_as_it_is() {
-        let json = "{\"requestState\":\"\u{202e}\",\"text\":\"a\",\"x\":{\"requestState\":\"\u{202e}b\"}}";
-        check(json, "{\"requestState\":\"\u{202e}\",\"text\":\"a\",\"x\":{\"requestState\":\"b\"}}");
+        let json =
+            "{\"requestState\":\"\u{202e}\",\"text\":\"a\",\"x\":{\"requestState\":\"\u{202e}b\"}}";
+        check(
+            json,
+            "{\"requestState\":\"\u{202e}\",\"text\":\"a\",\"x\":{\"requestState\":\"b\"}}",
+        );
     }
 
     #[test]
@@ -222,19 +268,40 @@ mod tests {
             let found: Value = serde_json::from_str(found.get()).unwrap();
             assert_eq!(found.pointer(pointer).unwrap(), expected, "{found}");
         };
-        check(method::ELICIT, &json!({ "message": "Who?" }), "/message", "`github` asks: Who?");
+        check(
+            method::ELICIT,
+            &json!({ "message": "Who?" }),
+            "/message",
+            "`github` asks: Who?",
+        );
         let text = json!({ "type": "text", "text": "Hi" });
-        let one =
-            json!({ "messages": [{ "role": "user", "content": text }, { "role": "user", "content": text }] });
-        check(method::CREATE_MESSAGE, &one, "/messages/0/content/text", "`github` asks: Hi");
-        check(method::CREATE_MESSAGE, &one, "/messages/1/content/text", "Hi");
-        let several =
-            json!({ "messages": [{ "role": "user", "content": [{ "type": "image", "data": "" }, text] }] });
-        check(method::CREATE_MESSAGE, &several, "/messages/0/content/1/text", "`github` asks: Hi");
+        let one = json!({ "messages": [{ "role": "user", "content": text }, { "role": "user", "content": text }] });
+        check(
+            method::CREATE_MESSAGE,
+            &one,
+            "/messages/0/content/text",
+            "`github` asks: Hi",
+        );
+        check(
+            method::CREATE_MESSAGE,
+            &one,
+            "/messages/1/content/text",
+            "Hi",
+        );
+        let several = json!({ "messages": [{ "role": "user", "content": [{ "type": "image", "data": "" }, text] }] });
+        check(
+            method::CREATE_MESSAGE,
+            &several,
+            "/messages/0/content/1/text",
+            "`github` asks: Hi",
+        );
         let result = raw(
             &json!({ "inputRequests": { "q": { "method": method::ELICIT, "params": { "message": "Who?" } } } }),
         );
         let found: Value = serde_json::from_str(introduced_in(result, &server).get()).unwrap();
-        assert_eq!(found["inputRequests"]["q"]["params"]["message"], "`github` asks: Who?");
+        assert_eq!(
+            found["inputRequests"]["q"]["params"]["message"],
+            "`github` asks: Who?"
+        );
     }
 }

@@ -53,8 +53,16 @@ pub(crate) async fn list_unknown(house: Arc<House>) {
         return mention_unknown_tools(&rooms);
     }
     let places = Semaphore::new(LISTED_AT_ONCE);
-    join_all(unknown.iter().map(|server| list_in_turn(&house, server, &places))).await;
-    tracing::info!(tools = house.rooms().catalog().tools.len(), "every server has been asked what it offers");
+    join_all(
+        unknown
+            .iter()
+            .map(|server| list_in_turn(&house, server, &places)),
+    )
+    .await;
+    tracing::info!(
+        tools = house.rooms().catalog().tools.len(),
+        "every server has been asked what it offers"
+    );
     mention_unknown_tools(&house.rooms());
 }
 
@@ -94,7 +102,9 @@ pub(crate) async fn follow_notices(house: Arc<House>, mut notices: mpsc::Receive
             }
         };
         match notice.kind {
-            NoticeKind::ResourceUpdated(params) => announce_update(&house.rooms(), &notice.server, &params),
+            NoticeKind::ResourceUpdated(params) => {
+                announce_update(&house.rooms(), &notice.server, &params)
+            }
             kind => changed.entry(notice.server).or_default().add(&kind),
         }
     }
@@ -108,7 +118,11 @@ pub(crate) async fn follow_catalog(house: Arc<House>) {
             () = house.catalog_changed.notified() => {}
             () = tokio::time::sleep(wait) => if !house.rooms().index.is_outdated().await { continue },
         }
-        wait = if index(&house).await { LOOK_AGAIN } else { TRY_AGAIN };
+        wait = if index(&house).await {
+            LOOK_AGAIN
+        } else {
+            TRY_AGAIN
+        };
     }
 }
 
@@ -146,7 +160,11 @@ async fn index(house: &House) -> bool {
 pub(crate) async fn forget_old_audit(house: Arc<House>) {
     loop {
         let rooms = house.rooms();
-        let before = Timestamp(now().0.saturating_sub_unsigned(rooms.audit_settings.keep.as_millis() as u64));
+        let before = Timestamp(
+            now()
+                .0
+                .saturating_sub_unsigned(rooms.audit_settings.keep.as_millis() as u64),
+        );
         let pause = match rooms.store.forget_audit(before, FORGOTTEN_AT_ONCE).await {
             Ok(removed) if removed == u64::from(FORGOTTEN_AT_ONCE) => BETWEEN_PORTIONS,
             Ok(_) => FORGET_EVERY,
@@ -174,14 +192,19 @@ pub(crate) async fn close_ended_keys(house: Arc<House>) {
         match rooms.store.ended_keys(&in_use, now()).await {
             Ok(ended) if ended.is_empty() => {}
             Ok(ended) => close_of(&rooms, &ended).await,
-            Err(error) => tracing::warn!(%error, "whether keys were revoked could not be looked up"),
+            Err(error) => {
+                tracing::warn!(%error, "whether keys were revoked could not be looked up")
+            }
         }
     }
 }
 
 async fn close_of(rooms: &Rooms, ended: &[KeyId]) {
     let named: Vec<_> = ended.iter().map(ToString::to_string).collect();
-    tracing::info!(keys = named.join(", "), "closing what was opened with keys that have ended");
+    tracing::info!(
+        keys = named.join(", "),
+        "closing what was opened with keys that have ended"
+    );
     rooms.holders.cancel_of(ended);
     rooms.parking.give_up_of(ended);
     for session in rooms.sessions.close_of(ended) {
@@ -207,14 +230,22 @@ pub(crate) async fn keep_key_uses_now(rooms: &Rooms) {
 /// asked may well be there.
 pub(crate) fn mention_unknown_tools(rooms: &Rooms) {
     let asked = |name: &str| {
-        let server = name.split_once("__").and_then(|(server, _)| server.parse().ok());
+        let server = name
+            .split_once("__")
+            .and_then(|(server, _)| server.parse().ok());
         let server = server.and_then(|server: ServerName| rooms.upstreams.get(&server).cloned());
         server.is_none_or(|server| server.listing().is_some())
     };
     let catalog = rooms.catalog();
-    let unknown = rooms.declared.keys().filter(|name| catalog.tool(name).is_none());
+    let unknown = rooms
+        .declared
+        .keys()
+        .filter(|name| catalog.tool(name).is_none());
     for tool in unknown.filter(|name| asked(name)) {
-        tracing::warn!(tool, "the configuration has a [tools] entry for a tool that no server offers");
+        tracing::warn!(
+            tool,
+            "the configuration has a [tools] entry for a tool that no server offers"
+        );
     }
 }
 
@@ -224,7 +255,11 @@ pub(crate) async fn tidy(house: Arc<House>) {
     loop {
         tokio::time::sleep(TIDY_EVERY).await;
         let rooms = house.rooms();
-        for server in rooms.upstreams.iter().filter(|server| server.listing().is_none()) {
+        for server in rooms
+            .upstreams
+            .iter()
+            .filter(|server| server.listing().is_none())
+        {
             relist(&house, server.name(), Changes::default());
         }
         for session in rooms.sessions.forget_abandoned() {
@@ -258,13 +293,22 @@ pub(crate) async fn refresh(
     house.rebuild_catalog().await;
     let rooms = house.rooms();
     keep(&rooms, server, &listing).await;
-    announce_changes(&rooms, server.name(), announced.or(Changes::between(before.as_deref(), &listing)));
+    announce_changes(
+        &rooms,
+        server.name(),
+        announced.or(Changes::between(before.as_deref(), &listing)),
+    );
     Ok(listing)
 }
 
 /// What clients do not get to see matters to the operator; the rest is for whoever mends the server.
 fn mention_problems(server: &Server, listing: &Listing) {
-    for Problem { about, what, incomplete } in &listing.problems {
+    for Problem {
+        about,
+        what,
+        incomplete,
+    } in &listing.problems
+    {
         match incomplete {
             true => tracing::warn!(server = %server.name(), about, "{what}"),
             false => tracing::debug!(server = %server.name(), about, "{what}"),
@@ -303,7 +347,8 @@ impl Changes {
     }
 
     fn between(before: Option<&Listing>, after: &Listing) -> Self {
-        let texts = |listing, list: fn(&Listing) -> &[Raw]| list(listing).iter().map(|item| item.get());
+        let texts =
+            |listing, list: fn(&Listing) -> &[Raw]| list(listing).iter().map(|item| item.get());
         let differ = |list: fn(&Listing) -> &[Raw]| match before {
             Some(before) => texts(before, list).ne(texts(after, list)),
             None => !list(after).is_empty(),
@@ -317,7 +362,9 @@ impl Changes {
 }
 
 fn relist(house: &Arc<House>, name: &ServerName, changes: Changes) {
-    let Some(server) = house.rooms().upstreams.get(name).cloned() else { return };
+    let Some(server) = house.rooms().upstreams.get(name).cloned() else {
+        return;
+    };
     if !changes.any() && !server.is_stale() {
         return;
     }
@@ -364,19 +411,31 @@ fn announce_changes(rooms: &Rooms, server: &ServerName, changes: Changes) {
 
 /// After a change of which nobody knows whom it concerns.
 pub(crate) fn announce_everything(rooms: &Rooms) {
-    announce(rooms, Changes { tools: true, prompts: true, resources: true }, |_| true);
+    announce(
+        rooms,
+        Changes {
+            tools: true,
+            prompts: true,
+            resources: true,
+        },
+        |_| true,
+    );
 }
 
 fn announce(rooms: &Rooms, changes: Changes, concerned: impl Fn(&Subscriber) -> bool) {
     let announce = |method: &str, wanted: fn(&Subscriber) -> bool| {
         for subscriber in rooms.sessions.subscribers() {
             if concerned(&subscriber) && wanted(&subscriber) {
-                subscriber.mailbox.put(Message::from(Notification::new(method, None)));
+                subscriber
+                    .mailbox
+                    .put(Message::from(Notification::new(method, None)));
             }
         }
     };
     if changes.tools {
-        announce(method::TOOLS_CHANGED, |it| it.filter().tools && it.view.tools_change());
+        announce(method::TOOLS_CHANGED, |it| {
+            it.filter().tools && it.view.tools_change()
+        });
     }
     if changes.prompts {
         announce(method::PROMPTS_CHANGED, |it| it.filter().prompts);
@@ -387,16 +446,29 @@ fn announce(rooms: &Rooms, changes: Changes, concerned: impl Fn(&Subscriber) -> 
 }
 
 fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
-    let Ok(mut object) = RawObject::open(params) else { return };
+    let Ok(mut object) = RawObject::open(params) else {
+        return;
+    };
     // It is kept for everybody who watches, so only what every update has is taken from a long one.
     if params.get().len() > LONGEST_UPDATE || is_too_deep(params.get().as_bytes()) {
-        object = object.into_iter().filter(|(name, _)| name == "uri").collect();
+        object = object
+            .into_iter()
+            .filter(|(name, _)| name == "uri")
+            .collect();
     }
-    let Some(own) = object.read::<String>("uri") else { return };
-    let capability = Capability { server: server.clone(), kind: Kind::Resource, name: own };
+    let Some(own) = object.read::<String>("uri") else {
+        return;
+    };
+    let capability = Capability {
+        server: server.clone(),
+        kind: Kind::Resource,
+        name: own,
+    };
     for subscriber in rooms.sessions.subscribers() {
         // Rules may have changed since it subscribed.
-        if concerns(&subscriber.view, server) && rooms.policy.visible(&subscriber.caller, &capability) {
+        if concerns(&subscriber.view, server)
+            && rooms.policy.visible(&subscriber.caller, &capability)
+        {
             for uri in watched(rooms, &subscriber, &capability) {
                 let params = object.clone().with("uri", &uri).to_raw();
                 let update = Notification::new(method::RESOURCE_UPDATED, Some(params));
@@ -413,8 +485,13 @@ fn watched(rooms: &Rooms, subscriber: &Subscriber, resource: &Capability) -> Vec
         View::One(_) => vec![own],
         View::House(_) => {
             let seen = |it: &Capability| rooms.policy.visible(&subscriber.caller, it);
-            let is_meant = rooms.catalog().routes().resource(&own, &seen) == Route::To(resource.clone());
-            is_meant.then_some(own).into_iter().chain([marked(resource)]).collect()
+            let is_meant =
+                rooms.catalog().routes().resource(&own, &seen) == Route::To(resource.clone());
+            is_meant
+                .then_some(own)
+                .into_iter()
+                .chain([marked(resource)])
+                .collect()
         }
     };
     names.retain(|name| subscriber.filter().uris.contains(name));

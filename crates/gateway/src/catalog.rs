@@ -38,7 +38,8 @@ pub(crate) struct Entry {
 impl Entry {
     /// What a tool does to the world, as far as its server says.
     pub(crate) fn write_class(&self) -> WriteClass {
-        let hints = RawObject::peek(&self.definition, "annotations").and_then(|it| RawObject::open(it).ok());
+        let hints = RawObject::peek(&self.definition, "annotations")
+            .and_then(|it| RawObject::open(it).ok());
         let hints = hints.unwrap_or_default();
         WriteClass::from_hints(hints.read("readOnlyHint"), hints.read("destructiveHint"))
     }
@@ -48,18 +49,26 @@ impl Catalog {
     pub(crate) fn build(listings: BTreeMap<ServerName, Arc<Listing>>) -> Self {
         let mut catalog = Self::default();
         for (server, listing) in &listings {
-            let named = |kind, name: String| Capability { server: server.clone(), kind, name };
+            let named = |kind, name: String| Capability {
+                server: server.clone(),
+                kind,
+                name,
+            };
             for tool in &listing.tools {
                 let taken = |name: &str| catalog.tools_by_name.contains_key(name);
                 if let Some(entry) = expose_name(named, Kind::Tool, tool, taken) {
-                    catalog.tools_by_name.insert(entry.exposed.clone(), catalog.tools.len());
+                    catalog
+                        .tools_by_name
+                        .insert(entry.exposed.clone(), catalog.tools.len());
                     catalog.tools.push(entry);
                 }
             }
             for prompt in &listing.prompts {
                 let taken = |name: &str| catalog.prompts_by_name.contains_key(name);
                 if let Some(entry) = expose_name(named, Kind::Prompt, prompt, taken) {
-                    catalog.prompts_by_name.insert(entry.exposed.clone(), catalog.prompts.len());
+                    catalog
+                        .prompts_by_name
+                        .insert(entry.exposed.clone(), catalog.prompts.len());
                     catalog.prompts.push(entry);
                 }
             }
@@ -90,7 +99,9 @@ impl Catalog {
     }
 
     pub(crate) fn prompt(&self, exposed: &str) -> Option<&Entry> {
-        self.prompts_by_name.get(exposed).map(|at| &self.prompts[*at])
+        self.prompts_by_name
+            .get(exposed)
+            .map(|at| &self.prompts[*at])
     }
 
     /// Where the URIs of resources lead.
@@ -99,18 +110,31 @@ impl Catalog {
     }
 
     /// The definition of a resource or template under the URI by which this caller reaches it.
-    pub(crate) fn resource_definition(&self, entry: &Entry, is_template: bool, visible: Visible<'_>) -> Raw {
-        if !self.routes.is_marked(&entry.capability, is_template, visible) {
+    pub(crate) fn resource_definition(
+        &self,
+        entry: &Entry,
+        is_template: bool,
+        visible: Visible<'_>,
+    ) -> Raw {
+        if !self
+            .routes
+            .is_marked(&entry.capability, is_template, visible)
+        {
             return entry.definition.clone();
         }
         let mut object = RawObject::open(&entry.definition).unwrap_or_default();
-        object.put(if is_template { URI_TEMPLATE } else { URI }, &marked(&entry.capability));
+        object.put(
+            if is_template { URI_TEMPLATE } else { URI },
+            &marked(&entry.capability),
+        );
         object.to_raw()
     }
 
     /// Everything that one server has on offer.
     pub(crate) fn of_server(&self, server: &ServerName) -> impl Iterator<Item = &Entry> {
-        let all = [&self.tools, &self.prompts, &self.resources, &self.templates].into_iter().flatten();
+        let all = [&self.tools, &self.prompts, &self.resources, &self.templates]
+            .into_iter()
+            .flatten();
         all.filter(move |entry| entry.capability.server == *server)
     }
 
@@ -135,7 +159,12 @@ fn expose_name(
     }
     object.put("name", exposed.as_str());
     let tags = declared_tags(&object);
-    Some(Entry { capability, exposed: exposed.as_str().to_owned(), definition: object.to_raw(), tags })
+    Some(Entry {
+        capability,
+        exposed: exposed.as_str().to_owned(),
+        definition: object.to_raw(),
+        tags,
+    })
 }
 
 const URI: &str = "uri";
@@ -145,15 +174,27 @@ const URI_TEMPLATE: &str = "uriTemplate";
 /// for those callers who see the servers.
 fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Entry> {
     let name: String = serde_json::from_str(RawObject::peek(definition, field)?.get()).ok()?;
-    let capability = Capability { server: server.clone(), kind: Kind::Resource, name };
+    let capability = Capability {
+        server: server.clone(),
+        kind: Kind::Resource,
+        name,
+    };
     let exposed = marked(&capability);
-    Some(Entry { exposed, capability, definition: definition.clone(), tags: Vec::new() })
+    Some(Entry {
+        exposed,
+        capability,
+        definition: definition.clone(),
+        tags: Vec::new(),
+    })
 }
 
 /// Tags where servers put them: FastMCP writes them into `_meta`.
 fn declared_tags(definition: &RawObject) -> Vec<String> {
     let meta = definition.object("_meta").unwrap_or_default();
-    ["fastmcp", "_fastmcp"].into_iter().find_map(|key| meta.object(key)?.read("tags")).unwrap_or_default()
+    ["fastmcp", "_fastmcp"]
+        .into_iter()
+        .find_map(|key| meta.object(key)?.read("tags"))
+        .unwrap_or_default()
 }
 
 /// Names like the one somebody asked for in vain.
@@ -181,7 +222,11 @@ pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<
         .filter(|(score, _)| *score > 0.8)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+    scored
+        .into_iter()
+        .take(3)
+        .map(|(_, candidate)| candidate)
+        .collect()
 }
 
 #[cfg(test)]
@@ -203,10 +248,16 @@ mod tests {
             capabilities: raw(&json!({ "tools": {}, "resources": {} })),
             server_info: None,
             instructions: None,
-            tools: tools.iter().map(|name| raw(&json!({ "vendor": 1, "name": name }))).collect(),
+            tools: tools
+                .iter()
+                .map(|name| raw(&json!({ "vendor": 1, "name": name })))
+                .collect(),
             prompts: Vec::new(),
             resources: uris.iter().map(|uri| raw(&json!({ URI: uri }))).collect(),
-            templates: templates.iter().map(|uri| raw(&json!({ URI_TEMPLATE: uri }))).collect(),
+            templates: templates
+                .iter()
+                .map(|uri| raw(&json!({ URI_TEMPLATE: uri })))
+                .collect(),
             problems: Vec::new(),
         })
     }
@@ -221,10 +272,25 @@ mod tests {
     #[test]
     fn the_same_tool_name_on_two_servers_stays_two_tools() {
         let catalog = catalog();
-        let names: Vec<_> = catalog.tools.iter().map(|entry| entry.exposed.as_str()).collect();
+        let names: Vec<_> = catalog
+            .tools
+            .iter()
+            .map(|entry| entry.exposed.as_str())
+            .collect();
         assert_eq!(names, ["a__search", "a__get", "b__search"]);
-        assert_eq!(catalog.tool("b__search").unwrap().capability.server.as_str(), "b");
-        assert_eq!(catalog.tools[0].definition.get(), r#"{"vendor":1,"name":"a__search"}"#);
+        assert_eq!(
+            catalog
+                .tool("b__search")
+                .unwrap()
+                .capability
+                .server
+                .as_str(),
+            "b"
+        );
+        assert_eq!(
+            catalog.tools[0].definition.get(),
+            r#"{"vendor":1,"name":"a__search"}"#
+        );
     }
 
     fn borrowed(texts: &[String]) -> Vec<&str> {
@@ -233,7 +299,11 @@ mod tests {
 
     /// How long the fastest of a few builds takes, with this many of everything.
     fn build_time(size: usize) -> std::time::Duration {
-        let texts = |what: &str| (0..size).map(|it| format!("{what}{it}")).collect::<Vec<_>>();
+        let texts = |what: &str| {
+            (0..size)
+                .map(|it| format!("{what}{it}"))
+                .collect::<Vec<_>>()
+        };
         let (tools, uris, templates) = (texts("t"), texts("mem://"), texts("mem://{x}/"));
         let offer = offering(&borrowed(&tools), &borrowed(&uris), &borrowed(&templates));
         let built = |_| {
@@ -250,7 +320,10 @@ mod tests {
     fn building_takes_as_long_as_there_is_to_build() {
         let (small, large) = (build_time(2_500), build_time(10_000));
         // Four times as many take four times as long, or sixteen times if each looked at all others.
-        assert!(large < small * 10, "{small:?} for 2,500 of everything, {large:?} for 10,000");
+        assert!(
+            large < small * 10,
+            "{small:?} for 2,500 of everything, {large:?} for 10,000"
+        );
     }
 
     #[test]

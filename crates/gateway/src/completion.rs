@@ -23,7 +23,9 @@ const RESOURCE: &str = "ref/resource";
 impl Reference {
     /// Its type decides which of its members counts; servers go by the type as well.
     pub(crate) fn read(params: &RawObject) -> Result<Self, Failure> {
-        let reference = params.object("ref").ok_or_else(|| Failure::params("`ref` must be an object"))?;
+        let reference = params
+            .object("ref")
+            .ok_or_else(|| Failure::params("`ref` must be an object"))?;
         match required(&reference, "type")?.as_str() {
             PROMPT => Ok(Self::Prompt(required(&reference, "name")?)),
             RESOURCE => Ok(Self::Resource(required(&reference, "uri")?)),
@@ -41,20 +43,33 @@ pub(crate) fn settle(meant: &Capability, params: &mut RawObject) -> Option<Capab
         Kind::Resource => (RESOURCE, "uri"),
         Kind::Prompt | Kind::Tool => (PROMPT, "name"),
     };
-    params.put("ref", &RawObject::new().with("type", kind).with(member, &meant.name));
+    params.put(
+        "ref",
+        &RawObject::new()
+            .with("type", kind)
+            .with(member, &meant.name),
+    );
     if meant.kind != Kind::Resource {
         return None;
     }
     let name = fill(&meant.name, &values(params));
-    (name != meant.name).then(|| Capability { name, ..meant.clone() })
+    (name != meant.name).then(|| Capability {
+        name,
+        ..meant.clone()
+    })
 }
 
 /// The values settled before, and what has been typed of the one in question.
 fn values(params: &RawObject) -> HashMap<String, String> {
-    let context = params.object("context").and_then(|it| it.object("arguments")).unwrap_or_default();
+    let context = params
+        .object("context")
+        .and_then(|it| it.object("arguments"))
+        .unwrap_or_default();
     let mut values: HashMap<String, String> = context
         .iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), serde_json::from_str(value.get()).ok()?)))
+        .filter_map(|(name, value)| {
+            Some((name.to_owned(), serde_json::from_str(value.get()).ok()?))
+        })
         .collect();
     let typed = params.object("argument").unwrap_or_default();
     if let (Some(name), Some(value)) = (typed.read("name"), typed.read::<String>("value"))
@@ -76,15 +91,21 @@ mod tests {
     #[track_caller]
     fn check(reference: &Value, expected: Result<(Reference, Value), &str>) {
         let mut params = RawObject::open(&raw(&json!({ "ref": reference }))).unwrap();
-        let found = Reference::read(&params).map_err(|failure| failure.to_string()).map(|read| {
-            let (kind, name) = match &read {
-                Reference::Prompt(name) => (Kind::Prompt, name),
-                Reference::Resource(uri) => (Kind::Resource, uri),
-            };
-            let meant = Capability { server: "s".parse().unwrap(), kind, name: name.clone() };
-            settle(&meant, &mut params);
-            (read, params.read::<Value>("ref").unwrap())
-        });
+        let found = Reference::read(&params)
+            .map_err(|failure| failure.to_string())
+            .map(|read| {
+                let (kind, name) = match &read {
+                    Reference::Prompt(name) => (Kind::Prompt, name),
+                    Reference::Resource(uri) => (Kind::Resource, uri),
+                };
+                let meant = Capability {
+                    server: "s".parse().unwrap(),
+                    kind,
+                    name: name.clone(),
+                };
+                settle(&meant, &mut params);
+                (read, params.read::<Value>("ref").unwrap())
+            });
         assert_eq!(found, expected.map_err(str::to_owned), "{reference}");
     }
 
@@ -99,10 +120,16 @@ mod tests {
         );
         check(
             &json!({ "type": "ref/prompt", "uri": "mem://secret/{x}", "name": "p", "NAME": "q", "Type": "ref/resource" }),
-            Ok((Reference::Prompt("p".to_owned()), json!({ "type": "ref/prompt", "name": "p" }))),
+            Ok((
+                Reference::Prompt("p".to_owned()),
+                json!({ "type": "ref/prompt", "name": "p" }),
+            )),
         );
         check(&json!({ "name": "p" }), Err("`type` is missing"));
-        check(&json!({ "type": "ref/resource", "name": "p" }), Err("`uri` is missing"));
+        check(
+            &json!({ "type": "ref/resource", "name": "p" }),
+            Err("`uri` is missing"),
+        );
         check(
             &json!({ "type": "REF/RESOURCE", "uri": "x" }),
             Err("`ref` has the type `REF/RESOURCE`; there are ref/prompt and ref/resource"),
@@ -120,6 +147,9 @@ mod tests {
             kind: Kind::Resource,
             name: "mem://{area}/{+x}".to_owned(),
         };
-        assert_eq!(settle(&meant, &mut params).unwrap().name, "mem://secret/pay");
+        assert_eq!(
+            settle(&meant, &mut params).unwrap().name,
+            "mem://secret/pay"
+        );
     }
 }

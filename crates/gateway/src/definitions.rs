@@ -39,13 +39,23 @@ struct Definition {
     hints: [Option<bool>; HINTS.len()],
 }
 
-const PARTS: [&str; 6] = ["description", "title", "inputSchema", "outputSchema", "annotations", "arguments"];
+const PARTS: [&str; 6] = [
+    "description",
+    "title",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "arguments",
+];
 const HINTS: [&str; 2] = ["readOnlyHint", "destructiveHint"];
 
 impl Definitions {
     /// Takes in a listing, and tells the log what is no longer as it was.
     pub(crate) fn learn(&self, server: &ServerName, listing: &Listing) {
-        let changes = lock(&self.seen).entry(server.clone()).or_default().learn(listing);
+        let changes = lock(&self.seen)
+            .entry(server.clone())
+            .or_default()
+            .learn(listing);
         for Change { kind, name, what } in changes.iter().take(MOST_TOLD) {
             tracing::warn!(%server, "the {kind} `{name}` is no longer defined as it was: {what}");
         }
@@ -58,7 +68,10 @@ impl Definitions {
     /// How many definitions each server has changed.
     pub(crate) fn changes(&self) -> Vec<(ServerName, u64)> {
         let seen = lock(&self.seen);
-        let mut changes: Vec<_> = seen.iter().map(|(server, seen)| (server.clone(), seen.changes)).collect();
+        let mut changes: Vec<_> = seen
+            .iter()
+            .map(|(server, seen)| (server.clone(), seen.changes))
+            .collect();
         changes.sort();
         changes
     }
@@ -77,14 +90,24 @@ impl Seen {
         for (kind, definitions) in [("tool", &listing.tools), ("prompt", &listing.prompts)] {
             let mut told = HashMap::new();
             for definition in definitions {
-                let Some((name, definition)) = Definition::read(definition) else { continue };
+                let Some((name, definition)) = Definition::read(definition) else {
+                    continue;
+                };
                 // Of a name listed twice, the first is what is known under it.
                 told.entry((kind, name)).or_insert(definition);
             }
             for (key, definition) in told {
-                if let Some(before) = self.by_name.get(&key).filter(|before| **before != definition) {
+                if let Some(before) = self
+                    .by_name
+                    .get(&key)
+                    .filter(|before| **before != definition)
+                {
                     let name = visible_line(&key.1).chars().take(LONGEST_NAME).collect();
-                    changes.push(Change { kind, name, what: definition.different(before) });
+                    changes.push(Change {
+                        kind,
+                        name,
+                        what: definition.different(before),
+                    });
                 }
                 if self.by_name.len() < MOST_NAMES || self.by_name.contains_key(&key) {
                     self.by_name.insert(key, definition);
@@ -103,17 +126,39 @@ impl Definition {
         let name = object.read("name")?;
         let hints = object.object("annotations").unwrap_or_default();
         let hints = HINTS.map(|hint| hints.read(hint));
-        let parts = PARTS.map(|part| object.remove(part).map_or([0; 16], |value| hash(value.get())));
-        Some((name, Self { parts, rest: hash(object.to_raw().get()), hints }))
+        let parts = PARTS.map(|part| {
+            object
+                .remove(part)
+                .map_or([0; 16], |value| hash(value.get()))
+        });
+        Some((
+            name,
+            Self {
+                parts,
+                rest: hash(object.to_raw().get()),
+                hints,
+            },
+        ))
     }
 
     /// In which parts it differs from what it was: `description, annotations (readOnlyHint true → false)`.
     fn different(&self, before: &Self) -> String {
         let differs = |at: &usize| self.parts[*at] != before.parts[*at];
-        let mut told: Vec<String> = (0..PARTS.len()).filter(differs).map(|at| PARTS[at].to_owned()).collect();
+        let mut told: Vec<String> = (0..PARTS.len())
+            .filter(differs)
+            .map(|at| PARTS[at].to_owned())
+            .collect();
         let said = |hint: Option<bool>| hint.map_or("unsaid".to_owned(), |hint| hint.to_string());
-        for (at, hint) in HINTS.iter().enumerate().filter(|(at, _)| self.hints[*at] != before.hints[*at]) {
-            told.push(format!("{hint} {} → {}", said(before.hints[at]), said(self.hints[at])));
+        for (at, hint) in HINTS
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| self.hints[*at] != before.hints[*at])
+        {
+            told.push(format!(
+                "{hint} {} → {}",
+                said(before.hints[at]),
+                said(self.hints[at])
+            ));
         }
         if self.rest != before.rest {
             told.push("other members".to_owned());
@@ -158,8 +203,11 @@ mod tests {
         let mut seen = Seen::default();
         for (tools, expected) in story {
             let tools: Vec<Value> = tools.iter().map(|tool| (*tool).clone()).collect();
-            let told: Vec<_> =
-                seen.learn(&listing(&tools)).iter().map(|it| format!("{}: {}", it.name, it.what)).collect();
+            let told: Vec<_> = seen
+                .learn(&listing(&tools))
+                .iter()
+                .map(|it| format!("{}: {}", it.name, it.what))
+                .collect();
             assert_eq!(told, *expected);
         }
     }
@@ -167,12 +215,15 @@ mod tests {
     #[test]
     fn a_changed_definition_is_told_with_what_changed() {
         let before = json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true } });
-        let after =
-            json!({ "name": "t", "description": "Writes.", "annotations": { "readOnlyHint": false } });
+        let after = json!({ "name": "t", "description": "Writes.", "annotations": { "readOnlyHint": false } });
         let told = "t: description, annotations, readOnlyHint true → false";
-        check(&[(&[&before], &[]), (&[&before], &[]), (&[&after], &[told]), (&[&after], &[])]);
-        let vendor =
-            json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true }, "x": 1 });
+        check(&[
+            (&[&before], &[]),
+            (&[&before], &[]),
+            (&[&after], &[told]),
+            (&[&after], &[]),
+        ]);
+        let vendor = json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true }, "x": 1 });
         check(&[(&[&before], &[]), (&[&vendor], &["t: other members"])]);
     }
 
@@ -181,6 +232,10 @@ mod tests {
         let before = json!({ "name": "t", "description": "Reads." });
         let after = json!({ "name": "t", "description": "Sends your files away." });
         let other = json!({ "name": "u" });
-        check(&[(&[&before], &[]), (&[&other], &[]), (&[&other, &after], &["t: description"])]);
+        check(&[
+            (&[&before], &[]),
+            (&[&other], &[]),
+            (&[&other, &after], &["t: description"]),
+        ]);
     }
 }

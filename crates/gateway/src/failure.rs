@@ -35,7 +35,10 @@ pub(crate) enum Failure {
     #[error("several servers have a resource `{uri}`; say which one you mean: {}", forms.join(", "))]
     ContestedResource { uri: String, forms: Vec<String> },
     #[error("there is no provider called `{provider}`{}", did_you_mean(known))]
-    UnknownProvider { provider: String, known: Vec<String> },
+    UnknownProvider {
+        provider: String,
+        known: Vec<String>,
+    },
     #[error("there is no group called `{group}`{}", did_you_mean(near))]
     UnknownGroup { group: String, near: Vec<String> },
     #[error(
@@ -52,7 +55,10 @@ pub(crate) enum Failure {
     #[error("{told}")]
     Hidden { told: Box<Self> },
     #[error("`{provider}` has nothing at `{subject}`")]
-    UnknownPath { provider: ServerName, subject: String },
+    UnknownPath {
+        provider: ServerName,
+        subject: String,
+    },
     #[error(
         "nothing was called, because every call must be on record here, and {0}; try again in a moment, and if \
          that does not help, the operator finds the cause in the log of the gateway"
@@ -70,9 +76,13 @@ pub(crate) enum Failure {
     HeaderMismatch { reason: String },
     #[error("the session is unknown or has ended; send `initialize` again")]
     UnknownSession,
-    #[error("{own} sessions of this caller are open and in use; end one with DELETE before another begins")]
+    #[error(
+        "{own} sessions of this caller are open and in use; end one with DELETE before another begins"
+    )]
     TooManySessions { own: usize },
-    #[error("this caller has too many requests open at once, or too long ones; wait for some to end")]
+    #[error(
+        "this caller has too many requests open at once, or too long ones; wait for some to end"
+    )]
     TooManyRequests,
     #[error(
         "the answer was not sent: {megabytes} MB of earlier answers have not been read yet; read those first, \
@@ -90,7 +100,9 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn params(reason: impl Into<String>) -> Self {
-        Self::BadParams { reason: reason.into() }
+        Self::BadParams {
+            reason: reason.into(),
+        }
     }
 
     /// What may be said of it.
@@ -153,7 +165,11 @@ impl Failure {
 /// Why a server cannot be used, as this caller may read it.
 pub(crate) fn trouble_for(caller: &Caller, trouble: &StartError) -> CallError {
     let error = CallError::Start(trouble.clone());
-    if caller.sees_all_tenants() { error } else { error.brief() }
+    if caller.sees_all_tenants() {
+        error
+    } else {
+        error.brief()
+    }
 }
 
 fn did_you_mean(near: &[String]) -> String {

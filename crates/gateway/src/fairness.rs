@@ -9,7 +9,9 @@ pub(crate) fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)
     for (holder, weight) in held {
         *sums.entry(holder).or_default() += weight;
     }
-    sums.into_iter().max_by_key(|(_, sum)| *sum).map(|(holder, _)| holder)
+    sums.into_iter()
+        .max_by_key(|(_, sum)| *sum)
+        .map(|(holder, _)| holder)
 }
 
 #[cfg(test)]
@@ -18,7 +20,10 @@ mod tests {
 
     #[test]
     fn the_one_with_most_in_all_gives_way() {
-        assert_eq!(largest_holder([("a", 2), ("b", 3), ("a", 2)].into_iter()), Some("a"));
+        assert_eq!(
+            largest_holder([("a", 2), ("b", 3), ("a", 2)].into_iter()),
+            Some("a")
+        );
         assert_eq!(largest_holder(std::iter::empty::<(&str, usize)>()), None);
     }
 }

@@ -17,7 +17,13 @@ pub(crate) fn raise_limit() {
         if current.is_none_or(|current| current >= wanted) {
             return;
         }
-        match setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }) {
+        match setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(wanted),
+                maximum,
+            },
+        ) {
             Ok(()) => tracing::debug!(from = current, to = wanted, "more files may be open"),
             Err(error) => tracing::warn!(%error, "the limit of open files could not be raised"),
         }
@@ -29,7 +35,10 @@ pub(crate) fn allowed() -> usize {
     #[cfg(unix)]
     {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        limit.map_or(ENOUGH, |limit| limit.min(ENOUGH)).try_into().unwrap_or(USUAL)
+        limit
+            .map_or(ENOUGH, |limit| limit.min(ENOUGH))
+            .try_into()
+            .unwrap_or(USUAL)
     }
     #[cfg(not(unix))]
     USUAL

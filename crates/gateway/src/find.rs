@@ -31,20 +31,39 @@ pub(crate) struct Findings {
 }
 
 /// The best for an intent among what a caller may know of.
-pub(crate) async fn find(rooms: &Rooms, caller: &Caller, text: &str, options: &Options) -> Findings {
+pub(crate) async fn find(
+    rooms: &Rooms,
+    caller: &Caller,
+    text: &str,
+    options: &Options,
+) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(BEGINNING, rooms.index.begun()).await;
     let (intent, snapshot) = (rooms.index.intent(text).await, rooms.index.snapshot());
     let allowed = |subject: &Subject| may_find(rooms, caller, subject);
     let mut candidates = snapshot.search(&intent, options, allowed);
     let built_in = |it: &Candidate| is_built_in(rooms, &it.entry.provider);
-    let asked_for = options.providers.iter().any(|provider| is_built_in(rooms, provider));
-    if !asked_for && candidates.iter().any(built_in) && !is_about_agents(text, &candidates, built_in) {
+    let asked_for = options
+        .providers
+        .iter()
+        .any(|provider| is_built_in(rooms, provider));
+    if !asked_for
+        && candidates.iter().any(built_in)
+        && !is_about_agents(text, &candidates, built_in)
+    {
         let others = |subject: &Subject| allowed(subject) && !rooms.is_built_in(subject.owner());
         candidates = snapshot.search(&intent, options, others);
     }
-    let confident = rooms.index.is_calibrated().then(|| confident(&candidates)).flatten();
-    Findings { candidates, confident, degraded: intent.degraded }
+    let confident = rooms
+        .index
+        .is_calibrated()
+        .then(|| confident(&candidates))
+        .flatten();
+    Findings {
+        candidates,
+        confident,
+        degraded: intent.degraded,
+    }
 }
 
 fn may_find(rooms: &Rooms, caller: &Caller, subject: &Subject) -> bool {
@@ -57,7 +76,9 @@ fn may_find(rooms: &Rooms, caller: &Caller, subject: &Subject) -> bool {
 }
 
 fn is_built_in(rooms: &Rooms, provider: &str) -> bool {
-    provider.parse::<ServerName>().is_ok_and(|name| rooms.is_built_in(&name))
+    provider
+        .parse::<ServerName>()
+        .is_ok_and(|name| rooms.is_built_in(&name))
 }
 
 /// The built-in tools know about coding agents and are there for everybody; most searches are about
@@ -67,12 +88,15 @@ fn is_about_agents(text: &str, found: &[Candidate], built_in: impl Fn(&Candidate
     let best = |wanted: bool| found.iter().find(|it| built_in(it) == wanted);
     let others = best(false).map_or(0.0, |it| it.score);
     // Scores without a vector are generous and say nothing here.
-    let stands_out = |it: &Candidate| it.cosine.is_some() && it.score >= GOOD && it.score - others >= LEAD;
+    let stands_out =
+        |it: &Candidate| it.cosine.is_some() && it.score >= GOOD && it.score - others >= LEAD;
     best(true).is_some_and(stands_out) || AGENTS.mentions_an_agent(text) || is_named(text)
 }
 
 /// Words for what the built-in tools are about, besides the names of agents.
 fn is_named(text: &str) -> bool {
     let text = text.to_lowercase();
-    ["coding agent", "coding assistant"].iter().any(|name| text.contains(name))
+    ["coding agent", "coding assistant"]
+        .iter()
+        .any(|name| text.contains(name))
 }

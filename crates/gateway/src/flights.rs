@@ -29,8 +29,12 @@ struct Limits {
 
 impl Limits {
     /// Each caller may have four of the largest answers a server may give with the usual settings.
-    const USUAL: Self =
-        Self { each: 64 << 20, all: 512 << 20, small: 64 << 10, patience: Duration::from_secs(5) };
+    const USUAL: Self = Self {
+        each: 64 << 20,
+        all: 512 << 20,
+        small: 64 << 10,
+        patience: Duration::from_secs(5),
+    };
 }
 
 impl Default for Limits {
@@ -81,7 +85,10 @@ pub(crate) struct HeldMessage {
 
 impl From<Message> for HeldMessage {
     fn from(message: Message) -> Self {
-        Self { message, held: None }
+        Self {
+            message,
+            held: None,
+        }
     }
 }
 
@@ -96,11 +103,22 @@ impl Flights {
     /// Counts an open request, if the caller may have one more.
     pub(crate) fn open_request(&self, caller: &Caller) -> Option<Held> {
         let fits = |load: Load, _| load.requests < MOST_REQUESTS_EACH;
-        self.hold(caller, Load { bytes: 0, requests: 1 }, fits)
+        self.hold(
+            caller,
+            Load {
+                bytes: 0,
+                requests: 1,
+            },
+            fits,
+        )
     }
 
     /// Counts what is said to a client, if there is room for it.
-    pub(crate) fn send(&self, caller: &Caller, message: Message) -> Result<HeldMessage, TooMuchUnread> {
+    pub(crate) fn send(
+        &self,
+        caller: &Caller,
+        message: Message,
+    ) -> Result<HeldMessage, TooMuchUnread> {
         let (bytes, limits) = (length(&message), self.shared.limits);
         let fits = |load: Load, all: usize| {
             bytes <= limits.small
@@ -108,7 +126,10 @@ impl Flights {
                 || (load.bytes + bytes <= limits.each && all + bytes <= limits.all)
         };
         match self.hold(caller, Load { bytes, requests: 0 }, fits) {
-            Some(held) => Ok(HeldMessage { message, held: Some(held) }),
+            Some(held) => Ok(HeldMessage {
+                message,
+                held: Some(held),
+            }),
             None => Err(self.unread(caller, message)),
         }
     }
@@ -125,19 +146,26 @@ impl Flights {
             Err(unsent) => unsent.message,
         };
         let (bytes, limits) = (length(&message), self.shared.limits);
-        let may_wait =
-            |load: Load, all: usize| load.bytes + bytes <= 2 * limits.each && all + bytes <= limits.all;
+        let may_wait = |load: Load, all: usize| {
+            load.bytes + bytes <= 2 * limits.each && all + bytes <= limits.all
+        };
         let Some(held) = self.hold(caller, Load { bytes, requests: 0 }, may_wait) else {
             return Err(self.unread(caller, message));
         };
         match tokio::time::timeout(limits.patience, self.room(caller)).await {
-            Ok(()) => Ok(HeldMessage { message, held: Some(held) }),
+            Ok(()) => Ok(HeldMessage {
+                message,
+                held: Some(held),
+            }),
             Err(_) => Err(self.unread(caller, message)),
         }
     }
 
     fn unread(&self, caller: &Caller, message: Message) -> TooMuchUnread {
-        TooMuchUnread { bytes: self.load(caller).bytes, message }
+        TooMuchUnread {
+            bytes: self.load(caller).bytes,
+            message,
+        }
     }
 
     /// Counts what is said to a client, whatever there is already: for what is short.
@@ -164,20 +192,36 @@ impl Flights {
         }
     }
 
-    fn hold(&self, caller: &Caller, load: Load, fits: impl FnOnce(Load, usize) -> bool) -> Option<Held> {
+    fn hold(
+        &self,
+        caller: &Caller,
+        load: Load,
+        fits: impl FnOnce(Load, usize) -> bool,
+    ) -> Option<Held> {
         let mut book = lock(&self.shared.book);
         let now = book.callers.get(caller).copied().unwrap_or_default();
         if !fits(now, book.bytes) {
             return None;
         }
-        let sum = Load { bytes: now.bytes + load.bytes, requests: now.requests + load.requests };
+        let sum = Load {
+            bytes: now.bytes + load.bytes,
+            requests: now.requests + load.requests,
+        };
         book.callers.insert(caller.clone(), sum);
         book.bytes += load.bytes;
-        Some(Held { shared: self.shared.clone(), caller: caller.clone(), load })
+        Some(Held {
+            shared: self.shared.clone(),
+            caller: caller.clone(),
+            load,
+        })
     }
 
     fn load(&self, caller: &Caller) -> Load {
-        lock(&self.shared.book).callers.get(caller).copied().unwrap_or_default()
+        lock(&self.shared.book)
+            .callers
+            .get(caller)
+            .copied()
+            .unwrap_or_default()
     }
 }
 
@@ -211,8 +255,14 @@ fn length(message: &Message) -> usize {
     let raw = match message {
         Message::Request(request) => request.params.as_ref(),
         Message::Notification(notification) => notification.params.as_ref(),
-        Message::Response(Response { outcome: Ok(result), .. }) => Some(result),
-        Message::Response(Response { outcome: Err(error), .. }) => {
+        Message::Response(Response {
+            outcome: Ok(result),
+            ..
+        }) => Some(result),
+        Message::Response(Response {
+            outcome: Err(error),
+            ..
+        }) => {
             return error.message.len() + error.data.as_ref().map_or(0, |data| data.get().len());
         }
     };
@@ -244,12 +294,25 @@ mod tests {
     /// The usual limits, a thousand times smaller.
     fn flights() -> Flights {
         let patience = Duration::from_millis(300);
-        let limits = Limits { each: 64 << 10, all: 512 << 10, small: 64, patience };
-        Flights { shared: Arc::new(Shared { limits, ..Shared::default() }) }
+        let limits = Limits {
+            each: 64 << 10,
+            all: 512 << 10,
+            small: 64,
+            patience,
+        };
+        Flights {
+            shared: Arc::new(Shared {
+                limits,
+                ..Shared::default()
+            }),
+        }
     }
 
     fn caller(tenant: &str) -> Caller {
-        Caller { tenant: tenant.parse().unwrap(), ..Caller::local() }
+        Caller {
+            tenant: tenant.parse().unwrap(),
+            ..Caller::local()
+        }
     }
 
     fn answer(bytes: usize) -> Message {
@@ -273,15 +336,19 @@ mod tests {
     fn all_callers_together_have_a_limit_that_leaves_everyone_one_answer() {
         let flights = flights();
         let send = |number: usize| flights.send(&caller(&format!("t{number}")), answer(30 << 10));
-        let unread: Vec<_> = (0..40).filter_map(|number| send(number % 20).ok()).collect();
+        let unread: Vec<_> = (0..40)
+            .filter_map(|number| send(number % 20).ok())
+            .collect();
         assert_eq!(unread.len(), 20);
     }
 
     #[test]
     fn what_a_caller_sends_at_once_has_a_limit_too() {
         let flights = flights();
-        let (mut body, mut other) =
-            (flights.receive(&caller("low")).unwrap(), flights.receive(&caller("high")).unwrap());
+        let (mut body, mut other) = (
+            flights.receive(&caller("low")).unwrap(),
+            flights.receive(&caller("high")).unwrap(),
+        );
         let pieces = (0..100).take_while(|_| body.grow(1 << 10)).count();
         assert_eq!(pieces, 64);
         assert!(other.grow(1 << 10));
@@ -293,8 +360,9 @@ mod tests {
     #[test]
     fn open_requests_of_one_caller_have_a_limit() {
         let flights = flights();
-        let open: Vec<_> =
-            (0..MOST_REQUESTS_EACH + 5).filter_map(|_| flights.open_request(&caller("low"))).collect();
+        let open: Vec<_> = (0..MOST_REQUESTS_EACH + 5)
+            .filter_map(|_| flights.open_request(&caller("low")))
+            .collect();
         assert_eq!(open.len(), MOST_REQUESTS_EACH);
         assert!(flights.open_request(&caller("high")).is_some());
     }
@@ -303,11 +371,19 @@ mod tests {
     async fn an_answer_waits_for_clients_that_read_and_not_for_ever() {
         let flights = flights();
         let low = caller("low");
-        let unread: Vec<_> = (0..4).map(|_| flights.send(&low, answer(15 << 10)).unwrap()).collect();
-        assert!(flights.deliver(&low, answer(15 << 10)).await.is_err(), "nobody reads");
+        let unread: Vec<_> = (0..4)
+            .map(|_| flights.send(&low, answer(15 << 10)).unwrap())
+            .collect();
+        assert!(
+            flights.deliver(&low, answer(15 << 10)).await.is_err(),
+            "nobody reads"
+        );
         let mut waiting = Box::pin(flights.deliver(&low, answer(15 << 10)));
         assert!(futures::poll!(&mut waiting).is_pending());
-        assert!(flights.deliver(&low, answer(60 << 10)).await.is_err(), "too much would wait");
+        assert!(
+            flights.deliver(&low, answer(60 << 10)).await.is_err(),
+            "too much would wait"
+        );
         drop(unread);
         assert!(waiting.await.is_ok());
     }
@@ -316,7 +392,9 @@ mod tests {
     async fn a_client_on_a_pipe_is_heard_again_when_it_has_read() {
         let flights = flights();
         let low = caller("low");
-        let unread: Vec<_> = (0..5).map(|_| flights.send_anyway(&low, answer(20 << 10))).collect();
+        let unread: Vec<_> = (0..5)
+            .map(|_| flights.send_anyway(&low, answer(20 << 10)))
+            .collect();
         let mut room = Box::pin(flights.room(&low));
         assert!(futures::poll!(&mut room).is_pending());
         drop(unread);

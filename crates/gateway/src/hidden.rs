@@ -69,25 +69,45 @@ pub(crate) fn permit(
     unknown: impl FnOnce() -> Failure,
 ) -> Result<(), Failure> {
     let caller = &turn.client.caller;
-    let Decision::Deny(reason) = rooms.policy.decide(caller, capability) else { return Ok(()) };
-    tracing::info!(key = caller.key.as_ref().map_or("", |key| key.0.as_str()), "refused: {reason}");
+    let Decision::Deny(reason) = rooms.policy.decide(caller, capability) else {
+        return Ok(());
+    };
+    tracing::info!(
+        key = caller.key.as_ref().map_or("", |key| key.0.as_str()),
+        "refused: {reason}"
+    );
     Err(if caller.is_local() {
         Failure::Denied { reason }
     } else {
-        Failure::Hidden { told: Box::new(unknown()) }
+        Failure::Hidden {
+            told: Box::new(unknown()),
+        }
     })
 }
 
 /// Whether a server has to be asked to know that it offers this. On its own route names go through
 /// unread, and its words for one it does not have would differ from ours for one that is hidden; so
 /// where rules hide anything of its tools and prompts, only what it lists is asked for.
-pub(crate) fn is_listed(rooms: &Rooms, turn: &Turn, asked: &Asked, capability: &Capability) -> bool {
-    let (View::One(server), Asked::Tool(_) | Asked::Prompt(_)) = (&turn.view, asked) else { return true };
-    let listing = rooms.upstreams.get(server).and_then(|server| server.listing());
+pub(crate) fn is_listed(
+    rooms: &Rooms,
+    turn: &Turn,
+    asked: &Asked,
+    capability: &Capability,
+) -> bool {
+    let (View::One(server), Asked::Tool(_) | Asked::Prompt(_)) = (&turn.view, asked) else {
+        return true;
+    };
+    let listing = rooms
+        .upstreams
+        .get(server)
+        .and_then(|server| server.listing());
     if listing.is_none() || !hides(rooms, &turn.client.caller) {
         return true;
     }
-    rooms.catalog().of_server(server).any(|entry| entry.capability == *capability)
+    rooms
+        .catalog()
+        .of_server(server)
+        .any(|entry| entry.capability == *capability)
 }
 
 /// A server's own words for a resource that it does not have, replaced by ours for the same reason.

@@ -36,7 +36,9 @@ pub(crate) struct Refurnished {
 }
 
 impl House {
-    pub(crate) async fn open(config: &Config) -> anyhow::Result<(Arc<Self>, mpsc::Receiver<Notice>)> {
+    pub(crate) async fn open(
+        config: &Config,
+    ) -> anyhow::Result<(Arc<Self>, mpsc::Receiver<Notice>)> {
         let store = Store::open(&config.store_path).await?;
         let lookup = vault::lookup(config, &store).await?;
         let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
@@ -45,8 +47,13 @@ impl House {
         let servers = with_listings(config.running(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
-        let rooms = ArcSwap::from_pointee(Rooms::new(config, store, upstreams, providers, embedder));
-        let house = Arc::new(Self { rooms, rebuilding: Mutex::default(), catalog_changed: Notify::new() });
+        let rooms =
+            ArcSwap::from_pointee(Rooms::new(config, store, upstreams, providers, embedder));
+        let house = Arc::new(Self {
+            rooms,
+            rebuilding: Mutex::default(),
+            catalog_changed: Notify::new(),
+        });
         house.rebuild_catalog().await;
         Ok((house, notices))
     }
@@ -73,7 +80,10 @@ impl House {
 
     /// Puts another configuration in place of the one before. If it cannot be used, everything
     /// stays as it is.
-    pub(crate) async fn refurnish(self: &Arc<Self>, config: &Config) -> anyhow::Result<Refurnished> {
+    pub(crate) async fn refurnish(
+        self: &Arc<Self>,
+        config: &Config,
+    ) -> anyhow::Result<Refurnished> {
         let before = self.rooms();
         let lookup = vault::lookup(config, &before.store).await?;
         let outside = outside(config, &before.store, lookup, &before.index.embedder())?;
@@ -87,7 +97,11 @@ impl House {
         self.rooms.store(after.clone());
         // Only now: a listing that came meanwhile went into the rooms before.
         self.rebuild_catalog().await;
-        for server in before.upstreams.iter().filter(|server| is_gone(server, &after.upstreams)) {
+        for server in before
+            .upstreams
+            .iter()
+            .filter(|server| is_gone(server, &after.upstreams))
+        {
             let server = server.clone();
             tokio::spawn(async move { server.retire().await });
         }
@@ -100,16 +114,26 @@ impl Refurnished {
         let mut found = Self::default();
         for server in before.iter().filter(|server| is_gone(server, after)) {
             let name = server.name().clone();
-            if after.get(&name).is_some() { &mut found.changed } else { &mut found.removed }.insert(name);
+            if after.get(&name).is_some() {
+                &mut found.changed
+            } else {
+                &mut found.removed
+            }
+            .insert(name);
         }
-        let new = after.iter().map(|server| server.name()).filter(|name| before.get(name).is_none());
+        let new = after
+            .iter()
+            .map(|server| server.name())
+            .filter(|name| before.get(name).is_none());
         found.added = new.cloned().collect();
         found
     }
 }
 
 fn is_gone(server: &Arc<Server>, after: &Upstreams) -> bool {
-    after.get(server.name()).is_none_or(|it| !Arc::ptr_eq(it, server))
+    after
+        .get(server.name())
+        .is_none_or(|it| !Arc::ptr_eq(it, server))
 }
 
 fn outside(
@@ -120,7 +144,12 @@ fn outside(
 ) -> anyhow::Result<Outside> {
     let logins = Some(login::logins(config, store)?);
     let inside = Some(inside::opener(config, embedder.clone()));
-    Ok(Outside { lookup, logins, inside, edition: config.secret_key.as_str() })
+    Ok(Outside {
+        lookup,
+        logins,
+        inside,
+        edition: config.secret_key.as_str(),
+    })
 }
 
 /// Each server with what it offered in an earlier run, unless its configuration has changed since.
@@ -146,11 +175,17 @@ mod tests {
     #[tokio::test]
     async fn who_looked_for_secrets_under_a_key_that_was_moved_is_opened_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let around = Surroundings { home: Some(folder.path().into()), ..Surroundings::default() };
+        let around = Surroundings {
+            home: Some(folder.path().into()),
+            ..Surroundings::default()
+        };
         let text = "[servers.a]\ncommand = 'a'\n[agents]\nenabled = false";
         let mut config = parse(text, None, &Overrides::default(), &around).unwrap();
         let (house, _notices) = House::open(&config).await.unwrap();
-        assert_eq!(house.refurnish(&config).await.unwrap(), Refurnished::default());
+        assert_eq!(
+            house.refurnish(&config).await.unwrap(),
+            Refurnished::default()
+        );
         config.secret_key = KeyPlace::Keyring;
         let done = house.refurnish(&config).await.unwrap();
         assert_eq!(done.changed, BTreeSet::from(["a".parse().unwrap()]));

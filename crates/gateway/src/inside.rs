@@ -17,11 +17,16 @@ const PIPE: usize = 64 * 1024;
 /// Opens what the configuration has built in. The data is read at each start, so that an edit
 /// takes effect without a new process.
 pub(crate) fn opener(config: &Config, embedder: Arc<Embedder>) -> Opener {
-    let directory = config.agents.as_ref().and_then(|agents| agents.directory.clone());
+    let directory = config
+        .agents
+        .as_ref()
+        .and_then(|agents| agents.directory.clone());
     Opener::new(move |_| {
         let answers = answers(directory.as_deref(), Some(embedder.clone()));
-        let answers =
-            answers.map_err(|error| NotOpened { reason: error.to_string(), remedy: error.remedy() })?;
+        let answers = answers.map_err(|error| NotOpened {
+            reason: error.to_string(),
+            remedy: error.remedy(),
+        })?;
         let (ours, theirs) = duplex(PIPE);
         let (input, output) = split(theirs);
         tokio::spawn(serve(Arc::new(answers), input, output));
@@ -53,7 +58,9 @@ fn embed(embedder: Arc<Embedder>) -> Embed {
                 Side::Query => embedder.queries(texts).await,
                 Side::Document => embedder.documents(texts).await,
             };
-            vectors.inspect_err(|error| tracing::debug!(%error, "answered without vectors")).ok()
+            vectors
+                .inspect_err(|error| tracing::debug!(%error, "answered without vectors"))
+                .ok()
         };
         vectors.boxed()
     })

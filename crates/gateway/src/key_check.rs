@@ -32,15 +32,22 @@ pub(crate) async fn unknown_tenants(
     store: &Store,
 ) -> Result<BTreeSet<Tenant>, kitbag_store::Error> {
     let now = now();
-    let active = |key: &KeyInfo| key.revoked_at.is_none() && !key.is_expired(now) && key.role == Role::User;
-    let tenants = store.keys().await?.into_iter().filter(active).map(|key| key.tenant);
+    let active =
+        |key: &KeyInfo| key.revoked_at.is_none() && !key.is_expired(now) && key.role == Role::User;
+    let tenants = store
+        .keys()
+        .await?
+        .into_iter()
+        .filter(active)
+        .map(|key| key.tenant);
     Ok(tenants.filter(|tenant| !policy.knows(tenant)).collect())
 }
 
 pub(crate) struct UnknownTenant;
 
 impl UnknownTenant {
-    pub(crate) const WHAT: &str = "keys of this tenant open nothing: it has no table under [tenants]";
+    pub(crate) const WHAT: &str =
+        "keys of this tenant open nothing: it has no table under [tenants]";
 
     pub(crate) fn remedy(tenant: &Tenant) -> String {
         format!(

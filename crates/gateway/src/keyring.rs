@@ -49,7 +49,11 @@ impl Keyring {
     }
 
     fn opened_by(open: Open, database: &Path) -> Self {
-        Self { account: database.display().to_string(), open, known: OnceLock::new() }
+        Self {
+            account: database.display().to_string(),
+            open,
+            known: OnceLock::new(),
+        }
     }
 
     /// On a thread of its own: what talks to the keyring blocks, and brings a runtime along.
@@ -59,13 +63,19 @@ impl Keyring {
     ) -> Result<T, Error> {
         let done = std::thread::scope(|scope| {
             let working = scope.spawn(|| {
-                let entry =
-                    (self.open)()?.build(SERVICE, &self.account, None).map_err(KeyringError::Refused)?;
+                let entry = (self.open)()?
+                    .build(SERVICE, &self.account, None)
+                    .map_err(KeyringError::Refused)?;
                 work(&entry)
             });
-            working.join().expect("whoever talks to the keyring does not panic")
+            working
+                .join()
+                .expect("whoever talks to the keyring does not panic")
         });
-        done.map_err(|error| Error::Keeper { place: self.place(), source: Box::new(error) })
+        done.map_err(|error| Error::Keeper {
+            place: self.place(),
+            source: Box::new(error),
+        })
     }
 }
 
@@ -83,7 +93,11 @@ impl KeyKeeper for Keyring {
     }
 
     fn write(&self, key: &VaultKey) -> Result<(), Error> {
-        self.with_entry(|entry| entry.set_password(&key.reveal()).map_err(KeyringError::Refused))
+        self.with_entry(|entry| {
+            entry
+                .set_password(&key.reveal())
+                .map_err(KeyringError::Refused)
+        })
     }
 
     fn remove(&self) -> Result<(), Error> {
@@ -100,14 +114,18 @@ impl KeyKeeper for Keyring {
 
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keyring").field("account", &self.account).finish_non_exhaustive()
+        f.debug_struct("Keyring")
+            .field("account", &self.account)
+            .finish_non_exhaustive()
     }
 }
 
 #[cfg(feature = "keyring")]
 fn native() -> Result<Arc<CredentialStore>, KeyringError> {
     let status = keyring::Entry::store_status();
-    status.as_ref().map_err(|error| KeyringError::Unreachable { reason: error.to_string() })?;
+    status.as_ref().map_err(|error| KeyringError::Unreachable {
+        reason: error.to_string(),
+    })?;
     Ok(keyring_core::get_default_store().expect("it was set a moment ago"))
 }
 
@@ -139,17 +157,41 @@ mod tests {
         let store = Store::open(&path).await.unwrap();
         let keyring = || Arc::new(Keyring::opened_by(in_memory, &path));
         let name = "token".parse().unwrap();
-        store.vault_kept_by(keyring()).put(&name, &Secret::new("s3cret"), Timestamp(1)).await.unwrap();
+        store
+            .vault_kept_by(keyring())
+            .put(&name, &Secret::new("s3cret"), Timestamp(1))
+            .await
+            .unwrap();
         assert!(!path.with_file_name("secret.key").exists());
-        assert_eq!(store.vault_kept_by(keyring()).open_all().await.unwrap()[&name].reveal(), "s3cret");
-        assert_eq!(Keyring::opened_by(in_memory, Path::new("/other.db")).read().unwrap(), None);
+        assert_eq!(
+            store.vault_kept_by(keyring()).open_all().await.unwrap()[&name].reveal(),
+            "s3cret"
+        );
+        assert_eq!(
+            Keyring::opened_by(in_memory, Path::new("/other.db"))
+                .read()
+                .unwrap(),
+            None
+        );
 
-        assert!(store.vault_kept_by(keyring()).copy_key_to(&store.key_file()).await.unwrap());
+        assert!(
+            store
+                .vault_kept_by(keyring())
+                .copy_key_to(&store.key_file())
+                .await
+                .unwrap()
+        );
         keyring().remove().unwrap();
         keyring().remove().unwrap();
-        assert_eq!(store.vault(None).open_all().await.unwrap()[&name].reveal(), "s3cret");
+        assert_eq!(
+            store.vault(None).open_all().await.unwrap()[&name].reveal(),
+            "s3cret"
+        );
         let error = store.vault_kept_by(keyring()).open_all().await.unwrap_err();
-        assert!(error.to_string().contains("in the keyring is missing"), "{error}");
+        assert!(
+            error.to_string().contains("in the keyring is missing"),
+            "{error}"
+        );
     }
 
     #[cfg(feature = "keyring")]
@@ -167,8 +209,14 @@ mod tests {
 
     #[test]
     fn a_keyring_that_is_not_there_says_what_to_do() {
-        let absent: Open = || Err(KeyringError::Unreachable { reason: "no session bus".to_owned() });
-        let error = Keyring::opened_by(absent, Path::new("/data/kitbag.db")).read().unwrap_err();
+        let absent: Open = || {
+            Err(KeyringError::Unreachable {
+                reason: "no session bus".to_owned(),
+            })
+        };
+        let error = Keyring::opened_by(absent, Path::new("/data/kitbag.db"))
+            .read()
+            .unwrap_err();
         let told = format!("{:#}", anyhow::Error::from(error));
         let expected = "the key `kitbag` for `/data/kitbag.db` in the keyring cannot be used: no keyring answers: \
                         no session bus";

@@ -25,10 +25,18 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What servers need for logging in, kept in this store.
 pub(crate) fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
-    let keeper =
-        StoreKeeper { vault: vault::vault(config.secret_key, store)?, locks: config.data_dir.join("logins") };
-    let guards = AddressGuards { public: guard(false), private: guard(true) };
-    Ok(Logins { keeper: Arc::new(keeper), guards })
+    let keeper = StoreKeeper {
+        vault: vault::vault(config.secret_key, store)?,
+        locks: config.data_dir.join("logins"),
+    };
+    let guards = AddressGuards {
+        public: guard(false),
+        private: guard(true),
+    };
+    Ok(Logins {
+        keeper: Arc::new(keeper),
+        guards,
+    })
 }
 
 /// Lists servers as soon as somebody has logged in there, until the house closes.
@@ -36,8 +44,14 @@ pub(crate) async fn follow(house: Arc<House>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let rooms = house.rooms();
-        for server in rooms.upstreams.iter().filter(|server| waits_for_login(server)) {
-            let Some(credentials) = server.credentials() else { continue };
+        for server in rooms
+            .upstreams
+            .iter()
+            .filter(|server| waits_for_login(server))
+        {
+            let Some(credentials) = server.credentials() else {
+                continue;
+            };
             if credentials.has_news().await {
                 tracing::info!(server = %server.name(), "somebody has logged in");
                 if let Err(error) = background::refresh(&house, server, Changes::default()).await {
@@ -49,11 +63,16 @@ pub(crate) async fn follow(house: Arc<House>) {
 }
 
 fn waits_for_login(server: &Server) -> bool {
-    server.trouble().is_some_and(|trouble| matches!(*trouble, StartError::Login(_)))
+    server
+        .trouble()
+        .is_some_and(|trouble| matches!(*trouble, StartError::Login(_)))
 }
 
 fn guard(private: bool) -> AddressGuard {
-    let rules = AddressRules { private, networks: Vec::new() };
+    let rules = AddressRules {
+        private,
+        networks: Vec::new(),
+    };
     Arc::new(move |address| rules.check(address).map_err(|refused| refused.to_string()))
 }
 
@@ -66,13 +85,20 @@ struct StoreKeeper {
 #[async_trait]
 impl Keeper for StoreKeeper {
     async fn read(&self, server: &ServerName) -> Result<Option<Grant>, KeeperError> {
-        let Some(kept) = self.vault.login(server).await.map_err(failed)? else { return Ok(None) };
-        serde_json::from_str(kept.reveal()).map(Some).map_err(failed)
+        let Some(kept) = self.vault.login(server).await.map_err(failed)? else {
+            return Ok(None);
+        };
+        serde_json::from_str(kept.reveal())
+            .map(Some)
+            .map_err(failed)
     }
 
     async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), KeeperError> {
         let text = serde_json::to_string(grant).map_err(failed)?;
-        self.vault.put_login(server, &Secret::new(text), now()).await.map_err(failed)
+        self.vault
+            .put_login(server, &Secret::new(text), now())
+            .await
+            .map_err(failed)
     }
 
     async fn remove(&self, server: &ServerName) -> Result<bool, KeeperError> {

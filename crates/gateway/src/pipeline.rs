@@ -99,9 +99,17 @@ pub(crate) async fn request(
     let started = Instant::now();
     let capability = Capability::tool(provider.spec().name.clone(), call.subject());
     let is_visible = rooms.server_visible(&turn.client.caller, &capability.server);
-    let no_such_path =
-        || Failure::UnknownPath { provider: capability.server.clone(), subject: capability.name.clone() };
-    let refusal = || if is_visible { no_such_path() } else { unknown() };
+    let no_such_path = || Failure::UnknownPath {
+        provider: capability.server.clone(),
+        subject: capability.name.clone(),
+    };
+    let refusal = || {
+        if is_visible {
+            no_such_path()
+        } else {
+            unknown()
+        }
+    };
     let ready = hidden::known_tenant(rooms, &turn.client.caller)
         .and_then(|()| hidden::permit(rooms, turn, &capability, refusal));
     // A redirect is a call that the API chose, and may lead where this caller may not go.
@@ -130,25 +138,41 @@ fn resolve(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Target, Failur
         _ if matches!(call.method, CallMethod::Task(_)) => resolve_task(rooms, turn, call)?,
         View::One(server) => {
             let (kind, name) = subject(call)?;
-            Capability { server: server.clone(), kind, name }
+            Capability {
+                server: server.clone(),
+                kind,
+                name,
+            }
         }
         View::House(_) => resolve_exposed(rooms, turn, call)?,
     };
-    let filled =
-        (call.method == CallMethod::Complete).then(|| completion::settle(&capability, &mut call.params));
+    let filled = (call.method == CallMethod::Complete)
+        .then(|| completion::settle(&capability, &mut call.params));
     let server = rooms.upstreams.get(&capability.server).cloned();
-    let server = server.ok_or_else(|| Failure::UnknownServer { server: capability.server.to_string() })?;
-    Ok(Target { server, capability, filled: filled.flatten(), definition })
+    let server = server.ok_or_else(|| Failure::UnknownServer {
+        server: capability.server.to_string(),
+    })?;
+    Ok(Target {
+        server,
+        capability,
+        filled: filled.flatten(),
+        definition,
+    })
 }
 
 /// Who wants everything as the servers have it leaves the checking to them, too.
 fn definition(rooms: &Rooms, turn: &Turn, call: &Call) -> Option<Raw> {
-    let View::House(surface) = turn.view else { return None };
+    let View::House(surface) = turn.view else {
+        return None;
+    };
     if call.method != CallMethod::CallTool || !surface.is_frugal() {
         return None;
     }
     let name: String = call.params.read("name")?;
-    rooms.catalog().tool(&name).map(|entry| entry.definition.clone())
+    rooms
+        .catalog()
+        .tool(&name)
+        .map(|entry| entry.definition.clone())
 }
 
 fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capability, Failure> {
@@ -158,14 +182,17 @@ fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabi
             let name: String = required(&call.params, "name")?;
             let capability = match catalog.tool(&name) {
                 Some(entry) => entry.capability.clone(),
-                None => unlisted_tool(rooms, turn, &name).ok_or_else(|| unknown_tool(rooms, turn, name))?,
+                None => unlisted_tool(rooms, turn, &name)
+                    .ok_or_else(|| unknown_tool(rooms, turn, name))?,
             };
             call.params.put("name", &capability.name);
             Ok(capability)
         }
         CallMethod::GetPrompt => {
             let name: String = required(&call.params, "name")?;
-            let entry = catalog.prompt(&name).ok_or(Failure::UnknownPrompt { name })?;
+            let entry = catalog
+                .prompt(&name)
+                .ok_or(Failure::UnknownPrompt { name })?;
             call.params.put("name", &entry.capability.name);
             Ok(entry.capability.clone())
         }
@@ -177,14 +204,18 @@ fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabi
         }
         CallMethod::Complete => match Reference::read(&call.params)? {
             Reference::Prompt(name) => {
-                let entry = catalog.prompt(&name).ok_or(Failure::UnknownPrompt { name })?;
+                let entry = catalog
+                    .prompt(&name)
+                    .ok_or(Failure::UnknownPrompt { name })?;
                 Ok(entry.capability.clone())
             }
-            Reference::Resource(uri) => led(catalog.routes().template(&uri, &seen_by(rooms, turn)), &uri),
+            Reference::Resource(uri) => {
+                led(catalog.routes().template(&uri, &seen_by(rooms, turn)), &uri)
+            }
         },
-        CallMethod::List(_) | CallMethod::Task(_) => {
-            Err(Failure::UnknownMethod { method: call.method.as_str().to_owned() })
-        }
+        CallMethod::List(_) | CallMethod::Task(_) => Err(Failure::UnknownMethod {
+            method: call.method.as_str().to_owned(),
+        }),
     }
 }
 
@@ -198,9 +229,15 @@ fn unresolved(call: &Call) -> Capability {
     };
     let name: String = call.params.read(key).unwrap_or_default();
     let name = ShortText::cut(&name).as_str().to_owned();
-    let server = name.split_once("__").and_then(|(server, _)| server.parse().ok());
+    let server = name
+        .split_once("__")
+        .and_then(|(server, _)| server.parse().ok());
     let nobody = || "unknown".parse().expect("it is a valid name");
-    Capability { server: server.unwrap_or_else(nobody), kind, name }
+    Capability {
+        server: server.unwrap_or_else(nobody),
+        kind,
+        name,
+    }
 }
 
 /// A client may know a name from an earlier day while the server has not been listed yet, or
@@ -215,12 +252,20 @@ fn unlisted_tool(rooms: &Rooms, turn: &Turn, exposed: &str) -> Option<Capability
 
 pub(crate) fn unknown_tool(rooms: &Rooms, turn: &Turn, name: String) -> Failure {
     let catalog = rooms.catalog();
-    let visible = catalog.tools.iter().filter(|it| rooms.policy.visible(&turn.client.caller, &it.capability));
+    let visible = catalog
+        .tools
+        .iter()
+        .filter(|it| rooms.policy.visible(&turn.client.caller, &it.capability));
     let names = visible.filter_map(|it| match &turn.view {
         View::House(_) => Some(it.exposed.as_str()),
-        View::One(server) => (it.capability.server == *server).then_some(it.capability.name.as_str()),
+        View::One(server) => {
+            (it.capability.server == *server).then_some(it.capability.name.as_str())
+        }
     });
-    let near = crate::catalog::near(&name, names).into_iter().map(str::to_owned).collect();
+    let near = crate::catalog::near(&name, names)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
     Failure::UnknownTool { name, near }
 }
 
@@ -252,9 +297,10 @@ pub(crate) fn led(route: Route, uri: &str) -> Result<Capability, Failure> {
     let uri = uri.to_owned();
     match route {
         Route::To(capability) => Ok(capability),
-        Route::Contested(owners) => {
-            Err(Failure::ContestedResource { uri, forms: owners.iter().map(marked).collect() })
-        }
+        Route::Contested(owners) => Err(Failure::ContestedResource {
+            uri,
+            forms: owners.iter().map(marked).collect(),
+        }),
         Route::Nowhere => Err(Failure::UnknownResource { uri }),
     }
 }
@@ -263,25 +309,45 @@ fn decide(rooms: &Rooms, turn: &Turn, target: &Target, asked: &Asked) -> Result<
     let Capability { server, name, .. } = &target.capability;
     match turn.view {
         // A list is about the server; what it contains is filtered one by one.
-        View::One(_) if name.is_empty() => match rooms.server_visible(&turn.client.caller, server) {
-            true => Ok(()),
-            false => Err(Failure::UnknownServer { server: server.to_string() }),
-        },
+        View::One(_) if name.is_empty() => {
+            match rooms.server_visible(&turn.client.caller, server) {
+                true => Ok(()),
+                false => Err(Failure::UnknownServer {
+                    server: server.to_string(),
+                }),
+            }
+        }
         _ => {
-            for capability in [Some(&target.capability), target.filled.as_ref()].into_iter().flatten() {
+            for capability in [Some(&target.capability), target.filled.as_ref()]
+                .into_iter()
+                .flatten()
+            {
                 hidden::permit(rooms, turn, capability, || asked.unknown(rooms, turn))?;
             }
             let is_listed = hidden::is_listed(rooms, turn, asked, &target.capability);
-            if is_listed { Ok(()) } else { Err(asked.unknown(rooms, turn)) }
+            if is_listed {
+                Ok(())
+            } else {
+                Err(asked.unknown(rooms, turn))
+            }
         }
     }
 }
 
 /// Checks what can be known to be wrong without asking the server, and makes the call ready
 /// to leave.
-fn validate(rooms: &Rooms, turn: &Turn, target: &Target, mut call: Call) -> Result<Outbound, Failure> {
+fn validate(
+    rooms: &Rooms,
+    turn: &Turn,
+    target: &Target,
+    mut call: Call,
+) -> Result<Outbound, Failure> {
     // Some clients write down that there are no arguments; leaving them out says the same.
-    if call.params.get("arguments").is_some_and(|arguments| arguments.get() == "null") {
+    if call
+        .params
+        .get("arguments")
+        .is_some_and(|arguments| arguments.get() == "null")
+    {
         call.params.remove("arguments");
     }
     if call.method == CallMethod::CallTool
@@ -291,8 +357,14 @@ fn validate(rooms: &Rooms, turn: &Turn, target: &Target, mut call: Call) -> Resu
         return Err(Failure::params("`arguments` must be an object"));
     }
     // Not every call comes from a door: arguments are also typed at a terminal, or taken out of text.
-    if call.params.iter().any(|(_, value)| is_too_deep(value.get().as_bytes())) {
-        return Err(Failure::params(format!("the arguments are nested deeper than {MAX_NESTING} levels")));
+    if call
+        .params
+        .iter()
+        .any(|(_, value)| is_too_deep(value.get().as_bytes()))
+    {
+        return Err(Failure::params(format!(
+            "the arguments are nested deeper than {MAX_NESTING} levels"
+        )));
     }
     if let Some(meta) = call.params.get("_meta")
         && !meta.get().starts_with('{')
@@ -303,10 +375,20 @@ fn validate(rooms: &Rooms, turn: &Turn, target: &Target, mut call: Call) -> Resu
         let none = raw(&RawObject::new());
         let arguments = call.params.get("arguments").unwrap_or(&none);
         let exposed = || RawObject::open(definition).ok()?.read("name");
-        let misfit = |misfit| Failure::Arguments { tool: exposed().unwrap_or_default(), misfit };
-        rooms.checker.check_arguments(definition, arguments).map_err(misfit)?;
+        let misfit = |misfit| Failure::Arguments {
+            tool: exposed().unwrap_or_default(),
+            misfit,
+        };
+        rooms
+            .checker
+            .check_arguments(definition, arguments)
+            .map_err(misfit)?;
     }
-    Ok(Outbound { method: call.method.as_str().to_owned(), params: call.params, client: turn.client.face() })
+    Ok(Outbound {
+        method: call.method.as_str().to_owned(),
+        params: call.params,
+        client: turn.client.face(),
+    })
 }
 
 async fn dispatch(
@@ -326,12 +408,17 @@ fn shallow(target: &Target, method: CallMethod, result: Raw) -> Result<Raw, Fail
     if matches!(method, CallMethod::List(_)) || !is_too_deep(result.get().as_bytes()) {
         return Ok(result);
     }
-    Err(CallError::TooDeep { server: target.capability.server.clone() }.into())
+    Err(CallError::TooDeep {
+        server: target.capability.server.clone(),
+    }
+    .into())
 }
 
 /// A task a result tells of must be found again, by the name it is given here.
 fn remember_task(rooms: &Rooms, turn: &Turn, target: &Target, result: Raw) -> Raw {
-    let exposed = rooms.tasks.learn(&turn.client.caller.tenant, &target.capability, &result);
+    let exposed = rooms
+        .tasks
+        .learn(&turn.client.caller.tenant, &target.capability, &result);
     match (&turn.view, exposed) {
         (View::House(_), Some(exposed)) => exposed,
         _ => result,
@@ -339,7 +426,11 @@ fn remember_task(rooms: &Rooms, turn: &Turn, target: &Target, result: Raw) -> Ra
 }
 
 /// The last step before a server is touched: where the audit is required, the call goes on record.
-async fn begin<T>(rooms: &Rooms, record: &mut CallRecord, ready: Result<T, Failure>) -> Result<T, Failure> {
+async fn begin<T>(
+    rooms: &Rooms,
+    record: &mut CallRecord,
+    ready: Result<T, Failure>,
+) -> Result<T, Failure> {
     let ready = ready?;
     record.begin(rooms).await?;
     Ok(ready)
@@ -383,7 +474,9 @@ fn outcome(result: &Raw) -> Outcome {
     if !text.contains("\"isError\"") && !text.contains("\"input_required\"") {
         return Outcome::Ok;
     }
-    let Ok(result) = RawObject::open(result) else { return Outcome::Ok };
+    let Ok(result) = RawObject::open(result) else {
+        return Outcome::Ok;
+    };
     if result.read("isError") == Some(true) {
         return Outcome::ToolError;
     }
@@ -411,8 +504,13 @@ fn subject(call: &Call) -> Result<(Kind, String), Failure> {
 /// what they read, so no other spelling of such a member may stand beside it.
 fn refuse_lookalikes(params: &RawObject) -> Result<(), Failure> {
     const DECIDING: [&str; 5] = ["name", "uri", "ref", "taskId", "arguments"];
-    match params.iter().find_map(|(member, _)| lookalike(member, &DECIDING)) {
-        Some((member, meant)) => Err(Failure::params(format!("`{member}` must be spelt `{meant}`"))),
+    match params
+        .iter()
+        .find_map(|(member, _)| lookalike(member, &DECIDING))
+    {
+        Some((member, meant)) => Err(Failure::params(format!(
+            "`{member}` must be spelt `{meant}`"
+        ))),
         None => Ok(()),
     }
 }
@@ -420,14 +518,18 @@ fn refuse_lookalikes(params: &RawObject) -> Result<(), Failure> {
 /// Upper case first, because some letters, such as the long s, have only that in common.
 fn lookalike<'a>(member: &'a str, names: &[&'static str]) -> Option<(&'a str, &'static str)> {
     let folded = |text: &str| text.to_uppercase().to_lowercase();
-    let meant = names.iter().find(|name| **name != member && folded(name) == folded(member))?;
+    let meant = names
+        .iter()
+        .find(|name| **name != member && folded(name) == folded(member))?;
     Some((member, meant))
 }
 
 pub(crate) fn required(params: &RawObject, field: &str) -> Result<String, Failure> {
     match params.get(field) {
         None => Err(Failure::params(format!("`{field}` is missing"))),
-        Some(_) => params.read(field).ok_or_else(|| Failure::params(format!("`{field}` must be a string"))),
+        Some(_) => params
+            .read(field)
+            .ok_or_else(|| Failure::params(format!("`{field}` must be a string"))),
     }
 }
 

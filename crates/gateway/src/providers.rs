@@ -17,9 +17,15 @@ impl Providers {
     pub(crate) fn new(configured: &BTreeMap<ServerName, ProviderConfig>, lookup: &Lookup) -> Self {
         let built = configured.iter().map(|(name, configured)| {
             let addresses = configured.addresses.clone();
-            let guard: AddressGuard =
-                Arc::new(move |address| addresses.check(address).map_err(|refused| refused.to_string()));
-            (name.clone(), Provider::new(configured.spec.clone(), lookup.clone(), guard))
+            let guard: AddressGuard = Arc::new(move |address| {
+                addresses
+                    .check(address)
+                    .map_err(|refused| refused.to_string())
+            });
+            (
+                name.clone(),
+                Provider::new(configured.spec.clone(), lookup.clone(), guard),
+            )
         });
         Self(built.collect())
     }

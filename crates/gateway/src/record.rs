@@ -22,7 +22,12 @@ pub(crate) struct CallRecord {
 }
 
 impl CallRecord {
-    pub(crate) fn new(rooms: &Rooms, turn: &Turn, capability: &Capability, started: Instant) -> Self {
+    pub(crate) fn new(
+        rooms: &Rooms,
+        turn: &Turn,
+        capability: &Capability,
+        started: Instant,
+    ) -> Self {
         let observation = || Observation {
             at: now(),
             caller: turn.client.caller.clone(),
@@ -34,7 +39,12 @@ impl CallRecord {
             latency: started.elapsed(),
         };
         let observation = (!capability.name.is_empty()).then(observation);
-        Self { audit: rooms.audit.clone(), observation, started, row: None }
+        Self {
+            audit: rooms.audit.clone(),
+            observation,
+            started,
+            row: None,
+        }
     }
 
     /// To be called before any server is touched. Where the audit is required it comes back when
@@ -63,7 +73,12 @@ impl CallRecord {
     fn finish(&mut self, outcome: Outcome) -> Option<Observation> {
         let latency = self.started.elapsed();
         // The time of the row is that of the end, as it is for a call that is recorded only then.
-        let observation = Observation { at: now(), outcome, latency, ..self.observation.take()? };
+        let observation = Observation {
+            at: now(),
+            outcome,
+            latency,
+            ..self.observation.take()?
+        };
         match self.row {
             Some(row) => self.audit.end(row, outcome, latency),
             None => self.audit.observe(observation.clone()),

@@ -29,8 +29,12 @@ struct Budget {
 impl Refusals {
     /// Records that a key was refused, where from and why; never the key.
     pub(crate) fn note(&self, rooms: &Rooms, refused: &Refused, origin: Origin) {
-        let Some(fault) = refused.fault_of_key() else { return };
-        let Some(untold) = lock(&self.budget).spend(Instant::now()) else { return };
+        let Some(fault) = refused.fault_of_key() else {
+            return;
+        };
+        let Some(untold) = lock(&self.budget).spend(Instant::now()) else {
+            return;
+        };
         let more = (untold > 0).then(|| format!("{untold} more since the row before this one"));
         rooms.audit.note(Event {
             origin,
@@ -45,8 +49,8 @@ impl Budget {
     /// Whether a row may be written, and how many were not since the last.
     fn spend(&mut self, at: Instant) -> Option<u64> {
         let since = *self.since.get_or_insert(at);
-        let regained =
-            u32::try_from(at.duration_since(since).as_secs() / ONE_EVERY.as_secs()).unwrap_or(u32::MAX);
+        let regained = u32::try_from(at.duration_since(since).as_secs() / ONE_EVERY.as_secs())
+            .unwrap_or(u32::MAX);
         if regained > 0 {
             self.spent = self.spent.saturating_sub(regained);
             self.since = Some(since + ONE_EVERY * regained);
@@ -67,7 +71,9 @@ mod tests {
     #[test]
     fn a_flood_of_refused_keys_leaves_few_rows_and_is_counted() {
         let (mut budget, start) = (Budget::default(), Instant::now());
-        let told = (0..1000).filter_map(|_| budget.spend(start)).collect::<Vec<_>>();
+        let told = (0..1000)
+            .filter_map(|_| budget.spend(start))
+            .collect::<Vec<_>>();
         assert_eq!(told, [0; BURST as usize]);
         assert_eq!(budget.spend(start + ONE_EVERY), Some(980));
         assert_eq!(budget.spend(start + ONE_EVERY), None);

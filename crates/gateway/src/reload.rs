@@ -73,7 +73,10 @@ impl Follower {
         tell(&running.project);
         let (origin, project) = (running.origin.clone(), running.project.clone());
         let (clients, written_down) = (running.follow.clone(), Vec::new());
-        let settled = watch::Sender::new(Settled { looks: configured.clone(), project: project.clone() });
+        let settled = watch::Sender::new(Settled {
+            looks: configured.clone(),
+            project: project.clone(),
+        });
         let in_force = running.clone();
         Ok(Self {
             whereabouts,
@@ -94,7 +97,10 @@ impl Follower {
 
     /// By which others can wait until the latest edit has been looked at.
     pub(crate) fn freshness(&self) -> Freshness {
-        Freshness { whereabouts: self.whereabouts.clone(), settled: self.settled.subscribe() }
+        Freshness {
+            whereabouts: self.whereabouts.clone(),
+            settled: self.settled.subscribe(),
+        }
     }
 
     pub fn running(&self) -> &Config {
@@ -110,7 +116,10 @@ impl Follower {
             };
             if let Err(error) = done {
                 let remedy = remedy(&error);
-                tracing::error!(remedy, "a change cannot be used, what was before stays in force: {error:#}");
+                tracing::error!(
+                    remedy,
+                    "a change cannot be used, what was before stays in force: {error:#}"
+                );
             }
             let (looks, project) = (self.configured.clone(), self.project.clone());
             self.settled.send_replace(Settled { looks, project });
@@ -137,15 +146,25 @@ impl Follower {
     /// What is added is an edit of the configuration, and taken over as one.
     async fn import(&self, house: &House) -> anyhow::Result<()> {
         let plan = import::additions(&self.clients, &self.whereabouts).await?;
-        for problem in plan.problems.iter().filter(|problem| !problem.is_harmless()) {
+        for problem in plan
+            .problems
+            .iter()
+            .filter(|problem| !problem.is_harmless())
+        {
             tracing::warn!("{problem}");
         }
         for row in &plan.rows {
             match (row.action, &row.reason) {
                 (Action::Add, _) if row.waits() => {
                     let server = &row.name;
-                    let why = row.dangers.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-                    let remedy = format!("if you want it, remove `enabled = false` from [servers.{server}]");
+                    let why = row
+                        .dangers
+                        .iter()
+                        .map(ToString::to_string)
+                        .collect::<Vec<_>>()
+                        .join("; ");
+                    let remedy =
+                        format!("if you want it, remove `enabled = false` from [servers.{server}]");
                     tracing::warn!(%server, why, remedy, "imported from a client, and switched off until you look at it");
                 }
                 (Action::Add, _) => tracing::info!(server = %row.name, "imported from a client"),
@@ -168,11 +187,17 @@ impl Follower {
         }
         let config = self.whereabouts.load()?;
         if entrance == Entrance::Http {
-            let serve = Serve { bind: self.running.serve.bind, ..config.serve.clone() };
+            let serve = Serve {
+                bind: self.running.serve.bind,
+                ..config.serve.clone()
+            };
             serve.guarded()?;
             check_keys(&serve, &house.rooms().store).await?;
         }
-        let done = house.refurnish(&config).await.context("it was read, but cannot be put to work")?;
+        let done = house
+            .refurnish(&config)
+            .await
+            .context("it was read, but cannot be put to work")?;
         tracing::info!(
             added = names(&done.added),
             changed = names(&done.changed),
@@ -180,14 +205,20 @@ impl Follower {
             "the changed configuration is in force"
         );
         for key in until_restart(&self.running, &config) {
-            tracing::warn!(key, "a change of this takes effect when Kitbag is started again");
+            tracing::warn!(
+                key,
+                "a change of this takes effect when Kitbag is started again"
+            );
         }
         background::announce_everything(&house.rooms());
         tokio::spawn(background::list_unknown(house.clone()));
         if config.project != self.project {
             tell(&config.project);
         }
-        house.rooms().audit.note(in_force(&self.in_force, &config, &done));
+        house
+            .rooms()
+            .audit
+            .note(in_force(&self.in_force, &config, &done));
         self.clients = config.follow.clone();
         self.origin = config.origin.clone();
         self.project = config.project.clone();
@@ -270,20 +301,32 @@ fn until_restart(running: &Config, config: &Config) -> Vec<&'static str> {
         ("serve.bind", running.serve.bind == config.serve.bind),
         ("store.path", running.store_path == config.store_path),
         ("index.embedder", running.embedder == config.embedder),
-        ("telemetry.otlp_endpoint", running.telemetry == config.telemetry),
+        (
+            "telemetry.otlp_endpoint",
+            running.telemetry == config.telemetry,
+        ),
     ];
-    same.into_iter().filter(|(_, same)| !same).map(|(key, _)| key).collect()
+    same.into_iter()
+        .filter(|(_, same)| !same)
+        .map(|(key, _)| key)
+        .collect()
 }
 
 /// For the audit: which servers and which sections are not what they were.
 fn in_force(before: &Config, after: &Config, servers: &Refurnished) -> Event {
-    let path = after.origin.as_deref().map(|path| path.display().to_string());
-    let mut changes: Vec<String> =
-        [("added", &servers.added), ("changed", &servers.changed), ("removed", &servers.removed)]
-            .into_iter()
-            .filter(|(_, servers)| !servers.is_empty())
-            .map(|(what, servers)| format!("{what} {}", names(servers)))
-            .collect();
+    let path = after
+        .origin
+        .as_deref()
+        .map(|path| path.display().to_string());
+    let mut changes: Vec<String> = [
+        ("added", &servers.added),
+        ("changed", &servers.changed),
+        ("removed", &servers.removed),
+    ]
+    .into_iter()
+    .filter(|(_, servers)| !servers.is_empty())
+    .map(|(what, servers)| format!("{what} {}", names(servers)))
+    .collect();
     let sections = changed_sections(before, after);
     if !sections.is_empty() {
         changes.push(format!("sections {}", sections.join(" ")));
@@ -291,7 +334,11 @@ fn in_force(before: &Config, after: &Config, servers: &Refurnished) -> Event {
     Event {
         client: Some(ShortText::cut("kitbag serve")),
         detail: (!changes.is_empty()).then(|| ShortText::cut(&changes.join("; "))),
-        ..Event::new(now(), Recorded::ConfigurationInForce, path.as_deref().unwrap_or("(none)"))
+        ..Event::new(
+            now(),
+            Recorded::ConfigurationInForce,
+            path.as_deref().unwrap_or("(none)"),
+        )
     }
 }
 
@@ -312,17 +359,27 @@ fn changed_sections(before: &Config, after: &Config) -> Vec<&'static str> {
         ("import", |it| format!("{:?}", it.follow)),
     ];
     let differs = |(_, section): &(&str, Section)| section(before) != section(after);
-    sections.into_iter().filter(differs).map(|(name, _)| name).collect()
+    sections
+        .into_iter()
+        .filter(differs)
+        .map(|(name, _)| name)
+        .collect()
 }
 
 fn remedy(error: &anyhow::Error) -> Option<String> {
-    error.chain().find_map(|cause| match cause.downcast_ref::<ConfigError>() {
-        Some(config) => config.remedy(),
-        None if cause.is::<OpenDoor>() => Some(OpenDoor::REMEDY.to_owned()),
-        None => cause.is::<NoKeys>().then(|| NoKeys::REMEDY.to_owned()),
-    })
+    error
+        .chain()
+        .find_map(|cause| match cause.downcast_ref::<ConfigError>() {
+            Some(config) => config.remedy(),
+            None if cause.is::<OpenDoor>() => Some(OpenDoor::REMEDY.to_owned()),
+            None => cause.is::<NoKeys>().then(|| NoKeys::REMEDY.to_owned()),
+        })
 }
 
 fn names(servers: &std::collections::BTreeSet<kitbag_domain::ServerName>) -> String {
-    servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    servers
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(" ")
 }

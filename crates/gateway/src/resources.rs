@@ -48,9 +48,17 @@ impl ResourceRoutes {
             for uri in listing.resources.iter().filter_map(|it| text(it, "uri")) {
                 routes.listed.entry(uri).or_default().insert(server.clone());
             }
-            for template in listing.templates.iter().filter_map(|it| text(it, "uriTemplate")) {
+            for template in listing
+                .templates
+                .iter()
+                .filter_map(|it| text(it, "uriTemplate"))
+            {
                 let parsed = UriTemplate::parse(&template);
-                let first = routes.templates.entry(template).or_default().insert(server.clone());
+                let first = routes
+                    .templates
+                    .entry(template)
+                    .or_default()
+                    .insert(server.clone());
                 if first && parsed.has_scheme() {
                     routes.matchers.push((parsed, server.clone()));
                 }
@@ -64,8 +72,15 @@ impl ResourceRoutes {
             return self.marked(uri);
         }
         self.for_caller(uri, visible, |seen| {
-            let claims = [self.listing(uri, seen), self.matching(uri, seen), self.sole(uri, seen)];
-            claims.into_iter().find(|claims| !claims.is_empty()).unwrap_or_default()
+            let claims = [
+                self.listing(uri, seen),
+                self.matching(uri, seen),
+                self.sole(uri, seen),
+            ];
+            claims
+                .into_iter()
+                .find(|claims| !claims.is_empty())
+                .unwrap_or_default()
         })
     }
 
@@ -75,27 +90,45 @@ impl ResourceRoutes {
             return self.marked(template);
         }
         match self.templates.get(template) {
-            Some(servers) => self.for_caller(template, visible, |seen| claims(servers, template, seen)),
+            Some(servers) => {
+                self.for_caller(template, visible, |seen| claims(servers, template, seen))
+            }
             None => self.resource(template, visible),
         }
     }
 
     /// Whether a server's URI or template is shown to this caller with its server's mark, since the
     /// bare one would not lead there.
-    pub(crate) fn is_marked(&self, owner: &Capability, is_template: bool, visible: Visible<'_>) -> bool {
+    pub(crate) fn is_marked(
+        &self,
+        owner: &Capability,
+        is_template: bool,
+        visible: Visible<'_>,
+    ) -> bool {
         let uri = owner.name.as_str();
         if is_ours(uri) || (is_template && !UriTemplate::parse(uri).has_scheme()) {
             return true;
         }
-        let claimed = if is_template { self.templates.get(uri) } else { self.listed.get(uri) };
-        let others = claimed.into_iter().flatten().filter(|server| **server != owner.server);
-        others.map(|server| claim(server, uri)).any(|other| visible(&other))
+        let claimed = if is_template {
+            self.templates.get(uri)
+        } else {
+            self.listed.get(uri)
+        };
+        let others = claimed
+            .into_iter()
+            .flatten()
+            .filter(|server| **server != owner.server);
+        others
+            .map(|server| claim(server, uri))
+            .any(|other| visible(&other))
     }
 
     /// The URIs and templates that several servers claim, each with those servers.
     pub(crate) fn contested(&self) -> BTreeMap<&str, &BTreeSet<ServerName>> {
         let all = self.listed.iter().chain(&self.templates);
-        all.filter(|(_, servers)| servers.len() > 1).map(|(uri, servers)| (uri.as_str(), servers)).collect()
+        all.filter(|(_, servers)| servers.len() > 1)
+            .map(|(uri, servers)| (uri.as_str(), servers))
+            .collect()
     }
 
     /// What others hide from a caller must not stand in the way of what it sees. If it sees no
@@ -108,17 +141,27 @@ impl ResourceRoutes {
     ) -> Route {
         let mut seen = claims(visible);
         match seen.len() {
-            0 => claims(&|_| true).into_iter().next().map_or(Route::Nowhere, Route::To),
+            0 => claims(&|_| true)
+                .into_iter()
+                .next()
+                .map_or(Route::Nowhere, Route::To),
             1 => Route::To(seen.remove(0)),
             _ => {
-                tracing::debug!(uri, servers = seen.len(), "a resource is claimed by several servers");
+                tracing::debug!(
+                    uri,
+                    servers = seen.len(),
+                    "a resource is claimed by several servers"
+                );
                 Route::Contested(seen)
             }
         }
     }
 
     fn listing(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
-        self.listed.get(uri).map(|servers| claims(servers, uri, seen)).unwrap_or_default()
+        self.listed
+            .get(uri)
+            .map(|servers| claims(servers, uri, seen))
+            .unwrap_or_default()
     }
 
     fn matching(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
@@ -138,12 +181,18 @@ impl ResourceRoutes {
     /// A single server that has resources is asked for whatever nobody lists.
     fn sole(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
         let having = claims(&self.with_resources, uri, seen);
-        if having.len() == 1 { having } else { Vec::new() }
+        if having.len() == 1 {
+            having
+        } else {
+            Vec::new()
+        }
     }
 
     fn marked(&self, uri: &str) -> Route {
         let found = unmark(uri).filter(|(server, _)| self.servers.contains(server));
-        found.map_or(Route::Nowhere, |(server, own)| Route::To(claim(&server, own)))
+        found.map_or(Route::Nowhere, |(server, own)| {
+            Route::To(claim(&server, own))
+        })
     }
 }
 
@@ -162,15 +211,24 @@ fn unmark(uri: &str) -> Option<(ServerName, &str)> {
 /// Addresses of ours: a server that lists one must not be taken for the server it names.
 fn is_ours(uri: &str) -> bool {
     const SCHEME: &str = "kitbag:";
-    uri.get(..SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME))
+    uri.get(..SCHEME.len())
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME))
 }
 
 fn claims(servers: &BTreeSet<ServerName>, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
-    servers.iter().map(|server| claim(server, uri)).filter(|it| seen(it)).collect()
+    servers
+        .iter()
+        .map(|server| claim(server, uri))
+        .filter(|it| seen(it))
+        .collect()
 }
 
 fn claim(server: &ServerName, uri: &str) -> Capability {
-    Capability { server: server.clone(), kind: Kind::Resource, name: uri.to_owned() }
+    Capability {
+        server: server.clone(),
+        kind: Kind::Resource,
+        name: uri.to_owned(),
+    }
 }
 
 fn text(definition: &Raw, field: &str) -> Option<String> {
@@ -186,36 +244,52 @@ mod tests {
 
     /// `server uri uri {template} …`, one server a line; a word with a brace is a template.
     fn routes(world: &str) -> ResourceRoutes {
-        let listings = world.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| {
-            let (server, offered) = line.split_once(' ').unwrap();
-            let (templates, resources): (Vec<&str>, Vec<&str>) =
-                offered.split_whitespace().partition(|word| word.contains('{'));
-            let listing = Listing {
-                era: Era::Legacy,
-                version: "2025-11-25".to_owned(),
-                capabilities: raw(&json!({ "resources": {} })),
-                server_info: None,
-                instructions: None,
-                tools: Vec::new(),
-                prompts: Vec::new(),
-                resources: resources.iter().map(|uri| raw(&json!({ "uri": uri }))).collect(),
-                templates: templates.iter().map(|uri| raw(&json!({ "uriTemplate": uri }))).collect(),
-                problems: Vec::new(),
-            };
-            (server.parse().unwrap(), Arc::new(listing))
-        });
+        let listings = world
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .map(|line| {
+                let (server, offered) = line.split_once(' ').unwrap();
+                let (templates, resources): (Vec<&str>, Vec<&str>) = offered
+                    .split_whitespace()
+                    .partition(|word| word.contains('{'));
+                let listing = Listing {
+                    era: Era::Legacy,
+                    version: "2025-11-25".to_owned(),
+                    capabilities: raw(&json!({ "resources": {} })),
+                    server_info: None,
+                    instructions: None,
+                    tools: Vec::new(),
+                    prompts: Vec::new(),
+                    resources: resources
+                        .iter()
+                        .map(|uri| raw(&json!({ "uri": uri })))
+                        .collect(),
+                    templates: templates
+                        .iter()
+                        .map(|uri| raw(&json!({ "uriTemplate": uri })))
+                        .collect(),
+                    problems: Vec::new(),
+                };
+                (server.parse().unwrap(), Arc::new(listing))
+            });
         ResourceRoutes::of(&listings.collect())
     }
 
     /// Who answers for the URI to a caller who sees these servers alone: `good`, `a or b`, `nobody`.
     #[track_caller]
     fn check(world: &str, sees: &str, uri: &str, expected: &str) {
-        let visible = |it: &Capability| sees.split_whitespace().any(|name| name == it.server.as_str());
+        let visible = |it: &Capability| {
+            sees.split_whitespace()
+                .any(|name| name == it.server.as_str())
+        };
         let found = match routes(world).resource(uri, &visible) {
             Route::To(owner) => format!("{} {}", owner.server, owner.name),
-            Route::Contested(owners) => {
-                owners.iter().map(|it| it.server.as_str()).collect::<Vec<_>>().join(" or ")
-            }
+            Route::Contested(owners) => owners
+                .iter()
+                .map(|it| it.server.as_str())
+                .collect::<Vec<_>>()
+                .join(" or "),
             Route::Nowhere => "nobody".to_owned(),
         };
         assert_eq!(found, expected, "{uri} for who sees {sees}");
@@ -235,11 +309,36 @@ mod tests {
 
     #[test]
     fn a_marked_uri_leads_to_the_server_it_names_whatever_others_list() {
-        check(TWO, "aaa good", "kitbag://server/good/mem://public/a", "good mem://public/a");
-        check(TWO, "aaa good", "kitbag://server/good/mem://public/b", "good mem://public/b");
-        check(TWO, "aaa good", "kitbag://server/aaa/mem://public/a", "aaa mem://public/a");
-        check(TWO, "aaa good", "kitbag://server/nobody/mem://public/a", "nobody");
-        check(TWO, "aaa good", "KITBAG://server/good/mem://public/a", "nobody");
+        check(
+            TWO,
+            "aaa good",
+            "kitbag://server/good/mem://public/a",
+            "good mem://public/a",
+        );
+        check(
+            TWO,
+            "aaa good",
+            "kitbag://server/good/mem://public/b",
+            "good mem://public/b",
+        );
+        check(
+            TWO,
+            "aaa good",
+            "kitbag://server/aaa/mem://public/a",
+            "aaa mem://public/a",
+        );
+        check(
+            TWO,
+            "aaa good",
+            "kitbag://server/nobody/mem://public/a",
+            "nobody",
+        );
+        check(
+            TWO,
+            "aaa good",
+            "KITBAG://server/good/mem://public/a",
+            "nobody",
+        );
     }
 
     #[test]
@@ -270,10 +369,15 @@ mod tests {
         let all = |_: &Capability| true;
         let only_good = |it: &Capability| it.server.as_str() == "good";
         let good = claim(&"good".parse().unwrap(), "mem://public/a");
-        assert!(routes.is_marked(&good, false, &all) && !routes.is_marked(&good, false, &only_good));
+        assert!(
+            routes.is_marked(&good, false, &all) && !routes.is_marked(&good, false, &only_good)
+        );
         let greedy = claim(&"aaa".parse().unwrap(), "{+any}");
         assert!(routes.is_marked(&greedy, true, &only_good));
         assert_eq!(marked(&good), "kitbag://server/good/mem://public/a");
-        assert_eq!(routes.contested().into_keys().collect::<Vec<_>>(), ["mem://public/a"]);
+        assert_eq!(
+            routes.contested().into_keys().collect::<Vec<_>>(),
+            ["mem://public/a"]
+        );
     }
 }

@@ -81,7 +81,11 @@ impl Rooms {
             catalog: ArcSwap::default(),
             audit: store.audit_sink(),
             refusals: Arc::default(),
-            index: Arc::new(CapabilityIndex::new(embedder, store.clone(), config.identity())),
+            index: Arc::new(CapabilityIndex::new(
+                embedder,
+                store.clone(),
+                config.identity(),
+            )),
             store,
             sessions: Arc::default(),
             holders: Arc::default(),
@@ -107,7 +111,10 @@ impl Rooms {
     ) -> Self {
         Self {
             // The listener stays where it is.
-            serve: Serve { bind: self.serve.bind, ..config.serve.clone() },
+            serve: Serve {
+                bind: self.serve.bind,
+                ..config.serve.clone()
+            },
             surfaces: config.surfaces.clone(),
             policy: config.policy.clone(),
             audit_settings: config.audit,
@@ -161,7 +168,10 @@ impl Rooms {
             return (snapshot.index.len(), snapshot.index.embedded());
         }
         let catalog = self.catalog();
-        let visible = catalog.tools.iter().filter(|entry| self.policy.visible(caller, &entry.capability));
+        let visible = catalog
+            .tools
+            .iter()
+            .filter(|entry| self.policy.visible(caller, &entry.capability));
         let documents = visible.filter_map(|entry| snapshot.index.get(&entry.exposed));
         documents.fold((0, 0), |(tools, embedded), document| {
             (tools + 1, embedded + usize::from(document.vector.is_some()))
@@ -170,7 +180,10 @@ impl Rooms {
 
     /// Servers that have not said yet what they offer.
     pub(crate) fn unlisted(&self) -> HashSet<ServerName> {
-        let unlisted = self.upstreams.iter().filter(|server| server.listing().is_none());
+        let unlisted = self
+            .upstreams
+            .iter()
+            .filter(|server| server.listing().is_none());
         unlisted.map(|server| server.name().clone()).collect()
     }
 
@@ -180,12 +193,19 @@ impl Rooms {
         catalog: &'a Catalog,
         unlisted: &'a HashSet<ServerName>,
     ) -> Contents<'a> {
-        Contents { catalog, providers: &self.providers, declared: &self.declared, unlisted }
+        Contents {
+            catalog,
+            providers: &self.providers,
+            declared: &self.declared,
+            unlisted,
+        }
     }
 
     /// Whether a server runs in this process and is there for everybody.
     pub(crate) fn is_built_in(&self, server: &ServerName) -> bool {
-        self.upstreams.get(server).is_some_and(|server| server.spec().is_inside())
+        self.upstreams
+            .get(server)
+            .is_some_and(|server| server.spec().is_inside())
     }
 
     /// Builds the catalog anew from what the servers listed last.
@@ -207,8 +227,14 @@ fn mention_contests(before: &Catalog, after: &Catalog) {
     let known = before.routes().contested();
     let mut fresh = after.routes().contested();
     fresh.retain(|uri, servers| known.get(uri) != Some(servers));
-    let Some((uri, servers)) = fresh.first_key_value() else { return };
-    let servers = servers.iter().map(ServerName::as_str).collect::<Vec<_>>().join(", ");
+    let Some((uri, servers)) = fresh.first_key_value() else {
+        return;
+    };
+    let servers = servers
+        .iter()
+        .map(ServerName::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     tracing::warn!(
         uri,
         servers,

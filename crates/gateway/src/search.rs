@@ -62,7 +62,11 @@ pub(crate) async fn search(rooms: &Rooms, text: &str, options: &Options) -> Sear
         cosine: it.cosine,
         description: it.entry.description.clone(),
         write_class: it.entry.write_class,
-        also: it.copies.iter().map(|copy| copy.tool_name.clone()).collect(),
+        also: it
+            .copies
+            .iter()
+            .map(|copy| copy.tool_name.clone())
+            .collect(),
     };
     Search {
         found: findings.candidates.into_iter().map(shown).collect(),
@@ -76,12 +80,20 @@ pub(crate) async fn search(rooms: &Rooms, text: &str, options: &Options) -> Sear
 pub(crate) async fn verify(rooms: &Rooms) -> Verdict {
     let (catalog, snapshot) = (rooms.catalog(), rooms.index.snapshot());
     let tools = catalog.tools.iter().map(|entry| entry.exposed.as_str());
-    let names: Vec<&str> = tools.chain(rooms.providers.names().map(ServerName::as_str)).collect();
+    let names: Vec<&str> = tools
+        .chain(rooms.providers.names().map(ServerName::as_str))
+        .collect();
     let judging = names.iter().map(|name| judge(rooms, &snapshot, name));
-    let judged: Vec<Vec<Problem>> = stream::iter(judging).buffered(JUDGED_AT_ONCE).collect().await;
+    let judged: Vec<Vec<Problem>> = stream::iter(judging)
+        .buffered(JUDGED_AT_ONCE)
+        .collect()
+        .await;
     let hidden = |problems: &&Vec<Problem>| problems.iter().any(|problem| problem.hides());
     let flaws = names.iter().zip(&judged).flat_map(|(name, problems)| {
-        problems.iter().map(|problem| Flaw { tool_name: (*name).to_owned(), problem: problem.to_string() })
+        problems.iter().map(|problem| Flaw {
+            tool_name: (*name).to_owned(),
+            problem: problem.to_string(),
+        })
     });
     Verdict {
         tools: names.len(),
@@ -113,7 +125,9 @@ impl Problem {
 }
 
 async fn judge(rooms: &Rooms, snapshot: &Snapshot, name: &str) -> Vec<Problem> {
-    let Some(document) = snapshot.index.get(name) else { return vec![Problem::Missing] };
+    let Some(document) = snapshot.index.get(name) else {
+        return vec![Problem::Missing];
+    };
     let mut problems = Vec::new();
     match &document.vector {
         None => problems.push(Problem::NoVector),
@@ -128,11 +142,22 @@ async fn judge(rooms: &Rooms, snapshot: &Snapshot, name: &str) -> Vec<Problem> {
 
 async fn is_found_by_own_words(rooms: &Rooms, snapshot: &Snapshot, document: &Document) -> bool {
     let description = document.entry.description.trim();
-    let own_words = if description.is_empty() { document.name.as_str() } else { description };
-    let options = Options { top_k: OWN_WORDS_TOP, ..Options::default() };
+    let own_words = if description.is_empty() {
+        document.name.as_str()
+    } else {
+        description
+    };
+    let options = Options {
+        top_k: OWN_WORDS_TOP,
+        ..Options::default()
+    };
     let intent = rooms.index.intent(own_words).await;
     // Two tools with the same words cannot be told apart; either will do.
-    snapshot.search(&intent, &options, |_| true).iter().any(|it| {
-        it.entry.tool_name == document.entry.tool_name || it.entry.description.trim() == description
-    })
+    snapshot
+        .search(&intent, &options, |_| true)
+        .iter()
+        .any(|it| {
+            it.entry.tool_name == document.entry.tool_name
+                || it.entry.description.trim() == description
+        })
 }

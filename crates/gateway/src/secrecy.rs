@@ -46,7 +46,13 @@ impl GivenSecrets {
             Some(prepared) if prepared.values == values => prepared.secrets.clone(),
             _ => {
                 let secrets = Arc::new(Secrets::of(&values));
-                known.insert(server.name().clone(), Prepared { values, secrets: secrets.clone() });
+                known.insert(
+                    server.name().clone(),
+                    Prepared {
+                        values,
+                        secrets: secrets.clone(),
+                    },
+                );
                 secrets
             }
         }
@@ -82,13 +88,21 @@ pub(crate) fn hide_typed(config: &Config) {
                 }
             }
             Transport::Http(endpoint) | Transport::Sse(endpoint) => {
-                endpoint.headers.values().chain(&endpoint.oauth.client_secret).for_each(hide_whole);
+                endpoint
+                    .headers
+                    .values()
+                    .chain(&endpoint.oauth.client_secret)
+                    .for_each(hide_whole);
                 hide_parts(&secrets_in_address(endpoint.address().source()));
             }
             Transport::Inside(_) => {}
         }
     }
-    config.providers.values().flat_map(|provider| provider.spec.headers.values()).for_each(hide_whole);
+    config
+        .providers
+        .values()
+        .flat_map(|provider| provider.spec.headers.values())
+        .for_each(hide_whole);
     if let Embedder::Endpoint(endpoint) = &config.embedder {
         endpoint.api_key.iter().for_each(hide_whole);
     }
@@ -124,11 +138,34 @@ mod tests {
     #[test]
     fn of_what_a_server_is_given_only_secrets_are_kept_from_models() {
         let check = |name: &str, source: &str, value: &str, expected: &[&str]| {
-            assert_eq!(secrets_given(&Given { name, source, value: value.to_owned() }), expected, "{name}");
+            assert_eq!(
+                secrets_given(&Given {
+                    name,
+                    source,
+                    value: value.to_owned()
+                }),
+                expected,
+                "{name}"
+            );
         };
-        check("GITHUB_TOKEN", "${GITHUB_TOKEN}", "some-token-1", &["some-token-1"]);
-        check("PLAIN", "${secret:x}", "anything at all", &["anything at all"]);
-        check("Authorization", "Bearer ${X}", "Bearer some-token-1", &["some-token-1"]);
+        check(
+            "GITHUB_TOKEN",
+            "${GITHUB_TOKEN}",
+            "some-token-1",
+            &["some-token-1"],
+        );
+        check(
+            "PLAIN",
+            "${secret:x}",
+            "anything at all",
+            &["anything at all"],
+        );
+        check(
+            "Authorization",
+            "Bearer ${X}",
+            "Bearer some-token-1",
+            &["some-token-1"],
+        );
         check("PROJECT_DIR", "${HOME}/project", "/home/ann/project", &[]);
         check("NODE_ENV", "production", "production", &[]);
     }
@@ -149,7 +186,10 @@ mod tests {
             url = "https://c.example"
             bearer = "typed-bearer"
         "#;
-        let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+        let around = Surroundings {
+            home: Some("/home/ann".into()),
+            ..Surroundings::default()
+        };
         hide_typed(&parse(text, None, &Overrides::default(), &around).unwrap());
         let lookup = hiding(|name| Some(format!("looked-up-{name}")));
         assert_eq!(lookup("TOKEN").as_deref(), Some("looked-up-TOKEN"));

@@ -32,8 +32,16 @@ pub(crate) fn request(spec: &ProviderSpec) -> String {
         format!("method: {}, ", methods.join("|"))
     };
     let body = if method.is_empty() { "" } else { ", body" };
-    let call = format!("call_api(provider: \"{}\", {method}path, query{body})", spec.name);
-    match spec.description.as_deref().map(summary).filter(|summary| !summary.is_empty()) {
+    let call = format!(
+        "call_api(provider: \"{}\", {method}path, query{body})",
+        spec.name
+    );
+    match spec
+        .description
+        .as_deref()
+        .map(summary)
+        .filter(|summary| !summary.is_empty())
+    {
         Some(summary) => format!("{call} · {summary}"),
         None => call,
     }
@@ -42,8 +50,10 @@ pub(crate) fn request(spec: &ProviderSpec) -> String {
 /// The first sentence, on one line.
 pub(crate) fn summary(description: &str) -> String {
     let flat = description.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence =
-        flat.split_once(". ").map_or(flat.as_str(), |(sentence, _)| sentence).trim_end_matches('.');
+    let sentence = flat
+        .split_once(". ")
+        .map_or(flat.as_str(), |(sentence, _)| sentence)
+        .trim_end_matches('.');
     match sentence.char_indices().nth(MAX_SUMMARY) {
         Some((end, _)) => format!("{}…", &sentence[..end]),
         None => sentence.to_owned(),
@@ -51,17 +61,28 @@ pub(crate) fn summary(description: &str) -> String {
 }
 
 fn parameters(schema: &Value) -> Vec<String> {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
     let required: Vec<&str> = schema
         .get("required")
         .and_then(Value::as_array)
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
-    let needed = required.iter().filter_map(|name| Some(shown(name, properties.get(*name)?, true)));
-    let optional = properties.iter().filter(|(name, _)| !required.contains(&name.as_str()));
+    let needed = required
+        .iter()
+        .filter_map(|name| Some(shown(name, properties.get(*name)?, true)));
+    let optional = properties
+        .iter()
+        .filter(|(name, _)| !required.contains(&name.as_str()));
     let count = properties.len().saturating_sub(required.len());
-    let mut all: Vec<String> =
-        needed.chain(optional.take(MAX_OPTIONAL).map(|(name, schema)| shown(name, schema, false))).collect();
+    let mut all: Vec<String> = needed
+        .chain(
+            optional
+                .take(MAX_OPTIONAL)
+                .map(|(name, schema)| shown(name, schema, false)),
+        )
+        .collect();
     if count > MAX_OPTIONAL {
         all.push("…".to_owned());
     }
@@ -79,12 +100,25 @@ fn shown(name: &str, schema: &Value, required: bool) -> String {
 
 /// The type of a value, as short as it can be said.
 pub(crate) fn kind(schema: &Value) -> String {
-    if let Some(choices) = schema.get("enum").and_then(Value::as_array).filter(|choices| choices.len() <= 5) {
-        return choices.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
+    if let Some(choices) = schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .filter(|choices| choices.len() <= 5)
+    {
+        return choices
+            .iter()
+            .map(Value::to_string)
+            .collect::<Vec<_>>()
+            .join("|");
     }
     match schema.get("type") {
         Some(Value::String(kind)) if kind == "array" => {
-            format!("{}[]", schema.get("items").map_or_else(|| "any".to_owned(), kind_of_item))
+            format!(
+                "{}[]",
+                schema
+                    .get("items")
+                    .map_or_else(|| "any".to_owned(), kind_of_item)
+            )
         }
         Some(Value::String(kind)) => kind.clone(),
         Some(Value::Array(kinds)) => kinds
@@ -99,7 +133,11 @@ pub(crate) fn kind(schema: &Value) -> String {
 
 fn kind_of_item(schema: &Value) -> String {
     let kind = kind(schema);
-    if kind.contains('|') { "any".to_owned() } else { kind }
+    if kind.contains('|') {
+        "any".to_owned()
+    } else {
+        kind
+    }
 }
 
 #[cfg(test)]

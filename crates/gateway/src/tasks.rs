@@ -51,7 +51,12 @@ struct Begun {
 impl Tasks {
     /// Remembers the task a result tells of, if it tells of one. Returns the result as it is
     /// shown where servers are merged.
-    pub(crate) fn learn(&self, tenant: &Tenant, capability: &Capability, result: &Raw) -> Option<Raw> {
+    pub(crate) fn learn(
+        &self,
+        tenant: &Tenant,
+        capability: &Capability,
+        result: &Raw,
+    ) -> Option<Raw> {
         if !result.get().contains("\"taskId\"") {
             return None;
         }
@@ -61,7 +66,11 @@ impl Tasks {
         if id.len() > LONGEST_ID {
             return None;
         }
-        let own = Own { tenant: tenant.clone(), server: capability.server.clone(), id: id.clone() };
+        let own = Own {
+            tenant: tenant.clone(),
+            server: capability.server.clone(),
+            id: id.clone(),
+        };
         let exposed = lock(&self.known).learn(own, capability);
         if exposed == id {
             return Some(result.clone());
@@ -77,15 +86,29 @@ impl Tasks {
     }
 
     /// What began a task, by its server's own id.
-    pub(crate) fn begun(&self, tenant: &Tenant, server: &ServerName, id: &str) -> Option<Capability> {
-        let own = Own { tenant: tenant.clone(), server: server.clone(), id: id.to_owned() };
-        lock(&self.known).begun.get(&own).map(|begun| begun.capability.clone())
+    pub(crate) fn begun(
+        &self,
+        tenant: &Tenant,
+        server: &ServerName,
+        id: &str,
+    ) -> Option<Capability> {
+        let own = Own {
+            tenant: tenant.clone(),
+            server: server.clone(),
+            id: id.to_owned(),
+        };
+        lock(&self.known)
+            .begun
+            .get(&own)
+            .map(|begun| begun.capability.clone())
     }
 
     /// What began a task, by the id shown where servers are merged, and its server's own id.
     pub(crate) fn meant(&self, tenant: &Tenant, exposed: &str) -> Option<(Capability, String)> {
         let known = lock(&self.known);
-        let own = known.by_exposed.get(&(tenant.clone(), exposed.to_owned()))?;
+        let own = known
+            .by_exposed
+            .get(&(tenant.clone(), exposed.to_owned()))?;
         Some((known.begun.get(own)?.capability.clone(), own.id.clone()))
     }
 }
@@ -97,11 +120,18 @@ impl Known {
             return begun.exposed.clone();
         }
         let mut exposed = own.id.clone();
-        while self.by_exposed.contains_key(&(own.tenant.clone(), exposed.clone())) {
+        while self
+            .by_exposed
+            .contains_key(&(own.tenant.clone(), exposed.clone()))
+        {
             exposed = format!("{}__{exposed}", own.server);
         }
-        let begun = Begun { capability: capability.clone(), exposed: exposed.clone() };
-        self.by_exposed.insert((own.tenant.clone(), exposed.clone()), own.clone());
+        let begun = Begun {
+            capability: capability.clone(),
+            exposed: exposed.clone(),
+        };
+        self.by_exposed
+            .insert((own.tenant.clone(), exposed.clone()), own.clone());
         self.begun.insert(own.clone(), begun);
         let tenant = own.tenant.clone();
         self.order.entry(tenant.clone()).or_default().push_back(own);
@@ -114,7 +144,12 @@ impl Known {
         let payer = if tasks_of(latest) > REMEMBERED_EACH {
             Some(latest.clone())
         } else if self.begun.len() > REMEMBERED {
-            largest_holder(self.order.iter().map(|(tenant, tasks)| (tenant, tasks.len()))).cloned()
+            largest_holder(
+                self.order
+                    .iter()
+                    .map(|(tenant, tasks)| (tenant, tasks.len())),
+            )
+            .cloned()
         } else {
             None
         };
@@ -140,17 +175,46 @@ mod tests {
         let tenant: Tenant = "acme".parse().unwrap();
         let learn = |server: &str| {
             let tool = Capability::tool(server.parse().unwrap(), server);
-            let modern = raw(&json!({ "resultType": "task", "taskId": "task-1", "status": "working" }));
-            tasks.learn(&tenant, &tool, &modern).unwrap().get().to_owned()
+            let modern =
+                raw(&json!({ "resultType": "task", "taskId": "task-1", "status": "working" }));
+            tasks
+                .learn(&tenant, &tool, &modern)
+                .unwrap()
+                .get()
+                .to_owned()
         };
-        assert_eq!(learn("a"), r#"{"resultType":"task","taskId":"task-1","status":"working"}"#);
-        assert_eq!(learn("b"), r#"{"resultType":"task","taskId":"b__task-1","status":"working"}"#);
-        assert_eq!(learn("a"), r#"{"resultType":"task","taskId":"task-1","status":"working"}"#);
-        let meant = |exposed: &str| tasks.meant(&tenant, exposed).map(|(tool, id)| (tool.name, id));
+        assert_eq!(
+            learn("a"),
+            r#"{"resultType":"task","taskId":"task-1","status":"working"}"#
+        );
+        assert_eq!(
+            learn("b"),
+            r#"{"resultType":"task","taskId":"b__task-1","status":"working"}"#
+        );
+        assert_eq!(
+            learn("a"),
+            r#"{"resultType":"task","taskId":"task-1","status":"working"}"#
+        );
+        let meant = |exposed: &str| {
+            tasks
+                .meant(&tenant, exposed)
+                .map(|(tool, id)| (tool.name, id))
+        };
         assert_eq!(meant("task-1"), Some(("a".to_owned(), "task-1".to_owned())));
-        assert_eq!(meant("b__task-1"), Some(("b".to_owned(), "task-1".to_owned())));
-        assert!(tasks.begun(&tenant, &"b".parse().unwrap(), "task-1").is_some());
-        assert!(tasks.begun(&tenant, &"c".parse().unwrap(), "task-1").is_none());
+        assert_eq!(
+            meant("b__task-1"),
+            Some(("b".to_owned(), "task-1".to_owned()))
+        );
+        assert!(
+            tasks
+                .begun(&tenant, &"b".parse().unwrap(), "task-1")
+                .is_some()
+        );
+        assert!(
+            tasks
+                .begun(&tenant, &"c".parse().unwrap(), "task-1")
+                .is_none()
+        );
         assert!(tasks.meant(&"globex".parse().unwrap(), "task-1").is_none());
     }
 
@@ -160,7 +224,9 @@ mod tests {
         let tool = Capability::tool("a".parse().unwrap(), "t");
         let (high, low): (Tenant, Tenant) = ("high".parse().unwrap(), "low".parse().unwrap());
         let begin = |tenant: &Tenant, id: usize| {
-            tasks.learn(tenant, &tool, &raw(&json!({ "taskId": id.to_string() }))).unwrap();
+            tasks
+                .learn(tenant, &tool, &raw(&json!({ "taskId": id.to_string() })))
+                .unwrap();
         };
         begin(&high, 0);
         (0..REMEMBERED + 1).for_each(|id| begin(&low, id));
@@ -175,8 +241,15 @@ mod tests {
         let tasks = Tasks::default();
         let tool = Capability::tool("a".parse().unwrap(), "t");
         let result = raw(&json!({ "task": { "taskId": "x" } }));
-        assert_eq!(tasks.learn(&Tenant::local(), &tool, &result).unwrap().get(), result.get());
+        assert_eq!(
+            tasks.learn(&Tenant::local(), &tool, &result).unwrap().get(),
+            result.get()
+        );
         assert!(tasks.meant(&Tenant::local(), "x").is_some());
-        assert!(tasks.learn(&Tenant::local(), &tool, &raw(&json!({ "content": [] }))).is_none());
+        assert!(
+            tasks
+                .learn(&Tenant::local(), &tool, &raw(&json!({ "content": [] })))
+                .is_none()
+        );
     }
 }

@@ -27,7 +27,9 @@ impl UriTemplate {
         let mut parts = Vec::new();
         let mut rest = template;
         while let Some((literal, after)) = rest.split_once('{') {
-            let Some((expression, tail)) = after.split_once('}') else { break };
+            let Some((expression, tail)) = after.split_once('}') else {
+                break;
+            };
             if !literal.is_empty() {
                 parts.push(Part::Literal(literal.to_owned()));
             }
@@ -51,9 +53,13 @@ impl UriTemplate {
 
     /// Whether it says for which scheme it is; one that does not fits almost anything.
     pub(crate) fn has_scheme(&self) -> bool {
-        let Some((scheme, _)) = self.literal_prefix().split_once(':') else { return false };
+        let Some((scheme, _)) = self.literal_prefix().split_once(':') else {
+            return false;
+        };
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     }
 
     /// Walks the template with the set of all places in the URI it could have reached, so
@@ -82,8 +88,12 @@ pub(crate) fn fill(template: &str, values: &HashMap<String, String>) -> String {
     let mut filled = String::new();
     let mut rest = template;
     while let Some((literal, after)) = rest.split_once('{') {
-        let Some((expression, tail)) = after.split_once('}') else { break };
-        let name = expression.trim_start_matches(OPERATORS).trim_end_matches('*');
+        let Some((expression, tail)) = after.split_once('}') else {
+            break;
+        };
+        let name = expression
+            .trim_start_matches(OPERATORS)
+            .trim_end_matches('*');
         filled.push_str(literal);
         match values.get(name) {
             Some(value) => filled.push_str(value),
@@ -125,13 +135,25 @@ mod tests {
 
     #[track_caller]
     fn check(template: &str, uri: &str, expect: bool) {
-        assert_eq!(UriTemplate::parse(template).matches(uri), expect, "{template} against {uri}");
+        assert_eq!(
+            UriTemplate::parse(template).matches(uri),
+            expect,
+            "{template} against {uri}"
+        );
     }
 
     #[test]
     fn a_uri_fits_the_template_it_was_made_from() {
-        check("test://template/{id}/data", "test://template/123/data", true);
-        check("test://template/{id}/data", "test://template/1/2/data", false);
+        check(
+            "test://template/{id}/data",
+            "test://template/123/data",
+            true,
+        );
+        check(
+            "test://template/{id}/data",
+            "test://template/1/2/data",
+            false,
+        );
         check("file:///{+path}", "file:///a/b.txt", true);
         check("file:///{path}", "file:///a/b.txt", false);
         check("demo://item{?page}", "demo://item?page=2", true);
@@ -153,7 +175,11 @@ mod tests {
             ("://{+x}", false),
             ("a b:{x}", false),
         ] {
-            assert_eq!(UriTemplate::parse(template).has_scheme(), expected, "{template}");
+            assert_eq!(
+                UriTemplate::parse(template).has_scheme(),
+                expected,
+                "{template}"
+            );
         }
     }
 }

@@ -11,19 +11,30 @@ use crate::rooms::now;
 
 /// A change by the person at this machine, through a verb such as `kitbag key create`.
 pub(crate) fn change(verb: &str, action: Action, subject: &str) -> Event {
-    Event { actor: Some(user()), client: Some(ShortText::cut(verb)), ..Event::new(now(), action, subject) }
+    Event {
+        actor: Some(user()),
+        client: Some(ShortText::cut(verb)),
+        ..Event::new(now(), action, subject)
+    }
 }
 
 /// A change of a key.
 pub(crate) fn key_change(verb: &str, action: Action, key: &KeyId, tenant: Option<Tenant>) -> Event {
-    Event { key: Some(key.clone()), tenant, ..change(verb, action, &key.0) }
+    Event {
+        key: Some(key.clone()),
+        tenant,
+        ..change(verb, action, &key.0)
+    }
 }
 
 /// A change of the configuration file.
 pub(crate) fn edit(verb: &str, edit: &Edit) -> Event {
     let path = edit.path.display().to_string();
     let detail = (!edit.changes.is_empty()).then(|| ShortText::cut(&edit.changes.join(", ")));
-    Event { detail, ..change(verb, Action::ConfigurationEdited, &path) }
+    Event {
+        detail,
+        ..change(verb, Action::ConfigurationEdited, &path)
+    }
 }
 
 /// Writes it down. What was changed stays changed if that fails, so the error says so.
@@ -34,10 +45,18 @@ pub(crate) async fn record(store: &Store, event: Event) -> anyhow::Result<()> {
 
 /// The verb that was typed, without what was typed behind it, which may be a secret.
 pub(crate) fn typed() -> String {
-    let is_verb =
-        |word: &String| !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-');
-    let verbs = std::env::args().skip(1).skip_while(|word| word.starts_with('-')).take(2).take_while(is_verb);
-    std::iter::once("kitbag".to_owned()).chain(verbs).collect::<Vec<_>>().join(" ")
+    let is_verb = |word: &String| {
+        !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-')
+    };
+    let verbs = std::env::args()
+        .skip(1)
+        .skip_while(|word| word.starts_with('-'))
+        .take(2)
+        .take_while(is_verb);
+    std::iter::once("kitbag".to_owned())
+        .chain(verbs)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The user this process runs as: by name if the system knows one, else by number.

@@ -76,9 +76,13 @@ impl Turn {
     /// The span of the client that a request belongs to may stand in `_meta`, which is nearer to
     /// the client than a header.
     pub(crate) fn traced(mut self, params: &RawObject) -> Self {
-        let written = params.get("_meta").and_then(|meta| RawObject::peek(meta, "traceparent"));
+        let written = params
+            .get("_meta")
+            .and_then(|meta| RawObject::peek(meta, "traceparent"));
         let text: Option<String> = written.and_then(|text| serde_json::from_str(text.get()).ok());
-        self.origin.trace = text.and_then(|text| text.parse().ok()).or(self.origin.trace);
+        self.origin.trace = text
+            .and_then(|text| text.parse().ok())
+            .or(self.origin.trace);
         self
     }
 }
@@ -91,7 +95,11 @@ impl Client {
     }
 
     pub(crate) fn face(&self) -> ClientFace {
-        ClientFace { identity: self.identity(), capabilities: self.capabilities.raw.clone(), logs: self.logs }
+        ClientFace {
+            identity: self.identity(),
+            capabilities: self.capabilities.raw.clone(),
+            logs: self.logs,
+        }
     }
 
     /// All clients of the person at this machine are one party. A key may be in many hands, so
@@ -102,7 +110,11 @@ impl Client {
             Some(key) => format!("{tenant}/{key}/{}", self.id),
             None => tenant.to_string(),
         };
-        let account = self.caller.key.as_ref().map_or(tenant.to_string(), |key| format!("{tenant}/{key}"));
+        let account = self
+            .caller
+            .key
+            .as_ref()
+            .map_or(tenant.to_string(), |key| format!("{tenant}/{key}"));
         Identity {
             principal: principal.into(),
             client: self.id.clone(),
@@ -128,7 +140,10 @@ impl Client {
 impl Capabilities {
     pub(crate) fn new(declared: Option<Raw>) -> Self {
         let raw = declared.unwrap_or_else(|| raw(&RawObject::new()));
-        Self { object: RawObject::open(&raw).unwrap_or_default(), raw }
+        Self {
+            object: RawObject::open(&raw).unwrap_or_default(),
+            raw,
+        }
     }
 
     /// Whether the client can answer this question of a server.
@@ -144,13 +159,18 @@ impl Capabilities {
 
     /// Whether the client can show the person a page to visit.
     pub(crate) fn can_visit(&self) -> bool {
-        self.object.object("elicitation").is_some_and(|declared| declared.contains("url"))
+        self.object
+            .object("elicitation")
+            .is_some_and(|declared| declared.contains("url"))
     }
 
     /// An `elicitation` without modes means forms, as it did before there were modes.
     fn can_elicit(&self, params: Option<&Raw>) -> bool {
-        let Some(declared) = self.object.object("elicitation") else { return false };
-        let mode: Option<String> = params.and_then(|params| RawObject::open(params).ok()?.read("mode"));
+        let Some(declared) = self.object.object("elicitation") else {
+            return false;
+        };
+        let mode: Option<String> =
+            params.and_then(|params| RawObject::open(params).ok()?.read("mode"));
         match mode.as_deref() {
             Some("url") => self.can_visit(),
             _ => declared.is_empty() || declared.contains("form") || !declared.contains("url"),
@@ -165,12 +185,20 @@ impl BackChannel {
         caller: Caller,
         session: Option<Arc<Session>>,
     ) -> Self {
-        Self { outbox, flights, caller, session }
+        Self {
+            outbox,
+            flights,
+            caller,
+            session,
+        }
     }
 
     /// Says something that the client can do without, unless it is too far behind already.
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
-        if let Ok(message) = self.flights.send(&self.caller, Notification::new(method, params).into()) {
+        if let Ok(message) = self
+            .flights
+            .send(&self.caller, Notification::new(method, params).into())
+        {
             let _ = self.outbox.try_send(message);
         }
     }
@@ -185,12 +213,29 @@ impl BackChannel {
     /// Puts a question to a legacy client and waits for its answer. It lets go of the way back
     /// before it waits: the answer comes in elsewhere, and a stream ends with its last writer.
     pub(crate) async fn ask(self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
-        let gone = || ErrorObject::new(code::INTERNAL_ERROR, "the client went away without an answer");
-        let Self { outbox, flights, caller, session: Some(session) } = self else {
-            return Err(ErrorObject::new(code::METHOD_NOT_FOUND, "this client cannot be asked"));
+        let gone = || {
+            ErrorObject::new(
+                code::INTERNAL_ERROR,
+                "the client went away without an answer",
+            )
+        };
+        let Self {
+            outbox,
+            flights,
+            caller,
+            session: Some(session),
+        } = self
+        else {
+            return Err(ErrorObject::new(
+                code::METHOD_NOT_FOUND,
+                "this client cannot be asked",
+            ));
         };
         let (request, answer) = session.question(method, params);
-        let withdraw = Withdraw { session: &session, id: Some(request.id.clone()) };
+        let withdraw = Withdraw {
+            session: &session,
+            id: Some(request.id.clone()),
+        };
         let question = flights.send(&caller, request.into()).map_err(|_| gone())?;
         outbox.send(question).await.map_err(|_| gone())?;
         drop(outbox);

@@ -59,7 +59,10 @@ struct Unset;
 
 impl KeyKeeper for Unset {
     fn read(&self) -> Result<Option<VaultKey>, kitbag_store::Error> {
-        Err(kitbag_store::Error::Keeper { place: self.place(), source: Box::new(Self) })
+        Err(kitbag_store::Error::Keeper {
+            place: self.place(),
+            source: Box::new(Self),
+        })
     }
 
     fn write(&self, _key: &VaultKey) -> Result<(), kitbag_store::Error> {
@@ -82,12 +85,20 @@ pub(crate) async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Loo
         return Ok(secrecy::hiding(environment));
     }
     let vault = vault(config.secret_key, store)?;
-    let secrets = Arc::new(Secrets { vault, known: ArcSwap::default() });
-    secrets.look().await.context("the configuration needs secrets from the store")?;
+    let secrets = Arc::new(Secrets {
+        vault,
+        known: ArcSwap::default(),
+    });
+    secrets
+        .look()
+        .await
+        .context("the configuration needs secrets from the store")?;
     tokio::spawn(follow(Arc::downgrade(&secrets)));
-    Ok(secrecy::hiding(move |variable: &str| match variable.strip_prefix(Template::SECRET) {
-        Some(name) => secrets.known.load().get(name).cloned(),
-        None => environment(variable),
+    Ok(secrecy::hiding(move |variable: &str| {
+        match variable.strip_prefix(Template::SECRET) {
+            Some(name) => secrets.known.load().get(name).cloned(),
+            None => environment(variable),
+        }
     }))
 }
 
@@ -105,7 +116,8 @@ impl Secrets {
         let revealed = |(name, secret): (SecretName, kitbag_store::Secret)| {
             (name.as_str().to_owned(), secret.reveal().to_owned())
         };
-        self.known.store(Arc::new(opened.into_iter().map(revealed).collect()));
+        self.known
+            .store(Arc::new(opened.into_iter().map(revealed).collect()));
         Ok(())
     }
 }
@@ -114,7 +126,9 @@ impl Secrets {
 async fn follow(secrets: std::sync::Weak<Secrets>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let Some(secrets) = secrets.upgrade() else { return };
+        let Some(secrets) = secrets.upgrade() else {
+            return;
+        };
         if let Err(error) = secrets.look().await {
             tracing::debug!(%error, "the secrets could not be read again");
         }
@@ -127,7 +141,9 @@ fn environment(variable: &str) -> Option<String> {
 
 fn wants_secrets(config: &Config) -> bool {
     let marker = format!("${{{}", Template::SECRET);
-    templates(config).iter().any(|template| template.source().contains(&marker))
+    templates(config)
+        .iter()
+        .any(|template| template.source().contains(&marker))
 }
 
 /// The variables of the environment that the configuration refers to, and the one that may hold
@@ -136,7 +152,10 @@ pub(crate) fn variables(config: &Config) -> BTreeSet<String> {
     let templates = templates(config);
     let names = templates.iter().flat_map(|template| template.variables());
     let of_the_environment = names.filter(|name| !name.starts_with(Template::SECRET));
-    of_the_environment.chain([KEY_VARIABLE]).map(str::to_owned).collect()
+    of_the_environment
+        .chain([KEY_VARIABLE])
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Every text of the configuration in which a variable may stand.
@@ -145,9 +164,17 @@ fn templates(config: &Config) -> Vec<Cow<'_, Template>> {
         Embedder::Endpoint(endpoint) => endpoint.api_key.as_ref(),
         Embedder::BuiltIn | Embedder::Directory(_) => None,
     };
-    let servers = config.servers.values().flat_map(ServerSpec::templates_and_login);
-    let providers = config.providers.values().flat_map(|provider| provider.spec.headers.values());
-    servers.chain(providers.chain(embedder).map(Cow::Borrowed)).collect()
+    let servers = config
+        .servers
+        .values()
+        .flat_map(ServerSpec::templates_and_login);
+    let providers = config
+        .providers
+        .values()
+        .flat_map(|provider| provider.spec.headers.values());
+    servers
+        .chain(providers.chain(embedder).map(Cow::Borrowed))
+        .collect()
 }
 
 #[cfg(test)]
@@ -159,7 +186,10 @@ mod tests {
     use crate::config::{Overrides, Surroundings, parse};
 
     fn config(text: &str) -> Config {
-        let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+        let around = Surroundings {
+            home: Some("/home/ann".into()),
+            ..Surroundings::default()
+        };
         parse(text, None, &Overrides::default(), &around).unwrap()
     }
 
@@ -168,7 +198,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("kitbag.db")).await.unwrap();
         let name = "token".parse().unwrap();
-        store.vault(None).put(&name, &Secret::new("s3cret"), Timestamp(1)).await.unwrap();
+        store
+            .vault(None)
+            .put(&name, &Secret::new("s3cret"), Timestamp(1))
+            .await
+            .unwrap();
 
         let wants = "[providers.a]\nurl = 'https://a.example'\nbearer = '${secret:token}'";
         let found = lookup(&config(wants), &store).await.unwrap();
@@ -178,9 +212,14 @@ mod tests {
 
         std::fs::remove_file(folder.path().join("secret.key")).unwrap();
         let error = lookup(&config(wants), &store).await.err().unwrap();
-        assert!(format!("{error:#}").contains("secret.key` is missing"), "{error:#}");
+        assert!(
+            format!("{error:#}").contains("secret.key` is missing"),
+            "{error:#}"
+        );
         let without = "[servers.a]\ncommand = 'a'\nenv = { T = '${TOKEN}' }";
-        lookup(&config(without), &store).await.expect("nobody needs the lost key");
+        lookup(&config(without), &store)
+            .await
+            .expect("nobody needs the lost key");
     }
 
     #[test]
@@ -194,18 +233,36 @@ mod tests {
     #[test]
     fn secrets_are_wanted_wherever_a_variable_may_stand() {
         for (text, expected) in [
-            ("[servers.a]\ncommand = 'a'\nargs = ['--key=${secret:x}']", true),
-            ("[servers.a]\ncommand = 'a'\nenv = { K = '${secret:x}' }", true),
-            ("[servers.a]\nurl = 'https://a'\nheaders = { K = 'Bearer ${secret:x}' }", true),
+            (
+                "[servers.a]\ncommand = 'a'\nargs = ['--key=${secret:x}']",
+                true,
+            ),
+            (
+                "[servers.a]\ncommand = 'a'\nenv = { K = '${secret:x}' }",
+                true,
+            ),
+            (
+                "[servers.a]\nurl = 'https://a'\nheaders = { K = 'Bearer ${secret:x}' }",
+                true,
+            ),
             (
                 "[servers.a]\nurl = 'https://a'\noauth = { client_id = 'k', client_secret = '${secret:x}' }",
                 true,
             ),
             ("[servers.a]\nurl = 'https://a/${secret:x}/mcp'", true),
             ("[servers.a]\ncommand = '${secret:x}'", true),
-            ("[providers.a]\nurl = 'https://a'\nheaders = { K = '${secret:x}' }", true),
-            ("[index.embedder]\nendpoint = 'https://a'\nmodel = 'm'\napi_key = '${secret:x}'", true),
-            ("[servers.a]\ncommand = 'a'\nenv = { K = '${x} secret:' }", false),
+            (
+                "[providers.a]\nurl = 'https://a'\nheaders = { K = '${secret:x}' }",
+                true,
+            ),
+            (
+                "[index.embedder]\nendpoint = 'https://a'\nmodel = 'm'\napi_key = '${secret:x}'",
+                true,
+            ),
+            (
+                "[servers.a]\ncommand = 'a'\nenv = { K = '${x} secret:' }",
+                false,
+            ),
         ] {
             assert_eq!(wants_secrets(&config(text)), expected, "{text}");
         }

@@ -51,7 +51,13 @@ fn home() -> Home {
 fn names(told: &Value) -> Vec<String> {
     let rows = told["servers"].as_array().unwrap();
     rows.iter()
-        .map(|row| format!("{} {}", row["name"].as_str().unwrap(), row["action"].as_str().unwrap()))
+        .map(|row| {
+            format!(
+                "{} {}",
+                row["name"].as_str().unwrap(),
+                row["action"].as_str().unwrap()
+            )
+        })
         .collect()
 }
 
@@ -74,13 +80,30 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
         assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
     }
     assert!(!told.stdout.contains("called `git hub`"), "{}", told.stdout);
-    assert!(told.stdout.contains("Would add 5 servers"), "{}", told.stdout);
-    assert!(told.stderr.contains("mcp.json, line 7: `wrong`"), "{}", told.stderr);
+    assert!(
+        told.stdout.contains("Would add 5 servers"),
+        "{}",
+        told.stdout
+    );
+    assert!(
+        told.stderr.contains("mcp.json, line 7: `wrong`"),
+        "{}",
+        told.stderr
+    );
     assert!(!home.config().exists() && !home.path(".local").exists());
 
-    let all = ["time add", "git-hub add", "docs add", "docs-codex add", "ask add"];
+    let all = [
+        "time add",
+        "git-hub add",
+        "docs add",
+        "docs-codex add",
+        "ask add",
+    ];
     let told = home.json(&["import", "--yes"]);
-    assert_eq!((names(&told), &told["done"]), (all.map(str::to_owned).into(), &json!(true)));
+    assert_eq!(
+        (names(&told), &told["done"]),
+        (all.map(str::to_owned).into(), &json!(true))
+    );
     let text = fs::read_to_string(home.config()).unwrap();
     assert_eq!(
         text,
@@ -90,48 +113,88 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
          [servers.docs-codex]\nurl = \"https://other.example/mcp\"\nheaders = { Authorization = \"Bearer ${DOCS_TOKEN}\" }\nenabled = false\n\n\
          [servers.ask]\ncommand = \"ask\"\nenv = { KEY = \"${secret:ask.ask-key}\" }\n"
     );
-    assert_eq!(fs::metadata(home.config()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(home.config()).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     let secrets = home.json(&["secret", "list"]);
-    let secrets: Vec<_> = secrets.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    let secrets: Vec<_> = secrets
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
     assert_eq!(secrets, ["docs.url", "git-hub.GITHUB_TOKEN"]);
-    let files = fs::read_dir(home.path(".local/share/kitbag")).unwrap().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(home.path(".local/share/kitbag"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     for file in files.filter(|path| path.is_file()) {
         let bytes = fs::read(&file).unwrap();
-        assert!(!bytes.windows(6).any(|window| window == b"s3cret"), "{}", file.display());
+        assert!(
+            !bytes.windows(6).any(|window| window == b"s3cret"),
+            "{}",
+            file.display()
+        );
     }
 
     let told = home.json(&["import"]);
     assert_eq!(names(&told), all.map(|name| name.replace(" add", " known")));
-    assert_eq!((&told["done"], fs::read_to_string(home.config()).unwrap()), (&json!(false), text));
+    assert_eq!(
+        (&told["done"], fs::read_to_string(home.config()).unwrap()),
+        (&json!(false), text)
+    );
     assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), before);
 }
 
 #[test]
 fn only_one_client_is_read_when_only_one_is_wanted() {
     let home = home();
-    assert_eq!(names(&home.json(&["import", "--from", "codex", "--dry-run"])), ["clock add", "docs add"]);
+    assert_eq!(
+        names(&home.json(&["import", "--from", "codex", "--dry-run"])),
+        ["clock add", "docs add"]
+    );
     let told = home.ok(&["import", "--from", "codex", "--dry-run"]);
-    assert!(told.ends_with("Do it: kitbag import --from codex\n"), "{told}");
+    assert!(
+        told.ends_with("Do it: kitbag import --from codex\n"),
+        "{told}"
+    );
     assert_eq!(home.run(&["import", "--from", "emacs"]).code, Some(2));
     let empty = Home::new();
     let told = empty.run(&["import"]);
-    assert!(told.code == Some(0) && told.stderr.contains("No client on this machine"), "{}", told.stderr);
+    assert!(
+        told.code == Some(0) && told.stderr.contains("No client on this machine"),
+        "{}",
+        told.stderr
+    );
 }
 
 #[test]
 fn kitbag_is_installed_into_clients_and_leaves_their_files_as_they_were() {
-    for (client, path, project) in
-        [("cursor", CURSOR, false), ("codex", CODEX, false), ("vscode", VSCODE, true)]
-    {
+    for (client, path, project) in [
+        ("cursor", CURSOR, false),
+        ("codex", CODEX, false),
+        ("vscode", VSCODE, true),
+    ] {
         let home = home();
         let before = fs::read_to_string(home.path(path)).unwrap();
-        let flags: &[&str] = if project { &["--client", client, "--project"] } else { &["--client", client] };
+        let flags: &[&str] = if project {
+            &["--client", client, "--project"]
+        } else {
+            &["--client", client]
+        };
         let verb = |verb: &str| home.json(&[&[verb], flags].concat());
 
         let told = verb("install");
-        assert_eq!((&told["changed"], &told["moved"]), (&json!(true), &json!([])), "{told}");
+        assert_eq!(
+            (&told["changed"], &told["moved"]),
+            (&json!(true), &json!([])),
+            "{told}"
+        );
         let text = fs::read_to_string(home.path(path)).unwrap();
-        assert!(text.contains("kitbag") && text.contains("--stdio"), "{text}");
+        assert!(
+            text.contains("kitbag") && text.contains("--stdio"),
+            "{text}"
+        );
         assert_eq!(verb("install")["changed"], json!(false));
 
         let told = home.json(&[&["install"], flags, &["--move-servers", "--yes"]].concat());
@@ -141,7 +204,10 @@ fn kitbag_is_installed_into_clients_and_leaves_their_files_as_they_were() {
         assert_eq!(verb("uninstall")["state"], "restored");
         assert_eq!(fs::read_to_string(home.path(path)).unwrap(), before);
         let told = home.fails(&[&["uninstall"], flags].concat());
-        assert!(told.contains("try: put it in: kitbag install --client"), "{told}");
+        assert!(
+            told.contains("try: put it in: kitbag install --client"),
+            "{told}"
+        );
     }
 }
 
@@ -153,31 +219,54 @@ fn a_server_that_cannot_be_taken_over_stays_with_its_client() {
     let text = fs::read_to_string(home.path(CURSOR)).unwrap();
     let (used, aside) = text.split_once("mcpServersBehindKitbag").unwrap();
     assert!(
-        used.contains("\"wrong\"") && !used.contains("\"git hub\"") && aside.contains("\"git hub\""),
+        used.contains("\"wrong\"")
+            && !used.contains("\"git hub\"")
+            && aside.contains("\"git hub\""),
         "{text}"
     );
     // Seen again, Kitbag is not taken for a server, nor are those that are behind it.
-    assert_eq!(names(&home.json(&["import", "--from", "cursor", "--dry-run"])), [""; 0]);
+    assert_eq!(
+        names(&home.json(&["import", "--from", "cursor", "--dry-run"])),
+        [""; 0]
+    );
 
     let told = home.ok(&["uninstall", "--client", "cursor"]);
-    assert!(told.contains("is as it was before Kitbag") && told.contains("Restart Cursor"), "{told}");
+    assert!(
+        told.contains("is as it was before Kitbag") && told.contains("Restart Cursor"),
+        "{told}"
+    );
 }
 
 #[test]
 fn whoever_moves_servers_is_told_what_they_still_need_and_what_stays() {
     let home = home();
     let told = home.run(&["install", "--client", "cursor", "--move-servers"]);
-    assert!(told.stdout.contains("\nBefore all of them can start:\n  export TEAM=…\n"), "{}", told.stdout);
-    assert!(told.stderr.contains("mcp.json, line 7: `wrong`"), "{}", told.stderr);
+    assert!(
+        told.stdout
+            .contains("\nBefore all of them can start:\n  export TEAM=…\n"),
+        "{}",
+        told.stdout
+    );
+    assert!(
+        told.stderr.contains("mcp.json, line 7: `wrong`"),
+        "{}",
+        told.stderr
+    );
     let again = home.ok(&["install", "--client", "cursor"]);
-    assert!(again.contains("was in") && !again.contains("Restart"), "{again}");
+    assert!(
+        again.contains("was in") && !again.contains("Restart"),
+        "{again}"
+    );
 
     let odd = json!({ "mcpServers": { "odd": { "command": "x", "env": { "A=B": "c" } } } });
     fs::write(home.path(".claude.json"), odd.to_string()).unwrap();
     let told = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
     let stays = "Stays in Claude Code, since Kitbag cannot take it: odd (`A=B` cannot be the name of an \
                  environment variable)";
-    assert!(told.contains(stays) && !told.contains("--move-servers"), "{told}");
+    assert!(
+        told.contains(stays) && !told.contains("--move-servers"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -187,17 +276,29 @@ fn what_is_installed_is_a_gateway_that_answers() {
     let text = fs::read_to_string(home.path(".codeium/windsurf/mcp_config.json")).unwrap();
     let entry = serde_json::from_str::<Value>(&text).unwrap()["mcpServers"]["kitbag"].clone();
     let program = entry["command"].as_str().unwrap();
-    let words: Vec<_> = entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    let words: Vec<_> = entry["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap())
+        .collect();
     let greeting = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
     } });
     let mut command = Command::new(program);
-    command.args(words).env_clear().env("HOME", home.path("")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+        .args(words)
+        .env_clear()
+        .env("HOME", home.path(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "{greeting}").unwrap();
     let mut answer = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut answer).unwrap();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut answer)
+        .unwrap();
     drop(stdin);
     child.wait().unwrap();
     assert!(answer.contains("\"kitbag\""), "{answer}");
@@ -213,13 +314,28 @@ fn variables_in_a_command_and_an_address_are_filled_in_at_launch() {
     } });
     fs::write(home.path(".claude.json"), file.to_string()).unwrap();
     home.ok(&["import"]);
-    assert!(!fs::read_to_string(home.config()).unwrap().contains("s3cret"));
+    assert!(
+        !fs::read_to_string(home.config())
+            .unwrap()
+            .contains("s3cret")
+    );
 
     let bed = std::path::Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
-    let told = home.command(&["servers", "test", "bed"]).env("BED", bed).output().unwrap();
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stdout));
+    let told = home
+        .command(&["servers", "test", "bed"])
+        .env("BED", bed)
+        .output()
+        .unwrap();
+    assert!(
+        told.status.success(),
+        "{}",
+        String::from_utf8_lossy(&told.stdout)
+    );
     let told = home.run(&["servers", "test", "bed"]).stdout;
-    assert!(told.contains("the environment variable `BED` is not set"), "{told}");
+    assert!(
+        told.contains("the environment variable `BED` is not set"),
+        "{told}"
+    );
 
     let asked = thread::spawn(move || {
         let (connection, _) = listener.accept().unwrap();
@@ -228,7 +344,10 @@ fn variables_in_a_command_and_an_address_are_filled_in_at_launch() {
         line
     });
     let told = home.run(&["servers", "test", "web"]).stdout;
-    assert!(asked.join().unwrap().contains("/mcp?apiKey=s3cret&t=x "), "{told}");
+    assert!(
+        asked.join().unwrap().contains("/mcp?apiKey=s3cret&t=x "),
+        "{told}"
+    );
     assert!(!told.contains("s3cret"), "{told}");
 }
 
@@ -239,23 +358,34 @@ fn a_file_that_cannot_be_edited_is_left_alone() {
     fs::write(home.path(CURSOR), broken).unwrap();
     let told = home.fails(&["install", "--client", "cursor"]);
     assert!(
-        told.contains("cannot be edited") && told.contains("line 1 is misspelt") && told.contains("try:"),
+        told.contains("cannot be edited")
+            && told.contains("line 1 is misspelt")
+            && told.contains("try:"),
         "{told}"
     );
     assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), broken);
     let taken = r#"{ "mcpServers": { "kitbag": { "command": "rucksack", "args": ["serve"] } } }"#;
     fs::write(home.path(CURSOR), taken).unwrap();
     let told = home.fails(&["install", "--client", "cursor"]);
-    assert!(told.contains("has a server `kitbag` that is something else") && told.contains("try:"), "{told}");
+    assert!(
+        told.contains("has a server `kitbag` that is something else") && told.contains("try:"),
+        "{told}"
+    );
     assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), taken);
     fs::write(home.path(CURSOR), b"\xff\xfe{\0}\0").unwrap();
     let told = home.fails(&["install", "--client", "cursor"]);
     assert!(told.contains("try: save the file as UTF-8"), "{told}");
     let told = home.fails(&["install", "--client", "claude-desktop", "--http"]);
-    assert!(told.contains("Claude Desktop can only launch programs"), "{told}");
+    assert!(
+        told.contains("Claude Desktop can only launch programs"),
+        "{told}"
+    );
     assert!(told.contains("try: leave out --http"), "{told}");
     let told = home.fails(&["install", "--client", "goose", "--project"]);
-    assert!(told.contains("Goose has no configuration of its own for a project"), "{told}");
+    assert!(
+        told.contains("Goose has no configuration of its own for a project"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -264,11 +394,17 @@ fn help_teaches_by_example_and_fits_a_terminal() {
     for verb in ["import", "install", "uninstall"] {
         let help = home.ok(&[verb, "--help"]);
         assert!(help.contains("Examples:"), "{help}");
-        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+        assert!(
+            help.lines().all(|line| line.chars().count() <= 80),
+            "{help}"
+        );
     }
     let table = self::home().ok(&["import", "--yes"]);
     assert!(
-        table.lines().take_while(|line| !line.is_empty()).all(|line| line.chars().count() <= 80),
+        table
+            .lines()
+            .take_while(|line| !line.is_empty())
+            .all(|line| line.chars().count() <= 80),
         "{table}"
     );
 }
@@ -282,7 +418,10 @@ fn what_is_moved_says_what_stays_behind_and_where_a_secret_is_still_readable() {
         "projects": { "/elsewhere": { "mcpServers": { "theirs": { "command": "y" } } } },
     });
     home.write(".claude.json", &file.to_string());
-    home.write(".mcp.json", &json!({ "mcpServers": { "ours": { "command": "z" } } }).to_string());
+    home.write(
+        ".mcp.json",
+        &json!({ "mcpServers": { "ours": { "command": "z" } } }).to_string(),
+    );
     let told = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
     for part in [
         "Left where they are: 1 server (theirs) in ",
@@ -305,16 +444,29 @@ fn a_client_is_told_the_path_kitbag_was_called_by_and_the_configuration_that_is_
     // What a project brings along is not what a person's own client is to launch.
     home.write("kitbag.toml", "[servers.evil]\ncommand = 'evil'\n");
     let entry = |command: &mut Command| {
-        assert!(command.args(["install", "--client", "cursor"]).status().unwrap().success());
+        assert!(
+            command
+                .args(["install", "--client", "cursor"])
+                .status()
+                .unwrap()
+                .success()
+        );
         let text = fs::read_to_string(home.path(CURSOR)).unwrap();
         serde_json::from_str::<Value>(&text).unwrap()["mcpServers"]["kitbag"].clone()
     };
     let own = home.config().display().to_string();
     let (link, here) = (link.display().to_string(), home.path(""));
-    for (name, path) in [(link.as_str(), ""), ("kitbag", here.join("bin").to_str().unwrap())] {
+    for (name, path) in [
+        (link.as_str(), ""),
+        ("kitbag", here.join("bin").to_str().unwrap()),
+    ] {
         let mut command = Command::new(&link);
         std::os::unix::process::CommandExt::arg0(&mut command, name);
-        command.current_dir(&here).env_clear().env("HOME", &here).env("PATH", path);
+        command
+            .current_dir(&here)
+            .env_clear()
+            .env("HOME", &here)
+            .env("PATH", path);
         let expected = json!({ "command": link, "args": ["serve", "--stdio", "--config", own] });
         assert_eq!(entry(&mut command), expected);
     }
@@ -322,5 +474,8 @@ fn a_client_is_told_the_path_kitbag_was_called_by_and_the_configuration_that_is_
     home.write("other.toml", "");
     let told = entry(&mut command);
     let (other, data) = (here.join("other.toml"), here.join("data"));
-    assert_eq!(told["args"], json!(["serve", "--stdio", "--config", other, "--data-dir", data]));
+    assert_eq!(
+        told["args"],
+        json!(["serve", "--stdio", "--config", other, "--data-dir", data])
+    );
 }

@@ -30,7 +30,10 @@ struct Told {
 
 impl Desk {
     async fn new() -> Self {
-        let desk = Self { home: tempfile::tempdir().unwrap(), shelf: Shelf::open().await };
+        let desk = Self {
+            home: tempfile::tempdir().unwrap(),
+            shelf: Shelf::open().await,
+        };
         fs::create_dir(desk.path("bin")).unwrap();
         desk
     }
@@ -55,15 +58,29 @@ impl Desk {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kitbag"));
-        command.args(words).current_dir(self.home.path()).env_clear().env("HOME", self.home.path());
-        command.env("PATH", self.path("bin")).env("KITBAG_REGISTRY_URL", &self.shelf.url);
+        command
+            .args(words)
+            .current_dir(self.home.path())
+            .env_clear()
+            .env("HOME", self.home.path());
+        command
+            .env("PATH", self.path("bin"))
+            .env("KITBAG_REGISTRY_URL", &self.shelf.url);
         command
     }
 
     fn run(&self, words: &[&str]) -> Told {
         let output = self.command(words).stdin(Stdio::null()).output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap().replace(&self.shelf.url, "HERE");
-        Told { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        let text = |bytes: &[u8]| {
+            String::from_utf8(bytes.to_vec())
+                .unwrap()
+                .replace(&self.shelf.url, "HERE")
+        };
+        Told {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
     }
 
     #[track_caller]
@@ -76,7 +93,11 @@ impl Desk {
     #[track_caller]
     fn fails(&self, words: &[&str]) -> String {
         let told = self.run(words);
-        assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "{words:?}");
+        assert_eq!(
+            (told.code, told.stdout.as_str()),
+            (Some(1), ""),
+            "{words:?}"
+        );
         told.stderr
     }
 
@@ -96,10 +117,19 @@ async fn servers_are_found_best_first_in_a_table_that_fits() {
     let desk = Desk::new().await;
     let table = desk.ok(&["servers", "find", "weather", "forecasts"]).stdout;
     let lines: Vec<_> = table.lines().collect();
-    assert!(lines[1].starts_with("io.github.acme/weather   npm  Forecasts for any place"), "{table}");
-    assert!(lines[2].contains("io.github.older/weather  npm  (given up) Weather as it was"), "{table}");
+    assert!(
+        lines[1].starts_with("io.github.acme/weather   npm  Forecasts for any place"),
+        "{table}"
+    );
+    assert!(
+        lines[2].contains("io.github.older/weather  npm  (given up) Weather as it was"),
+        "{table}"
+    );
     assert_eq!(*lines.last().unwrap(), "Add one: kitbag servers add NAME");
-    assert_eq!(desk.shelf.asked(), ["weather forecasts", "weather", "forecasts"]);
+    assert_eq!(
+        desk.shelf.asked(),
+        ["weather forecasts", "weather", "forecasts"]
+    );
 
     let table = desk.ok(&["servers", "find", "acme", "--limit", "3"]).stdout;
     assert!(table.contains("3 of 7; the others: --limit 7"), "{table}");
@@ -123,25 +153,50 @@ async fn servers_are_found_best_first_in_a_table_that_fits() {
 async fn a_search_that_finds_nothing_or_nobody_says_what_to_do() {
     let desk = Desk::new().await;
     let told = desk.ok(&["servers", "find", "zzz"]);
-    assert!(told.stdout.is_empty() && told.stderr.contains("No server in HERE has `zzz`"), "{}", told.stderr);
-    assert_eq!(desk.ok(&["servers", "find", "zzz", "--json"]).stdout.trim(), "[]");
+    assert!(
+        told.stdout.is_empty() && told.stderr.contains("No server in HERE has `zzz`"),
+        "{}",
+        told.stderr
+    );
+    assert_eq!(
+        desk.ok(&["servers", "find", "zzz", "--json"]).stdout.trim(),
+        "[]"
+    );
     assert_eq!(
         desk.fails(&["servers", "find", "too-much"]),
         "error: the registry HERE takes no more requests for now (429)\n  try: try again in 7 seconds\n"
     );
-    let told = desk.fails(&["servers", "find", "x", "--registry-url", "http://127.0.0.1:1"]);
+    let told = desk.fails(&[
+        "servers",
+        "find",
+        "x",
+        "--registry-url",
+        "http://127.0.0.1:1",
+    ]);
     assert!(
-        told.contains("http://127.0.0.1:1 cannot be reached") && told.contains("try: check the net"),
+        told.contains("http://127.0.0.1:1 cannot be reached")
+            && told.contains("try: check the net"),
         "{told}"
     );
-    assert_eq!(desk.run(&["servers", "find", "x", "--registry-url", "ftp://h"]).code, Some(2));
+    assert_eq!(
+        desk.run(&["servers", "find", "x", "--registry-url", "ftp://h"])
+            .code,
+        Some(2)
+    );
 
     fs::create_dir_all(desk.path(".config/kitbag")).unwrap();
-    fs::write(desk.path(".config/kitbag/kitbag.toml"), format!("[registry]\nurl = '{}/'\n", desk.shelf.url))
-        .unwrap();
+    fs::write(
+        desk.path(".config/kitbag/kitbag.toml"),
+        format!("[registry]\nurl = '{}/'\n", desk.shelf.url),
+    )
+    .unwrap();
     let mut command = desk.command(&["servers", "find", "ledger"]);
     let output = command.env_remove("KITBAG_REGISTRY_URL").output().unwrap();
-    assert!(String::from_utf8(output.stdout).unwrap().contains("io.github.acme/ledger"));
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("io.github.acme/ledger")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,7 +213,11 @@ async fn an_entry_becomes_a_server_that_runs_and_its_secret_stays_out_of_the_fil
         "weather_units=imperial",
         "--yes",
     ]);
-    assert!(told.stdout.contains("Added `weather`") && told.stdout.contains("It works"), "{}", told.stdout);
+    assert!(
+        told.stdout.contains("Added `weather`") && told.stdout.contains("It works"),
+        "{}",
+        told.stdout
+    );
     for part in [
         "io.github.acme/weather 1.1.0, from HERE\n",
         "  Repository:  https://github.com/acme/weather\n",
@@ -176,15 +235,31 @@ async fn an_entry_becomes_a_server_that_runs_and_its_secret_stays_out_of_the_fil
          env = { WEATHER_API_KEY = \"${secret:weather.WEATHER_API_KEY}\", WEATHER_UNITS = \"imperial\" }\n"
     );
     let noted = desk.noted();
-    assert!(noted.contains("bin/npx -y @acme/weather@1.1.0 stdio\n"), "{noted}");
-    assert!(noted.contains("\nWEATHER_API_KEY=s3cret\nWEATHER_UNITS=imperial\n"), "{noted}");
-    assert!(desk.ok(&["call", "weather__echo", "message=hi"]).stdout.contains("hi"));
+    assert!(
+        noted.contains("bin/npx -y @acme/weather@1.1.0 stdio\n"),
+        "{noted}"
+    );
+    assert!(
+        noted.contains("\nWEATHER_API_KEY=s3cret\nWEATHER_UNITS=imperial\n"),
+        "{noted}"
+    );
+    assert!(
+        desk.ok(&["call", "weather__echo", "message=hi"])
+            .stdout
+            .contains("hi")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_is_named_with_the_command_that_gives_it() {
     let desk = Desk::new().await;
-    let told = desk.fails(&["servers", "add", "io.github.acme/ledger", "--set", "--host=db"]);
+    let told = desk.fails(&[
+        "servers",
+        "add",
+        "io.github.acme/ledger",
+        "--set",
+        "--host=db",
+    ]);
     let (_, error) = told.split_once("error: ").unwrap();
     assert_eq!(
         error,
@@ -193,27 +268,50 @@ async fn what_is_missing_is_named_with_the_command_that_gives_it() {
          --set source=… --set DB_PASSWORD=…\n"
     );
     // What a stranger calls a variable is no reason to hand it over.
-    let output =
-        desk.command(&["servers", "add", WEATHER]).env("WEATHER_API_KEY", "s3cret").output().unwrap();
+    let output = desk
+        .command(&["servers", "add", WEATHER])
+        .env("WEATHER_API_KEY", "s3cret")
+        .output()
+        .unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(
-        told.contains("--set WEATHER_API_KEY=…") && !told.contains("${") && !told.contains("s3cret"),
+        told.contains("--set WEATHER_API_KEY=…")
+            && !told.contains("${")
+            && !told.contains("s3cret"),
         "{told}"
     );
     assert_eq!(desk.config(), "");
 
     let told = desk.fails(&["servers", "add", WEATHER, "--set", "WEATHER_API=x"]);
-    assert!(told.contains("try: did you mean `WEATHER_API_KEY`?"), "{told}");
+    assert!(
+        told.contains("try: did you mean `WEATHER_API_KEY`?"),
+        "{told}"
+    );
     let told = desk.fails(&["servers", "add", WEATHER, "--set", "WEATHER_UNITS=kelvin"]);
-    assert!(told.contains("error: `WEATHER_UNITS` must be one of metric, imperial"), "{told}");
+    assert!(
+        told.contains("error: `WEATHER_UNITS` must be one of metric, imperial"),
+        "{told}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hosted_server_is_written_down_with_its_headers() {
     let desk = Desk::new().await;
-    let add =
-        ["servers", "add", "com.acme/mcp", "--disabled", "--set", "token=s3cret", "--set", "pin=${PIN}"];
-    let told = desk.ok(&[add.as_slice(), &["--set", "tenant=t1", "--set", "region=us", "--json"]].concat());
+    let add = [
+        "servers",
+        "add",
+        "com.acme/mcp",
+        "--disabled",
+        "--set",
+        "token=s3cret",
+        "--set",
+        "pin=${PIN}",
+    ];
+    let told = desk.ok(&[
+        add.as_slice(),
+        &["--set", "tenant=t1", "--set", "region=us", "--json"],
+    ]
+    .concat());
     let added: Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!(
         added["origin"],
@@ -233,10 +331,30 @@ async fn a_hosted_server_is_written_down_with_its_headers() {
 async fn name_form_and_version_can_be_chosen() {
     let desk = Desk::new().await;
     desk.runner("docker");
-    let everywhere = ["servers", "add", "io.github.acme/everywhere", "--no-test", "--yes"];
+    let everywhere = [
+        "servers",
+        "add",
+        "io.github.acme/everywhere",
+        "--no-test",
+        "--yes",
+    ];
     desk.ok(&everywhere);
-    desk.ok(&[everywhere.as_slice(), &["--as", "boxed", "--package", "oci"]].concat());
-    desk.ok(&["servers", "add", WEATHER, "--version", "1.0.0", "--as", "old", "--no-test", "--yes"]);
+    desk.ok(&[
+        everywhere.as_slice(),
+        &["--as", "boxed", "--package", "oci"],
+    ]
+    .concat());
+    desk.ok(&[
+        "servers",
+        "add",
+        WEATHER,
+        "--version",
+        "1.0.0",
+        "--as",
+        "old",
+        "--no-test",
+        "--yes",
+    ]);
     desk.ok(&[
         "servers",
         "add",
@@ -264,24 +382,49 @@ async fn name_form_and_version_can_be_chosen() {
     );
     let before = desk.config();
     let told = desk.fails(&everywhere);
-    assert!(told.contains("there is a server `everywhere` already") && told.contains("--force"), "{told}");
+    assert!(
+        told.contains("there is a server `everywhere` already") && told.contains("--force"),
+        "{told}"
+    );
     assert_eq!(desk.config(), before);
     desk.ok(&[everywhere.as_slice(), &["--force", "--package", "oci"]].concat());
-    assert!(desk.config().starts_with("[servers.everywhere]\ncommand = \"docker\""));
+    assert!(
+        desk.config()
+            .starts_with("[servers.everywhere]\ncommand = \"docker\"")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_or_should_not_be_added_is_told_apart() {
     let desk = Desk::new().await;
     let told = desk.fails(&["servers", "add", "io.github.gone/weather"]);
-    assert!(told.contains("was taken back") && told.contains("kitbag servers find weather"), "{told}");
-    let told = desk.ok(&["servers", "add", "io.github.older/weather", "--no-test", "-y"]).stderr;
-    assert!(told.contains("has given it up: Use io.github.acme/weather"), "{told}");
+    assert!(
+        told.contains("was taken back") && told.contains("kitbag servers find weather"),
+        "{told}"
+    );
+    let told = desk
+        .ok(&[
+            "servers",
+            "add",
+            "io.github.older/weather",
+            "--no-test",
+            "-y",
+        ])
+        .stderr;
+    assert!(
+        told.contains("has given it up: Use io.github.acme/weather"),
+        "{told}"
+    );
     let told = desk.fails(&["servers", "add", "io.github.acme/bundle"]);
-    assert!(told.contains("cannot be run from here\n  why: it comes as a bundle (MCPB)"), "{told}");
+    assert!(
+        told.contains("cannot be run from here\n  why: it comes as a bundle (MCPB)"),
+        "{told}"
+    );
     let told = desk.fails(&["servers", "add", "com.else/ledger"]);
     assert!(
-        told.contains("try: perhaps one of these:\n       kitbag servers add io.github.acme/ledger"),
+        told.contains(
+            "try: perhaps one of these:\n       kitbag servers add io.github.acme/ledger"
+        ),
         "{told}"
     );
     let told = desk.fails(&["servers", "add", WEATHER, "--", "npx"]);
@@ -289,13 +432,19 @@ async fn what_cannot_or_should_not_be_added_is_told_apart() {
     let told = desk.fails(&["servers", "add", WEATHER, "--env", "A=1"]);
     assert!(told.contains("--set KEY=VALUE"), "{told}");
     let told = desk.fails(&["servers", "add", "time", "--set", "A=1", "--", "npx"]);
-    assert!(told.contains("--set is for servers of the registry"), "{told}");
+    assert!(
+        told.contains("--set is for servers of the registry"),
+        "{told}"
+    );
 
     let told = desk.run(&["servers", "add", "time"]);
     assert_eq!(told.code, Some(2));
-    for part in
-        ["servers add time -- COMMAND", "servers add time URL", "add OWNER/NAME", "servers find time\n"]
-    {
+    for part in [
+        "servers add time -- COMMAND",
+        "servers add time URL",
+        "add OWNER/NAME",
+        "servers find time\n",
+    ] {
         assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
     }
 }
@@ -304,7 +453,11 @@ async fn what_cannot_or_should_not_be_added_is_told_apart() {
 async fn nothing_in_an_entry_reads_a_variable_or_a_secret_of_ours() {
     let desk = Desk::new().await;
     desk.runner("npx");
-    let mut keep = desk.command(&["secret", "set", "github.TOKEN"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut keep = desk
+        .command(&["secret", "set", "github.TOKEN"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     keep.stdin.take().unwrap().write_all(b"s3cret").unwrap();
     assert!(keep.wait().unwrap().success());
     let told = desk.ok(&["servers", "add", "io.github.mallory/helper", "--yes"]);
@@ -316,7 +469,11 @@ async fn nothing_in_an_entry_reads_a_variable_or_a_secret_of_ours() {
     );
     let noted = desk.noted();
     assert!(noted.contains("npx -y helper@1.0.0 ${HOME}\n"), "{noted}");
-    for line in ["LOOT=${secret:github.TOKEN}", "PARTS=${secret:github.TOKEN}", "GUESS=${HOME}"] {
+    for line in [
+        "LOOT=${secret:github.TOKEN}",
+        "PARTS=${secret:github.TOKEN}",
+        "GUESS=${HOME}",
+    ] {
         assert!(noted.lines().any(|it| it == line), "{line}: {noted}");
     }
 }
@@ -326,11 +483,17 @@ async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
     let desk = Desk::new().await;
     desk.runner("npx");
     let talk = [
-        ("WEATHER_API_KEY: The key of your account (a secret)\r\n> ", "s3cret\n"),
+        (
+            "WEATHER_API_KEY: The key of your account (a secret)\r\n> ",
+            "s3cret\n",
+        ),
         ("Run this? [y/N] ", "y\n"),
     ];
     let shown = at_a_terminal(desk.command(&["servers", "add", WEATHER]), &talk);
-    assert!(shown.contains("It works") && !shown.contains("s3cret"), "{shown}");
+    assert!(
+        shown.contains("It works") && !shown.contains("s3cret"),
+        "{shown}"
+    );
     assert!(desk.noted().contains("\nWEATHER_API_KEY=s3cret\n"));
 
     let mut command = desk.command(&["servers", "add", "io.github.acme/ledger", "--no-test"]);
@@ -346,14 +509,29 @@ async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
     ];
     at_a_terminal(command, &talk);
     let config = desk.config();
-    assert!(config.contains("\"type=bind,src=/books,dst=/books\""), "{config}");
-    assert!(config.contains("DB_PASSWORD = \"${DB_PASSWORD}\""), "{config}");
+    assert!(
+        config.contains("\"type=bind,src=/books,dst=/books\""),
+        "{config}"
+    );
+    assert!(
+        config.contains("DB_PASSWORD = \"${DB_PASSWORD}\""),
+        "{config}"
+    );
 
     let command = desk.command(&["servers", "add", "com.acme.notes/notes", "--no-test"]);
     let another = "another, or Enter > ";
-    let talk = [("(a path)\r\n> ", "/a\n"), (another, "/b\n"), (another, "\n"), ("[y/N] ", "y\n")];
+    let talk = [
+        ("(a path)\r\n> ", "/a\n"),
+        (another, "/b\n"),
+        (another, "\n"),
+        ("[y/N] ", "y\n"),
+    ];
     at_a_terminal(command, &talk);
-    assert!(desk.config().contains("\"/a\", \"/b\"]"), "{}", desk.config());
+    assert!(
+        desk.config().contains("\"/a\", \"/b\"]"),
+        "{}",
+        desk.config()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -361,13 +539,23 @@ async fn an_entry_runs_only_after_the_person_said_yes() {
     let desk = Desk::new().await;
     desk.runner("npx");
     let add = ["servers", "add", "io.github.mallory/helper"];
-    for words in [&add[..], &[&add[..], &["--no-test"]].concat(), &[&add[..], &["--json"]].concat()] {
+    for words in [
+        &add[..],
+        &[&add[..], &["--no-test"]].concat(),
+        &[&add[..], &["--json"]].concat(),
+    ] {
         let told = desk.fails(words);
         assert!(told.contains("LOOT='${secret:github.TOKEN}'"), "{told}");
-        assert!(told.contains("kitbag servers add io.github.mallory/helper --yes"), "{told}");
+        assert!(
+            told.contains("kitbag servers add io.github.mallory/helper --yes"),
+            "{told}"
+        );
     }
     let (shown, code) = talked(desk.command(&add), &[("Run this? [y/N] ", "\n")]);
-    assert!(code == Some(1) && shown.contains("you did not say yes"), "{shown}");
+    assert!(
+        code == Some(1) && shown.contains("you did not say yes"),
+        "{shown}"
+    );
     assert!(desk.config().is_empty() && !desk.path("noted").exists());
 }
 
@@ -401,9 +589,20 @@ fn talked(mut command: Command, talk: &[(&str, &str)]) -> (String, Option<i32>) 
     grantpt(&controller).unwrap();
     unlockpt(&controller).unwrap();
     let name = ptsname(&controller, Vec::new()).unwrap();
-    let terminal =
-        || Stdio::from(File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap());
-    command.args(["--color", "never"]).stdin(terminal()).stdout(terminal()).stderr(terminal());
+    let terminal = || {
+        Stdio::from(
+            File::options()
+                .read(true)
+                .write(true)
+                .open(name.to_str().unwrap())
+                .unwrap(),
+        )
+    };
+    command
+        .args(["--color", "never"])
+        .stdin(terminal())
+        .stdout(terminal())
+        .stderr(terminal());
     let mut child = command.spawn().unwrap();
     // Our own copies of the terminal would keep it open.
     drop(command);

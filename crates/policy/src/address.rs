@@ -54,12 +54,17 @@ pub enum Sort {
 impl AddressRules {
     pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
         let seen_as = [Some(address), embedded(address).map(IpAddr::V4)];
-        if seen_as.into_iter().flatten().any(|it| self.networks.iter().any(|network| network.0.contains(&it)))
+        if seen_as
+            .into_iter()
+            .flatten()
+            .any(|it| self.networks.iter().any(|network| network.0.contains(&it)))
         {
             return Ok(());
         }
         match sort(address) {
-            Some(sort) if !(self.private && sort.is_private()) => Err(RefusedAddress { address, sort }),
+            Some(sort) if !(self.private && sort.is_private()) => {
+                Err(RefusedAddress { address, sort })
+            }
             _ => Ok(()),
         }
     }
@@ -80,20 +85,34 @@ fn sort(address: IpAddr) -> Option<Sort> {
 }
 
 fn sort_v4(address: Ipv4Addr) -> Option<Sort> {
-    V4.iter().find(|(network, _)| network.contains(&address)).map(|(_, sort)| *sort)
+    V4.iter()
+        .find(|(network, _)| network.contains(&address))
+        .map(|(_, sort)| *sort)
 }
 
 /// Only 2000::/3 is handed out to anybody, so whatever lies outside is special.
 fn sort_v6(address: Ipv6Addr) -> Option<Sort> {
-    let special = V6.iter().find(|(network, _)| network.contains(&address)).map(|(_, sort)| *sort);
+    let special = V6
+        .iter()
+        .find(|(network, _)| network.contains(&address))
+        .map(|(_, sort)| *sort);
     special.or_else(|| (!GLOBAL.contains(&address)).then_some(Sort::Reserved))
 }
 
 /// The IPv4 address inside an IPv6 one, in the ways that routers and gateways translate them.
 fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
-    let IpAddr::V6(address) = address else { return None };
+    let IpAddr::V6(address) = address else {
+        return None;
+    };
     let bytes = address.octets();
-    let four = |at: usize| Some(Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]));
+    let four = |at: usize| {
+        Some(Ipv4Addr::new(
+            bytes[at],
+            bytes[at + 1],
+            bytes[at + 2],
+            bytes[at + 3],
+        ))
+    };
     match address.segments() {
         // Mapped, compatible, translated, and the well-known prefix of NAT64.
         [0, 0, 0, 0, 0, 0xffff | 0, _, _]
@@ -134,12 +153,18 @@ const V4: &[(Ipv4Net, Sort)] = &[
 
 const V6: &[(Ipv6Net, Sort)] = &[
     (v6([0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0], 32), Sort::Metadata),
-    (v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128), Sort::Metadata),
+    (
+        v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),
+        Sort::Metadata,
+    ),
     (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), Sort::Private),
     (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), Sort::Private),
     (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), Sort::LinkLocal),
     (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), Sort::Multicast),
-    (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), Sort::Documentation),
+    (
+        v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
+        Sort::Documentation,
+    ),
     (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), Sort::Documentation),
     // Teredo, benchmarks and identifiers that are no addresses.
     (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), Sort::Reserved),
@@ -184,7 +209,9 @@ impl FromStr for Network {
     fn from_str(text: &str) -> Result<Self, NetworkError> {
         let single = || text.parse::<IpAddr>().ok().map(IpNet::from);
         let found = text.parse::<IpNet>().ok().or_else(single);
-        found.map(Self).ok_or_else(|| NetworkError { text: text.to_owned() })
+        found.map(Self).ok_or_else(|| NetworkError {
+            text: text.to_owned(),
+        })
     }
 }
 
@@ -211,31 +238,59 @@ mod tests {
 
     #[test]
     fn the_public_internet_is_fine() {
-        check("", "1.1.1.1 8.8.8.8 93.184.216.34 172.15.255.255 172.32.0.0 100.63.255.255 100.128.0.0", None);
-        check("", "128.0.0.1 169.253.255.255 192.0.1.1 198.17.255.255 198.20.0.0 223.255.255.255", None);
-        check("", "2606:4700::1111 2a00:1450:4001::200e 2001:200::1 3ffe:ffff::1", None);
+        check(
+            "",
+            "1.1.1.1 8.8.8.8 93.184.216.34 172.15.255.255 172.32.0.0 100.63.255.255 100.128.0.0",
+            None,
+        );
+        check(
+            "",
+            "128.0.0.1 169.253.255.255 192.0.1.1 198.17.255.255 198.20.0.0 223.255.255.255",
+            None,
+        );
+        check(
+            "",
+            "2606:4700::1111 2a00:1450:4001::200e 2001:200::1 3ffe:ffff::1",
+            None,
+        );
     }
 
     #[test]
     fn special_ipv4_addresses_are_refused_up_to_their_edges() {
         check("", "0.0.0.0 0.0.0.1 0.255.255.255", Some(Sort::Unspecified));
-        check("", "127.0.0.1 127.0.0.0 127.1.2.3 127.255.255.255", Some(Sort::Loopback));
+        check(
+            "",
+            "127.0.0.1 127.0.0.0 127.1.2.3 127.255.255.255",
+            Some(Sort::Loopback),
+        );
         check(
             "",
             "10.0.0.0 10.255.255.255 172.16.0.0 172.31.255.255 192.168.0.0 192.168.255.255",
             Some(Sort::Private),
         );
         check("", "100.64.0.0 100.127.255.255", Some(Sort::Carrier));
-        check("", "169.254.0.0 169.254.169.253 169.254.255.255", Some(Sort::LinkLocal));
+        check(
+            "",
+            "169.254.0.0 169.254.169.253 169.254.255.255",
+            Some(Sort::LinkLocal),
+        );
         check(
             "",
             "169.254.169.254 169.254.170.2 169.254.170.23 100.100.100.200 192.0.0.192 168.63.129.16",
             Some(Sort::Metadata),
         );
-        check("", "192.0.2.1 198.51.100.7 203.0.113.255", Some(Sort::Documentation));
+        check(
+            "",
+            "192.0.2.1 198.51.100.7 203.0.113.255",
+            Some(Sort::Documentation),
+        );
         check("", "224.0.0.1 239.255.255.255", Some(Sort::Multicast));
         check("", "255.255.255.255", Some(Sort::Broadcast));
-        check("", "192.0.0.1 192.88.99.1 198.18.0.0 198.19.255.255 240.0.0.1", Some(Sort::Reserved));
+        check(
+            "",
+            "192.0.0.1 192.88.99.1 198.18.0.0 198.19.255.255 240.0.0.1",
+            Some(Sort::Reserved),
+        );
     }
 
     #[test]
@@ -244,43 +299,88 @@ mod tests {
         check("", "::1", Some(Sort::Loopback));
         check("", "fc00::1 fdff::1 fec0::1", Some(Sort::Private));
         check("", "fe80::1 febf::1", Some(Sort::LinkLocal));
-        check("", "fd00:ec2::254 fd00:ec2::23 fd20:ce::254", Some(Sort::Metadata));
+        check(
+            "",
+            "fd00:ec2::254 fd00:ec2::23 fd20:ce::254",
+            Some(Sort::Metadata),
+        );
         check("", "ff02::1 ff0e::1", Some(Sort::Multicast));
         check("", "2001:db8::1 3fff::1", Some(Sort::Documentation));
-        check("", "2001::1 2001:2::1 100::1 64:ff9b:1::1 4000::1 5f00::1 e000::1", Some(Sort::Reserved));
+        check(
+            "",
+            "2001::1 2001:2::1 100::1 64:ff9b:1::1 4000::1 5f00::1 e000::1",
+            Some(Sort::Reserved),
+        );
     }
 
     #[test]
     fn an_address_inside_another_is_found() {
-        check("", "::ffff:127.0.0.1 ::127.0.0.1 ::ffff:0:127.0.0.1 64:ff9b::7f00:1", Some(Sort::Loopback));
-        check("", "2002:7f00:1:: 2606:4700::5efe:7f00:1 2606:4700::200:5efe:7f00:1", Some(Sort::Loopback));
-        check("", "::ffff:10.0.0.1 ::10.0.0.1 64:ff9b::a00:1 2002:a00:1::5", Some(Sort::Private));
-        check("", "::ffff:169.254.169.254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::", Some(Sort::Metadata));
+        check(
+            "",
+            "::ffff:127.0.0.1 ::127.0.0.1 ::ffff:0:127.0.0.1 64:ff9b::7f00:1",
+            Some(Sort::Loopback),
+        );
+        check(
+            "",
+            "2002:7f00:1:: 2606:4700::5efe:7f00:1 2606:4700::200:5efe:7f00:1",
+            Some(Sort::Loopback),
+        );
+        check(
+            "",
+            "::ffff:10.0.0.1 ::10.0.0.1 64:ff9b::a00:1 2002:a00:1::5",
+            Some(Sort::Private),
+        );
+        check(
+            "",
+            "::ffff:169.254.169.254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::",
+            Some(Sort::Metadata),
+        );
         check("", "::ffff:8.8.8.8 64:ff9b::808:808 2002:808:808::1", None);
     }
 
     #[test]
     fn private_opens_this_machine_and_its_networks_and_nothing_else() {
-        check("private", "127.0.0.1 ::1 10.1.2.3 192.168.1.1 100.64.0.1 fd12::1 ::ffff:10.0.0.1", None);
+        check(
+            "private",
+            "127.0.0.1 ::1 10.1.2.3 192.168.1.1 100.64.0.1 fd12::1 ::ffff:10.0.0.1",
+            None,
+        );
         check("private", "169.254.1.1 fe80::1", Some(Sort::LinkLocal));
-        check("private", "169.254.169.254 100.100.100.200 fd00:ec2::254", Some(Sort::Metadata));
+        check(
+            "private",
+            "169.254.169.254 100.100.100.200 fd00:ec2::254",
+            Some(Sort::Metadata),
+        );
         check("private", "0.0.0.0 ::", Some(Sort::Unspecified));
     }
 
     #[test]
     fn a_named_network_is_open_and_its_neighbours_are_not() {
-        check("10.1.0.0/16 127.0.0.2", "10.1.2.3 127.0.0.2 ::ffff:10.1.2.3 64:ff9b::a01:203", None);
+        check(
+            "10.1.0.0/16 127.0.0.2",
+            "10.1.2.3 127.0.0.2 ::ffff:10.1.2.3 64:ff9b::a01:203",
+            None,
+        );
         check("10.1.0.0/16", "10.2.0.0", Some(Sort::Private));
         check("127.0.0.2", "127.0.0.1 ::1", Some(Sort::Loopback));
-        check("169.254.169.254/32 fd00:ec2::/32", "169.254.169.254 fd00:ec2::254", None);
+        check(
+            "169.254.169.254/32 fd00:ec2::/32",
+            "169.254.169.254 fd00:ec2::254",
+            None,
+        );
         check("fe80::/10", "fe80::1", None);
         check("::/0", "10.0.0.1", Some(Sort::Private));
     }
 
     #[test]
     fn a_refusal_says_what_the_address_is() {
-        let refused = AddressRules::default().check("169.254.169.254".parse().unwrap()).unwrap_err();
-        assert_eq!(refused.to_string(), "169.254.169.254 is the address of a cloud's metadata service");
+        let refused = AddressRules::default()
+            .check("169.254.169.254".parse().unwrap())
+            .unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "169.254.169.254 is the address of a cloud's metadata service"
+        );
         assert_eq!(
             "10.0.0.0/40".parse::<Network>().unwrap_err().to_string(),
             "`10.0.0.0/40` is neither an address nor a range of addresses"

@@ -49,7 +49,11 @@ impl UnknownTenants {
 
 impl Policy {
     pub fn new(default: Rules, tenants: BTreeMap<Tenant, Rules>, unknown: UnknownTenants) -> Self {
-        Self { default, tenants, unknown }
+        Self {
+            default,
+            tenants,
+            unknown,
+        }
     }
 
     /// Whether keys of this tenant may be used at all. The tenant of the person at this machine
@@ -77,18 +81,23 @@ impl Policy {
         }
         match self.refusal(caller, &Subject::capability(capability)) {
             None => Decision::Allow,
-            Some((origin, refusal)) => Decision::Deny(explain(caller, capability, origin, &refusal)),
+            Some((origin, refusal)) => {
+                Decision::Deny(explain(caller, capability, origin, &refusal))
+            }
         }
     }
 
     pub fn visible(&self, caller: &Caller, capability: &Capability) -> bool {
         self.unknown_tenant(caller).is_none()
-            && self.refusal(caller, &Subject::capability(capability)).is_none()
+            && self
+                .refusal(caller, &Subject::capability(capability))
+                .is_none()
     }
 
     /// Whether the caller may know of the server at all; what it offers is asked one by one.
     pub fn server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
-        self.unknown_tenant(caller).is_none() && self.refusal(caller, &Subject::server(server)).is_none()
+        self.unknown_tenant(caller).is_none()
+            && self.refusal(caller, &Subject::server(server)).is_none()
     }
 
     /// The rules for every tenant, and those of this caller's.
@@ -97,10 +106,15 @@ impl Policy {
     }
 
     fn refusal(&self, caller: &Caller, subject: &Subject<'_>) -> Option<(Origin, Refusal<'_>)> {
-        let by_default = self.default.refuse(subject).map(|refusal| (Origin::Default, refusal));
+        let by_default = self
+            .default
+            .refuse(subject)
+            .map(|refusal| (Origin::Default, refusal));
         by_default.or_else(|| {
             let rules = self.tenants.get(&caller.tenant)?;
-            rules.refuse(subject).map(|refusal| (Origin::Tenant, refusal))
+            rules
+                .refuse(subject)
+                .map(|refusal| (Origin::Tenant, refusal))
         })
     }
 }
@@ -112,7 +126,12 @@ enum Origin {
     Tenant,
 }
 
-fn explain(caller: &Caller, capability: &Capability, origin: Origin, refusal: &Refusal<'_>) -> String {
+fn explain(
+    caller: &Caller,
+    capability: &Capability,
+    origin: Origin,
+    refusal: &Refusal<'_>,
+) -> String {
     let tenant = &caller.tenant;
     let kind = capability.kind.as_str();
     let Capability { server, name, .. } = capability;
@@ -123,15 +142,23 @@ fn explain(caller: &Caller, capability: &Capability, origin: Origin, refusal: &R
     let why = match refusal {
         Refusal::Denied { pattern } => format!("deny `{pattern}`"),
         Refusal::NotAllowed { patterns } => format!("allow only {}", listed(patterns)),
-        Refusal::Evasive(Evasion::DotSegments) => "permit no `.` and `..` as steps of it".to_owned(),
-        Refusal::Evasive(Evasion::EncodedOverAndOver) => "permit nothing encoded over and over".to_owned(),
+        Refusal::Evasive(Evasion::DotSegments) => {
+            "permit no `.` and `..` as steps of it".to_owned()
+        }
+        Refusal::Evasive(Evasion::EncodedOverAndOver) => {
+            "permit nothing encoded over and over".to_owned()
+        }
         Refusal::Evasive(Evasion::TooLong) => "permit nothing as long as that".to_owned(),
     };
     format!("tenant `{tenant}` may not use the {kind} `{server}/{name}`: {whose} {why}")
 }
 
 fn listed(patterns: &[&str]) -> String {
-    patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ")
+    patterns
+        .iter()
+        .map(|pattern| format!("`{pattern}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]
@@ -164,13 +191,24 @@ mod tests {
     }
 
     fn caller(tenant: &str) -> Caller {
-        Caller { tenant: tenant.parse().unwrap(), ..Caller::local() }
+        Caller {
+            tenant: tenant.parse().unwrap(),
+            ..Caller::local()
+        }
     }
 
     fn capability(text: &str) -> Capability {
         let (server, name) = text.split_once('/').unwrap();
-        let kind = if name.contains("://") { Kind::Resource } else { Kind::Tool };
-        Capability { server: server.parse().unwrap(), kind, name: name.to_owned() }
+        let kind = if name.contains("://") {
+            Kind::Resource
+        } else {
+            Kind::Tool
+        };
+        Capability {
+            server: server.parse().unwrap(),
+            kind,
+            name: name.to_owned(),
+        }
     }
 
     /// Of all the capabilities in the test world, those the tenant may use.
@@ -189,7 +227,11 @@ mod tests {
         let mut permitted = Vec::new();
         for item in WORLD {
             let decision = policy.decide(&caller, &capability(item));
-            assert_eq!(policy.visible(&caller, &capability(item)), decision == Decision::Allow, "{item}");
+            assert_eq!(
+                policy.visible(&caller, &capability(item)),
+                decision == Decision::Allow,
+                "{item}"
+            );
             if decision == Decision::Allow {
                 permitted.push(item);
             }
@@ -208,14 +250,22 @@ mod tests {
 
     #[test]
     fn an_allow_list_excludes_what_it_does_not_name() {
-        check("+tool:github/* |", "acme", "github/list_issues github/delete_repo");
+        check(
+            "+tool:github/* |",
+            "acme",
+            "github/list_issues github/delete_repo",
+        );
         check("+server:mail |", "acme", "mail/send mail/delete_all");
         check("+server:mail +tool:*/delete_* |", "acme", "mail/delete_all");
     }
 
     #[test]
     fn deny_beats_allow() {
-        check("+tool:github/* -tool:github/delete_* |", "acme", "github/list_issues");
+        check(
+            "+tool:github/* -tool:github/delete_* |",
+            "acme",
+            "github/list_issues",
+        );
         check("+tool:github/delete_repo -tool:*/delete_* |", "acme", "");
         check("+tool:mail/send -server:mail |", "acme", "");
         check("-tool:*/* |", "acme", "");
@@ -223,7 +273,11 @@ mod tests {
 
     #[test]
     fn the_rules_of_a_tenant_narrow_the_default_and_never_widen_it() {
-        check("-tool:*/delete_* | +tool:github/*", "acme", "github/list_issues");
+        check(
+            "-tool:*/delete_* | +tool:github/*",
+            "acme",
+            "github/list_issues",
+        );
         check("-tool:*/delete_* | +tool:*/delete_*", "acme", "");
         check("+server:mail | +server:github", "acme", "");
     }
@@ -236,21 +290,38 @@ mod tests {
 
     #[test]
     fn a_star_reaches_across_the_slashes_of_a_resource() {
-        check("+tool:files/file:///etc/* |", "acme", "files/file:///etc/passwd");
-        check("+tool:*.txt +tool:*/send |", "acme", "mail/send files/file:///home/notes.txt");
-        check("+tool:files/* |", "acme", "files/file:///etc/passwd files/file:///home/notes.txt");
+        check(
+            "+tool:files/file:///etc/* |",
+            "acme",
+            "files/file:///etc/passwd",
+        );
+        check(
+            "+tool:*.txt +tool:*/send |",
+            "acme",
+            "mail/send files/file:///home/notes.txt",
+        );
+        check(
+            "+tool:files/* |",
+            "acme",
+            "files/file:///etc/passwd files/file:///home/notes.txt",
+        );
     }
 
     #[test]
     fn patterns_are_case_sensitive_and_match_the_whole_name() {
-        check("+tool:github/LIST_issues +tool:github/list +server:git |", "acme", "");
+        check(
+            "+tool:github/LIST_issues +tool:github/list +server:git |",
+            "acme",
+            "",
+        );
     }
 
     #[test]
     fn a_server_is_hidden_by_server_rules_only() {
         let policy = policy("-server:mail -tool:github/* | +server:git*");
-        let sees =
-            |tenant: &str, server: &str| policy.server_visible(&caller(tenant), &server.parse().unwrap());
+        let sees = |tenant: &str, server: &str| {
+            policy.server_visible(&caller(tenant), &server.parse().unwrap())
+        };
         assert!(sees("acme", "github") && !sees("acme", "mail") && !sees("acme", "files"));
         assert!(sees("globex", "github") && !sees("globex", "mail") && sees("globex", "files"));
     }
@@ -262,17 +333,34 @@ mod tests {
         let mail = capability("mail/send");
         let check = |policy: &Policy, caller: &Caller, expected: bool| {
             assert_eq!(policy.visible(caller, &mail), expected, "{caller:?}");
-            assert_eq!(policy.server_visible(caller, &mail.server), expected, "{caller:?}");
-            assert_eq!(policy.decide(caller, &mail) == Decision::Allow, expected, "{caller:?}");
-            assert_eq!(policy.unknown_tenant(caller).is_none(), expected, "{caller:?}");
+            assert_eq!(
+                policy.server_visible(caller, &mail.server),
+                expected,
+                "{caller:?}"
+            );
+            assert_eq!(
+                policy.decide(caller, &mail) == Decision::Allow,
+                expected,
+                "{caller:?}"
+            );
+            assert_eq!(
+                policy.unknown_tenant(caller).is_none(),
+                expected,
+                "{caller:?}"
+            );
         };
         let denying = policy("|");
         check(&denying, &of("acme"), true);
         check(&denying, &of("ghost"), false);
         check(&denying, &of("local"), true);
         check(&denying, &Caller::local(), true);
-        let Some(reason) = denying.unknown_tenant(&of("ghost")) else { panic!("it is refused") };
-        assert!(reason.contains("`ghost` has no rules") && reason.contains("[tenants.ghost]"), "{reason}");
+        let Some(reason) = denying.unknown_tenant(&of("ghost")) else {
+            panic!("it is refused")
+        };
+        assert!(
+            reason.contains("`ghost` has no rules") && reason.contains("[tenants.ghost]"),
+            "{reason}"
+        );
         let allowing = Policy::new(rules(""), BTreeMap::new(), UnknownTenants::Allow);
         check(&allowing, &of("ghost"), true);
     }

@@ -30,8 +30,12 @@ impl Pattern {
     pub fn name(text: &str) -> Result<Self, PatternError> {
         // Such a pattern can never match, and a deny rule that never matches protects nothing.
         if text.contains('/') {
-            let reason = "a server has no `/` in its name; to choose tools, use a tool list".to_owned();
-            return Err(PatternError { pattern: text.to_owned(), reason });
+            let reason =
+                "a server has no `/` in its name; to choose tools, use a tool list".to_owned();
+            return Err(PatternError {
+                pattern: text.to_owned(),
+                reason,
+            });
         }
         Self::any(text)
     }
@@ -41,25 +45,43 @@ impl Pattern {
         // `delete_*` would mean "servers whose name begins with delete_", which nobody means.
         let anchored = text.contains('/') || text.starts_with('*');
         if !anchored && !text.is_empty() {
-            let reason = format!("a tool is named `<server>/<tool>`; for every server, write `*/{text}`");
-            return Err(PatternError { pattern: text.to_owned(), reason });
+            let reason =
+                format!("a tool is named `<server>/<tool>`; for every server, write `*/{text}`");
+            return Err(PatternError {
+                pattern: text.to_owned(),
+                reason,
+            });
         }
         // The name of a server has one spelling; what it offers may have many.
         let folded = match text.split_once('/') {
-            Some((server, name)) => format!("{server}/{}", spelling::pattern(name).trim_start_matches('/')),
+            Some((server, name)) => format!(
+                "{server}/{}",
+                spelling::pattern(name).trim_start_matches('/')
+            ),
             None => spelling::pattern(text),
         };
-        Ok(Self { folded: glob(&folded).ok().map(|glob| glob.compile_matcher()), ..Self::any(text)? })
+        Ok(Self {
+            folded: glob(&folded).ok().map(|glob| glob.compile_matcher()),
+            ..Self::any(text)?
+        })
     }
 
     /// For text of any kind.
     pub fn any(text: &str) -> Result<Self, PatternError> {
-        let wrong = |reason: String| PatternError { pattern: text.to_owned(), reason };
+        let wrong = |reason: String| PatternError {
+            pattern: text.to_owned(),
+            reason,
+        };
         if text.is_empty() {
             return Err(wrong("it is empty".to_owned()));
         }
-        let exact = glob(text).map_err(|error| wrong(error.kind().to_string()))?.compile_matcher();
-        Ok(Self { exact, folded: None })
+        let exact = glob(text)
+            .map_err(|error| wrong(error.kind().to_string()))?
+            .compile_matcher();
+        Ok(Self {
+            exact,
+            folded: None,
+        })
     }
 
     pub fn matches(&self, text: &str) -> bool {
@@ -68,12 +90,16 @@ impl Pattern {
 
     /// Whether a tool pattern matches what some server may read.
     pub(crate) fn matches_reading(&self, path: &str) -> bool {
-        self.folded.as_ref().is_some_and(|folded| folded.is_match(path))
+        self.folded
+            .as_ref()
+            .is_some_and(|folded| folded.is_match(path))
     }
 
     /// Whether a tool pattern may be about something of this server.
     pub(crate) fn concerns(&self, server: &str) -> bool {
-        let Some((named, _)) = self.as_str().split_once('/') else { return true };
+        let Some((named, _)) = self.as_str().split_once('/') else {
+            return true;
+        };
         named == server || named.contains(['*', '?', '[', '{', '\\'])
     }
 
@@ -88,7 +114,10 @@ impl Pattern {
 }
 
 fn glob(text: &str) -> Result<Glob, globset::Error> {
-    GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build()
+    GlobBuilder::new(text)
+        .literal_separator(false)
+        .backslash_escape(true)
+        .build()
 }
 
 /// What a tool pattern is matched against.

@@ -15,7 +15,8 @@ impl Policy {
     /// Whether anything that the server could offer might be used. It errs on the side of yes: only
     /// what is on offer says it exactly.
     pub fn may_reach(&self, caller: &Caller, server: &ServerName) -> bool {
-        self.server_visible(caller, server) && self.rules_for(caller).all(|rules| rules.may_reach(server))
+        self.server_visible(caller, server)
+            && self.rules_for(caller).all(|rules| rules.may_reach(server))
     }
 }
 
@@ -28,9 +29,15 @@ pub(crate) fn covers_all_of(pattern: &Pattern, server: &ServerName) -> bool {
 /// Whether an allow pattern can match anything of a server.
 pub(crate) fn may_cover_some_of(pattern: &Pattern, server: &ServerName) -> bool {
     let text = pattern.as_str();
-    let literal = text.find(['*', '?', '[', '{', '\\', '/']).unwrap_or(text.len());
+    let literal = text
+        .find(['*', '?', '[', '{', '\\', '/'])
+        .unwrap_or(text.len());
     let (head, rest) = text.split_at(literal);
-    if rest.starts_with('/') { server.as_str() == head } else { server.as_str().starts_with(head) }
+    if rest.starts_with('/') {
+        server.as_str() == head
+    } else {
+        server.as_str().starts_with(head)
+    }
 }
 
 #[cfg(test)]
@@ -43,7 +50,11 @@ mod tests {
     #[track_caller]
     fn check(allow: &[&str], deny: &[&str], reached: &[&str]) {
         let words = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect();
-        let text = RuleText { allow_tools: words(allow), deny_tools: words(deny), ..RuleText::default() };
+        let text = RuleText {
+            allow_tools: words(allow),
+            deny_tools: words(deny),
+            ..RuleText::default()
+        };
         let rules = Rules::compile(&text).unwrap();
         let policy = Policy::new(rules, BTreeMap::new(), UnknownTenants::Deny);
         let found: Vec<_> = ["git", "github", "mail"]
@@ -51,7 +62,10 @@ mod tests {
             .filter(|server| policy.may_reach(&Caller::local(), &server.parse().unwrap()))
             .collect();
         assert_eq!(found, reached, "allow {allow:?}, deny {deny:?}");
-        assert_eq!(policy.judges_tools(&Caller::local()), !(allow.is_empty() && deny.is_empty()));
+        assert_eq!(
+            policy.judges_tools(&Caller::local()),
+            !(allow.is_empty() && deny.is_empty())
+        );
     }
 
     #[test]

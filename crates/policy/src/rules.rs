@@ -41,7 +41,10 @@ impl Rules {
     /// Why these rules do not permit the subject, or nothing if they do.
     pub(crate) fn refuse(&self, subject: &Subject<'_>) -> Option<Refusal<'_>> {
         let path = subject.path.as_deref();
-        let denied = self.servers.deny(subject.server).or_else(|| self.tools.deny(path?));
+        let denied = self
+            .servers
+            .deny(subject.server)
+            .or_else(|| self.tools.deny(path?));
         let denied = denied.or_else(|| self.tools.deny_readings(subject));
         let missed = self.servers.miss(|pattern| pattern.matches(subject.server));
         denied.or(missed).or_else(|| {
@@ -59,7 +62,10 @@ impl Rules {
     pub(crate) fn may_reach(&self, server: &ServerName) -> bool {
         let Lists { allow, deny } = &self.tools;
         !deny.iter().any(|pattern| covers_all_of(pattern, server))
-            && (allow.is_empty() || allow.iter().any(|pattern| may_cover_some_of(pattern, server)))
+            && (allow.is_empty()
+                || allow
+                    .iter()
+                    .any(|pattern| may_cover_some_of(pattern, server)))
     }
 }
 
@@ -74,22 +80,37 @@ pub(crate) struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     pub(crate) fn server(server: &'a ServerName) -> Self {
-        Self { server: server.as_str(), path: None, spelt: None, readings: OnceCell::new() }
+        Self {
+            server: server.as_str(),
+            path: None,
+            spelt: None,
+            readings: OnceCell::new(),
+        }
     }
 
     pub(crate) fn capability(capability: &'a Capability) -> Self {
         let name = capability.name.as_str();
         let spelt = (capability.kind == Kind::Resource || is_request(name)).then_some(name);
-        Self { path: Some(path(capability)), spelt, ..Self::server(&capability.server) }
+        Self {
+            path: Some(path(capability)),
+            spelt,
+            ..Self::server(&capability.server)
+        }
     }
 
     /// What is written in an unusual way must be allowed as it is read, too.
     fn is_allowed(&self, path: &str, pattern: &Pattern) -> bool {
-        pattern.matches(path) && self.readings().is_none_or(|it| it.is_plain || self.is_read_as(it, pattern))
+        pattern.matches(path)
+            && self
+                .readings()
+                .is_none_or(|it| it.is_plain || self.is_read_as(it, pattern))
     }
 
     fn is_read_as(&self, readings: &Readings, pattern: &Pattern) -> bool {
-        readings.forms.iter().any(|form| pattern.matches_reading(&reading(self.server, form)))
+        readings
+            .forms
+            .iter()
+            .any(|form| pattern.matches_reading(&reading(self.server, form)))
     }
 
     fn readings(&self) -> Option<&Readings> {
@@ -100,8 +121,12 @@ impl<'a> Subject<'a> {
 
 /// `GET /items/3`: a request to an HTTP API, as opposed to the name of a tool.
 fn is_request(name: &str) -> bool {
-    let Some((method, path)) = name.split_once(' ') else { return false };
-    path.starts_with('/') && !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase())
+    let Some((method, path)) = name.split_once(' ') else {
+        return false;
+    };
+    path.starts_with('/')
+        && !method.is_empty()
+        && method.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
 pub(crate) enum Refusal<'a> {
@@ -119,7 +144,9 @@ struct Lists {
 impl Lists {
     fn deny(&self, subject: &str) -> Option<Refusal<'_>> {
         let hit = self.deny.iter().find(|pattern| pattern.matches(subject))?;
-        Some(Refusal::Denied { pattern: hit.as_str() })
+        Some(Refusal::Denied {
+            pattern: hit.as_str(),
+        })
     }
 
     /// Holds the rules against every reading of a name. One that no rule can be held against is
@@ -132,7 +159,9 @@ impl Lists {
             .deny
             .iter()
             .find(|pattern| subject.is_read_as(readings, pattern))
-            .map(|hit| Refusal::Denied { pattern: hit.as_str() });
+            .map(|hit| Refusal::Denied {
+                pattern: hit.as_str(),
+            });
         hit.or_else(|| readings.evasion.map(Refusal::Evasive))
     }
 
@@ -140,7 +169,9 @@ impl Lists {
         if self.allow.is_empty() || self.allow.iter().any(allows) {
             return None;
         }
-        Some(Refusal::NotAllowed { patterns: self.allow.iter().map(Pattern::as_str).collect() })
+        Some(Refusal::NotAllowed {
+            patterns: self.allow.iter().map(Pattern::as_str).collect(),
+        })
     }
 }
 
@@ -162,15 +193,23 @@ mod tests {
     #[track_caller]
     fn check(servers: &str, tools: &str, expected: &str) {
         let listed = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-        let text =
-            RuleText { deny_servers: listed(servers), allow_tools: listed(tools), ..RuleText::default() };
-        let found = Rules::compile(&text).map_or_else(|error| error.to_string(), |_| "fine".to_owned());
+        let text = RuleText {
+            deny_servers: listed(servers),
+            allow_tools: listed(tools),
+            ..RuleText::default()
+        };
+        let found =
+            Rules::compile(&text).map_or_else(|error| error.to_string(), |_| "fine".to_owned());
         assert_eq!(found, expected);
     }
 
     #[test]
     fn a_pattern_that_cannot_be_read_is_named_with_the_reason() {
-        check("", "git/ok git/[a", "`git/[a` is not a pattern: unclosed character class; missing ']'");
+        check(
+            "",
+            "git/ok git/[a",
+            "`git/[a` is not a pattern: unclosed character class; missing ']'",
+        );
         check(
             "{a,b",
             "",
@@ -195,19 +234,36 @@ mod tests {
 
     #[test]
     fn an_empty_pattern_is_refused() {
-        let text = RuleText { deny_tools: vec![String::new()], ..RuleText::default() };
-        assert_eq!(Rules::compile(&text).unwrap_err().to_string(), "`` is not a pattern: it is empty");
+        let text = RuleText {
+            deny_tools: vec![String::new()],
+            ..RuleText::default()
+        };
+        assert_eq!(
+            Rules::compile(&text).unwrap_err().to_string(),
+            "`` is not a pattern: it is empty"
+        );
     }
 
     #[test]
     fn no_spelling_of_a_name_escapes_a_pattern_that_covers_it() {
-        let text = RuleText { deny_tools: vec!["a/*.".to_owned(), "b/*".to_owned()], ..RuleText::default() };
+        let text = RuleText {
+            deny_tools: vec!["a/*.".to_owned(), "b/*".to_owned()],
+            ..RuleText::default()
+        };
         let rules = Rules::compile(&text).unwrap();
-        for (server, name) in
-            [("a", "x/.."), ("a", "."), ("b", ""), ("b", "x\ny"), ("b", "é"), ("b", "../c/x")]
-        {
+        for (server, name) in [
+            ("a", "x/.."),
+            ("a", "."),
+            ("b", ""),
+            ("b", "x\ny"),
+            ("b", "é"),
+            ("b", "../c/x"),
+        ] {
             let capability = Capability::tool(server.parse().unwrap(), name);
-            assert!(rules.refuse(&Subject::capability(&capability)).is_some(), "{server}/{name}");
+            assert!(
+                rules.refuse(&Subject::capability(&capability)).is_some(),
+                "{server}/{name}"
+            );
         }
     }
 }

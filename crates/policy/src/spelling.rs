@@ -37,7 +37,10 @@ pub(crate) enum Evasion {
 impl Readings {
     pub(crate) fn of(name: &str) -> Self {
         if name.len() > MAX_LENGTH {
-            return Self { evasion: Some(Evasion::TooLong), ..Self::default() };
+            return Self {
+                evasion: Some(Evasion::TooLong),
+                ..Self::default()
+            };
         }
         let (decoded, is_settled) = decoded(name, |_| true);
         let dots = climbs(name) || climbs(&decoded);
@@ -54,7 +57,11 @@ impl Readings {
             forms.extend(others);
         }
         let is_plain = decoded == name.to_lowercase() && !name.contains(['\\', ';', '%']);
-        Self { forms: forms.iter().map(|form| single_slashes(form)).collect(), evasion, is_plain }
+        Self {
+            forms: forms.iter().map(|form| single_slashes(form)).collect(),
+            evasion,
+            is_plain,
+        }
     }
 }
 
@@ -90,35 +97,61 @@ fn decoded_once(text: &str, decodes: impl Fn(u8) -> bool) -> String {
         }
         doubled.push_str(piece);
     }
-    percent_decode_str(&doubled).decode_utf8_lossy().into_owned()
+    percent_decode_str(&doubled)
+        .decode_utf8_lossy()
+        .into_owned()
 }
 
 /// Readers of URLs drop tabs and line breaks wherever they stand, and spaces around the whole.
 fn folded(text: &str) -> String {
     let kept: String = visible(text).chars().filter(|c| !c.is_control()).collect();
-    kept.trim().nfkc().collect::<String>().to_lowercase().nfkc().collect()
+    kept.trim()
+        .nfkc()
+        .collect::<String>()
+        .to_lowercase()
+        .nfkc()
+        .collect()
 }
 
 /// Whether a step of it is `.` or `..`, in the eyes of some server.
 fn climbs(text: &str) -> bool {
-    let step =
-        |step: &str| matches!(step.split([';', '?', '#']).next().unwrap_or_default().trim(), "." | "..");
+    let step = |step: &str| {
+        matches!(
+            step.split([';', '?', '#'])
+                .next()
+                .unwrap_or_default()
+                .trim(),
+            "." | ".."
+        )
+    };
     text.split(['/', '\\']).any(step)
 }
 
 /// `scheme://user@host:port/…` as `scheme://host/…`, however many slashes there are; a file's host is
 /// this machine, named or not.
 fn without_authority_details(uri: &str) -> String {
-    let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    let is_scheme = |text: &str| {
+        text.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
     let Some((scheme, rest)) = uri.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
         return uri.to_owned();
     };
     let rest = rest.trim_start_matches('/');
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
     let port = |port: &str| port.chars().all(|c| c.is_ascii_digit());
-    let host = host.rsplit_once(':').filter(|(_, it)| port(it)).map_or(host, |(host, _)| host);
-    let host = if scheme == "file" && host == "localhost" { "" } else { host.trim_end_matches('.') };
+    let host = host
+        .rsplit_once(':')
+        .filter(|(_, it)| port(it))
+        .map_or(host, |(host, _)| host);
+    let host = if scheme == "file" && host == "localhost" {
+        ""
+    } else {
+        host.trim_end_matches('.')
+    };
     format!("{scheme}://{host}{tail}")
 }
 
@@ -128,7 +161,9 @@ fn without_query(uri: &str) -> String {
 
 /// Some servers take off what follows a `;` in a step of the path.
 fn without_parameters(uri: &str) -> String {
-    let steps = uri.split('/').map(|step| step.split(';').next().unwrap_or_default());
+    let steps = uri
+        .split('/')
+        .map(|step| step.split(';').next().unwrap_or_default());
     steps.collect::<Vec<_>>().join("/")
 }
 
@@ -195,21 +230,39 @@ mod tests {
             "..",
             "mem://public/..?x",
         ] {
-            assert_eq!(Readings::of(spelling).evasion, Some(Evasion::DotSegments), "{spelling}");
+            assert_eq!(
+                Readings::of(spelling).evasion,
+                Some(Evasion::DotSegments),
+                "{spelling}"
+            );
         }
-        for spelling in ["mem://a..b/...", "file:///.env", "mem://x/..secret", "x?range=1..2"] {
+        for spelling in [
+            "mem://a..b/...",
+            "file:///.env",
+            "mem://x/..secret",
+            "x?range=1..2",
+        ] {
             assert_eq!(Readings::of(spelling).evasion, None, "{spelling}");
         }
         let wrapped = (0..20).fold("%41".to_owned(), |text, _| text.replace('%', "%25"));
-        assert_eq!(Readings::of(&wrapped).evasion, Some(Evasion::EncodedOverAndOver));
-        assert_eq!(Readings::of(&"x".repeat(MAX_LENGTH + 1)).evasion, Some(Evasion::TooLong));
+        assert_eq!(
+            Readings::of(&wrapped).evasion,
+            Some(Evasion::EncodedOverAndOver)
+        );
+        assert_eq!(
+            Readings::of(&"x".repeat(MAX_LENGTH + 1)).evasion,
+            Some(Evasion::TooLong)
+        );
     }
 
     #[test]
     fn a_pattern_keeps_what_its_signs_mean() {
         for (text, expected) in [
             ("MEM://Secret/*", "mem:/secret/*"),
-            ("mem://my%20files/{a,b}/[A-C]?", "mem:/my files/{a,b}/[a-c]?"),
+            (
+                "mem://my%20files/{a,b}/[A-C]?",
+                "mem:/my files/{a,b}/[a-c]?",
+            ),
             ("mem://%2A/x%5B", "mem:/%2a/x%5b"),
             ("* /Admin*", "* /admin*"),
             ("100%*", "100%*"),

@@ -1,6 +1,9 @@
 //! Rules about resources and paths hold however these are spelt.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
 
 use std::collections::BTreeMap;
 
@@ -10,13 +13,25 @@ use proptest::prelude::*;
 
 fn policy(allow: &[&str], deny: &[&str]) -> Policy {
     let owned = |patterns: &[&str]| patterns.iter().map(ToString::to_string).collect();
-    let text = RuleText { allow_tools: owned(allow), deny_tools: owned(deny), ..RuleText::default() };
-    Policy::new(Rules::compile(&text).unwrap(), BTreeMap::new(), UnknownTenants::Deny)
+    let text = RuleText {
+        allow_tools: owned(allow),
+        deny_tools: owned(deny),
+        ..RuleText::default()
+    };
+    Policy::new(
+        Rules::compile(&text).unwrap(),
+        BTreeMap::new(),
+        UnknownTenants::Deny,
+    )
 }
 
 fn is_permitted(policy: &Policy, kind: Kind, item: &str) -> bool {
     let (server, name) = item.split_once('/').unwrap();
-    let capability = Capability { server: server.parse().unwrap(), kind, name: name.to_owned() };
+    let capability = Capability {
+        server: server.parse().unwrap(),
+        kind,
+        name: name.to_owned(),
+    };
     policy.decide(&Caller::local(), &capability) == Decision::Allow
 }
 
@@ -24,10 +39,16 @@ fn is_permitted(policy: &Policy, kind: Kind, item: &str) -> bool {
 fn check(allow: &[&str], deny: &[&str], kind: Kind, permitted: &[&str], refused: &[&str]) {
     let policy = policy(allow, deny);
     for item in permitted {
-        assert!(is_permitted(&policy, kind, item), "{item} is refused under +{allow:?} -{deny:?}");
+        assert!(
+            is_permitted(&policy, kind, item),
+            "{item} is refused under +{allow:?} -{deny:?}"
+        );
     }
     for item in refused {
-        assert!(!is_permitted(&policy, kind, item), "{item} passes +{allow:?} -{deny:?}");
+        assert!(
+            !is_permitted(&policy, kind, item),
+            "{item} passes +{allow:?} -{deny:?}"
+        );
     }
 }
 
@@ -75,10 +96,18 @@ fn a_denied_resource_is_denied_in_every_spelling() {
 fn a_pattern_may_be_spelt_in_any_way_as_well() {
     check(
         &[],
-        &["files/FILE:///home/my%20secrets/*", "*/*.ENV", "api/* /Admin*"],
+        &[
+            "files/FILE:///home/my%20secrets/*",
+            "*/*.ENV",
+            "api/* /Admin*",
+        ],
         Kind::Resource,
         &["files/file:///home/my%20notes"],
-        &["files/file:///home/my secrets/x", "files/file:///home/my%20secrets/x", "x/file:///a/.env"],
+        &[
+            "files/file:///home/my secrets/x",
+            "files/file:///home/my%20secrets/x",
+            "x/file:///a/.env",
+        ],
     );
 }
 
@@ -101,7 +130,13 @@ fn a_path_of_an_api_is_denied_in_every_case() {
 
 #[test]
 fn the_name_of_a_tool_has_one_spelling() {
-    check(&[], &["git/Push*"], Kind::Tool, &["git/push", "git/a%2fb", "git/.."], &["git/Push_all"]);
+    check(
+        &[],
+        &["git/Push*"],
+        Kind::Tool,
+        &["git/push", "git/a%2fb", "git/.."],
+        &["git/Push_all"],
+    );
     check(&["git/push"], &[], Kind::Tool, &["git/push"], &["git/Push"]);
 }
 
@@ -111,7 +146,12 @@ fn what_is_allowed_must_be_allowed_as_it_is_read() {
         &["hr/mem://public/*", "hr/file:///my%20notes/a"],
         &[],
         Kind::Resource,
-        &["hr/mem://public/a", "hr/mem://public/A%20b", "hr/mem://public/Größe", "hr/file:///my%20notes/a"],
+        &[
+            "hr/mem://public/a",
+            "hr/mem://public/A%20b",
+            "hr/mem://public/Größe",
+            "hr/file:///my%20notes/a",
+        ],
         &[
             "hr/mem://public/../secret",
             "hr/mem://public/%2e%2e/secret",
@@ -124,7 +164,13 @@ fn what_is_allowed_must_be_allowed_as_it_is_read() {
 
 #[test]
 fn without_rules_about_a_server_its_names_are_its_own_business() {
-    check(&[], &["hr/mem://secret/*"], Kind::Resource, &["fin/mem://a/../b", "fin/x/%2e%2e/y"], &[]);
+    check(
+        &[],
+        &["hr/mem://secret/*"],
+        Kind::Resource,
+        &["fin/mem://a/../b", "fin/x/%2e%2e/y"],
+        &[],
+    );
     check(&[], &[], Kind::Resource, &["hr/mem://a/../b"], &[]);
 }
 
@@ -169,17 +215,35 @@ fn disguised(uri: &str, how: &Disguise) -> String {
     let with = |at: &usize, change: &dyn Fn(char) -> String| {
         let at = at % uri.chars().count();
         let changed = uri.chars().enumerate();
-        changed.map(|(index, c)| if index == at { change(c) } else { c.to_string() }).collect::<String>()
+        changed
+            .map(|(index, c)| {
+                if index == at {
+                    change(c)
+                } else {
+                    c.to_string()
+                }
+            })
+            .collect::<String>()
     };
     let (scheme, rest) = uri.split_once("://").unwrap_or(("", uri));
     let has_authority = uri.contains("://");
     match how {
         Disguise::Case(at) => with(at, &|c| c.to_uppercase().to_string()),
         Disguise::Encode { at, times } => with(at, &|c| {
-            let plain: String = c.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let plain: String = c
+                .to_string()
+                .bytes()
+                .map(|byte| format!("%{byte:02X}"))
+                .collect();
             (1..*times).fold(plain, |text, _| text.replace('%', "%25"))
         }),
-        Disguise::Slash(at) => with(at, &|c| if c == '/' { "//".to_owned() } else { c.to_string() }),
+        Disguise::Slash(at) => with(at, &|c| {
+            if c == '/' {
+                "//".to_owned()
+            } else {
+                c.to_string()
+            }
+        }),
         Disguise::Backslash => uri.replacen('/', "\\", 1),
         Disguise::Detour => uri.replacen("/pay", "/x/../pay", 1),
         Disguise::Here => uri.replacen("/pay", "/./pay", 1),
@@ -193,7 +257,9 @@ fn disguised(uri: &str, how: &Disguise) -> String {
         Disguise::Port if has_authority => uri.replacen("secret/", "secret:8080/", 1),
         Disguise::User | Disguise::Port => uri.to_owned(),
         Disguise::FullWidth(at) => with(at, &|c| match c {
-            'a'..='z' => char::from_u32(c as u32 - 'a' as u32 + 'ａ' as u32).unwrap().to_string(),
+            'a'..='z' => char::from_u32(c as u32 - 'a' as u32 + 'ａ' as u32)
+                .unwrap()
+                .to_string(),
             c => c.to_string(),
         }),
     }

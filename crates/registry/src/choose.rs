@@ -55,11 +55,15 @@ pub fn choose(
         }
     }
     let runs_here = |plan: &Plan| plan.program().is_none_or(&on_path);
-    let best = usable.into_iter().min_by_key(|plan| (!runs_here(plan), plan.kind));
+    let best = usable
+        .into_iter()
+        .min_by_key(|plan| (!runs_here(plan), plan.kind));
     match (best, useless, wanted) {
         (Some(plan), _, _) => Ok(plan),
         (None, Some(error), _) => Err(error.into()),
-        (None, None, Some(wanted)) if !offered.is_empty() => Err(ChoiceError::NotOffered { wanted, offered }),
+        (None, None, Some(wanted)) if !offered.is_empty() => {
+            Err(ChoiceError::NotOffered { wanted, offered })
+        }
         (None, None, _) => Err(ChoiceError::Nothing),
     }
 }
@@ -79,8 +83,9 @@ fn plans(server: &Server) -> impl Iterator<Item = (Kind, Result<Plan, PlanError>
         (kind, Plan::of_package(package, kind))
     });
     let newer_first = [RemoteKind::StreamableHttp, RemoteKind::Sse];
-    let remotes =
-        newer_first.into_iter().flat_map(|kind| server.remotes.iter().filter(move |it| it.kind == kind));
+    let remotes = newer_first
+        .into_iter()
+        .flat_map(|kind| server.remotes.iter().filter(move |it| it.kind == kind));
     packages.chain(remotes.map(|remote| (Kind::Remote, Ok(Plan::of_remote(remote)))))
 }
 
@@ -115,7 +120,9 @@ impl FromStr for Kind {
     fn from_str(text: &str) -> Result<Self, UnknownKind> {
         let known = [Self::Npm, Self::Pypi, Self::Nuget, Self::Oci, Self::Remote];
         let named = known.into_iter().find(|kind| kind.name() == text);
-        named.ok_or_else(|| UnknownKind { found: text.to_owned() })
+        named.ok_or_else(|| UnknownKind {
+            found: text.to_owned(),
+        })
     }
 }
 
@@ -130,7 +137,10 @@ impl ChoiceError {
         match self {
             Self::Nothing => Some("its website or repository may say how to run it".to_owned()),
             Self::NotOffered { offered, .. } => {
-                let offered: Vec<_> = offered.iter().map(|kind| format!("--package {kind}")).collect();
+                let offered: Vec<_> = offered
+                    .iter()
+                    .map(|kind| format!("--package {kind}"))
+                    .collect();
                 Some(format!("choose what there is: {}", offered.join(", ")))
             }
             Self::Unusable(error) => error.remedy(),

@@ -39,7 +39,10 @@ impl Page {
         let items = answer.servers.unwrap_or_default();
         let next = answer.metadata.get("nextCursor").and_then(Value::as_str);
         Ok(Self {
-            entries: items.into_iter().filter_map(|item| Entry::of(item).ok()).collect(),
+            entries: items
+                .into_iter()
+                .filter_map(|item| Entry::of(item).ok())
+                .collect(),
             next: next.filter(|cursor| !cursor.is_empty()).map(str::to_owned),
         })
     }
@@ -101,16 +104,31 @@ mod tests {
             .iter()
             .map(|it| (it.server.name.as_str(), it.server.packages.len(), it.status))
             .collect();
-        assert_eq!(read, [("a/good", 0, Status::Active), ("a/old", 1, Status::Deprecated)]);
+        assert_eq!(
+            read,
+            [
+                ("a/good", 0, Status::Active),
+                ("a/old", 1, Status::Deprecated)
+            ]
+        );
         assert_eq!(page.entries[1].message.as_deref(), Some("see a/good"));
         assert_eq!(page.next.as_deref(), Some("a/old:1"));
     }
 
     #[test]
     fn the_end_is_the_end_however_it_is_spelt() {
-        for metadata in [r#"{ "nextCursor": null }"#, r#"{ "nextCursor": "" }"#, "{}", "null"] {
+        for metadata in [
+            r#"{ "nextCursor": null }"#,
+            r#"{ "nextCursor": "" }"#,
+            "{}",
+            "null",
+        ] {
             let body = format!(r#"{{ "servers": [], "metadata": {metadata} }}"#);
-            assert_eq!(Page::read(body.as_bytes()).unwrap().next, None, "{metadata}");
+            assert_eq!(
+                Page::read(body.as_bytes()).unwrap().next,
+                None,
+                "{metadata}"
+            );
         }
         assert!(Page::read(b"<html>").is_err());
         assert!(Page::read(b"[]").is_err());

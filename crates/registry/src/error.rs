@@ -11,13 +11,28 @@ pub enum RegistryError {
     #[error("the registry {place} did not answer within {} seconds", after.as_secs())]
     TimedOut { place: String, after: Duration },
     #[error("the registry {place} knows no server `{name}`")]
-    NoSuchServer { place: String, name: String, near: Vec<EntryName> },
+    NoSuchServer {
+        place: String,
+        name: String,
+        near: Vec<EntryName>,
+    },
     #[error("the registry {place} knows no version `{version}` of `{name}`")]
-    NoSuchVersion { place: String, name: EntryName, version: String },
+    NoSuchVersion {
+        place: String,
+        name: EntryName,
+        version: String,
+    },
     #[error("the registry {place} takes no more requests for now (429)")]
-    Busy { place: String, again_after: Option<Duration> },
+    Busy {
+        place: String,
+        again_after: Option<Duration>,
+    },
     #[error("the registry {place} answered {status}{message}")]
-    Refused { place: String, status: u16, message: String },
+    Refused {
+        place: String,
+        status: u16,
+        message: String,
+    },
     #[error("the registry {place} sent something else than servers: {reason}")]
     Unreadable { place: String, reason: String },
 }
@@ -28,20 +43,34 @@ impl RegistryError {
             Self::Unreachable { .. } => format!("check the network, or {ANOTHER}"),
             Self::TimedOut { .. } => format!("try again in a while, or {ANOTHER}"),
             Self::NoSuchServer { near, name, .. } if near.is_empty() => {
-                format!("look for it: kitbag servers find {}", name.rsplit('/').next().unwrap_or(name))
+                format!(
+                    "look for it: kitbag servers find {}",
+                    name.rsplit('/').next().unwrap_or(name)
+                )
             }
             Self::NoSuchServer { near, .. } => {
-                let near: Vec<_> = near.iter().map(|name| format!("kitbag servers add {name}")).collect();
+                let near: Vec<_> = near
+                    .iter()
+                    .map(|name| format!("kitbag servers add {name}"))
+                    .collect();
                 format!("perhaps one of these:\n{}", near.join("\n"))
             }
-            Self::NoSuchVersion { name, .. } => format!("take the latest: kitbag servers add {name}"),
-            Self::Busy { again_after: Some(after), .. } => {
+            Self::NoSuchVersion { name, .. } => {
+                format!("take the latest: kitbag servers add {name}")
+            }
+            Self::Busy {
+                again_after: Some(after),
+                ..
+            } => {
                 format!("try again in {} seconds", after.as_secs().max(1))
             }
-            Self::Busy { again_after: None, .. } => "try again in a minute".to_owned(),
+            Self::Busy {
+                again_after: None, ..
+            } => "try again in a minute".to_owned(),
             Self::Refused { status: 500.., .. } => format!("try again in a while, or {ANOTHER}"),
             Self::Refused { .. } | Self::Unreadable { .. } => {
-                "check `url` under [registry]: it should be the part before `/v0.1/servers`".to_owned()
+                "check `url` under [registry]: it should be the part before `/v0.1/servers`"
+                    .to_owned()
             }
         }
     }

@@ -53,7 +53,9 @@ impl Answers {
     pub fn give(&mut self, input: &Input, answer: String) -> Result<(), WrongAnswer> {
         let answers = self.0.entry(input.name.clone()).or_default();
         if !answers.is_empty() && !input.repeated {
-            return Err(WrongAnswer::Twice { name: input.name.clone() });
+            return Err(WrongAnswer::Twice {
+                name: input.name.clone(),
+            });
         }
         answers.push(answer);
         Ok(())
@@ -79,10 +81,15 @@ impl Input {
     pub fn check(&self, answer: &str) -> Result<(), WrongAnswer> {
         let name = || self.name.clone();
         if !self.choices.is_empty() && !self.choices.iter().any(|choice| choice == answer) {
-            return Err(WrongAnswer::NotOneOf { name: name(), choices: self.choices.clone() });
+            return Err(WrongAnswer::NotOneOf {
+                name: name(),
+                choices: self.choices.clone(),
+            });
         }
         match self.format {
-            Format::Number if answer.parse::<f64>().is_err() => Err(WrongAnswer::NotANumber { name: name() }),
+            Format::Number if answer.parse::<f64>().is_err() => {
+                Err(WrongAnswer::NotANumber { name: name() })
+            }
             Format::Boolean if !matches!(answer, "true" | "false") => {
                 Err(WrongAnswer::NotABoolean { name: name() })
             }
@@ -121,14 +128,27 @@ impl Inputs {
 
 /// People are shown names in commands that they may copy into a shell.
 fn harmless(name: &str) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
-    if name.is_empty() { "value".to_owned() } else { name.chars().map(letter).collect() }
+    let letter = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') {
+            c
+        } else {
+            '_'
+        }
+    };
+    if name.is_empty() {
+        "value".to_owned()
+    } else {
+        name.chars().map(letter).collect()
+    }
 }
 
 fn describe(name: &str, facts: &Facts, repeated: bool) -> Input {
     Input {
         name: name.to_owned(),
-        description: facts.description.clone().filter(|text| !text.trim().is_empty()),
+        description: facts
+            .description
+            .clone()
+            .filter(|text| !text.trim().is_empty()),
         required: facts.is_required,
         secret: facts.is_secret,
         repeated,
@@ -150,12 +170,30 @@ mod tests {
 
     #[test]
     fn two_questions_never_share_a_name_and_none_has_letters_that_a_shell_reads() {
-        let facts =
-            |description: &str| Facts { description: Some(description.to_owned()), ..Facts::default() };
+        let facts = |description: &str| Facts {
+            description: Some(description.to_owned()),
+            ..Facts::default()
+        };
         let mut inputs = Inputs::default();
-        let names =
-            [("value", "a"), ("value", "b"), ("value", "a"), ("x; rm -r ~ #", "c"), ("", "d"), ("", "e")]
-                .map(|(name, description)| inputs.add(name, &facts(description), false));
-        assert_eq!(names, ["value", "value-2", "value", "x__rm_-r____", "value-3", "value-4"]);
+        let names = [
+            ("value", "a"),
+            ("value", "b"),
+            ("value", "a"),
+            ("x; rm -r ~ #", "c"),
+            ("", "d"),
+            ("", "e"),
+        ]
+        .map(|(name, description)| inputs.add(name, &facts(description), false));
+        assert_eq!(
+            names,
+            [
+                "value",
+                "value-2",
+                "value",
+                "x__rm_-r____",
+                "value-3",
+                "value-4"
+            ]
+        );
     }
 }

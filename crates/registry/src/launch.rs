@@ -49,11 +49,16 @@ enum Runner {
 }
 
 impl CommandLine {
-    pub(crate) fn of(package: &Package, kind: Kind, inputs: &mut Inputs) -> Result<Self, PlanError> {
+    pub(crate) fn of(
+        package: &Package,
+        kind: Kind,
+        inputs: &mut Inputs,
+    ) -> Result<Self, PlanError> {
         let runner = Runner::of(package, kind)?;
         let name = address(package, kind)?;
         let hidden = |argument: &&Argument| kind == Kind::Oci && as_variable(argument).is_some();
-        let (variables, plain): (Vec<_>, Vec<_>) = package.runtime_arguments.iter().partition(hidden);
+        let (variables, plain): (Vec<_>, Vec<_>) =
+            package.runtime_arguments.iter().partition(hidden);
         let runtime = arguments(plain, inputs);
         let own = arguments(&package.package_arguments, inputs);
         let more: Vec<_> = variables.into_iter().filter_map(as_variable).collect();
@@ -61,18 +66,29 @@ impl CommandLine {
             .environment_variables
             .iter()
             .chain(&more)
-            .map(|it| (it.name.clone(), Text::of(inputs, &it.name, &it.value, false, Unknown::Itself)))
+            .map(|it| {
+                (
+                    it.name.clone(),
+                    Text::of(inputs, &it.name, &it.value, false, Unknown::Itself),
+                )
+            })
             .collect();
         let variables = env.iter().map(|(variable, _)| variable.clone());
         let words = runner.words(name, runtime, own, variables);
-        Ok(Self { command: runner.program(), words, env })
+        Ok(Self {
+            command: runner.program(),
+            words,
+            env,
+        })
     }
 
     /// Its words, with the gaps named.
     pub(crate) fn preview(&self) -> Vec<String> {
         let words = self.words.iter().flat_map(|word| match word {
             Word::Fixed(text) => vec![text.clone()],
-            Word::Argument { flag, text } => flag.iter().cloned().chain([text.to_string()]).collect(),
+            Word::Argument { flag, text } => {
+                flag.iter().cloned().chain([text.to_string()]).collect()
+            }
             Word::Switch { flag, .. } => vec![format!("[{flag}]")],
             Word::HandOn { variable } => vec!["-e".to_owned(), variable.clone()],
         });
@@ -85,7 +101,11 @@ impl CommandLine {
             .iter()
             .filter_map(|(name, text)| Some((name.clone(), text.fill(filling).into_iter().next()?)))
             .collect();
-        let args = self.words.iter().flat_map(|word| word.fill(filling, &env)).collect();
+        let args = self
+            .words
+            .iter()
+            .flat_map(|word| word.fill(filling, &env))
+            .collect();
         (args, env)
     }
 }
@@ -97,9 +117,15 @@ impl Word {
             Self::Argument { flag, text } => {
                 let flag = flag.as_deref().map(filling.literally);
                 let values = text.fill(filling).into_iter();
-                values.flat_map(|value| flag.clone().into_iter().chain([value])).collect()
+                values
+                    .flat_map(|value| flag.clone().into_iter().chain([value]))
+                    .collect()
             }
-            Self::Switch { flag, text, on_by_default } => {
+            Self::Switch {
+                flag,
+                text,
+                on_by_default,
+            } => {
                 let flag = (filling.literally)(flag);
                 match text.fill(filling).first().map(String::as_str) {
                     Some("true") => vec![flag],
@@ -129,7 +155,9 @@ impl Runner {
             (Kind::Oci, _) => Self::Docker,
             (Kind::Mcpb, _) => return Err(PlanError::Bundle),
             (Kind::Remote | Kind::Other, _) => {
-                return Err(PlanError::UnknownType { found: package.registry_type.clone() });
+                return Err(PlanError::UnknownType {
+                    found: package.registry_type.clone(),
+                });
             }
         })
     }
@@ -154,9 +182,15 @@ impl Runner {
         own: Vec<Word>,
         variables: impl Iterator<Item = String>,
     ) -> Vec<Word> {
-        let given: Vec<_> = runtime.iter().filter_map(Word::spelt).map(str::to_owned).collect();
+        let given: Vec<_> = runtime
+            .iter()
+            .filter_map(Word::spelt)
+            .map(str::to_owned)
+            .collect();
         let unless = |word: &str, same: &[&str]| {
-            let there = given.iter().any(|it| it == word || same.contains(&it.as_str()));
+            let there = given
+                .iter()
+                .any(|it| it == word || same.contains(&it.as_str()));
             (!there).then(|| Word::Fixed(word.to_owned()))
         };
         let mut words = Vec::new();
@@ -172,7 +206,11 @@ impl Runner {
             Self::Bunx | Self::Uvx | Self::Dnx => {}
         }
         let in_container = matches!(self, Self::Docker | Self::Podman);
-        words.extend(runtime.into_iter().filter(|word| !(in_container && word.spelt() == Some("run"))));
+        words.extend(
+            runtime
+                .into_iter()
+                .filter(|word| !(in_container && word.spelt() == Some("run"))),
+        );
         if in_container {
             words.extend(variables.map(|variable| Word::HandOn { variable }));
         }
@@ -187,16 +225,35 @@ impl Runner {
     }
 }
 
-fn arguments<'a>(arguments: impl IntoIterator<Item = &'a Argument>, inputs: &mut Inputs) -> Vec<Word> {
-    arguments.into_iter().enumerate().map(|(index, argument)| word(argument, index, inputs)).collect()
+fn arguments<'a>(
+    arguments: impl IntoIterator<Item = &'a Argument>,
+    inputs: &mut Inputs,
+) -> Vec<Word> {
+    arguments
+        .into_iter()
+        .enumerate()
+        .map(|(index, argument)| word(argument, index, inputs))
+        .collect()
 }
 
 fn word(argument: &Argument, index: usize, inputs: &mut Inputs) -> Word {
-    let Argument { name, value_hint, is_repeated, value } = argument;
-    let text = |inputs: &mut Inputs, name: &str| Text::of(inputs, name, value, *is_repeated, Unknown::Itself);
+    let Argument {
+        name,
+        value_hint,
+        is_repeated,
+        value,
+    } = argument;
+    let text = |inputs: &mut Inputs, name: &str| {
+        Text::of(inputs, name, value, *is_repeated, Unknown::Itself)
+    };
     let Some(flag) = name.clone() else {
-        let name = value_hint.clone().unwrap_or_else(|| format!("argument-{}", index + 1));
-        return Word::Argument { flag: None, text: text(inputs, &name) };
+        let name = value_hint
+            .clone()
+            .unwrap_or_else(|| format!("argument-{}", index + 1));
+        return Word::Argument {
+            flag: None,
+            text: text(inputs, &name),
+        };
     };
     let facts = &value.facts;
     let is_bare = *facts == Facts::default() && value_hint.is_none();
@@ -207,9 +264,16 @@ fn word(argument: &Argument, index: usize, inputs: &mut Inputs) -> Word {
     let text = text(inputs, flag.trim_start_matches('-'));
     if facts.format.as_deref() == Some("boolean") {
         let on_by_default = facts.default.as_deref() == Some("true");
-        return Word::Switch { flag, text, on_by_default };
+        return Word::Switch {
+            flag,
+            text,
+            on_by_default,
+        };
     }
-    Word::Argument { flag: Some(flag), text }
+    Word::Argument {
+        flag: Some(flag),
+        text,
+    }
 }
 
 /// `-e NAME=value` is a variable like any other; on the command line everybody on the machine could
@@ -224,16 +288,21 @@ fn as_variable(argument: &Argument) -> Option<NamedValue> {
     }
     let mut value = argument.value.clone();
     value.facts.value = Some(rest.to_owned());
-    Some(NamedValue { name: name.to_owned(), value })
+    Some(NamedValue {
+        name: name.to_owned(),
+        value,
+    })
 }
 
 impl Word {
     /// The letters it begins with, if they are known.
     fn spelt(&self) -> Option<&str> {
         match self {
-            Self::Fixed(text) | Self::Argument { flag: Some(text), .. } | Self::Switch { flag: text, .. } => {
-                Some(text)
+            Self::Fixed(text)
+            | Self::Argument {
+                flag: Some(text), ..
             }
+            | Self::Switch { flag: text, .. } => Some(text),
             Self::Argument { flag: None, text } => text.as_fixed(),
             Self::HandOn { .. } => None,
         }

@@ -39,12 +39,18 @@ impl EntryName {
     pub fn local(&self) -> ServerName {
         let (owner, short) = self.parts();
         let says_nothing = ["mcp", "server", "mcp-server"].contains(&short.to_lowercase().as_str());
-        let telling = if says_nothing { owner.rsplit('.').next().unwrap_or(owner) } else { short };
+        let telling = if says_nothing {
+            owner.rsplit('.').next().unwrap_or(owner)
+        } else {
+            short
+        };
         ServerName::nearest(telling)
     }
 
     fn parts(&self) -> (&str, &str) {
-        self.0.split_once('/').expect("a name without a slash is refused")
+        self.0
+            .split_once('/')
+            .expect("a name without a slash is refused")
     }
 }
 
@@ -60,7 +66,9 @@ impl FromStr for EntryName {
             Some((owner, short)) if part(owner) && part(short) && text.len() <= Self::MAX => {
                 Ok(Self(text.to_owned()))
             }
-            _ => Err(EntryNameError { found: text.to_owned() }),
+            _ => Err(EntryNameError {
+                found: text.to_owned(),
+            }),
         }
     }
 }
@@ -94,9 +102,18 @@ mod tests {
         for good in ["io.github.acme/weather", "a/b", "com.acme/Files_2.0"] {
             assert!(good.parse::<EntryName>().is_ok(), "{good}");
         }
-        for bad in
-            ["weather", "a/", "/b", "a/b/c", "a/b c", "a/$(x)", "-a/b", "a/--b", "a/ü", "a/b\u{1b}[31m"]
-        {
+        for bad in [
+            "weather",
+            "a/",
+            "/b",
+            "a/b/c",
+            "a/b c",
+            "a/$(x)",
+            "-a/b",
+            "a/--b",
+            "a/ü",
+            "a/b\u{1b}[31m",
+        ] {
             assert!(bad.parse::<EntryName>().is_err(), "{bad}");
         }
     }
@@ -110,7 +127,10 @@ mod tests {
             ("com.acme/MCP-Server", "acme"),
             ("com.acme/a__b_", "a_b"),
         ] {
-            assert_eq!(name.parse::<EntryName>().unwrap().local().as_str(), expected);
+            assert_eq!(
+                name.parse::<EntryName>().unwrap().local().as_str(),
+                expected
+            );
         }
     }
 }

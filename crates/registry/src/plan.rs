@@ -18,14 +18,26 @@ pub struct Plan {
 #[derive(Debug)]
 enum Reach {
     Launch(CommandLine),
-    Remote { url: Text, transport: RemoteKind, headers: Vec<(String, Text)> },
+    Remote {
+        url: Text,
+        transport: RemoteKind,
+        headers: Vec<(String, Text)>,
+    },
 }
 
 /// A plan without gaps. Whoever made it spelt the answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filled {
-    Launch { command: String, args: Vec<String>, env: Vec<(String, String)> },
-    Remote { url: String, transport: RemoteKind, headers: Vec<(String, String)> },
+    Launch {
+        command: String,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+    },
+    Remote {
+        url: String,
+        transport: RemoteKind,
+        headers: Vec<(String, String)>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +46,9 @@ pub enum PlanError {
     Bundle,
     #[error("it comes as a package of the kind `{found}`, which Kitbag does not know")]
     UnknownType { found: String },
-    #[error("its package speaks `{found}` once it is launched, and Kitbag speaks to programs over stdio")]
+    #[error(
+        "its package speaks `{found}` once it is launched, and Kitbag speaks to programs over stdio"
+    )]
     NotStdio { found: String },
     #[error("`{found}` cannot be the name or the version of a package")]
     OddName { found: String },
@@ -48,11 +62,22 @@ impl Plan {
         let line = CommandLine::of(package, kind, &mut inputs)?;
         let spoken = &package.transport.kind;
         if spoken != "stdio" {
-            return Err(PlanError::NotStdio { found: spoken.clone() });
+            return Err(PlanError::NotStdio {
+                found: spoken.clone(),
+            });
         }
-        let version = package.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+        let version = package
+            .version
+            .as_deref()
+            .map(|version| format!(" {version}"))
+            .unwrap_or_default();
         let source = format!("{}{version}", package.identifier);
-        Ok(Self { kind, source, inputs: inputs.0, reach: Reach::Launch(line) })
+        Ok(Self {
+            kind,
+            source,
+            inputs: inputs.0,
+            reach: Reach::Launch(line),
+        })
     }
 
     pub(crate) fn of_remote(remote: &Remote) -> Self {
@@ -61,15 +86,33 @@ impl Plan {
         let url = Text::with_gaps(&mut inputs, &remote.url, &remote.variables, gap);
         // There is no address with a part left out.
         for name in url.gaps() {
-            inputs.0.iter_mut().filter(|input| input.name == name).for_each(|input| input.required = true);
+            inputs
+                .0
+                .iter_mut()
+                .filter(|input| input.name == name)
+                .for_each(|input| input.required = true);
         }
         let headers = remote.headers.iter().map(|header| {
-            let unknown = Unknown::Gap { secret: header.value.facts.is_secret };
-            (header.name.clone(), Text::of(&mut inputs, &header.name, &header.value, false, unknown))
+            let unknown = Unknown::Gap {
+                secret: header.value.facts.is_secret,
+            };
+            (
+                header.name.clone(),
+                Text::of(&mut inputs, &header.name, &header.value, false, unknown),
+            )
         });
         let headers = headers.collect();
-        let reach = Reach::Remote { url, transport: remote.kind, headers };
-        Self { kind: Kind::Remote, source: remote.url.clone(), inputs: inputs.0, reach }
+        let reach = Reach::Remote {
+            url,
+            transport: remote.kind,
+            headers,
+        };
+        Self {
+            kind: Kind::Remote,
+            source: remote.url.clone(),
+            inputs: inputs.0,
+            reach,
+        }
     }
 
     /// What must be on the PATH.
@@ -90,19 +133,36 @@ impl Plan {
 
     /// Without its gaps, or which of them must not stay open. What the author wrote goes through
     /// `literally`, which spells it so that it means these very letters.
-    pub fn fill(&self, answers: &Answers, literally: impl Fn(&str) -> String) -> Result<Filled, Vec<&Input>> {
-        let open = |input: &&Input| input.required && input.default.is_none() && !answers.has(input);
+    pub fn fill(
+        &self,
+        answers: &Answers,
+        literally: impl Fn(&str) -> String,
+    ) -> Result<Filled, Vec<&Input>> {
+        let open =
+            |input: &&Input| input.required && input.default.is_none() && !answers.has(input);
         let missing: Vec<_> = self.inputs.iter().filter(open).collect();
         if !missing.is_empty() {
             return Err(missing);
         }
-        let filling = Filling { inputs: &self.inputs, answers, literally: &literally };
+        let filling = Filling {
+            inputs: &self.inputs,
+            answers,
+            literally: &literally,
+        };
         Ok(match &self.reach {
             Reach::Launch(line) => {
                 let (args, env) = line.fill(filling);
-                Filled::Launch { command: line.command.to_owned(), args, env }
+                Filled::Launch {
+                    command: line.command.to_owned(),
+                    args,
+                    env,
+                }
             }
-            Reach::Remote { url, transport, headers } => {
+            Reach::Remote {
+                url,
+                transport,
+                headers,
+            } => {
                 let one = |text: &Text| text.fill(filling).into_iter().next();
                 Filled::Remote {
                     url: one(url).expect("every gap of an address is required"),
@@ -121,13 +181,16 @@ impl PlanError {
     pub(crate) fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::Bundle => {
-                "look for another server, or install the bundle in a client that takes it".to_owned()
+                "look for another server, or install the bundle in a client that takes it"
+                    .to_owned()
             }
             Self::UnknownType { .. } | Self::Elsewhere { .. } => {
-                "install it as its website says, then: kitbag servers add NAME -- COMMAND".to_owned()
+                "install it as its website says, then: kitbag servers add NAME -- COMMAND"
+                    .to_owned()
             }
             Self::NotStdio { .. } => {
-                "start it yourself, then: kitbag servers add NAME http://127.0.0.1:PORT/mcp".to_owned()
+                "start it yourself, then: kitbag servers add NAME http://127.0.0.1:PORT/mcp"
+                    .to_owned()
             }
             Self::OddName { .. } => return None,
         })

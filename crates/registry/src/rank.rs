@@ -14,7 +14,11 @@ pub(crate) fn rank(entries: Vec<Entry>, text: &str) -> Vec<Entry> {
     let mut entries = latest(entries);
     entries.retain(|entry| entry.status != Status::Deleted);
     entries.sort_by_cached_key(|entry| {
-        (entry.status == Status::Deprecated, Reverse(score(entry, &wanted)), entry.server.name.clone())
+        (
+            entry.status == Status::Deprecated,
+            Reverse(score(entry, &wanted)),
+            entry.server.name.clone(),
+        )
     });
     entries
 }
@@ -44,7 +48,12 @@ fn score(entry: &Entry, wanted: &[String]) -> usize {
     let one = |word: &String| {
         let inside = fields.iter().map(|(weight, field)| {
             let whole = field.iter().filter(|it| *it == word).count().min(1) * weight * 2;
-            let part = field.iter().filter(|it| it.contains(word.as_str())).count().min(1) * weight;
+            let part = field
+                .iter()
+                .filter(|it| it.contains(word.as_str()))
+                .count()
+                .min(1)
+                * weight;
             whole.max(part)
         });
         match inside.sum::<usize>() {
@@ -59,7 +68,9 @@ fn score(entry: &Entry, wanted: &[String]) -> usize {
 const HAS_IT: usize = 100;
 
 pub(crate) fn words(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
 }
 
@@ -85,7 +96,10 @@ mod tests {
             Entry::read(entry.to_string().as_bytes()).unwrap()
         });
         let ranked = rank(entries.collect(), text);
-        let names: Vec<_> = ranked.iter().map(|entry| entry.server.name.as_str()).collect();
+        let names: Vec<_> = ranked
+            .iter()
+            .map(|entry| entry.server.name.as_str())
+            .collect();
         assert_eq!(names.join(" > "), expected);
     }
 
@@ -109,6 +123,10 @@ mod tests {
 
     #[test]
     fn what_was_given_up_comes_last_and_what_was_taken_back_not_at_all() {
-        check("! a/git: Git\nx b/git: Git\nc/gitter: Chat\nc/gitter: Chat", "git", "c/gitter > a/git");
+        check(
+            "! a/git: Git\nx b/git: Git\nc/gitter: Chat\nc/gitter: Chat",
+            "git",
+            "c/gitter > a/git",
+        );
     }
 }

@@ -149,12 +149,16 @@ impl VariedValue {
 
 impl Default for PackageTransport {
     fn default() -> Self {
-        Self { kind: "stdio".to_owned() }
+        Self {
+            kind: "stdio".to_owned(),
+        }
     }
 }
 
 /// `null` says the same as nothing.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    from: D,
+) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
@@ -162,9 +166,14 @@ fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Op
     Value::deserialize(from).map(|value| serde_json::from_value(value).ok())
 }
 
-fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
+fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
     let items: Vec<Value> = or_default(from)?;
-    Ok(items.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect())
+    Ok(items
+        .into_iter()
+        .filter_map(|item| serde_json::from_value(item).ok())
+        .collect())
 }
 
 /// Some authors write `8080` and `true` where a text belongs.

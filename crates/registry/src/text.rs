@@ -60,11 +60,20 @@ impl Text {
         while let Some((before, name, after)) = next_gap(rest) {
             pieces.push(Piece::Fixed(before.to_owned()));
             pieces.push(match (variables.get(name), unknown) {
-                (Some(Facts { value: Some(value), .. }), _) => Piece::Fixed(value.clone()),
+                (
+                    Some(Facts {
+                        value: Some(value), ..
+                    }),
+                    _,
+                ) => Piece::Fixed(value.clone()),
                 (Some(facts), _) => Piece::Gap(inputs.add(name, facts, false)),
                 (None, Unknown::Itself) => Piece::Fixed(format!("{{{name}}}")),
                 (None, Unknown::Gap { secret }) => {
-                    let facts = Facts { is_required: true, is_secret: secret, ..Facts::default() };
+                    let facts = Facts {
+                        is_required: true,
+                        is_secret: secret,
+                        ..Facts::default()
+                    };
                     Piece::Gap(inputs.add(name, &facts, false))
                 }
             });
@@ -143,28 +152,55 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, unknown: Unknown, answers: &[(&str, &str)], expected: Option<&str>) {
-        let facts = |default: Option<&str>| Facts { default: default.map(str::to_owned), ..Facts::default() };
+        let facts = |default: Option<&str>| Facts {
+            default: default.map(str::to_owned),
+            ..Facts::default()
+        };
         let mut variables = BTreeMap::from([
             ("host".to_owned(), facts(Some("local$host"))),
             ("token".to_owned(), facts(None)),
         ]);
-        variables.insert("set".to_owned(), Facts { value: Some("$et".to_owned()), ..Facts::default() });
+        variables.insert(
+            "set".to_owned(),
+            Facts {
+                value: Some("$et".to_owned()),
+                ..Facts::default()
+            },
+        );
         let mut inputs = Inputs::default();
         let text = Text::with_gaps(&mut inputs, text, &variables, unknown);
         let mut given = Answers::default();
         for (name, answer) in answers {
-            let input = inputs.0.iter().find(|input| input.name == *name).expect("a gap of that name");
+            let input = inputs
+                .0
+                .iter()
+                .find(|input| input.name == *name)
+                .expect("a gap of that name");
             given.give(input, (*answer).to_owned()).unwrap();
         }
         let literally = |text: &str| text.replace('$', "[dollar]");
-        let filled = text.fill(Filling { inputs: &inputs.0, answers: &given, literally: &literally });
+        let filled = text.fill(Filling {
+            inputs: &inputs.0,
+            answers: &given,
+            literally: &literally,
+        });
         assert_eq!(filled.first().map(String::as_str), expected);
     }
 
     #[test]
     fn gaps_are_filled_with_answers_and_defaults() {
-        check("Bearer {token}", Unknown::Itself, &[("token", "${T}")], Some("Bearer ${T}"));
-        check("{host}:{token}", Unknown::Itself, &[("token", "1")], Some("local[dollar]host:1"));
+        check(
+            "Bearer {token}",
+            Unknown::Itself,
+            &[("token", "${T}")],
+            Some("Bearer ${T}"),
+        );
+        check(
+            "{host}:{token}",
+            Unknown::Itself,
+            &[("token", "1")],
+            Some("local[dollar]host:1"),
+        );
         check("a-{token}", Unknown::Itself, &[], None);
         check("plain", Unknown::Itself, &[], Some("plain"));
     }
@@ -172,14 +208,39 @@ mod tests {
     #[test]
     fn braces_that_nobody_explains_stay_or_are_asked_for() {
         check("{\"a\": {x}}", Unknown::Itself, &[], Some("{\"a\": {x}}"));
-        check("{x}", Unknown::Gap { secret: true }, &[("x", "1")], Some("1"));
-        check("{} {a b} {", Unknown::Gap { secret: false }, &[], Some("{} {a b} {"));
+        check(
+            "{x}",
+            Unknown::Gap { secret: true },
+            &[("x", "1")],
+            Some("1"),
+        );
+        check(
+            "{} {a b} {",
+            Unknown::Gap { secret: false },
+            &[],
+            Some("{} {a b} {"),
+        );
     }
 
     #[test]
     fn nothing_an_author_writes_becomes_a_variable_of_ours() {
-        check("${secret:github.TOKEN}", Unknown::Itself, &[], Some("[dollar]{secret:github.TOKEN}"));
-        check("${set}{secret:x}", Unknown::Itself, &[], Some("[dollar][dollar]et{secret:x}"));
-        check("${host}", Unknown::Itself, &[("host", "")], Some("[dollar]"));
+        check(
+            "${secret:github.TOKEN}",
+            Unknown::Itself,
+            &[],
+            Some("[dollar]{secret:github.TOKEN}"),
+        );
+        check(
+            "${set}{secret:x}",
+            Unknown::Itself,
+            &[],
+            Some("[dollar][dollar]et{secret:x}"),
+        );
+        check(
+            "${host}",
+            Unknown::Itself,
+            &[("host", "")],
+            Some("[dollar]"),
+        );
     }
 }

@@ -34,8 +34,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let encoder = Encoder::from_container(MODEL)?;
     let real: Vec<Tool> = match file {
-        Some(path) => fs::read_to_string(path)?.lines().map(Tool::from_line).collect(),
-        None => TOOLS.lines().map(Tool::from_json).collect::<Result<_, _>>()?,
+        Some(path) => fs::read_to_string(path)?
+            .lines()
+            .map(Tool::from_line)
+            .collect(),
+        None => TOOLS
+            .lines()
+            .map(Tool::from_json)
+            .collect::<Result<_, _>>()?,
     };
     let vectors = embed(&encoder, &real);
     let intents = intents(&real);
@@ -53,14 +59,27 @@ fn measure(encoder: &Encoder, size: usize, documents: Vec<Document>, intents: &[
     for text in intents {
         let started = Instant::now();
         let parts = steps::split(text);
-        let texts: Vec<&str> = std::iter::once(text).chain(&parts).map(String::as_str).collect();
+        let texts: Vec<&str> = std::iter::once(text)
+            .chain(&parts)
+            .map(String::as_str)
+            .collect();
         let mut vectors = encoder.embed_batch(&texts).into_iter();
         let vector = vectors.next().unwrap_or_default();
-        let embedded = |(text, vector): (String, Vec<f32>)| Step { text, vector: vector.into() };
+        let embedded = |(text, vector): (String, Vec<f32>)| Step {
+            text,
+            vector: vector.into(),
+        };
         let steps: Vec<Step> = parts.into_iter().zip(vectors).map(embedded).collect();
         let embedded = Instant::now();
-        let intent = Intent { text, vector: Some(&vector), steps: &steps };
-        assert_eq!(retrieve(&index, intent, &Options::default(), |_| true).len(), MAX_TOP_K);
+        let intent = Intent {
+            text,
+            vector: Some(&vector),
+            steps: &steps,
+        };
+        assert_eq!(
+            retrieve(&index, intent, &Options::default(), |_| true).len(),
+            MAX_TOP_K
+        );
         searching.push(embedded.elapsed());
         altogether.push(started.elapsed());
     }
@@ -86,7 +105,9 @@ fn quantile(times: &mut [Duration], share: f64) -> f64 {
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+        .unwrap_or(0)
+        * 1024
 }
 
 #[derive(Debug, Clone, serde::Deserialize)]
@@ -99,7 +120,10 @@ struct Tool {
 impl Tool {
     fn from_line(line: &str) -> Self {
         let (name, description) = line.split_once('|').unwrap_or((line, ""));
-        Self { name: name.trim().to_owned(), description: description.trim().to_owned() }
+        Self {
+            name: name.trim().to_owned(),
+            description: description.trim().to_owned(),
+        }
     }
 
     fn from_json(line: &str) -> Result<Self, serde_json::Error> {
@@ -107,7 +131,11 @@ impl Tool {
     }
 
     fn document(&self, exposed: String, vector: Arc<[f32]>) -> Document {
-        let text = ToolText { name: &self.name, description: &self.description, ..ToolText::default() };
+        let text = ToolText {
+            name: &self.name,
+            description: &self.description,
+            ..ToolText::default()
+        };
         let entry = Entry {
             tool_name: exposed,
             description: self.description.clone(),
@@ -127,7 +155,12 @@ impl Tool {
 
 fn embed(encoder: &Encoder, real: &[Tool]) -> Vec<Vec<f32>> {
     let text = |it: &Tool| {
-        ToolText { name: &it.name, description: &it.description, ..ToolText::default() }.document()
+        ToolText {
+            name: &it.name,
+            description: &it.description,
+            ..ToolText::default()
+        }
+        .document()
     };
     let texts: Vec<String> = real.iter().take(EMBEDDED).map(text).collect();
     encoder.embed_batch(&texts.iter().map(String::as_str).collect::<Vec<_>>())
@@ -135,15 +168,26 @@ fn embed(encoder: &Encoder, real: &[Tool]) -> Vec<Vec<f32>> {
 
 /// The first words of descriptions, of one step each.
 fn intents(real: &[Tool]) -> Vec<String> {
-    let opening =
-        |it: &Tool| it.description.split_whitespace().take(QUERY_WORDS).collect::<Vec<_>>().join(" ");
-    let whole = real.iter().map(opening).filter(|it| it.split(' ').count() == QUERY_WORDS);
+    let opening = |it: &Tool| {
+        it.description
+            .split_whitespace()
+            .take(QUERY_WORDS)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let whole = real
+        .iter()
+        .map(opening)
+        .filter(|it| it.split(' ').count() == QUERY_WORDS);
     let whole: Vec<String> = whole.filter(|it| steps::split(it).is_empty()).collect();
     whole.iter().cycle().take(QUERIES).cloned().collect()
 }
 
 fn documents(real: &[Tool], vectors: &[Vec<f32>], size: usize) -> Vec<Document> {
-    let words: Vec<&str> = real.iter().flat_map(|it| it.description.split_whitespace()).collect();
+    let words: Vec<&str> = real
+        .iter()
+        .flat_map(|it| it.description.split_whitespace())
+        .collect();
     let mut noise = Noise(1);
     let document = |number: usize| {
         let base = &real[number % real.len()];
@@ -151,25 +195,43 @@ fn documents(real: &[Tool], vectors: &[Vec<f32>], size: usize) -> Vec<Document> 
         if number < vectors.len() {
             return base.document(format!("{}_{number}", base.name), vector.as_slice().into());
         }
-        let tool = if number < real.len() { base.clone() } else { varied(base, &words, number, &mut noise) };
-        tool.document(format!("{}_{number}", tool.name), turned(vector, &mut noise))
+        let tool = if number < real.len() {
+            base.clone()
+        } else {
+            varied(base, &words, number, &mut noise)
+        };
+        tool.document(
+            format!("{}_{number}", tool.name),
+            turned(vector, &mut noise),
+        )
     };
     (0..size).map(document).collect()
 }
 
 /// Every third word is another tool's, and one is nobody else's.
 fn varied(base: &Tool, words: &[&str], number: usize, noise: &mut Noise) -> Tool {
-    let mix =
-        |word| if noise.next().is_multiple_of(3) { words[noise.next() as usize % words.len()] } else { word };
+    let mix = |word| {
+        if noise.next().is_multiple_of(3) {
+            words[noise.next() as usize % words.len()]
+        } else {
+            word
+        }
+    };
     let mut mixed: Vec<&str> = base.description.split_whitespace().map(mix).collect();
     let own = format!("word{number}");
     mixed.push(&own);
-    Tool { name: base.name.clone(), description: mixed.join(" ") }
+    Tool {
+        name: base.name.clone(),
+        description: mixed.join(" "),
+    }
 }
 
 fn turned(vector: &[f32], noise: &mut Noise) -> Arc<[f32]> {
     let spread = 0.6 / (vector.len() as f32).sqrt();
-    let moved: Vec<f32> = vector.iter().map(|value| value + spread * noise.around_zero()).collect();
+    let moved: Vec<f32> = vector
+        .iter()
+        .map(|value| value + spread * noise.around_zero())
+        .collect();
     let length = moved.iter().map(|value| value * value).sum::<f32>().sqrt();
     moved.into_iter().map(|value| value / length).collect()
 }
@@ -179,7 +241,10 @@ struct Noise(u64);
 
 impl Noise {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 

@@ -20,20 +20,32 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(path) => Encoder::from_container(&fs::read(path)?)?,
         None => random()?,
     };
-    println!("loaded in {:.0?}: {:?}, {:?}", start.elapsed(), encoder.shape(), encoder.id());
+    println!(
+        "loaded in {:.0?}: {:?}, {:?}",
+        start.elapsed(),
+        encoder.shape(),
+        encoder.id()
+    );
 
     let words = "create a new issue in the project for the failing build ".repeat(20);
     let first = |count: usize| words.split_inclusive(' ').take(count).collect::<String>();
-    for (name, text) in [("12 tokens", first(10)), ("64 tokens", first(62)), ("128 tokens", first(126))] {
+    for (name, text) in [
+        ("12 tokens", first(10)),
+        ("64 tokens", first(62)),
+        ("128 tokens", first(126)),
+    ] {
         report(name, 1, || drop(encoder.embed(&text)));
     }
     let short = first(22);
     let batch = vec![short.as_str(); 64];
     report("24 tokens, alone", 1, || drop(encoder.embed(&short)));
-    report("24 tokens, in a batch of 64", 64, || drop(encoder.embed_batch(&batch)));
-    for (name, text) in
-        [("100 kB of emoji", "🎒".repeat(25_000)), ("100 kB of one word", "ab".repeat(50_000))]
-    {
+    report("24 tokens, in a batch of 64", 64, || {
+        drop(encoder.embed_batch(&batch))
+    });
+    for (name, text) in [
+        ("100 kB of emoji", "🎒".repeat(25_000)),
+        ("100 kB of one word", "ab".repeat(50_000)),
+    ] {
         report(name, 1, || drop(encoder.embed(&text)));
     }
     Ok(())
@@ -48,7 +60,11 @@ fn report(name: &str, texts: u32, mut work: impl FnMut()) {
     .take(50)
     .collect();
     times.sort();
-    println!("{name:28} fastest {:>9.1?}   median {:>9.1?}", times[0], times[times.len() / 2]);
+    println!(
+        "{name:28} fastest {:>9.1?}   median {:>9.1?}",
+        times[0],
+        times[times.len() / 2]
+    );
 }
 
 fn from_folder(folder: &Path) -> Result<Encoder, Box<dyn std::error::Error>> {
@@ -64,7 +80,8 @@ fn from_folder(folder: &Path) -> Result<Encoder, Box<dyn std::error::Error>> {
 fn random() -> Result<Encoder, ModelError> {
     let config = r#"{"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12,
         "intermediate_size": 1536, "vocab_size": 30522, "max_position_embeddings": 512}"#;
-    let words = "[UNK] [CLS] [SEP] create a new issue in the project for failing build".replace(' ', "\n");
+    let words =
+        "[UNK] [CLS] [SEP] create a new issue in the project for failing build".replace(' ', "\n");
     Encoder::from_files(ModelFiles {
         config: config.as_bytes(),
         weights: &random_weights(),
@@ -87,14 +104,28 @@ fn random_weights() -> Vec<u8> {
         header.insert(name, entry);
     }
     let header = serde_json::Value::Object(header).to_string();
-    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat()
+    [
+        &(header.len() as u64).to_le_bytes(),
+        header.as_bytes(),
+        &data,
+    ]
+    .concat()
 }
 
 fn shapes() -> Vec<(String, Vec<usize>)> {
     let mut shapes = vec![
-        ("embeddings.word_embeddings.weight".to_owned(), vec![30522, 384]),
-        ("embeddings.position_embeddings.weight".to_owned(), vec![512, 384]),
-        ("embeddings.token_type_embeddings.weight".to_owned(), vec![2, 384]),
+        (
+            "embeddings.word_embeddings.weight".to_owned(),
+            vec![30522, 384],
+        ),
+        (
+            "embeddings.position_embeddings.weight".to_owned(),
+            vec![512, 384],
+        ),
+        (
+            "embeddings.token_type_embeddings.weight".to_owned(),
+            vec![2, 384],
+        ),
     ];
     let mut add = |name: String, shape: &[usize]| {
         shapes.push((format!("{name}.weight"), shape.to_vec()));

@@ -13,8 +13,17 @@ const LIKELY_WITHOUT_WORDS: f32 = 0.40;
 
 /// Nothing where it cannot be told, because the best has no vector to compare.
 pub fn confident(found: &[Candidate]) -> Option<bool> {
-    let Some(best) = found.first() else { return Some(false) };
+    let Some(best) = found.first() else {
+        return Some(false);
+    };
     best.cosine?;
     let shares_words = found.iter().any(|it| it.parts.lexical > 0.0);
-    Some(best.score >= if shares_words { LIKELY } else { LIKELY_WITHOUT_WORDS })
+    Some(
+        best.score
+            >= if shares_words {
+                LIKELY
+            } else {
+                LIKELY_WITHOUT_WORDS
+            },
+    )
 }

@@ -25,19 +25,36 @@ impl Dense {
         for vector in &mut exact {
             vector.take_if(|vector| !is_sound(vector));
         }
-        let dimension = exact.iter().flatten().map(|vector| vector.len()).next().unwrap_or(0);
+        let dimension = exact
+            .iter()
+            .flatten()
+            .map(|vector| vector.len())
+            .next()
+            .unwrap_or(0);
         for vector in &mut exact {
             vector.take_if(|vector| vector.len() != dimension);
         }
         let present = exact.iter().flatten().count();
         if present == 0 {
-            return Self { steps: vec![0.0; exact.len()], exact, ..Self::default() };
+            return Self {
+                steps: vec![0.0; exact.len()],
+                exact,
+                ..Self::default()
+            };
         }
         let mut bytes = vec![0; exact.len() * dimension];
         let rows = exact.iter().zip(bytes.chunks_exact_mut(dimension));
-        let steps = rows.map(|(vector, row)| vector.as_ref().map_or(0.0, |it| quantise(it, row))).collect();
+        let steps = rows
+            .map(|(vector, row)| vector.as_ref().map_or(0.0, |it| quantise(it, row)))
+            .collect();
         let bytes = Some(Panels::pack(Level::best(), &bytes, dimension));
-        Self { dimension, bytes, steps, exact, present }
+        Self {
+            dimension,
+            bytes,
+            steps,
+            exact,
+            present,
+        }
     }
 
     /// How many documents have a vector.
@@ -57,13 +74,19 @@ impl Dense {
     /// The cosines of every document with every query, to two or three digits; 0 where there is
     /// no vector. All queries must be understood.
     pub(crate) fn rough(&self, queries: &[&[f32]]) -> Vec<Vec<f32>> {
-        let Some(bytes) = self.bytes.as_ref().filter(|_| !queries.is_empty()) else { return Vec::new() };
+        let Some(bytes) = self.bytes.as_ref().filter(|_| !queries.is_empty()) else {
+            return Vec::new();
+        };
         let width = simd::padded(self.dimension);
         let mut tokens = vec![0; queries.len() * width];
         let rows = queries.iter().zip(tokens.chunks_exact_mut(width));
         let query_steps: Vec<f32> = rows.map(|(query, row)| quantise(query, row)).collect();
         let cosines = vec![vec![0.0; self.steps.len()]; queries.len()];
-        let mut scaled = Scaled { steps: &self.steps, query_steps: &query_steps, cosines };
+        let mut scaled = Scaled {
+            steps: &self.steps,
+            query_steps: &query_steps,
+            cosines,
+        };
         bytes.multiply(&tokens, &mut scaled);
         scaled.cosines
     }
@@ -86,7 +109,9 @@ impl Sink for Scaled<'_> {
     fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
         let first = panel * PANEL;
         let query_step = self.query_steps[token];
-        let rows = self.cosines[token][first..].iter_mut().zip(&self.steps[first..]);
+        let rows = self.cosines[token][first..]
+            .iter_mut()
+            .zip(&self.steps[first..]);
         for ((cosine, step), sum) in rows.zip(sums) {
             *cosine = *sum as f32 * (step * query_step);
         }
@@ -100,7 +125,9 @@ pub fn is_sound(vector: &[f32]) -> bool {
 
 /// Writes the vector as bytes and returns what one step is worth.
 fn quantise(vector: &[f32], bytes: &mut [i8]) -> f32 {
-    let largest = vector.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
+    let largest = vector
+        .iter()
+        .fold(0.0f32, |largest, x| largest.max(x.abs()));
     let step = largest / 127.0;
     for (value, byte) in vector.iter().zip(bytes) {
         *byte = (value / step).round().clamp(-127.0, 127.0) as i8;
@@ -119,7 +146,8 @@ mod tests {
 
     #[test]
     fn bytes_say_nearly_what_the_exact_product_says() {
-        let vectors = (0..40).map(|at| (at % 7 != 3).then(|| unit([1.0, at as f32, 0.3, -0.1 * at as f32])));
+        let vectors =
+            (0..40).map(|at| (at % 7 != 3).then(|| unit([1.0, at as f32, 0.3, -0.1 * at as f32])));
         let dense = Dense::build(vectors);
         let queries = [unit([1.0, 0.0, 0.0, 0.0]), unit([0.2, -1.0, 0.5, 0.5])];
         let rough = dense.rough(&[&queries[0], &queries[1]]);
@@ -134,9 +162,17 @@ mod tests {
 
     #[test]
     fn vectors_that_cannot_be_compared_are_as_good_as_missing() {
-        let vectors: [&[f32]; 4] = [&[f32::NAN, 1.0, 0.0], &[1.0, 0.0], &[0.0, 0.0], &[1.0, 0.0, 0.0]];
+        let vectors: [&[f32]; 4] = [
+            &[f32::NAN, 1.0, 0.0],
+            &[1.0, 0.0],
+            &[0.0, 0.0],
+            &[1.0, 0.0, 0.0],
+        ];
         let dense = Dense::build(vectors.map(|vector| Some(vector.into())));
-        assert_eq!([0, 1, 2, 3].map(|at| dense.has(at)), [false, true, false, false]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|at| dense.has(at)),
+            [false, true, false, false]
+        );
         assert!(dense.understands(&[1.0, 0.0]));
         assert!(!dense.understands(&[f32::INFINITY, 0.0]) && !dense.understands(&[1.0]));
         assert!(!Dense::build([None, None]).understands(&[1.0, 0.0]));

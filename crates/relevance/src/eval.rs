@@ -25,12 +25,17 @@ impl Metrics {
 
     /// A query without a right answer cannot be answered well or badly and is left out.
     pub fn over<'a>(queries: impl IntoIterator<Item = &'a Judged<'a>>) -> Self {
-        let queries: Vec<_> = queries.into_iter().filter(|query| !query.relevant.is_empty()).collect();
+        let queries: Vec<_> = queries
+            .into_iter()
+            .filter(|query| !query.relevant.is_empty())
+            .collect();
         let mean = |measure: &dyn Fn(&Judged<'_>) -> f64| {
             queries.iter().map(|query| measure(query)).sum::<f64>() / queries.len().max(1) as f64
         };
         Self {
-            recall: Self::CUTOFFS.map(|cutoff| (cutoff, mean(&|query| query.recall(cutoff)))).into(),
+            recall: Self::CUTOFFS
+                .map(|cutoff| (cutoff, mean(&|query| query.recall(cutoff))))
+                .into(),
             hit3: mean(&|query| f64::from(u8::from(query.found(3).next().is_some()))),
             ndcg10: mean(&|query| query.ndcg(10)),
         }
@@ -73,13 +78,22 @@ mod tests {
         let metrics = Metrics::over(&judged);
         let last = [metrics.hit3, metrics.ndcg10];
         let found: Vec<f64> = metrics.recall.into_values().chain(last).collect();
-        let near = found.iter().zip(expect).all(|(found, expect)| (found - expect).abs() < 1e-5);
-        assert!(near && found.len() == expect.len(), "{queries:?}: {found:?}");
+        let near = found
+            .iter()
+            .zip(expect)
+            .all(|(found, expect)| (found - expect).abs() < 1e-5);
+        assert!(
+            near && found.len() == expect.len(),
+            "{queries:?}: {found:?}"
+        );
     }
 
     fn judged(query: &str) -> Judged<'_> {
         let (ranked, relevant) = query.split_once('/').unwrap();
-        Judged { ranked: letters(ranked).collect(), relevant: letters(relevant).collect() }
+        Judged {
+            ranked: letters(ranked).collect(),
+            relevant: letters(relevant).collect(),
+        }
     }
 
     fn letters(text: &str) -> impl Iterator<Item = &str> {
@@ -99,13 +113,27 @@ mod tests {
     #[test]
     fn with_several_right_answers_each_counts() {
         check(&["axb/ab"], [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.919_721]);
-        check(&["xaxb/abc"], [0.0, 1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 1.0, 0.498_189]);
+        check(
+            &["xaxb/abc"],
+            [
+                0.0,
+                1.0 / 3.0,
+                2.0 / 3.0,
+                2.0 / 3.0,
+                2.0 / 3.0,
+                1.0,
+                0.498_189,
+            ],
+        );
     }
 
     #[test]
     fn ten_right_answers_on_top_are_perfect_even_if_there_are_more() {
         let [r1, r3, r5, r10] = [1.0, 3.0, 5.0, 10.0].map(|count| count / 12.0);
-        check(&["abcdefghijkl/abcdefghijkl"], [r1, r3, r5, r10, 1.0, 1.0, 1.0]);
+        check(
+            &["abcdefghijkl/abcdefghijkl"],
+            [r1, r3, r5, r10, 1.0, 1.0, 1.0],
+        );
     }
 
     #[test]
@@ -115,7 +143,10 @@ mod tests {
 
     #[test]
     fn queries_count_the_same_however_many_right_answers_they_have() {
-        check(&["abcd/abcd", "x/a"], [0.125, 0.375, 0.5, 0.5, 0.5, 0.5, 0.5]);
+        check(
+            &["abcd/abcd", "x/a"],
+            [0.125, 0.375, 0.5, 0.5, 0.5, 0.5, 0.5],
+        );
     }
 
     #[test]

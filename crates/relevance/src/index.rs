@@ -36,7 +36,11 @@ impl Index {
             lexical: Arc::new(words_of(&documents)),
             dense: Dense::build(documents.iter().map(|it| it.vector.clone())),
             by_name: Arc::new(
-                documents.iter().enumerate().map(|(at, it)| (it.entry.tool_name.clone(), at)).collect(),
+                documents
+                    .iter()
+                    .enumerate()
+                    .map(|(at, it)| (it.entry.tool_name.clone(), at))
+                    .collect(),
             ),
             documents,
         }
@@ -49,7 +53,10 @@ impl Index {
         let documents: Vec<Document> = self
             .documents
             .iter()
-            .map(|it| Document { vector: vectors.next().flatten(), ..it.clone() })
+            .map(|it| Document {
+                vector: vectors.next().flatten(),
+                ..it.clone()
+            })
             .collect();
         Self {
             lexical: self.lexical.clone(),
@@ -85,7 +92,11 @@ fn words_of(documents: &[Document]) -> Lexical {
             description: &it.entry.description,
             provider: &it.entry.provider,
             parameters: it.parameters.join(" ").into(),
-            tags: tags.map(String::as_str).collect::<Vec<_>>().join(" ").into(),
+            tags: tags
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(" ")
+                .into(),
         }
     }))
 }

@@ -16,7 +16,13 @@ pub enum Field {
     Tags,
 }
 
-const FIELDS: [Field; 5] = [Field::Name, Field::Description, Field::Provider, Field::Parameters, Field::Tags];
+const FIELDS: [Field; 5] = [
+    Field::Name,
+    Field::Description,
+    Field::Provider,
+    Field::Parameters,
+    Field::Tags,
+];
 const K1: f32 = 1.2;
 
 impl Field {
@@ -89,16 +95,27 @@ impl Lexical {
         for (document, number) in counted.documents.iter().zip(0..) {
             for occurrence in &counted.occurrences[document.begin..document.end] {
                 let place = &mut next[occurrence.term as usize];
-                postings[*place] = Posting { document: number, worth: document.worth(occurrence, &averages) };
+                postings[*place] = Posting {
+                    document: number,
+                    worth: document.worth(occurrence, &averages),
+                };
                 *place += 1;
             }
         }
-        Self { numbers: counted.numbers, starts, postings, documents: counted.documents.len() }
+        Self {
+            numbers: counted.numbers,
+            starts,
+            postings,
+            documents: counted.documents.len(),
+        }
     }
 
     /// Each word of the text counts once.
     pub fn shared(&self, text: &str) -> Shared {
-        let mut shared = Shared { scores: vec![0.0; self.documents], attainable: f32::MIN_POSITIVE };
+        let mut shared = Shared {
+            scores: vec![0.0; self.documents],
+            attainable: f32::MIN_POSITIVE,
+        };
         let mut asked = terms(text);
         asked.sort_unstable();
         asked.dedup();
@@ -150,7 +167,13 @@ struct CountedDocument {
 
 impl Counted {
     fn add(&mut self, fields: &Fields<'_>) {
-        let texts = [fields.name, fields.description, fields.provider, &fields.parameters, &fields.tags];
+        let texts = [
+            fields.name,
+            fields.description,
+            fields.provider,
+            &fields.parameters,
+            &fields.tags,
+        ];
         let mut lengths = [0.0; FIELDS.len()];
         let mut found: Vec<(u32, usize)> = Vec::new();
         for (field, text) in texts.into_iter().enumerate() {
@@ -165,9 +188,16 @@ impl Counted {
             for (_, field) in of_one_term {
                 counts[*field] = counts[*field].saturating_add(1);
             }
-            self.occurrences.push(Occurrence { term: of_one_term[0].0, counts });
+            self.occurrences.push(Occurrence {
+                term: of_one_term[0].0,
+                counts,
+            });
         }
-        self.documents.push(CountedDocument { begin, end: self.occurrences.len(), lengths });
+        self.documents.push(CountedDocument {
+            begin,
+            end: self.occurrences.len(),
+            lengths,
+        });
     }
 
     fn number(&mut self, term: String) -> u32 {
@@ -223,8 +253,11 @@ mod tests {
     /// `name: description` lines in, names by falling score out.
     #[track_caller]
     fn check(tools: &[(&str, &str)], intent: &str, expect: &[&str]) {
-        let fields =
-            tools.iter().map(|(name, description)| Fields { name, description, ..Fields::default() });
+        let fields = tools.iter().map(|(name, description)| Fields {
+            name,
+            description,
+            ..Fields::default()
+        });
         let scores = Lexical::build(fields).shared(intent).scores;
         let mut ranked: Vec<_> = (0..tools.len()).filter(|at| scores[*at] > 0.0).collect();
         ranked.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
@@ -234,14 +267,21 @@ mod tests {
 
     const TOOLS: [(&str, &str); 4] = [
         ("jira_create_issue", "Creates a ticket in a project"),
-        ("mail_send", "Sends a message; mention the issue in the subject"),
+        (
+            "mail_send",
+            "Sends a message; mention the issue in the subject",
+        ),
         ("issue_search", "Finds tickets"),
         ("weather", "Forecast for a place"),
     ];
 
     #[test]
     fn a_word_in_the_name_beats_the_same_word_in_the_description() {
-        check(&TOOLS, "issue", &["issue_search", "jira_create_issue", "mail_send"]);
+        check(
+            &TOOLS,
+            "issue",
+            &["issue_search", "jira_create_issue", "mail_send"],
+        );
     }
 
     #[test]

@@ -50,13 +50,20 @@ impl Options {
             (Some(limit), Some(value)) => value <= limit,
             _ => true,
         };
-        let any =
-            |wanted: &[String], has: &[String]| wanted.is_empty() || wanted.iter().any(|it| has.contains(it));
+        let any = |wanted: &[String], has: &[String]| {
+            wanted.is_empty() || wanted.iter().any(|it| has.contains(it))
+        };
         !self.exclude.contains(&entry.tool_name)
             && within(self.max_cost_usd, entry.estimated_cost_usd)
-            && within(self.max_latency_ms_p99, entry.p99_latency_ms.or(entry.p95_latency_ms))
+            && within(
+                self.max_latency_ms_p99,
+                entry.p99_latency_ms.or(entry.p95_latency_ms),
+            )
             && (entry.tenants.is_empty()
-                || self.tenant.as_ref().is_some_and(|tenant| entry.tenants.contains(tenant)))
+                || self
+                    .tenant
+                    .as_ref()
+                    .is_some_and(|tenant| entry.tenants.contains(tenant)))
             && any(&self.scopes, &entry.scopes)
             && any(&self.tags, &entry.tags)
             && (self.providers.is_empty() || self.providers.contains(&entry.provider))
@@ -65,6 +72,8 @@ impl Options {
 
     /// Whether the latency limit was checked against p95, because no p99 is known.
     pub(crate) fn judges_by_p95(&self, entry: &Entry) -> bool {
-        self.max_latency_ms_p99.is_some() && entry.p99_latency_ms.is_none() && entry.p95_latency_ms.is_some()
+        self.max_latency_ms_p99.is_some()
+            && entry.p99_latency_ms.is_none()
+            && entry.p95_latency_ms.is_some()
     }
 }

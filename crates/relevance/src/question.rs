@@ -15,16 +15,32 @@ pub(crate) struct Question<'a> {
 
 impl<'a> Question<'a> {
     /// All texts at once, because their vectors share one pass over the documents'.
-    pub(crate) fn all(index: &'a Index, asked: &[(&str, Option<&'a [f32]>)], weights: Weights) -> Vec<Self> {
+    pub(crate) fn all(
+        index: &'a Index,
+        asked: &[(&str, Option<&'a [f32]>)],
+        weights: Weights,
+    ) -> Vec<Self> {
         let usable = |vector: &&[f32]| weights.dense > 0.0 && index.dense.understands(vector);
-        let vectors: Vec<Option<&[f32]>> = asked.iter().map(|(_, vector)| vector.filter(usable)).collect();
-        let mut rough = index.dense.rough(&vectors.iter().copied().flatten().collect::<Vec<_>>()).into_iter();
+        let vectors: Vec<Option<&[f32]>> = asked
+            .iter()
+            .map(|(_, vector)| vector.filter(usable))
+            .collect();
+        let mut rough = index
+            .dense
+            .rough(&vectors.iter().copied().flatten().collect::<Vec<_>>())
+            .into_iter();
         let questions = asked.iter().zip(vectors).map(|((text, _), vector)| {
             let words = index.lexical.shared(text);
             let rough = vector.and_then(|_| rough.next()).unwrap_or_default();
             let highest = |scores: &[f32]| scores.iter().copied().fold(0.0, f32::max);
             let weights = weights.against(highest(&words.scores), highest(&rough));
-            Self { index, weights, words, vector, rough }
+            Self {
+                index,
+                weights,
+                words,
+                vector,
+                rough,
+            }
         });
         questions.collect()
     }
@@ -32,7 +48,11 @@ impl<'a> Question<'a> {
     /// The best `count` documents that are admitted, as far as bytes can tell.
     pub(crate) fn best(&self, count: usize, admitted: &impl Fn(usize) -> bool) -> Vec<usize> {
         let score = |at: usize| {
-            let cosine = self.rough.get(at).copied().filter(|_| self.index.dense.has(at));
+            let cosine = self
+                .rough
+                .get(at)
+                .copied()
+                .filter(|_| self.index.dense.has(at));
             self.parts(at, cosine).sum()
         };
         let mut kept: Vec<(usize, f32)> = Vec::with_capacity(2 * count);
@@ -62,11 +82,18 @@ impl<'a> Question<'a> {
         let Weights { lexical, dense, .. } = self.weights;
         let words = self.words.scores[at];
         match cosine {
-            Some(cosine) => Parts { lexical: lexical * words, dense: dense * cosine, steps: 0.0 },
+            Some(cosine) => Parts {
+                lexical: lexical * words,
+                dense: dense * cosine,
+                steps: 0.0,
+            },
             None if lexical > 0.0 => {
                 let weight = if dense > 0.0 { dense } else { 1.0 };
                 let expected = expected_cosine(words / self.words.attainable);
-                Parts { lexical: lexical * words + weight * expected, ..Parts::default() }
+                Parts {
+                    lexical: lexical * words + weight * expected,
+                    ..Parts::default()
+                }
             }
             None => Parts::default(),
         }

@@ -48,18 +48,35 @@ pub fn retrieve(
     allowed: impl Fn(usize) -> bool,
 ) -> Vec<Candidate> {
     let text = &intent.text[..intent.text.floor_char_boundary(MAX_INTENT)];
-    let steps = if options.weights.steps > 0.0 { intent.steps } else { &[] };
+    let steps = if options.weights.steps > 0.0 {
+        intent.steps
+    } else {
+        &[]
+    };
     let asked: Vec<(&str, Option<&[f32]>)> = std::iter::once((text, intent.vector))
-        .chain(steps.iter().map(|step| (step.text.as_str(), Some(&*step.vector))))
+        .chain(
+            steps
+                .iter()
+                .map(|step| (step.text.as_str(), Some(&*step.vector))),
+        )
         .collect();
     let questions = Question::all(index, &asked, options.weights);
-    let (whole, steps) = questions.split_first().expect("the intent itself is the first question");
+    let (whole, steps) = questions
+        .split_first()
+        .expect("the intent itself is the first question");
 
     let admitted = |at: usize| options.admits(&index.documents[at].entry) && allowed(at);
-    let pool: BTreeSet<usize> = questions.iter().flat_map(|it| it.best(POOL, &admitted)).collect();
+    let pool: BTreeSet<usize> = questions
+        .iter()
+        .flat_map(|it| it.best(POOL, &admitted))
+        .collect();
     let score = |at: usize| {
         let cosine = whole.cosine(at);
-        Scored { at, cosine, parts: whole.parts(at, cosine) }
+        Scored {
+            at,
+            cosine,
+            parts: whole.parts(at, cosine),
+        }
     };
     let mut scored: Vec<Scored> = pool.into_iter().map(score).collect();
     let places = options.top_k.min(MAX_TOP_K);
@@ -71,9 +88,19 @@ pub fn retrieve(
         let entry_of_best = entry(place);
         let latency_from_p95 = options.judges_by_p95(&entry_of_best);
         let copies = copies.into_iter().map(entry).collect();
-        Candidate { score: parts.shown(), parts, cosine, copies, latency_from_p95, entry: entry_of_best }
+        Candidate {
+            score: parts.shown(),
+            parts,
+            cosine,
+            copies,
+            latency_from_p95,
+            entry: entry_of_best,
+        }
     };
-    ranking(index, &scored, places).into_iter().map(candidate).collect()
+    ranking(index, &scored, places)
+        .into_iter()
+        .map(candidate)
+        .collect()
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +127,10 @@ fn ranking(index: &Index, scored: &[Scored], places: usize) -> Vec<Ranked> {
         let is_copy = |it: &Ranked| twin(place).is_some() && twin(it.place) == twin(place);
         match ranked.iter().position(is_copy) {
             Some(first) => ranked[first].copies.push(place),
-            None if ranked.len() < places => ranked.push(Ranked { place, copies: Vec::new() }),
+            None if ranked.len() < places => ranked.push(Ranked {
+                place,
+                copies: Vec::new(),
+            }),
             None => {}
         }
     }
@@ -125,10 +155,17 @@ fn reward(index: &Index, scored: &mut [Scored], steps: &[Question<'_>], bonus: f
             parts.steps = parts.steps.max(bonus * step_gain(score - best));
         }
         keep_best(&mut scores, kept_places);
-        first_of_steps.extend(scores.into_iter().enumerate().map(|(rank, (place, _))| (place, rank)));
+        first_of_steps.extend(
+            scores
+                .into_iter()
+                .enumerate()
+                .map(|(rank, (place, _))| (place, rank)),
+        );
     }
     let ranked = ranking(index, scored, places);
-    let Some(last) = ranked.get(places.saturating_sub(1)) else { return };
+    let Some(last) = ranked.get(places.saturating_sub(1)) else {
+        return;
+    };
     let bar = scored[last.place].parts.sum();
     for (place, rank) in first_of_steps {
         let parts = &mut scored[place].parts;

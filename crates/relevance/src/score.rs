@@ -25,10 +25,28 @@ pub enum Unit {
 }
 
 impl Weights {
-    pub const LEARNED: Self = Self { lexical: 0.006, dense: 1.0, steps: 0.1, unit: Unit::Plain };
-    pub const LEXICAL: Self = Self { dense: 0.0, steps: 0.0, ..Self::LEARNED };
-    pub const DENSE: Self = Self { lexical: 0.0, steps: 0.0, ..Self::LEARNED };
-    pub const EQUAL: Self = Self { lexical: 0.5, dense: 0.5, steps: 0.0, unit: Unit::OfBest };
+    pub const LEARNED: Self = Self {
+        lexical: 0.006,
+        dense: 1.0,
+        steps: 0.1,
+        unit: Unit::Plain,
+    };
+    pub const LEXICAL: Self = Self {
+        dense: 0.0,
+        steps: 0.0,
+        ..Self::LEARNED
+    };
+    pub const DENSE: Self = Self {
+        lexical: 0.0,
+        steps: 0.0,
+        ..Self::LEARNED
+    };
+    pub const EQUAL: Self = Self {
+        lexical: 0.5,
+        dense: 0.5,
+        steps: 0.0,
+        unit: Unit::OfBest,
+    };
 
     /// The weights for an intent whose best candidates have these scores.
     pub(crate) fn against(self, best_words: f32, best_cosine: f32) -> Self {
@@ -62,7 +80,11 @@ impl Parts {
     /// still has a higher score.
     pub fn shown(&self) -> f32 {
         let (sum, rest) = (self.sum(), 1.0 - KNEE);
-        let shown = if sum <= KNEE { sum } else { 1.0 - rest * ((KNEE - sum) / rest).exp() };
+        let shown = if sum <= KNEE {
+            sum
+        } else {
+            1.0 - rest * ((KNEE - sum) / rest).exp()
+        };
         shown.clamp(0.0, 1.0)
     }
 }
@@ -94,10 +116,22 @@ mod tests {
 
     #[test]
     fn a_shown_score_is_the_sum_up_to_the_knee_and_rises_below_one_after_it() {
-        let shown = |dense| Parts { dense, ..Parts::default() }.shown();
-        assert_eq!([shown(-0.3), shown(0.0), shown(0.5), shown(KNEE)], [0.0, 0.0, 0.5, KNEE]);
+        let shown = |dense| {
+            Parts {
+                dense,
+                ..Parts::default()
+            }
+            .shown()
+        };
+        assert_eq!(
+            [shown(-0.3), shown(0.0), shown(0.5), shown(KNEE)],
+            [0.0, 0.0, 0.5, KNEE]
+        );
         let rising: Vec<f32> = (0..150).map(|step| shown(step as f32 / 100.0)).collect();
-        assert!(rising.windows(2).all(|pair| pair[0] < pair[1]), "{rising:?}");
+        assert!(
+            rising.windows(2).all(|pair| pair[0] < pair[1]),
+            "{rising:?}"
+        );
         assert!(rising.iter().all(|score| *score < 1.0));
         assert!(shown(50.0) <= 1.0);
     }

@@ -36,7 +36,10 @@ impl Work for Product<'_> {
 
 #[inline(always)]
 fn dot(a: &[i16], b: &[i8]) -> i32 {
-    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| i32::from(*a) * i32::from(*b))
+        .sum()
 }
 
 /// Which instructions this machine has. The two fast levels can only be had by finding them.
@@ -116,7 +119,11 @@ impl Panels {
         if matches!(level, Level::Vnni(_)) {
             x86::Vnni::offset(&mut bytes);
         }
-        Self { level, width, bytes }
+        Self {
+            level,
+            width,
+            bytes,
+        }
     }
 
     /// Multiplies every row with every token. Tokens are `padded(columns)` values each, none of
@@ -203,7 +210,11 @@ mod tests {
             let (weights, values) = (vec![weight; 16 * 1536], vec![value; 7 * 1536]);
             let expected = naive(&weights, &values, 1536);
             for level in Level::all() {
-                assert_eq!(multiplied(level, &weights, &values, 1536), expected, "{level:?}");
+                assert_eq!(
+                    multiplied(level, &weights, &values, 1536),
+                    expected,
+                    "{level:?}"
+                );
             }
         }
     }
@@ -212,9 +223,17 @@ mod tests {
         let (rows, width) = (weights.len() / columns, padded(columns));
         let tokens: Vec<i8> = values
             .chunks_exact(columns)
-            .flat_map(|token| token.iter().copied().chain(std::iter::repeat_n(0, width - columns)))
+            .flat_map(|token| {
+                token
+                    .iter()
+                    .copied()
+                    .chain(std::iter::repeat_n(0, width - columns))
+            })
             .collect();
-        let mut sink = Collect { rows, out: vec![0; tokens.len() / width * rows] };
+        let mut sink = Collect {
+            rows,
+            out: vec![0; tokens.len() / width * rows],
+        };
         Panels::pack(level, weights, columns).multiply(&tokens, &mut sink);
         sink.out
     }
@@ -234,8 +253,16 @@ mod tests {
 
     fn naive(weights: &[i8], values: &[i8], columns: usize) -> Vec<i32> {
         let rows = || weights.chunks_exact(columns);
-        let product = |a: &[i8], b: &[i8]| a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
-        values.chunks_exact(columns).flat_map(|token| rows().map(move |row| product(row, token))).collect()
+        let product = |a: &[i8], b: &[i8]| {
+            a.iter()
+                .zip(b)
+                .map(|(a, b)| i32::from(*a) * i32::from(*b))
+                .sum()
+        };
+        values
+            .chunks_exact(columns)
+            .flat_map(|token| rows().map(move |row| product(row, token)))
+            .collect()
     }
 
     fn noise(seed: u32, count: usize, least: i8) -> Vec<i8> {

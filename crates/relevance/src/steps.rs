@@ -35,7 +35,9 @@ fn steps_of(line: &str) -> impl Iterator<Item = String> {
         if start == words.len() {
             return None;
         }
-        let end = (start + 1..words.len()).find(|at| begins_step(&words, *at)).unwrap_or(words.len());
+        let end = (start + 1..words.len())
+            .find(|at| begins_step(&words, *at))
+            .unwrap_or(words.len());
         let step = trimmed(&words[start..end]);
         start = end;
         Some(step)
@@ -160,11 +162,18 @@ mod tests {
         );
         check(
             "Get the top five stories, then store them in a table and mail me the link.",
-            &["Get the top five stories", "store them in a table and mail me the link"],
+            &[
+                "Get the top five stories",
+                "store them in a table and mail me the link",
+            ],
         );
         check(
             "Find the invoice of May, update its status, and finally, notify the whole team!",
-            &["Find the invoice of May", "update its status", "notify the whole team"],
+            &[
+                "Find the invoice of May",
+                "update its status",
+                "notify the whole team",
+            ],
         );
         check(
             "Please check the weather. After that book a table; also remind me tomorrow",

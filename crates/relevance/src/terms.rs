@@ -10,11 +10,11 @@ pub const MAX_TERMS: usize = 2_000;
 const LONGEST_WORD: usize = 40;
 
 const SMALL_WORDS: [&str; 62] = [
-    "a", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "do", "does",
-    "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "let", "me",
-    "my", "need", "of", "on", "or", "our", "please", "should", "so", "some", "that", "the", "their", "them",
-    "then", "there", "this", "to", "up", "us", "want", "was", "we", "what", "when", "which", "will", "with",
-    "would", "you", "your", "all",
+    "a", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "do",
+    "does", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
+    "let", "me", "my", "need", "of", "on", "or", "our", "please", "should", "so", "some", "that",
+    "the", "their", "them", "then", "there", "this", "to", "up", "us", "want", "was", "we", "what",
+    "when", "which", "will", "with", "would", "you", "your", "all",
 ];
 
 /// The terms of a text, in order, with repeats.
@@ -83,7 +83,10 @@ fn stem(mut word: String) -> String {
     if word.len() > 4 && (word.ends_with("ies") || word.ends_with("ied")) {
         word.truncate(word.len() - 3);
         word.push('y');
-    } else if ["sses", "xes", "ches", "shes", "zes"].iter().any(|end| word.ends_with(end)) {
+    } else if ["sses", "xes", "ches", "shes", "zes"]
+        .iter()
+        .any(|end| word.ends_with(end))
+    {
         word.truncate(word.len() - 2);
     } else if plain {
         word.truncate(word.len() - 1);

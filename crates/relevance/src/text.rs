@@ -39,7 +39,10 @@ impl ToolText<'_> {
         let provider = provider_words(self.provider).join(" ");
         let group = words(self.group).collect::<Vec<_>>().join(" ");
         let action = self.action().unwrap_or_default().to_owned();
-        [provider, group, action].into_iter().filter(|scope| !scope.is_empty()).collect()
+        [provider, group, action]
+            .into_iter()
+            .filter(|scope| !scope.is_empty())
+            .collect()
     }
 
     /// The declared tags, or the name as words and the parameters that add a word to it.
@@ -73,10 +76,12 @@ impl ToolText<'_> {
 
     /// The first verb of the name, else the first word of the description (`Lists` is list).
     fn action(&self) -> Option<&'static str> {
-        words(self.name).find_map(|word| action_of(&word)).or_else(|| {
-            let first = words(self.description.split_whitespace().next()?).next()?;
-            action_of(&first).or_else(|| action_of(first.strip_suffix('s')?))
-        })
+        words(self.name)
+            .find_map(|word| action_of(&word))
+            .or_else(|| {
+                let first = words(self.description.split_whitespace().next()?).next()?;
+                action_of(&first).or_else(|| action_of(first.strip_suffix('s')?))
+            })
     }
 }
 
@@ -84,15 +89,26 @@ impl ToolText<'_> {
 fn provider_words(provider: &str) -> Vec<String> {
     let meaningful = |text: &str| -> Vec<String> {
         let noise = |word: &String| {
-            ["mcp", "server", "servers"].contains(&word.as_str()) || word.chars().all(char::is_numeric)
+            ["mcp", "server", "servers"].contains(&word.as_str())
+                || word.chars().all(char::is_numeric)
         };
         words(text).filter(|word| !noise(word)).collect()
     };
     let last = provider.rsplit('/').next().unwrap_or_default();
-    let kept = [meaningful(last), meaningful(provider), words(provider).collect()];
-    let kept = kept.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
+    let kept = [
+        meaningful(last),
+        meaningful(provider),
+        words(provider).collect(),
+    ];
+    let kept = kept
+        .into_iter()
+        .find(|words| !words.is_empty())
+        .unwrap_or_default();
     let mut seen = HashSet::new();
-    kept.into_iter().filter(|word| seen.insert(word.clone())).take(MAX_PROVIDER_WORDS).collect()
+    kept.into_iter()
+        .filter(|word| seen.insert(word.clone()))
+        .take(MAX_PROVIDER_WORDS)
+        .collect()
 }
 
 /// Whether a word says that something is to be done.
@@ -101,23 +117,31 @@ pub(crate) fn is_action(word: &str) -> bool {
 }
 
 fn action_of(verb: &str) -> Option<&'static str> {
-    ACTIONS.iter().find(|(_, verbs)| verbs.contains(&verb)).map(|(action, _)| *action)
+    ACTIONS
+        .iter()
+        .find(|(_, verbs)| verbs.contains(&verb))
+        .map(|(action, _)| *action)
 }
 
 const ACTIONS: [(&str, &[&str]); 7] = [
     (
         "read",
         &[
-            "get", "list", "show", "read", "fetch", "view", "describe", "retrieve", "check", "count",
-            "inspect", "download", "export", "display",
+            "get", "list", "show", "read", "fetch", "view", "describe", "retrieve", "check",
+            "count", "inspect", "download", "export", "display",
         ],
     ),
-    ("search", &["search", "find", "query", "lookup", "browse", "discover", "explore"]),
+    (
+        "search",
+        &[
+            "search", "find", "query", "lookup", "browse", "discover", "explore",
+        ],
+    ),
     (
         "create",
         &[
-            "create", "add", "insert", "new", "make", "generate", "build", "register", "import", "upload",
-            "write", "draft", "start",
+            "create", "add", "insert", "new", "make", "generate", "build", "register", "import",
+            "upload", "write", "draft", "start",
         ],
     ),
     (
@@ -140,9 +164,17 @@ const ACTIONS: [(&str, &[&str]); 7] = [
     ),
     (
         "delete",
-        &["delete", "remove", "drop", "clear", "destroy", "cancel", "purge", "revoke", "unassign", "stop"],
+        &[
+            "delete", "remove", "drop", "clear", "destroy", "cancel", "purge", "revoke",
+            "unassign", "stop",
+        ],
     ),
-    ("send", &["send", "publish", "reply", "forward", "notify", "share", "invite", "submit"]),
+    (
+        "send",
+        &[
+            "send", "publish", "reply", "forward", "notify", "share", "invite", "submit",
+        ],
+    ),
     (
         "run",
         &[
@@ -165,7 +197,11 @@ fn joined(items: &[String], limit: usize) -> String {
     let mut text = String::new();
     for item in items {
         let item = collapse(item);
-        let longer = if text.is_empty() { cut(&item, limit) } else { format!("{text}, {item}") };
+        let longer = if text.is_empty() {
+            cut(&item, limit)
+        } else {
+            format!("{text}, {item}")
+        };
         if longer.len() > limit {
             break;
         }
@@ -189,7 +225,9 @@ fn cut(text: &str, limit: usize) -> String {
     if text[end..].starts_with(' ') {
         return kept.to_owned();
     }
-    kept.rsplit_once(' ').map_or(kept, |(whole, _)| whole).to_owned()
+    kept.rsplit_once(' ')
+        .map_or(kept, |(whole, _)| whole)
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -224,13 +262,20 @@ mod tests {
         };
         let text = tool.document();
         assert!(text.len() <= TEXT_BYTES);
-        assert!(text.ends_with("words | scopes: shop, read | tags: list things"), "{text}");
+        assert!(
+            text.ends_with("words | scopes: shop, read | tags: list things"),
+            "{text}"
+        );
     }
 
     #[test]
     fn nothing_but_a_name_is_enough() {
         assert_eq!(
-            ToolText { name: "ping", ..ToolText::default() }.document(),
+            ToolText {
+                name: "ping",
+                ..ToolText::default()
+            }
+            .document(),
             "ping |  | scopes:  | tags: ping"
         );
     }

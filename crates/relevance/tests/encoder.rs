@@ -28,7 +28,11 @@ fn check(encoder: &Encoder, cases: &str, least: f32) {
     let cases: Vec<Case> = serde_json::from_str(cases).unwrap();
     for Case { text, vector } in cases {
         // A text of one token has nothing to average the rounding over.
-        let least = if text.chars().count() < 2 { least - 0.01 } else { least };
+        let least = if text.chars().count() < 2 {
+            least - 0.01
+        } else {
+            least
+        };
         let found = encoder.embed(&text);
         let cosine: f32 = found.iter().zip(&vector).map(|(a, b)| a * b).sum();
         assert!(cosine >= least, "{cosine} for {text:?}");
@@ -37,7 +41,9 @@ fn check(encoder: &Encoder, cases: &str, least: f32) {
 
 #[test]
 fn a_batch_gives_the_same_bits_as_one_text_at_a_time() {
-    let texts: Vec<String> = (0..60).map(|count| "find the users mail ".repeat(count % 7)).collect();
+    let texts: Vec<String> = (0..60)
+        .map(|count| "find the users mail ".repeat(count % 7))
+        .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let encoder = tiny();
     let alone: Vec<_> = texts.iter().map(|text| encoder.embed(text)).collect();
@@ -84,23 +90,43 @@ fn a_model_that_reads_its_first_token_is_another_model() {
 #[test]
 fn a_model_that_does_not_fit_is_refused_in_words() {
     let refused = |from: &str, to: &str, pieces: &str| {
-        load(&CONFIG.replace(from, to), WEIGHTS, pieces).unwrap_err().to_string()
+        load(&CONFIG.replace(from, to), WEIGHTS, pieces)
+            .unwrap_err()
+            .to_string()
     };
     assert_eq!(
-        refused("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3", PIECES),
+        refused(
+            "\"num_hidden_layers\": 2",
+            "\"num_hidden_layers\": 3",
+            PIECES
+        ),
         "tensor bert.encoder.layer.2.attention.self.query.weight is missing"
     );
     assert_eq!(
-        refused("\"intermediate_size\": 90", "\"intermediate_size\": 64", PIECES),
+        refused(
+            "\"intermediate_size\": 90",
+            "\"intermediate_size\": 64",
+            PIECES
+        ),
         "tensor bert.encoder.layer.0.intermediate.dense.weight is [90, 42]; this model needs [64, 42]"
     );
     assert_eq!(
-        refused("\"num_attention_heads\": 3", "\"num_attention_heads\": 4", PIECES),
+        refused(
+            "\"num_attention_heads\": 3",
+            "\"num_attention_heads\": 4",
+            PIECES
+        ),
         "a model of this shape cannot be: 4 heads do not divide a width of 42"
     );
-    assert_eq!(refused("\"gelu\"", "\"relu\"", PIECES), "hidden_act \"relu\" is not supported; gelu is");
+    assert_eq!(
+        refused("\"gelu\"", "\"relu\"", PIECES),
+        "hidden_act \"relu\" is not supported; gelu is"
+    );
     let more = format!("{PIECES}one\nmore\n");
-    assert_eq!(refused("", "", &more), "the vocabulary goes up to 24, and the model knows 23 pieces");
+    assert_eq!(
+        refused("", "", &more),
+        "the vocabulary goes up to 24, and the model knows 23 pieces"
+    );
 }
 
 #[test]
@@ -115,7 +141,12 @@ fn a_file_cut_or_scratched_anywhere_does_not_panic() {
         let mut scratched = CONTAINER.to_vec();
         scratched[at] ^= 0x15;
         if let Ok(encoder) = Encoder::from_container(&scratched) {
-            assert!(encoder.embed("create_issue").iter().all(|value| value.is_finite()));
+            assert!(
+                encoder
+                    .embed("create_issue")
+                    .iter()
+                    .all(|value| value.is_finite())
+            );
         }
     }
 }
@@ -128,7 +159,12 @@ fn load(config: &str, weights: &[u8], pieces: &str) -> Result<Encoder, ModelErro
     pooled(config, weights, pieces, Pooling::Mean)
 }
 
-fn pooled(config: &str, weights: &[u8], pieces: &str, pooling: Pooling) -> Result<Encoder, ModelError> {
+fn pooled(
+    config: &str,
+    weights: &[u8],
+    pieces: &str,
+    pooling: Pooling,
+) -> Result<Encoder, ModelError> {
     Encoder::from_files(ModelFiles {
         config: config.as_bytes(),
         weights,

@@ -56,12 +56,19 @@ fn a_tool_has_the_text_the_model_was_trained_on() {
 fn parameters(schema: &Value) -> Vec<String> {
     let names = |list: &Value| -> Vec<String> {
         let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
-        items.iter().map(|it| it["name"].as_str().or(it.as_str()).unwrap().to_owned()).collect()
+        items
+            .iter()
+            .map(|it| it["name"].as_str().or(it.as_str()).unwrap().to_owned())
+            .collect()
     };
     if let Some(properties) = schema["properties"].as_object() {
         let mut found = names(&schema["required"]);
         found.retain(|name| properties.contains_key(name));
-        let rest: Vec<_> = properties.keys().filter(|name| !found.contains(name)).cloned().collect();
+        let rest: Vec<_> = properties
+            .keys()
+            .filter(|name| !found.contains(name))
+            .cloned()
+            .collect();
         return [found, rest].concat();
     }
     match schema {
@@ -69,9 +76,11 @@ fn parameters(schema: &Value) -> Vec<String> {
         Value::Object(members) if members.contains_key("required") => {
             [names(&schema["required"]), names(&schema["optional"])].concat()
         }
-        Value::Object(members) => {
-            members.iter().filter(|(_, it)| it.is_object()).map(|(name, _)| name.clone()).collect()
-        }
+        Value::Object(members) => members
+            .iter()
+            .filter(|(_, it)| it.is_object())
+            .map(|(name, _)| name.clone())
+            .collect(),
         _ => Vec::new(),
     }
 }

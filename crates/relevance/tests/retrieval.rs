@@ -9,20 +9,42 @@ use kitbag_relevance::{
     Candidate, Document, Entry, Index, Intent, MAX_TOP_K, Options, Step, Weights, retrieve, steps,
 };
 
-static ENCODER: LazyLock<Encoder> =
-    LazyLock::new(|| Encoder::from_container(include_bytes!("../../../models/kitbag-embedder.bin")).unwrap());
+static ENCODER: LazyLock<Encoder> = LazyLock::new(|| {
+    Encoder::from_container(include_bytes!("../../../models/kitbag-embedder.bin")).unwrap()
+});
 
 const TOOLS: [(&str, &str); 10] = [
     ("create_issue", "Open a new issue in a repository."),
-    ("list_issues", "List the issues of a repository, filtered by state and label."),
+    (
+        "list_issues",
+        "List the issues of a repository, filtered by state and label.",
+    ),
     ("send_message", "Send a message to a channel or a person."),
-    ("get_forecast", "Weather forecast for a place over the next days."),
-    ("run_query", "Run a SQL query against the warehouse and return its rows."),
-    ("create_event", "Put an event into the calendar and invite people to it."),
-    ("resize_image", "Change the size of an image, keeping its proportions."),
+    (
+        "get_forecast",
+        "Weather forecast for a place over the next days.",
+    ),
+    (
+        "run_query",
+        "Run a SQL query against the warehouse and return its rows.",
+    ),
+    (
+        "create_event",
+        "Put an event into the calendar and invite people to it.",
+    ),
+    (
+        "resize_image",
+        "Change the size of an image, keeping its proportions.",
+    ),
     ("charge_card", "Take a payment from a customer's card."),
-    ("restart_pod", "Restart a pod of a deployment in the cluster."),
-    ("translate_text", "Translate a text from one language into another."),
+    (
+        "restart_pod",
+        "Restart a pod of a deployment in the cluster.",
+    ),
+    (
+        "translate_text",
+        "Translate a text from one language into another.",
+    ),
 ];
 
 /// Which tools have their vector already.
@@ -34,11 +56,19 @@ enum Vectors {
 }
 
 fn index(vectors: Vectors) -> Index {
-    Index::build(TOOLS.map(|(name, description)| document(name, description, vectors)).to_vec())
+    Index::build(
+        TOOLS
+            .map(|(name, description)| document(name, description, vectors))
+            .to_vec(),
+    )
 }
 
 fn document(name: &str, description: &str, vectors: Vectors) -> Document {
-    let text = ToolText { name, description, ..ToolText::default() };
+    let text = ToolText {
+        name,
+        description,
+        ..ToolText::default()
+    };
     let embedded = match vectors {
         Vectors::All => true,
         Vectors::None => false,
@@ -62,21 +92,49 @@ fn document(name: &str, description: &str, vectors: Vectors) -> Document {
 
 fn ask(index: &Index, text: &str, options: &Options) -> Vec<Candidate> {
     let vector = ENCODER.embed(text);
-    let embedded = |text: String| Step { vector: ENCODER.embed(&text).into(), text };
+    let embedded = |text: String| Step {
+        vector: ENCODER.embed(&text).into(),
+        text,
+    };
     let steps: Vec<Step> = steps::split(text).into_iter().map(embedded).collect();
-    sound(retrieve(index, Intent { text, vector: Some(&vector), steps: &steps }, options, |_| true))
+    sound(retrieve(
+        index,
+        Intent {
+            text,
+            vector: Some(&vector),
+            steps: &steps,
+        },
+        options,
+        |_| true,
+    ))
 }
 
 fn ask_by_words(index: &Index, text: &str) -> Vec<Candidate> {
-    sound(retrieve(index, Intent { text, vector: None, steps: &[] }, &Options::default(), |_| true))
+    sound(retrieve(
+        index,
+        Intent {
+            text,
+            vector: None,
+            steps: &[],
+        },
+        &Options::default(),
+        |_| true,
+    ))
 }
 
 /// What is true of every answer.
 #[track_caller]
 fn sound(found: Vec<Candidate>) -> Vec<Candidate> {
     assert!(found.len() <= MAX_TOP_K);
-    assert!(found.iter().all(|it| (0.0..=1.0).contains(&it.score) && it.parts.sum().is_finite()));
-    assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .all(|it| (0.0..=1.0).contains(&it.score) && it.parts.sum().is_finite())
+    );
+    assert!(
+        found.windows(2).all(|pair| pair[0].score >= pair[1].score),
+        "{found:?}"
+    );
     found
 }
 
@@ -86,7 +144,11 @@ fn names(found: &[Candidate]) -> Vec<&str> {
 
 #[test]
 fn meaning_finds_what_shares_no_word() {
-    let found = ask(&index(Vectors::All), "will it rain in Lisbon tomorrow", &Options::default());
+    let found = ask(
+        &index(Vectors::All),
+        "will it rain in Lisbon tomorrow",
+        &Options::default(),
+    );
     assert_eq!(names(&found)[0], "get_forecast");
     assert_eq!(found[0].parts.dense, found[0].cosine.unwrap());
 }
@@ -98,14 +160,27 @@ fn every_step_of_an_intent_finds_its_tool() {
     let mut first = names(&found)[..3].to_vec();
     first.sort_unstable();
     assert_eq!(first, ["charge_card", "get_forecast", "send_message"]);
-    assert!(found[..3].iter().all(|it| it.parts.steps > 0.05), "{found:?}");
+    assert!(
+        found[..3].iter().all(|it| it.parts.steps > 0.05),
+        "{found:?}"
+    );
 }
 
 #[test]
 fn a_step_keeps_its_places_among_many_that_fit_another_step() {
-    let crowd = (0..60).map(|n| (format!("list_issues_{n}"), "List the issues of a repository.".to_owned()));
-    let tools = crowd.chain(TOOLS.map(|(name, description)| (name.to_owned(), description.to_owned())));
-    let index = Index::build(tools.map(|(name, about)| document(&name, &about, Vectors::All)).collect());
+    let crowd = (0..60).map(|n| {
+        (
+            format!("list_issues_{n}"),
+            "List the issues of a repository.".to_owned(),
+        )
+    });
+    let tools =
+        crowd.chain(TOOLS.map(|(name, description)| (name.to_owned(), description.to_owned())));
+    let index = Index::build(
+        tools
+            .map(|(name, about)| document(&name, &about, Vectors::All))
+            .collect(),
+    );
     let intent = "list the open issues of the repository and tell somebody about it";
     assert!(names(&ask(&index, intent, &Options::default())).contains(&"send_message"));
 }
@@ -116,14 +191,24 @@ fn without_vectors_words_give_a_sensible_score() {
     for index in [&index(Vectors::None), &complete] {
         let found = ask_by_words(index, "open a new issue");
         assert_eq!(names(&found)[0], "create_issue");
-        assert!(found[0].score > 0.5 && found[0].cosine.is_none(), "{found:?}");
-        let vague = ask_by_words(index, "what was it that the customer told us yesterday about");
+        assert!(
+            found[0].score > 0.5 && found[0].cosine.is_none(),
+            "{found:?}"
+        );
+        let vague = ask_by_words(
+            index,
+            "what was it that the customer told us yesterday about",
+        );
         assert!(vague[0].score < found[0].score);
         assert!(ask_by_words(index, "zebra").is_empty());
     }
     // An intent with a vector, over tools that have none yet.
     assert_eq!(
-        names(&ask(&index(Vectors::None), "open a new issue", &Options::default()))[0],
+        names(&ask(
+            &index(Vectors::None),
+            "open a new issue",
+            &Options::default()
+        ))[0],
         "create_issue"
     );
 }
@@ -131,7 +216,11 @@ fn without_vectors_words_give_a_sensible_score() {
 #[test]
 fn a_tool_whose_vector_is_still_missing_is_found_by_its_words() {
     for (name, description) in TOOLS {
-        let found = ask(&index(Vectors::AllBut(name)), description, &Options::default());
+        let found = ask(
+            &index(Vectors::AllBut(name)),
+            description,
+            &Options::default(),
+        );
         assert!(names(&found)[..3].contains(&name), "{name}: {found:?}");
     }
 }
@@ -154,7 +243,10 @@ fn vectors_are_replaced_without_reading_the_words_again() {
     assert_eq!([bare.embedded(), filled.embedded()], [0, TOOLS.len()]);
     for intent in ["make the picture smaller", "open a new issue"] {
         let options = Options::default();
-        assert_eq!(ask(&filled, intent, &options), ask(&complete, intent, &options));
+        assert_eq!(
+            ask(&filled, intent, &options),
+            ask(&complete, intent, &options)
+        );
         assert_eq!(ask_by_words(&filled, intent), ask_by_words(&bare, intent));
     }
 }
@@ -163,33 +255,60 @@ fn vectors_are_replaced_without_reading_the_words_again() {
 fn each_ranker_ranks_by_what_it_is_named_after() {
     let index = index(Vectors::All);
     let parts = |weights| {
-        let options = Options { weights, ..Options::default() };
+        let options = Options {
+            weights,
+            ..Options::default()
+        };
         ask(&index, "open a new issue about the rain", &options)[0].parts
     };
-    let (words, meaning, equal) = (parts(Weights::LEXICAL), parts(Weights::DENSE), parts(Weights::EQUAL));
+    let (words, meaning, equal) = (
+        parts(Weights::LEXICAL),
+        parts(Weights::DENSE),
+        parts(Weights::EQUAL),
+    );
     assert!(words.dense == 0.0 && words.lexical > 0.0);
     assert!(meaning.lexical == 0.0 && meaning.dense > 0.0);
-    assert!((equal.lexical - 0.5).abs() < 1e-3 && (equal.dense - 0.5).abs() < 0.02, "{equal:?}");
+    assert!(
+        (equal.lexical - 0.5).abs() < 1e-3 && (equal.dense - 0.5).abs() < 0.02,
+        "{equal:?}"
+    );
 }
 
 #[test]
 fn what_is_not_allowed_is_not_found() {
     let index = index(Vectors::All);
     let vector = ENCODER.embed("open a new issue");
-    let intent = Intent { text: "open a new issue", vector: Some(&vector), steps: &[] };
+    let intent = Intent {
+        text: "open a new issue",
+        vector: Some(&vector),
+        steps: &[],
+    };
     let found = retrieve(&index, intent, &Options::default(), |at| at != 0);
     assert!(!names(&found).contains(&"create_issue") && !found.is_empty());
     assert!(retrieve(&index, intent, &Options::default(), |_| false).is_empty());
-    assert!(retrieve(&index, intent, &Options { top_k: 0, ..Options::default() }, |_| true).is_empty());
+    assert!(
+        retrieve(
+            &index,
+            intent,
+            &Options {
+                top_k: 0,
+                ..Options::default()
+            },
+            |_| true
+        )
+        .is_empty()
+    );
 }
 
 #[test]
 fn intents_that_are_none_do_no_harm() {
     let long = "restart the pod and then open an issue. ".repeat(2_500);
     let no_vectors = index(Vectors::None);
-    for (index, has_vectors) in
-        [(&index(Vectors::All), true), (&no_vectors, false), (&Index::default(), false)]
-    {
+    for (index, has_vectors) in [
+        (&index(Vectors::All), true),
+        (&no_vectors, false),
+        (&Index::default(), false),
+    ] {
         for intent in [
             "",
             " ",
@@ -209,7 +328,10 @@ fn intents_that_are_none_do_no_harm() {
             ask_by_words(index, intent);
         }
         if has_vectors {
-            assert_eq!(names(&ask(index, &long, &Options::default()))[0], "restart_pod");
+            assert_eq!(
+                names(&ask(index, &long, &Options::default()))[0],
+                "restart_pod"
+            );
         }
     }
     assert!(ask_by_words(&no_vectors, "").is_empty());
@@ -228,8 +350,22 @@ fn tools_that_say_nothing_or_far_too_much_are_indexed_like_others() {
     documents.extend(TOOLS.map(|(name, description)| document(name, description, Vectors::All)));
     let index = Index::build(documents);
     assert_eq!(index.embedded(), index.len());
-    assert_eq!(names(&ask(&index, "restart a pod of the deployment", &Options::default()))[0], "restart_pod");
-    assert!(names(&ask(&index, "restart everything everywhere", &Options::default())).contains(&"huge"));
+    assert_eq!(
+        names(&ask(
+            &index,
+            "restart a pod of the deployment",
+            &Options::default()
+        ))[0],
+        "restart_pod"
+    );
+    assert!(
+        names(&ask(
+            &index,
+            "restart everything everywhere",
+            &Options::default()
+        ))
+        .contains(&"huge")
+    );
 }
 
 #[test]
@@ -237,11 +373,19 @@ fn tools_with_the_same_text_come_in_the_order_they_were_given() {
     let same = |n: usize| document(&format!("copy_{n}"), "Copies a file.", Vectors::None);
     let vector: Arc<[f32]> = ENCODER.embed("copy | Copies a file.").into();
     let documents: Vec<_> = (0..300)
-        .map(|n| Document { name: "copy".to_owned(), vector: Some(vector.clone()), ..same(n) })
+        .map(|n| Document {
+            name: "copy".to_owned(),
+            vector: Some(vector.clone()),
+            ..same(n)
+        })
         .collect();
-    for documents in
-        [documents.clone(), documents.into_iter().map(|it| Document { vector: None, ..it }).collect()]
-    {
+    for documents in [
+        documents.clone(),
+        documents
+            .into_iter()
+            .map(|it| Document { vector: None, ..it })
+            .collect(),
+    ] {
         let mut documents = documents;
         for document in &mut documents {
             Arc::make_mut(&mut document.entry).tags = vec!["copy".to_owned()];

@@ -41,7 +41,10 @@ pub(crate) struct Batch<'a> {
 impl Store {
     /// Writes all of them or none.
     pub async fn record(&self, records: &[Record]) -> Result<(), Error> {
-        let batch = Batch { records: records.iter().collect(), ..Batch::default() };
+        let batch = Batch {
+            records: records.iter().collect(),
+            ..Batch::default()
+        };
         self.write_audit(&batch).await.map(drop)
     }
 
@@ -53,7 +56,11 @@ impl Store {
         let rest = full.remainder().chunks(1);
         for some in full.chain(rest) {
             let rows = some.iter().map(|record| Columns::of(record));
-            insertion(rows).build().execute(&mut *transaction).await.map_err(failed(ACTION))?;
+            insertion(rows)
+                .build()
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed(ACTION))?;
         }
         for ending in &batch.ended {
             finish(&mut transaction, ending).await?;
@@ -62,7 +69,11 @@ impl Store {
         for observation in &batch.begun {
             let mut insert = insertion([Columns::of_call(observation)].into_iter());
             insert.push(" RETURNING id");
-            let row = insert.build().fetch_one(&mut *transaction).await.map_err(failed(ACTION))?;
+            let row = insert
+                .build()
+                .fetch_one(&mut *transaction)
+                .await
+                .map_err(failed(ACTION))?;
             begun.push(RowId(row.try_get("id").map_err(failed(ACTION))?));
         }
         transaction.commit(ACTION).await?;
@@ -107,10 +118,14 @@ impl Record {
     /// About how much memory it takes while it waits to be written.
     pub(crate) fn weight(&self) -> usize {
         let (texts, name) = match self {
-            Self::Call(it) => ([it.client.as_ref(), it.origin.request.as_ref(), None], &*it.capability.name),
-            Self::Event(it) => {
-                ([it.client.as_ref(), it.detail.as_ref(), it.actor.as_ref()], it.subject.as_str())
-            }
+            Self::Call(it) => (
+                [it.client.as_ref(), it.origin.request.as_ref(), None],
+                &*it.capability.name,
+            ),
+            Self::Event(it) => (
+                [it.client.as_ref(), it.detail.as_ref(), it.actor.as_ref()],
+                it.subject.as_str(),
+            ),
         };
         let texts = texts.into_iter().flatten().map(|text| text.as_str().len());
         size_of::<Self>() + name.len() + texts.sum::<usize>()
@@ -175,7 +190,11 @@ impl<'a> Columns<'a> {
             server: "",
             kind: "",
             name: event.subject.as_str(),
-            outcome: if refused { Outcome::Denied } else { Outcome::Ok },
+            outcome: if refused {
+                Outcome::Denied
+            } else {
+                Outcome::Ok
+            },
             latency: Duration::ZERO,
             purpose: Purpose::Use.as_str(),
             origin: &event.origin,
@@ -248,7 +267,10 @@ pub(crate) mod tests {
         let (server, name) = capability.split_once('/').unwrap();
         Observation {
             at: Timestamp(at),
-            caller: Caller { tenant: tenant.parse().unwrap(), ..Caller::local() },
+            caller: Caller {
+                tenant: tenant.parse().unwrap(),
+                ..Caller::local()
+            },
             client: None,
             origin: Origin::default(),
             purpose: Purpose::Use,
@@ -288,14 +310,33 @@ pub(crate) mod tests {
     #[tokio::test]
     async fn a_call_that_has_begun_is_on_record_before_it_ends() {
         let (_directory, store) = store().await;
-        let begun = Observation { outcome: Outcome::Unfinished, ..seen(1, "acme", "git/push") };
-        let batch = Batch { begun: vec![&begun], ..Batch::default() };
+        let begun = Observation {
+            outcome: Outcome::Unfinished,
+            ..seen(1, "acme", "git/push")
+        };
+        let batch = Batch {
+            begun: vec![&begun],
+            ..Batch::default()
+        };
         let rows = store.write_audit(&batch).await.unwrap();
         let there = store.audit(&EVERYTHING).await.unwrap();
-        assert_eq!((there[0].id, there[0].outcome), (rows[0].0, Outcome::Unfinished));
+        assert_eq!(
+            (there[0].id, there[0].outcome),
+            (rows[0].0, Outcome::Unfinished)
+        );
 
-        let ending = Ending { row: rows[0], outcome: Outcome::ToolError, latency: Duration::from_millis(7) };
-        store.write_audit(&Batch { ended: vec![&ending], ..Batch::default() }).await.unwrap();
+        let ending = Ending {
+            row: rows[0],
+            outcome: Outcome::ToolError,
+            latency: Duration::from_millis(7),
+        };
+        store
+            .write_audit(&Batch {
+                ended: vec![&ending],
+                ..Batch::default()
+            })
+            .await
+            .unwrap();
         let there = store.audit(&EVERYTHING).await.unwrap();
         assert_eq!((there.len(), there[0].outcome), (1, Outcome::ToolError));
     }

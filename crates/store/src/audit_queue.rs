@@ -133,11 +133,17 @@ impl Queue {
         let mut state = self.state();
         for Waiting { item, weight, .. } in batch {
             state.remove(item.tenant(), weight);
-            let Item::Begin { done, .. } = item else { continue };
+            let Item::Begin { done, .. } = item else {
+                continue;
+            };
             let Some(row) = rows.next() else { continue };
             if done.send(Ok(row)).is_err() {
                 // The caller has left in the meantime, and nothing went out.
-                let ending = Ending { row, outcome: Outcome::Cancelled, latency: Duration::ZERO };
+                let ending = Ending {
+                    row,
+                    outcome: Outcome::Cancelled,
+                    latency: Duration::ZERO,
+                };
                 let item = Item::End(ending);
                 let weight = item.weight();
                 state.add(item, weight);
@@ -197,7 +203,9 @@ impl Queue {
     pub(crate) fn close(&self) {
         let mut state = self.state();
         let patience = self.limits.patience;
-        state.give_up_at.get_or_insert_with(|| Instant::now() + patience);
+        state
+            .give_up_at
+            .get_or_insert_with(|| Instant::now() + patience);
         drop(state);
         self.news.notify_one();
         self.urgent.notify_one();
@@ -222,7 +230,10 @@ impl Queue {
     }
 
     fn settle(&self, state: MutexGuard<'_, State>) {
-        let oldest = state.waiting.front().map_or(state.accepted, |waiting| waiting.number);
+        let oldest = state
+            .waiting
+            .front()
+            .map_or(state.accepted, |waiting| waiting.number);
         drop(state);
         self.settled.send_replace(oldest);
     }
@@ -236,7 +247,10 @@ impl Queue {
 impl State {
     /// One tenant may fill half of the queue, so that the others' records are not lost for it.
     fn is_full(&self, limits: &Limits, tenant: Option<&str>, weight: usize) -> bool {
-        let of_tenant = tenant.and_then(|tenant| self.tenants.get(tenant)).copied().unwrap_or(0);
+        let of_tenant = tenant
+            .and_then(|tenant| self.tenants.get(tenant))
+            .copied()
+            .unwrap_or(0);
         self.entries >= limits.entries
             || self.bytes + weight > limits.bytes
             || of_tenant >= limits.entries.div_ceil(2)
@@ -248,7 +262,11 @@ impl State {
         if let Some(tenant) = item.tenant() {
             *self.tenants.entry(tenant.to_owned()).or_default() += 1;
         }
-        self.waiting.push_back(Waiting { number: self.accepted, weight, item });
+        self.waiting.push_back(Waiting {
+            number: self.accepted,
+            weight,
+            item,
+        });
         self.accepted += 1;
     }
 

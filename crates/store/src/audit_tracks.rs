@@ -36,8 +36,13 @@ impl Store {
         let mut tracks: HashMap<Capability, Track> = HashMap::new();
         for (server, name, outcome, latency) in rows {
             let outcome = Outcome::parse(&outcome).ok_or_else(|| unreadable("outcome", outcome))?;
-            let server: ServerName = server.parse().map_err(|_| unreadable("server name", server))?;
-            tracks.entry(Capability::tool(server, name)).or_default().add(outcome, latency);
+            let server: ServerName = server
+                .parse()
+                .map_err(|_| unreadable("server name", server))?;
+            tracks
+                .entry(Capability::tool(server, name))
+                .or_default()
+                .add(outcome, latency);
         }
         for track in tracks.values_mut() {
             track.latencies.sort_unstable();
@@ -70,7 +75,8 @@ impl Track {
         self.calls += usize::from(counts);
         self.succeeded += usize::from(outcome == Outcome::Ok);
         if carried_out {
-            self.latencies.push(u32::try_from(latency).unwrap_or(u32::MAX));
+            self.latencies
+                .push(u32::try_from(latency).unwrap_or(u32::MAX));
         }
     }
 }
@@ -102,7 +108,10 @@ mod tests {
         let tracks = store.tracks(Timestamp(0)).await.unwrap();
         let track = &tracks[&seen(0, "acme", "git/log").capability];
         assert_eq!((track.calls, track.succeeded), (100, 100));
-        assert_eq!([0.5, 0.95, 0.99, 1.0].map(|share| milliseconds(track, share)), [50, 95, 99, 100]);
+        assert_eq!(
+            [0.5, 0.95, 0.99, 1.0].map(|share| milliseconds(track, share)),
+            [50, 95, 99, 100]
+        );
     }
 
     #[tokio::test]
@@ -131,6 +140,9 @@ mod tests {
         let tracks = store.tracks(Timestamp(100)).await.unwrap();
         assert_eq!(tracks.len(), 1, "{tracks:?}");
         let track = &tracks[&seen(0, "acme", "git/log").capability];
-        assert_eq!((track.calls, track.succeeded, track.latencies.len()), (5, 1, 3));
+        assert_eq!(
+            (track.calls, track.succeeded, track.latencies.len()),
+            (5, 1, 3)
+        );
     }
 }

@@ -30,9 +30,15 @@ impl Store {
         .map_err(failed("read what was used most"))?;
         rows.iter()
             .map(|row| {
-                let server: String = row.try_get("server").map_err(failed("read what was used most"))?;
-                let name: String = row.try_get("name").map_err(failed("read what was used most"))?;
-                let server = server.parse().map_err(|_| unreadable("server name", server))?;
+                let server: String = row
+                    .try_get("server")
+                    .map_err(failed("read what was used most"))?;
+                let name: String = row
+                    .try_get("name")
+                    .map_err(failed("read what was used most"))?;
+                let server = server
+                    .parse()
+                    .map_err(|_| unreadable("server name", server))?;
                 Ok(Capability::tool(server, name))
             })
             .collect()
@@ -57,12 +63,21 @@ mod tests {
             seen(12, "acme", "git/diff"),
             seen(13, "globex", "mail/send"),
         ];
-        let failed = Observation { outcome: Outcome::ToolError, ..seen(14, "acme", "git/push") };
+        let failed = Observation {
+            outcome: Outcome::ToolError,
+            ..seen(14, "acme", "git/push")
+        };
         rows.push(failed);
-        let measured = Observation { purpose: Purpose::Measurement, ..seen(15, "acme", "git/blame") };
+        let measured = Observation {
+            purpose: Purpose::Measurement,
+            ..seen(15, "acme", "git/blame")
+        };
         rows.extend([measured.clone(), measured]);
         store.record(&records(rows)).await.unwrap();
-        let acme = Caller { tenant: "acme".parse().unwrap(), ..Caller::local() };
+        let acme = Caller {
+            tenant: "acme".parse().unwrap(),
+            ..Caller::local()
+        };
         let found = store.favourites(&acme, Timestamp(5), 20).await.unwrap();
         let names: Vec<_> = found.into_iter().map(|it| it.name).collect();
         assert_eq!(names, ["diff", "log"]);

@@ -30,9 +30,13 @@ impl Store {
     /// one second old, which is therefore how long a key may outlive its revocation by
     /// another process; a revocation by this one is noticed at once.
     pub async fn authenticate(&self, token: &str, at: Timestamp) -> Result<Recognition, Error> {
-        let Some(presented) = Presented::parse(token) else { return Ok(Recognition::Unknown) };
+        let Some(presented) = Presented::parse(token) else {
+            return Ok(Recognition::Unknown);
+        };
         let hash = self.door.pepper.hash(presented.secret);
-        let Some(lock) = self.lock(presented.id).await? else { return Ok(Recognition::Unknown) };
+        let Some(lock) = self.lock(presented.id).await? else {
+            return Ok(Recognition::Unknown);
+        };
         let found = lock.open(presented.id, &hash, at);
         if matches!(found, Recognition::Known(_)) {
             self.door.used(presented.id, at);
@@ -50,12 +54,14 @@ impl Store {
         let mut transaction = self.sqlite.writer.begin().await.map_err(failed(ACTION))?;
         for (id, at) in &unwritten {
             // Another process may have seen it later.
-            sqlx::query("UPDATE api_keys SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?")
-                .bind(at.0)
-                .bind(id)
-                .execute(&mut *transaction)
-                .await
-                .map_err(failed(ACTION))?;
+            sqlx::query(
+                "UPDATE api_keys SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?",
+            )
+            .bind(at.0)
+            .bind(id)
+            .execute(&mut *transaction)
+            .await
+            .map_err(failed(ACTION))?;
         }
         transaction.commit().await.map_err(failed(ACTION))?;
         self.door.written(&unwritten);
@@ -91,11 +97,24 @@ impl Store {
         .fetch_optional(&self.sqlite.reader)
         .await
         .map_err(failed("look up a key"))?;
-        let Some((tenant, role, hash, expires_at, revoked)) = row else { return Ok(None) };
-        let hash = hash.try_into().map_err(|_| unreadable("key hash", "(not shown)"))?;
+        let Some((tenant, role, hash, expires_at, revoked)) = row else {
+            return Ok(None);
+        };
+        let hash = hash
+            .try_into()
+            .map_err(|_| unreadable("key hash", "(not shown)"))?;
         let (tenant, role) = (parse_tenant(&tenant)?, parse_role(&role)?);
         let expires_at = expires_at.map(Timestamp);
-        Ok(Some(Lock { fitting: Some(Fitting { tenant, role, hash, expires_at, revoked }), read_at }))
+        Ok(Some(Lock {
+            fitting: Some(Fitting {
+                tenant,
+                role,
+                hash,
+                expires_at,
+                revoked,
+            }),
+            read_at,
+        }))
     }
 }
 
@@ -110,8 +129,10 @@ struct Presented<'a> {
 impl<'a> Presented<'a> {
     fn parse(token: &'a str) -> Option<Self> {
         let (id, secret) = token.strip_prefix(PREFIX)?.split_once('_')?;
-        let fits =
-            id.len() == 2 * ID_BYTES && secret.len() == 2 * SECRET_BYTES && is_hex(id) && is_hex(secret);
+        let fits = id.len() == 2 * ID_BYTES
+            && secret.len() == 2 * SECRET_BYTES
+            && is_hex(id)
+            && is_hex(secret);
         fits.then_some(Self { id, secret })
     }
 }
@@ -156,7 +177,11 @@ impl Door {
     const USE_IS_EXACT_TO: i64 = 60_000;
 
     pub(crate) fn new(pepper: Pepper) -> Self {
-        Self { pepper, known: Mutex::default(), uses: Mutex::default() }
+        Self {
+            pepper,
+            known: Mutex::default(),
+            uses: Mutex::default(),
+        }
     }
 
     fn known(&self, id: &str) -> Option<Arc<tokio::sync::Mutex<Lock>>> {
@@ -166,11 +191,16 @@ impl Door {
     /// Keeps what is already known: it may be a revocation that came after `lock` was read.
     fn remember(&self, id: &str, lock: Lock) {
         let mut known = self.known.lock().expect(NEVER_POISONED);
-        known.entry(id.to_owned()).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(lock)));
+        known
+            .entry(id.to_owned())
+            .or_insert_with(|| Arc::new(tokio::sync::Mutex::new(lock)));
     }
 
     pub(crate) fn bar(&self, id: &str) {
-        let barred = Lock { fitting: None, read_at: Instant::now() };
+        let barred = Lock {
+            fitting: None,
+            read_at: Instant::now(),
+        };
         let mut known = self.known.lock().expect(NEVER_POISONED);
         known.insert(id.to_owned(), Arc::new(tokio::sync::Mutex::new(barred)));
     }
@@ -189,9 +219,14 @@ impl Door {
 
     fn unwritten(&self) -> Vec<(String, Timestamp)> {
         let uses = self.uses.lock().expect(NEVER_POISONED);
-        let due =
-            |it: &Use| it.written.is_none_or(|then| it.at.0.saturating_sub(then.0) >= Self::USE_IS_EXACT_TO);
-        uses.iter().filter(|(_, it)| due(it)).map(|(id, it)| (id.clone(), it.at)).collect()
+        let due = |it: &Use| {
+            it.written
+                .is_none_or(|then| it.at.0.saturating_sub(then.0) >= Self::USE_IS_EXACT_TO)
+        };
+        uses.iter()
+            .filter(|(_, it)| due(it))
+            .map(|(id, it)| (id.clone(), it.at))
+            .collect()
     }
 
     fn written(&self, written: &[(String, Timestamp)]) {
@@ -208,7 +243,9 @@ const NEVER_POISONED: &str = "nothing panics while holding this lock";
 
 impl Lock {
     fn open(self, id: &str, hash: &blake3::Hash, at: Timestamp) -> Recognition {
-        let Some(fitting) = self.fitting else { return Recognition::Unknown };
+        let Some(fitting) = self.fitting else {
+            return Recognition::Unknown;
+        };
         let id = KeyId(id.to_owned());
         if !bool::from(fitting.hash.ct_eq(hash.as_bytes())) {
             Recognition::Unknown
@@ -227,12 +264,15 @@ impl Lock {
 
 impl fmt::Debug for Fitting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fitting").field("tenant", &self.tenant).finish_non_exhaustive()
+        f.debug_struct("Fitting")
+            .field("tenant", &self.tenant)
+            .finish_non_exhaustive()
     }
 }
 
 fn is_hex(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]
@@ -244,7 +284,10 @@ mod tests {
     const NOW: Timestamp = Timestamp(10);
 
     async fn created(store: &Store) -> NewKey {
-        store.create_key(&KeyOrder::user("acme".parse().unwrap()), Timestamp(5)).await.unwrap()
+        store
+            .create_key(&KeyOrder::user("acme".parse().unwrap()), Timestamp(5))
+            .await
+            .unwrap()
     }
 
     async fn found(store: &Store, token: &str) -> Recognition {
@@ -260,7 +303,11 @@ mod tests {
         let (directory, store) = store().await;
         let key = created(&store).await;
         assert_eq!(found(&store, key.token.reveal()).await, known(&key));
-        assert_eq!(found(&store, key.token.reveal()).await, known(&key), "from memory");
+        assert_eq!(
+            found(&store, key.token.reveal()).await,
+            known(&key),
+            "from memory"
+        );
         store.close().await;
         let store = Store::open(&path(&directory)).await.unwrap();
         assert_eq!(found(&store, key.token.reveal()).await, known(&key));
@@ -296,7 +343,10 @@ mod tests {
     #[tokio::test]
     async fn an_operators_key_is_recognised_as_one() {
         let (_directory, store) = store().await;
-        let key = store.create_key(&KeyOrder::operator(), Timestamp(5)).await.unwrap();
+        let key = store
+            .create_key(&KeyOrder::operator(), Timestamp(5))
+            .await
+            .unwrap();
         let operator = Recognition::Known(Caller::operator(key.id.clone()));
         assert_eq!(found(&store, key.token.reveal()).await, operator);
     }
@@ -307,20 +357,44 @@ mod tests {
         let key = created(&store).await;
         assert_eq!(found(&store, key.token.reveal()).await, known(&key));
         assert!(store.revoke_key(&key.id, Timestamp(9)).await.unwrap());
-        assert_eq!(found(&store, key.token.reveal()).await, Recognition::Unknown);
-        assert_eq!(found(&store, key.token.reveal()).await, Recognition::Unknown, "from memory");
-        assert!(!store.revoke_key(&key.id, Timestamp(10)).await.unwrap(), "revoked twice");
-        assert_eq!(store.keys().await.unwrap()[0].revoked_at, Some(Timestamp(9)));
+        assert_eq!(
+            found(&store, key.token.reveal()).await,
+            Recognition::Unknown
+        );
+        assert_eq!(
+            found(&store, key.token.reveal()).await,
+            Recognition::Unknown,
+            "from memory"
+        );
+        assert!(
+            !store.revoke_key(&key.id, Timestamp(10)).await.unwrap(),
+            "revoked twice"
+        );
+        assert_eq!(
+            store.keys().await.unwrap()[0].revoked_at,
+            Some(Timestamp(9))
+        );
         let later = Store::open(&path(&directory)).await.unwrap();
-        assert_eq!(found(&later, key.token.reveal()).await, Recognition::Revoked(key.id));
+        assert_eq!(
+            found(&later, key.token.reveal()).await,
+            Recognition::Revoked(key.id)
+        );
     }
 
     #[tokio::test]
     async fn a_key_opens_the_door_until_it_expires() {
         let (_directory, store) = store().await;
-        let order = KeyOrder { expires_at: Some(Timestamp(100)), ..KeyOrder::user("acme".parse().unwrap()) };
+        let order = KeyOrder {
+            expires_at: Some(Timestamp(100)),
+            ..KeyOrder::user("acme".parse().unwrap())
+        };
         let key = store.create_key(&order, Timestamp(5)).await.unwrap();
-        let at = async |at| store.authenticate(key.token.reveal(), Timestamp(at)).await.unwrap();
+        let at = async |at| {
+            store
+                .authenticate(key.token.reveal(), Timestamp(at))
+                .await
+                .unwrap()
+        };
         assert_eq!(at(99).await, known(&key));
         assert_eq!(at(100).await, Recognition::Expired(key.id.clone()));
         assert!(store.has_active_keys(Timestamp(99)).await.unwrap());
@@ -329,7 +403,11 @@ mod tests {
         let last = if wrong.ends_with('0') { "1" } else { "0" };
         wrong.replace_range(wrong.len() - 1.., last);
         let guessed = store.authenticate(&wrong, Timestamp(100)).await.unwrap();
-        assert_eq!(guessed, Recognition::Unknown, "a guess is not told that it was near");
+        assert_eq!(
+            guessed,
+            Recognition::Unknown,
+            "a guess is not told that it was near"
+        );
     }
 
     #[tokio::test]
@@ -344,7 +422,9 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(2), refused).await.expect("the revocation was noticed");
+        tokio::time::timeout(Duration::from_secs(2), refused)
+            .await
+            .expect("the revocation was noticed");
     }
 
     #[tokio::test]
@@ -354,9 +434,15 @@ mod tests {
         let key = created(&here).await;
         assert_eq!(found(&here, key.token.reveal()).await, known(&key));
         elsewhere.revoke_key(&key.id, Timestamp(9)).await.unwrap();
-        let ended = here.ended_keys(std::slice::from_ref(&key.id), NOW).await.unwrap();
+        let ended = here
+            .ended_keys(std::slice::from_ref(&key.id), NOW)
+            .await
+            .unwrap();
         assert_eq!(ended, std::slice::from_ref(&key.id));
-        assert_eq!(found(&here, key.token.reveal()).await, Recognition::Revoked(key.id));
+        assert_eq!(
+            found(&here, key.token.reveal()).await,
+            Recognition::Revoked(key.id)
+        );
     }
 
     #[tokio::test]
@@ -372,16 +458,29 @@ mod tests {
         let (_directory, store) = store().await;
         let key = created(&store).await;
         let written = async |at| {
-            store.authenticate(key.token.reveal(), Timestamp(at)).await.unwrap();
+            store
+                .authenticate(key.token.reveal(), Timestamp(at))
+                .await
+                .unwrap();
             store.keep_key_uses().await.unwrap();
             store.keys().await.unwrap()[0].last_used_at
         };
         assert_eq!(store.keys().await.unwrap()[0].last_used_at, None);
         assert_eq!(written(1_000).await, Some(Timestamp(1_000)));
-        assert_eq!(written(60_999).await, Some(Timestamp(1_000)), "not a minute later");
+        assert_eq!(
+            written(60_999).await,
+            Some(Timestamp(1_000)),
+            "not a minute later"
+        );
         assert_eq!(written(61_000).await, Some(Timestamp(61_000)));
-        store.authenticate("kb_00000000_nothing", Timestamp(900_000)).await.unwrap();
-        assert_eq!(store.keys().await.unwrap()[0].last_used_at, Some(Timestamp(61_000)));
+        store
+            .authenticate("kb_00000000_nothing", Timestamp(900_000))
+            .await
+            .unwrap();
+        assert_eq!(
+            store.keys().await.unwrap()[0].last_used_at,
+            Some(Timestamp(61_000))
+        );
     }
 
     #[tokio::test]
@@ -392,12 +491,19 @@ mod tests {
         let (_, secret) = key.token.reveal().rsplit_once('_').unwrap();
         let hash = hex(store.door.pepper.hash(secret).as_bytes());
         let printed = format!("{key:?} {store:?}");
-        assert!(!printed.contains(secret) && !printed.contains(&hash), "{printed}");
+        assert!(
+            !printed.contains(secret) && !printed.contains(&hash),
+            "{printed}"
+        );
 
         store.close().await;
         for entry in std::fs::read_dir(directory.path().join("data")).unwrap() {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-            assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
+            assert!(
+                !bytes
+                    .windows(secret.len())
+                    .any(|window| window == secret.as_bytes())
+            );
         }
     }
 }

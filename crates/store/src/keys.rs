@@ -58,12 +58,20 @@ pub struct KeyInfo {
 impl KeyOrder {
     /// A key with which tools are called for that tenant, without an end.
     pub fn user(tenant: Tenant) -> Self {
-        Self { tenant, role: Role::User, label: None, expires_at: None }
+        Self {
+            tenant,
+            role: Role::User,
+            label: None,
+            expires_at: None,
+        }
     }
 
     /// A key with which every tenant's figures are read, without an end.
     pub fn operator() -> Self {
-        Self { role: Role::Operator, ..Self::user(Tenant::local()) }
+        Self {
+            role: Role::Operator,
+            ..Self::user(Tenant::local())
+        }
     }
 }
 
@@ -87,7 +95,12 @@ impl fmt::Debug for Token {
 
 impl Store {
     pub async fn create_key(&self, order: &KeyOrder, at: Timestamp) -> Result<NewKey, Error> {
-        let mut writer = self.sqlite.writer.acquire().await.map_err(failed("create a key"))?;
+        let mut writer = self
+            .sqlite
+            .writer
+            .acquire()
+            .await
+            .map_err(failed("create a key"))?;
         self.insert_key(&mut writer, order, at).await
     }
 
@@ -112,7 +125,9 @@ impl Store {
             Some(former) if former.revoked_at.is_none() && !former.is_expired(at) => former,
             _ => return Ok(None),
         };
-        let lifetime = former.expires_at.map(|end| end.0.saturating_sub(former.created_at.0));
+        let lifetime = former
+            .expires_at
+            .map(|end| end.0.saturating_sub(former.created_at.0));
         let like_former = lifetime.map(|lifetime| Timestamp(at.0.saturating_add(lifetime)));
         let order = KeyOrder {
             tenant: former.tenant,
@@ -123,7 +138,9 @@ impl Store {
         let key = self.insert_key(&mut transaction, &order, at).await?;
         let end_of_grace =
             Timestamp(at.0.saturating_add(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX)));
-        let former_ends_at = former.expires_at.map_or(end_of_grace, |end| end.min(end_of_grace));
+        let former_ends_at = former
+            .expires_at
+            .map_or(end_of_grace, |end| end.min(end_of_grace));
         sqlx::query("UPDATE api_keys SET expires_at = ? WHERE id = ?")
             .bind(former_ends_at.0)
             .bind(&id.0)
@@ -131,7 +148,11 @@ impl Store {
             .await
             .map_err(failed(ACTION))?;
         transaction.commit().await.map_err(failed(ACTION))?;
-        Ok(Some(Rotated { order, key, former_ends_at }))
+        Ok(Some(Rotated {
+            order,
+            key,
+            former_ends_at,
+        }))
     }
 
     /// Every key there ever was, the oldest first.
@@ -145,12 +166,13 @@ impl Store {
 
     /// Whether there was such a key and it was not revoked before.
     pub async fn revoke_key(&self, id: &KeyId, at: Timestamp) -> Result<bool, Error> {
-        let done = sqlx::query("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL")
-            .bind(at.0)
-            .bind(&id.0)
-            .execute(&self.sqlite.writer)
-            .await
-            .map_err(failed("revoke a key"))?;
+        let done =
+            sqlx::query("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL")
+                .bind(at.0)
+                .bind(&id.0)
+                .execute(&self.sqlite.writer)
+                .await
+                .map_err(failed("revoke a key"))?;
         self.door.bar(&id.0);
         Ok(done.rows_affected() == 1)
     }
@@ -180,7 +202,11 @@ impl Store {
         .fetch_all(&self.sqlite.reader)
         .await
         .map_err(failed("look for revoked keys"))?;
-        let ended: Vec<KeyId> = of.iter().filter(|id| !living.contains(&id.0)).cloned().collect();
+        let ended: Vec<KeyId> = of
+            .iter()
+            .filter(|id| !living.contains(&id.0))
+            .cloned()
+            .collect();
         ended.iter().for_each(|id| self.door.forget(&id.0));
         Ok(ended)
     }
@@ -211,7 +237,10 @@ impl Store {
             .map_err(failed("create a key"))?;
             if done.rows_affected() == 1 {
                 let token = Token(format!("{PREFIX}{id}_{secret}"));
-                return Ok(NewKey { id: KeyId(id), token });
+                return Ok(NewKey {
+                    id: KeyId(id),
+                    token,
+                });
             }
         }
     }
@@ -229,12 +258,23 @@ pub(crate) const PREFIX: &str = "kb_";
 pub(crate) const ID_BYTES: usize = 4;
 pub(crate) const SECRET_BYTES: usize = 32;
 
-const SELECT_ALL: &str = "SELECT id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at
+const SELECT_ALL: &str =
+    "SELECT id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at
      FROM api_keys ORDER BY created_at, id";
-const SELECT_ONE: &str = "SELECT id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at
+const SELECT_ONE: &str =
+    "SELECT id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at
      FROM api_keys WHERE id = ?";
 
-type InfoRow = (String, String, String, Option<String>, i64, Option<i64>, Option<i64>, Option<i64>);
+type InfoRow = (
+    String,
+    String,
+    String,
+    Option<String>,
+    i64,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+);
 
 fn info(row: InfoRow) -> Result<KeyInfo, Error> {
     let (id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at) = row;
@@ -276,9 +316,15 @@ mod tests {
     async fn keys_are_listed_with_everything_but_their_secret() {
         let (_directory, store) = store().await;
         assert!(!store.has_active_keys(Timestamp(5)).await.unwrap());
-        let labelled = KeyOrder { label: Some("laptop".to_owned()), ..KeyOrder::user(acme()) };
+        let labelled = KeyOrder {
+            label: Some("laptop".to_owned()),
+            ..KeyOrder::user(acme())
+        };
         let first = store.create_key(&labelled, Timestamp(5)).await.unwrap();
-        let lasting = KeyOrder { expires_at: Some(Timestamp(50)), ..KeyOrder::operator() };
+        let lasting = KeyOrder {
+            expires_at: Some(Timestamp(50)),
+            ..KeyOrder::operator()
+        };
         let second = store.create_key(&lasting, Timestamp(6)).await.unwrap();
         store.revoke_key(&second.id, Timestamp(7)).await.unwrap();
         let listed = |key: &NewKey, order: &KeyOrder, created_at, revoked_at| KeyInfo {
@@ -293,7 +339,10 @@ mod tests {
         };
         assert_eq!(
             store.keys().await.unwrap(),
-            [listed(&first, &labelled, 5, None), listed(&second, &lasting, 6, Some(Timestamp(7)))]
+            [
+                listed(&first, &labelled, 5, None),
+                listed(&second, &lasting, 6, Some(Timestamp(7)))
+            ]
         );
         assert!(store.has_active_keys(Timestamp(8)).await.unwrap());
         store.revoke_key(&first.id, Timestamp(8)).await.unwrap();
@@ -314,10 +363,19 @@ mod tests {
             .await
             .unwrap()
             .unwrap();
-        assert_eq!(rotated.order, KeyOrder { expires_at: Some(Timestamp(1_100)), ..order });
+        assert_eq!(
+            rotated.order,
+            KeyOrder {
+                expires_at: Some(Timestamp(1_100)),
+                ..order
+            }
+        );
         assert_eq!(rotated.former_ends_at, Timestamp(150));
         let opens = async |key: &NewKey, at| {
-            let found = store.authenticate(key.token.reveal(), Timestamp(at)).await.unwrap();
+            let found = store
+                .authenticate(key.token.reveal(), Timestamp(at))
+                .await
+                .unwrap();
             matches!(found, Recognition::Known(_))
         };
         assert!(opens(&former, 149).await && opens(&rotated.key, 100).await);
@@ -327,30 +385,54 @@ mod tests {
     #[tokio::test]
     async fn grace_never_lengthens_the_life_of_a_key_and_a_dead_one_is_not_rotated() {
         let (_directory, store) = store().await;
-        let order = KeyOrder { expires_at: Some(Timestamp(100)), ..KeyOrder::user(acme()) };
+        let order = KeyOrder {
+            expires_at: Some(Timestamp(100)),
+            ..KeyOrder::user(acme())
+        };
         let key = store.create_key(&order, Timestamp(0)).await.unwrap();
         let rotate = async |at| {
-            let rotated = store.rotate_key(&key.id, Duration::from_secs(3600), None, Timestamp(at)).await;
+            let rotated = store
+                .rotate_key(&key.id, Duration::from_secs(3600), None, Timestamp(at))
+                .await;
             rotated.unwrap().map(|rotated| rotated.former_ends_at)
         };
         assert_eq!(rotate(10).await, Some(Timestamp(100)));
         assert_eq!(rotate(100).await, None, "it has expired");
-        let none = store.rotate_key(&KeyId("none".to_owned()), Duration::ZERO, None, Timestamp(1)).await;
+        let none = store
+            .rotate_key(
+                &KeyId("none".to_owned()),
+                Duration::ZERO,
+                None,
+                Timestamp(1),
+            )
+            .await;
         assert!(none.unwrap().is_none());
     }
 
     #[tokio::test]
     async fn of_the_keys_in_use_those_that_ended_are_named() {
         let (_directory, store) = store().await;
-        let living = store.create_key(&KeyOrder::user(acme()), Timestamp(0)).await.unwrap();
-        let lasting = KeyOrder { expires_at: Some(Timestamp(10)), ..KeyOrder::user(acme()) };
+        let living = store
+            .create_key(&KeyOrder::user(acme()), Timestamp(0))
+            .await
+            .unwrap();
+        let lasting = KeyOrder {
+            expires_at: Some(Timestamp(10)),
+            ..KeyOrder::user(acme())
+        };
         let expiring = store.create_key(&lasting, Timestamp(0)).await.unwrap();
-        let revoked = store.create_key(&KeyOrder::user(acme()), Timestamp(0)).await.unwrap();
+        let revoked = store
+            .create_key(&KeyOrder::user(acme()), Timestamp(0))
+            .await
+            .unwrap();
         store.revoke_key(&revoked.id, Timestamp(5)).await.unwrap();
         let all = [living.id.clone(), expiring.id.clone(), revoked.id.clone()];
         let ended = store.ended_keys(&all, Timestamp(9)).await.unwrap();
         assert_eq!(ended, std::slice::from_ref(&revoked.id));
-        assert_eq!(store.ended_keys(&all, Timestamp(10)).await.unwrap(), [expiring.id, revoked.id]);
+        assert_eq!(
+            store.ended_keys(&all, Timestamp(10)).await.unwrap(),
+            [expiring.id, revoked.id]
+        );
         assert_eq!(store.ended_keys(&[], Timestamp(10)).await.unwrap(), []);
     }
 }

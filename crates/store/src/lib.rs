@@ -63,13 +63,21 @@ pub struct Store {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("could not {action} `{}`", path.display())]
-    File { action: &'static str, path: PathBuf, source: io::Error },
+    File {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
     #[error(
         "the database `{}` belongs to a newer version of kitbag (its schema is {found}, this version \
          knows {known}); update kitbag or choose another database",
         path.display()
     )]
-    Newer { path: PathBuf, found: i64, known: i64 },
+    Newer {
+        path: PathBuf,
+        found: i64,
+        known: i64,
+    },
     #[error(
         "`{}` is missing, and without it no API key in the database can be recognised; restore it from \
          a backup, or put 32 random bytes there and create new keys",
@@ -85,7 +93,10 @@ pub enum Error {
     SecretKeyMissing { place: String },
     /// A place for the key that this crate knows nothing of could not be used.
     #[error("{place} cannot be used")]
-    Keeper { place: String, source: Box<dyn std::error::Error + Send + Sync> },
+    Keeper {
+        place: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     #[error("{place} is another key already, and may be what other secrets are encrypted under")]
     AnotherKey { place: String },
     #[error("{place} was written and could not be read again")]
@@ -96,7 +107,10 @@ pub enum Error {
     )]
     Sealed { name: String },
     #[error("the store could not {action}")]
-    Database { action: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
+    Database {
+        action: &'static str,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     #[error("the store holds a {what} that cannot be read: {value:?}")]
     Unreadable { what: &'static str, value: String },
 }
@@ -108,7 +122,11 @@ impl Store {
         let sqlite = sqlite::Sqlite::connect(path).await?;
         let has_keys = keys::any_unrevoked(&sqlite.writer).await?;
         let pepper = pepper::load(&opening, &path.with_file_name("pepper"), has_keys)?;
-        Ok(Self { path: path.into(), sqlite, door: Arc::new(key_door::Door::new(pepper)) })
+        Ok(Self {
+            path: path.into(),
+            sqlite,
+            door: Arc::new(key_door::Door::new(pepper)),
+        })
     }
 
     /// Where the database is.
@@ -136,11 +154,17 @@ fn failed<E>(action: &'static str) -> impl FnOnce(E) -> Error
 where
     E: std::error::Error + Send + Sync + 'static,
 {
-    move |source| Error::Database { action, source: Box::new(source) }
+    move |source| Error::Database {
+        action,
+        source: Box::new(source),
+    }
 }
 
 fn unreadable(what: &'static str, value: impl Into<String>) -> Error {
-    Error::Unreadable { what, value: value.into() }
+    Error::Unreadable {
+        what,
+        value: value.into(),
+    }
 }
 
 #[cfg(test)]
@@ -165,18 +189,29 @@ mod tests {
     #[tokio::test]
     async fn only_the_owner_can_read_what_is_stored() {
         let (directory, store) = store().await;
-        store.create_key(&KeyOrder::user(Tenant::local()), Timestamp(1)).await.unwrap();
+        store
+            .create_key(&KeyOrder::user(Tenant::local()), Timestamp(1))
+            .await
+            .unwrap();
         let data = directory.path().join("data");
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&data), 0o700);
-        let mut names: Vec<_> =
-            std::fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut names: Vec<_> = std::fs::read_dir(&data)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         names.sort();
         for file in &names {
             assert_eq!(mode(file), 0o600, "{}", file.display());
         }
-        let names: Vec<_> = names.iter().map(|file| file.file_name().unwrap().to_str().unwrap()).collect();
-        assert_eq!(names, ["kitbag.db", "kitbag.db-shm", "kitbag.db-wal", "pepper"]);
+        let names: Vec<_> = names
+            .iter()
+            .map(|file| file.file_name().unwrap().to_str().unwrap())
+            .collect();
+        assert_eq!(
+            names,
+            ["kitbag.db", "kitbag.db-shm", "kitbag.db-wal", "pepper"]
+        );
     }
 
     #[tokio::test]
@@ -187,7 +222,17 @@ mod tests {
             .await
             .unwrap();
         let error = Store::open(&path(&directory)).await.unwrap_err();
-        assert!(matches!(error, Error::Newer { found: 9000, known: 1.., .. }), "{error}");
+        assert!(
+            matches!(
+                error,
+                Error::Newer {
+                    found: 9000,
+                    known: 1..,
+                    ..
+                }
+            ),
+            "{error}"
+        );
         assert!(error.to_string().contains("update kitbag"), "{error}");
     }
 
@@ -196,9 +241,17 @@ mod tests {
         let (directory, store) = store().await;
         store.check_writable().await.unwrap();
         let other = Store::open(&path(&directory)).await.unwrap();
-        let writing = other.sqlite.writer.begin_with("BEGIN IMMEDIATE").await.unwrap();
-        let waiting =
-            tokio::time::timeout(std::time::Duration::from_millis(200), store.check_writable()).await;
+        let writing = other
+            .sqlite
+            .writer
+            .begin_with("BEGIN IMMEDIATE")
+            .await
+            .unwrap();
+        let waiting = tokio::time::timeout(
+            std::time::Duration::from_millis(200),
+            store.check_writable(),
+        )
+        .await;
         assert!(waiting.is_err(), "somebody else is writing");
         writing.rollback().await.unwrap();
         store.check_writable().await.unwrap();
@@ -213,7 +266,10 @@ mod tests {
         std::fs::write(&path, "dear diary".repeat(1000)).unwrap();
         let error = Store::open(&path).await.unwrap_err();
         assert!(matches!(error, Error::Database { .. }), "{error}");
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "dear diary".repeat(1000));
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "dear diary".repeat(1000)
+        );
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -225,13 +281,18 @@ mod tests {
             let path = path.clone();
             openings.spawn(async move {
                 let store = Store::open(&path).await?;
-                store.create_key(&KeyOrder::user(Tenant::local()), Timestamp(number)).await
+                store
+                    .create_key(&KeyOrder::user(Tenant::local()), Timestamp(number))
+                    .await
             });
         }
         let created = openings.join_all().await;
         let store = Store::open(&path).await.unwrap();
         for key in created {
-            let found = store.authenticate(key.unwrap().token.reveal(), Timestamp(9)).await.unwrap();
+            let found = store
+                .authenticate(key.unwrap().token.reveal(), Timestamp(9))
+                .await
+                .unwrap();
             assert!(matches!(found, Recognition::Known(_)), "{found:?}");
         }
     }
@@ -241,15 +302,23 @@ mod tests {
         let (directory, store) = store().await;
         let pepper = directory.path().join("data/pepper");
         std::fs::remove_file(&pepper).unwrap();
-        Store::open(&path(&directory)).await.expect("no key depends on the pepper yet");
+        Store::open(&path(&directory))
+            .await
+            .expect("no key depends on the pepper yet");
 
-        store.create_key(&KeyOrder::user(Tenant::local()), Timestamp(1)).await.unwrap();
+        store
+            .create_key(&KeyOrder::user(Tenant::local()), Timestamp(1))
+            .await
+            .unwrap();
         std::fs::remove_file(&pepper).unwrap();
         let error = Store::open(&path(&directory)).await.unwrap_err();
         assert!(matches!(error, Error::PepperMissing { .. }), "{error}");
 
         std::fs::write(&pepper, "short").unwrap();
         let error = Store::open(&path(&directory)).await.unwrap_err();
-        assert!(matches!(error, Error::WrongLength { found: 5, .. }), "{error}");
+        assert!(
+            matches!(error, Error::WrongLength { found: 5, .. }),
+            "{error}"
+        );
     }
 }

@@ -46,11 +46,12 @@ impl Store {
 
     /// All listings, by the name of their server.
     pub async fn listings(&self) -> Result<Vec<StoredListing>, Error> {
-        let rows: Vec<Row> =
-            sqlx::query_as("SELECT server, fingerprint, body, listed_at FROM listings ORDER BY server")
-                .fetch_all(&self.sqlite.reader)
-                .await
-                .map_err(failed("recall the listings"))?;
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT server, fingerprint, body, listed_at FROM listings ORDER BY server",
+        )
+        .fetch_all(&self.sqlite.reader)
+        .await
+        .map_err(failed("recall the listings"))?;
         rows.into_iter().map(listing).collect()
     }
 
@@ -66,8 +67,15 @@ impl Store {
 }
 
 fn listing((server, fingerprint, body, listed_at): Row) -> Result<StoredListing, Error> {
-    let server = server.parse().map_err(|_| unreadable("server name", server))?;
-    Ok(StoredListing { server, fingerprint, body, listed_at: Timestamp(listed_at) })
+    let server = server
+        .parse()
+        .map_err(|_| unreadable("server name", server))?;
+    Ok(StoredListing {
+        server,
+        fingerprint,
+        body,
+        listed_at: Timestamp(listed_at),
+    })
 }
 
 #[cfg(test)]
@@ -87,7 +95,10 @@ mod tests {
     #[tokio::test]
     async fn a_listing_comes_back_to_the_letter_after_a_restart() {
         let (directory, store) = store().await;
-        let odd = sample("git", "{ \"b\":1.0,\"a\" : 12345678901234567890, \"é\":\"\\u0000\" }\n");
+        let odd = sample(
+            "git",
+            "{ \"b\":1.0,\"a\" : 12345678901234567890, \"é\":\"\\u0000\" }\n",
+        );
         store.put_listing(&odd).await.unwrap();
         store.close().await;
         let store = Store::open(&path(&directory)).await.unwrap();
@@ -100,7 +111,10 @@ mod tests {
         for (server, body) in [("git", "1"), ("apple", "2"), ("git", "3")] {
             store.put_listing(&sample(server, body)).await.unwrap();
         }
-        assert_eq!(store.listings().await.unwrap(), [sample("apple", "2"), sample("git", "3")]);
+        assert_eq!(
+            store.listings().await.unwrap(),
+            [sample("apple", "2"), sample("git", "3")]
+        );
     }
 
     #[tokio::test]

@@ -7,7 +7,12 @@ use crate::{Error, failed, unreadable};
 
 impl Vault {
     /// Keeps a login, in place of the one there is for the server.
-    pub async fn put_login(&self, server: &ServerName, login: &Secret, at: Timestamp) -> Result<(), Error> {
+    pub async fn put_login(
+        &self,
+        server: &ServerName,
+        login: &Secret,
+        at: Timestamp,
+    ) -> Result<(), Error> {
         let sealed = self.key_for_writing().await?.seal(&place(server), login);
         sqlx::query(
             "INSERT INTO logins (server, sealed, updated_at) VALUES (?, ?, ?)
@@ -23,14 +28,19 @@ impl Vault {
     }
 
     pub async fn login(&self, server: &ServerName) -> Result<Option<Secret>, Error> {
-        let sealed: Option<Vec<u8>> = sqlx::query_scalar("SELECT sealed FROM logins WHERE server = ?")
-            .bind(server.as_str())
-            .fetch_optional(&self.sqlite.reader)
-            .await
-            .map_err(failed("read a login"))?;
-        let Some(sealed) = sealed else { return Ok(None) };
+        let sealed: Option<Vec<u8>> =
+            sqlx::query_scalar("SELECT sealed FROM logins WHERE server = ?")
+                .bind(server.as_str())
+                .fetch_optional(&self.sqlite.reader)
+                .await
+                .map_err(failed("read a login"))?;
+        let Some(sealed) = sealed else {
+            return Ok(None);
+        };
         let opened = self.key_for_reading()?.open(&place(server), sealed);
-        opened.map(Some).ok_or_else(|| Error::Sealed { name: place(server) })
+        opened.map(Some).ok_or_else(|| Error::Sealed {
+            name: place(server),
+        })
     }
 
     /// Whether the key at hand is the one that logins were sealed under.
@@ -40,7 +50,9 @@ impl Vault {
             .await
             .map_err(failed("read the logins"))?;
         for server in servers {
-            let server = server.parse().map_err(|_| unreadable("name of a server", &server))?;
+            let server = server
+                .parse()
+                .map_err(|_| unreadable("name of a server", &server))?;
             self.login(&server).await?;
         }
         Ok(())
@@ -73,14 +85,29 @@ mod tests {
         let vault = store.vault(None);
         let [docs, other]: [ServerName; 2] = ["docs", "other"].map(|name| name.parse().unwrap());
         assert_eq!(vault.login(&docs).await.unwrap(), None);
-        vault.put_login(&docs, &Secret::new("first-s3cret"), Timestamp(1)).await.unwrap();
-        vault.put_login(&docs, &Secret::new("second-s3cret"), Timestamp(2)).await.unwrap();
-        assert_eq!(vault.login(&docs).await.unwrap(), Some(Secret::new("second-s3cret")));
+        vault
+            .put_login(&docs, &Secret::new("first-s3cret"), Timestamp(1))
+            .await
+            .unwrap();
+        vault
+            .put_login(&docs, &Secret::new("second-s3cret"), Timestamp(2))
+            .await
+            .unwrap();
+        assert_eq!(
+            vault.login(&docs).await.unwrap(),
+            Some(Secret::new("second-s3cret"))
+        );
         assert_eq!(vault.login(&other).await.unwrap(), None);
         assert!(vault.list().await.unwrap().is_empty());
 
-        sqlx::query("UPDATE logins SET server = 'other'").execute(&store.sqlite.writer).await.unwrap();
-        assert!(matches!(vault.login(&other).await, Err(Error::Sealed { .. })));
+        sqlx::query("UPDATE logins SET server = 'other'")
+            .execute(&store.sqlite.writer)
+            .await
+            .unwrap();
+        assert!(matches!(
+            vault.login(&other).await,
+            Err(Error::Sealed { .. })
+        ));
         assert!(vault.remove_login(&other).await.unwrap());
         assert!(!vault.remove_login(&other).await.unwrap());
 
@@ -95,11 +122,21 @@ mod tests {
     async fn a_lost_key_is_not_replaced_while_there_is_a_login() {
         let (directory, store) = store().await;
         let docs: ServerName = "docs".parse().unwrap();
-        store.vault(None).put_login(&docs, &Secret::new("1"), Timestamp(1)).await.unwrap();
+        store
+            .vault(None)
+            .put_login(&docs, &Secret::new("1"), Timestamp(1))
+            .await
+            .unwrap();
         std::fs::remove_file(path(&directory).with_file_name("secret.key")).unwrap();
         let vault = store.vault(None);
-        assert!(matches!(vault.login(&docs).await, Err(Error::SecretKeyMissing { .. })));
-        let error = vault.put_login(&docs, &Secret::new("2"), Timestamp(1)).await.unwrap_err();
+        assert!(matches!(
+            vault.login(&docs).await,
+            Err(Error::SecretKeyMissing { .. })
+        ));
+        let error = vault
+            .put_login(&docs, &Secret::new("2"), Timestamp(1))
+            .await
+            .unwrap_err();
         assert!(matches!(error, Error::SecretKeyMissing { .. }), "{error}");
     }
 }

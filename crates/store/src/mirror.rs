@@ -13,13 +13,22 @@ impl Store {
     /// Makes these the entries of the namespace, and the only ones; says how many had to be
     /// written or removed for that. Readers see the former entries or these, never a mixture.
     /// Of two with the same name the later counts.
-    pub async fn put_mirror(&self, namespace: &str, entries: &[(String, String)]) -> Result<u64, Error> {
+    pub async fn put_mirror(
+        &self,
+        namespace: &str,
+        entries: &[(String, String)],
+    ) -> Result<u64, Error> {
         let mut transaction = self.sqlite.begin("begin to mirror").await?;
-        let wanted: HashMap<&str, &str> =
-            entries.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let wanted: HashMap<&str, &str> = entries
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         let present = all(namespace, &mut *transaction).await?;
-        let gone: Vec<&str> =
-            present.keys().map(String::as_str).filter(|name| !wanted.contains_key(name)).collect();
+        let gone: Vec<&str> = present
+            .keys()
+            .map(String::as_str)
+            .filter(|name| !wanted.contains_key(name))
+            .collect();
         let mut changed: Vec<(&str, &str)> = wanted
             .into_iter()
             .filter(|(name, value)| present.get(*name).is_none_or(|it| it != value))
@@ -63,11 +72,12 @@ async fn all(
     namespace: &str,
     database: impl sqlx::Executor<'_, Database = Sqlite>,
 ) -> Result<HashMap<String, String>, Error> {
-    let rows: Vec<(String, String)> = sqlx::query_as("SELECT name, value FROM mirror WHERE namespace = ?")
-        .bind(namespace)
-        .fetch_all(database)
-        .await
-        .map_err(failed("read a mirror"))?;
+    let rows: Vec<(String, String)> =
+        sqlx::query_as("SELECT name, value FROM mirror WHERE namespace = ?")
+            .bind(namespace)
+            .fetch_all(database)
+            .await
+            .map_err(failed("read a mirror"))?;
     Ok(rows.into_iter().collect())
 }
 
@@ -77,7 +87,10 @@ const ROWS_PER_STATEMENT: usize = 512;
 fn insertion(namespace: &str, entries: &[(&str, &str)]) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new("INSERT INTO mirror (namespace, name, value) ");
     insert.push_values(entries, |mut values, (name, value)| {
-        values.push_bind(namespace.to_owned()).push_bind((*name).to_owned()).push_bind((*value).to_owned());
+        values
+            .push_bind(namespace.to_owned())
+            .push_bind((*name).to_owned())
+            .push_bind((*value).to_owned());
     });
     insert.push(" ON CONFLICT (namespace, name) DO UPDATE SET value = excluded.value");
     insert
@@ -85,7 +98,9 @@ fn insertion(namespace: &str, entries: &[(&str, &str)]) -> QueryBuilder<Sqlite> 
 
 fn removal(namespace: &str, names: &[&str]) -> QueryBuilder<Sqlite> {
     let mut delete = QueryBuilder::new("DELETE FROM mirror WHERE namespace = ");
-    delete.push_bind(namespace.to_owned()).push(" AND name IN (");
+    delete
+        .push_bind(namespace.to_owned())
+        .push(" AND name IN (");
     let mut list = delete.separated(", ");
     for name in names {
         list.push_bind((*name).to_owned());
@@ -103,13 +118,20 @@ mod tests {
 
     /// From lines such as `git__log {"success_rate":1.0}`.
     fn entries(lines: &[&str]) -> Vec<(String, String)> {
-        let entry =
-            |line: &&str| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let entry = |line: &&str| {
+            line.split_once(' ')
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        };
         lines.iter().map(|line| entry(line).unwrap()).collect()
     }
 
     async fn names(store: &Store, namespace: &str) -> String {
-        let mut names: Vec<_> = store.mirrored(namespace).await.unwrap().into_keys().collect();
+        let mut names: Vec<_> = store
+            .mirrored(namespace)
+            .await
+            .unwrap()
+            .into_keys()
+            .collect();
         names.sort();
         names.join(" ")
     }
@@ -118,10 +140,16 @@ mod tests {
     async fn an_entry_comes_back_to_the_letter_after_a_restart() {
         let (directory, store) = store().await;
         let value = "{ \"b\":1.0,\"a\" : 12345678901234567890, \"é\":\"\\u0000\" }\n";
-        store.put_mirror(TOOLS, &[("git__log".to_owned(), value.to_owned())]).await.unwrap();
+        store
+            .put_mirror(TOOLS, &[("git__log".to_owned(), value.to_owned())])
+            .await
+            .unwrap();
         store.close().await;
         let store = Store::open(&path(&directory)).await.unwrap();
-        assert_eq!(store.mirror(TOOLS, "git__log").await.unwrap().as_deref(), Some(value));
+        assert_eq!(
+            store.mirror(TOOLS, "git__log").await.unwrap().as_deref(),
+            Some(value)
+        );
         assert_eq!(store.mirror(TOOLS, "git__lo").await.unwrap(), None);
         assert_eq!(store.mirror(TOOLS, "GIT__LOG").await.unwrap(), None);
     }
@@ -129,11 +157,23 @@ mod tests {
     #[tokio::test]
     async fn a_name_that_vanished_is_gone_and_other_namespaces_are_left_alone() {
         let (_directory, store) = store().await;
-        store.put_mirror(TOOLS, &entries(&["b 1", "a 1", "c 1"])).await.unwrap();
-        store.put_mirror("tenant_acme", &entries(&["z 9"])).await.unwrap();
-        store.put_mirror(TOOLS, &entries(&["d 2", "a 2"])).await.unwrap();
+        store
+            .put_mirror(TOOLS, &entries(&["b 1", "a 1", "c 1"]))
+            .await
+            .unwrap();
+        store
+            .put_mirror("tenant_acme", &entries(&["z 9"]))
+            .await
+            .unwrap();
+        store
+            .put_mirror(TOOLS, &entries(&["d 2", "a 2"]))
+            .await
+            .unwrap();
         assert_eq!(names(&store, TOOLS).await, "a d");
-        assert_eq!(store.mirror(TOOLS, "a").await.unwrap().as_deref(), Some("2"));
+        assert_eq!(
+            store.mirror(TOOLS, "a").await.unwrap().as_deref(),
+            Some("2")
+        );
         assert_eq!(store.mirror(TOOLS, "b").await.unwrap(), None);
 
         store.put_mirror(TOOLS, &[]).await.unwrap();
@@ -145,7 +185,11 @@ mod tests {
     async fn only_what_differs_is_written() {
         let (_directory, store) = store().await;
         let check = async |lines: &[&str], written: u64| {
-            assert_eq!(store.put_mirror(TOOLS, &entries(lines)).await.unwrap(), written, "{lines:?}");
+            assert_eq!(
+                store.put_mirror(TOOLS, &entries(lines)).await.unwrap(),
+                written,
+                "{lines:?}"
+            );
         };
         check(&["a 1", "b 1", "c 1"], 3).await;
         check(&["c 1", "b 1", "a 1"], 0).await;
@@ -156,19 +200,29 @@ mod tests {
     #[tokio::test]
     async fn of_two_entries_with_one_name_the_later_counts() {
         let (_directory, store) = store().await;
-        store.put_mirror(TOOLS, &entries(&["a 1", "a 2"])).await.unwrap();
-        assert_eq!(store.mirror(TOOLS, "a").await.unwrap().as_deref(), Some("2"));
+        store
+            .put_mirror(TOOLS, &entries(&["a 1", "a 2"]))
+            .await
+            .unwrap();
+        assert_eq!(
+            store.mirror(TOOLS, "a").await.unwrap().as_deref(),
+            Some("2")
+        );
     }
 
     #[tokio::test]
     async fn an_entry_is_known_outside_by_its_namespace_and_name() {
         let (_directory, store) = store().await;
-        store.put_mirror(TOOLS, &entries(&["icp_scorer {}"])).await.unwrap();
-        let value: String =
-            sqlx::query_scalar("SELECT value FROM mirror WHERE key = 'capability_index:icp_scorer'")
-                .fetch_one(&store.sqlite.reader)
-                .await
-                .unwrap();
+        store
+            .put_mirror(TOOLS, &entries(&["icp_scorer {}"]))
+            .await
+            .unwrap();
+        let value: String = sqlx::query_scalar(
+            "SELECT value FROM mirror WHERE key = 'capability_index:icp_scorer'",
+        )
+        .fetch_one(&store.sqlite.reader)
+        .await
+        .unwrap();
         assert_eq!(value, "{}");
     }
 
@@ -176,7 +230,9 @@ mod tests {
     async fn a_reader_never_meets_a_half_replaced_namespace() {
         let (_directory, store) = store().await;
         let generation = |suffix: &str| -> Vec<_> {
-            (0..1200).map(|number| (format!("{number}.{suffix}"), String::new())).collect()
+            (0..1200)
+                .map(|number| (format!("{number}.{suffix}"), String::new()))
+                .collect()
         };
         store.put_mirror(TOOLS, &generation("old")).await.unwrap();
         let replacing = tokio::spawn({
@@ -187,7 +243,11 @@ mod tests {
             let done = replacing.is_finished();
             let seen = store.mirrored(TOOLS).await.unwrap();
             let new = seen.keys().filter(|name| name.ends_with("new")).count();
-            assert_eq!((seen.len(), new == 0 || new == 1200), (1200, true), "{new} new ones");
+            assert_eq!(
+                (seen.len(), new == 0 || new == 1200),
+                (1200, true),
+                "{new} new ones"
+            );
             if done {
                 assert_eq!(new, 1200);
                 break;

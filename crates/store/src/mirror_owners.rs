@@ -34,7 +34,11 @@ impl Store {
             return Ok(namespace);
         }
         let mut transaction = self.sqlite.begin(ACTION).await?;
-        forget(&mut transaction, Timestamp(at.0.saturating_sub(millis(FORGOTTEN_AFTER)))).await?;
+        forget(
+            &mut transaction,
+            Timestamp(at.0.saturating_sub(millis(FORGOTTEN_AFTER))),
+        )
+        .await?;
         let namespace = claim(&mut transaction, base, configuration, at).await?;
         transaction.commit(ACTION).await?;
         Ok(namespace)
@@ -65,15 +69,19 @@ async fn claim(
             .fetch_optional(&mut *database)
             .await
             .map_err(failed(ACTION))?;
-    let taken: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM mirror_owners WHERE namespace = ?)")
-        .bind(base)
-        .fetch_one(&mut *database)
-        .await
-        .map_err(failed(ACTION))?;
+    let taken: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM mirror_owners WHERE namespace = ?)")
+            .bind(base)
+            .fetch_one(&mut *database)
+            .await
+            .map_err(failed(ACTION))?;
     let namespace = match own {
         Some(own) => own,
         None if !taken => base.to_owned(),
-        None => format!("{base}@{}", &blake3::hash(configuration.as_bytes()).to_hex()[..16]),
+        None => format!(
+            "{base}@{}",
+            &blake3::hash(configuration.as_bytes()).to_hex()[..16]
+        ),
     };
     sqlx::query(
         "INSERT INTO mirror_owners (namespace, configuration, used_at) VALUES (?, ?, ?)
@@ -116,35 +124,68 @@ mod tests {
     const DAY: i64 = 86_400_000;
 
     fn entries(names: &[&str]) -> Vec<(String, String)> {
-        names.iter().map(|name| ((*name).to_owned(), format!("\"{name}\""))).collect()
+        names
+            .iter()
+            .map(|name| ((*name).to_owned(), format!("\"{name}\"")))
+            .collect()
     }
 
     #[tokio::test]
     async fn two_configurations_over_one_store_do_not_erase_each_others_mirror() {
         let (_directory, store) = store().await;
-        let one = store.mirror_namespace(BASE, "/home/ann/kitbag.toml", Timestamp(1)).await.unwrap();
-        let two = store.mirror_namespace(BASE, "/srv/kitbag.toml", Timestamp(1)).await.unwrap();
-        assert_eq!(one, BASE, "the only configuration of most people has the plain name");
+        let one = store
+            .mirror_namespace(BASE, "/home/ann/kitbag.toml", Timestamp(1))
+            .await
+            .unwrap();
+        let two = store
+            .mirror_namespace(BASE, "/srv/kitbag.toml", Timestamp(1))
+            .await
+            .unwrap();
+        assert_eq!(
+            one, BASE,
+            "the only configuration of most people has the plain name"
+        );
         assert_ne!(one, two);
         store.put_mirror(&one, &entries(&["a", "b"])).await.unwrap();
         store.put_mirror(&two, &entries(&["c"])).await.unwrap();
         assert_eq!(store.mirrored(&one).await.unwrap().len(), 2);
-        assert_eq!(store.mirrored_elsewhere(&two).await.unwrap(), ["\"a\"", "\"b\""]);
-        let again = store.mirror_namespace(BASE, "/srv/kitbag.toml", Timestamp(2)).await.unwrap();
+        assert_eq!(
+            store.mirrored_elsewhere(&two).await.unwrap(),
+            ["\"a\"", "\"b\""]
+        );
+        let again = store
+            .mirror_namespace(BASE, "/srv/kitbag.toml", Timestamp(2))
+            .await
+            .unwrap();
         assert_eq!(again, two);
     }
 
     #[tokio::test]
     async fn the_mirror_of_a_configuration_that_is_long_gone_is_removed() {
         let (_directory, store) = store().await;
-        let old = store.mirror_namespace(BASE, "/old.toml", Timestamp(0)).await.unwrap();
-        let used = store.mirror_namespace(BASE, "/used.toml", Timestamp(0)).await.unwrap();
+        let old = store
+            .mirror_namespace(BASE, "/old.toml", Timestamp(0))
+            .await
+            .unwrap();
+        let used = store
+            .mirror_namespace(BASE, "/used.toml", Timestamp(0))
+            .await
+            .unwrap();
         store.put_mirror(&old, &entries(&["a"])).await.unwrap();
         store.put_mirror(&used, &entries(&["b"])).await.unwrap();
-        store.mirror_namespace(BASE, "/used.toml", Timestamp(60 * DAY)).await.unwrap();
+        store
+            .mirror_namespace(BASE, "/used.toml", Timestamp(60 * DAY))
+            .await
+            .unwrap();
         assert_eq!(store.mirrored(&old).await.unwrap().len(), 1);
-        let third = store.mirror_namespace(BASE, "/third.toml", Timestamp(100 * DAY)).await.unwrap();
+        let third = store
+            .mirror_namespace(BASE, "/third.toml", Timestamp(100 * DAY))
+            .await
+            .unwrap();
         assert_eq!(store.mirrored(&used).await.unwrap().len(), 1);
-        assert_eq!((third.as_str(), store.mirrored(BASE).await.unwrap().len()), (BASE, 0));
+        assert_eq!(
+            (third.as_str(), store.mirrored(BASE).await.unwrap().len()),
+            (BASE, 0)
+        );
     }
 }

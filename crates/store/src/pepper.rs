@@ -29,15 +29,26 @@ impl fmt::Debug for Pepper {
 
 /// Reads the pepper, or creates it unless there are keys that were hashed with a lost one.
 pub(crate) fn load(opening: &Opening, path: &Path, has_keys: bool) -> Result<Pepper, Error> {
-    let error = |action| move |source| Error::File { action, path: path.to_owned(), source };
+    let error = |action| {
+        move |source| Error::File {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    };
     match fs::read(path) {
         Ok(bytes) => bytes
             .try_into()
             .map(Pepper)
-            .map_err(|bytes: Vec<u8>| Error::WrongLength { path: path.to_owned(), found: bytes.len() }),
+            .map_err(|bytes: Vec<u8>| Error::WrongLength {
+                path: path.to_owned(),
+                found: bytes.len(),
+            }),
         Err(missing) if missing.kind() == io::ErrorKind::NotFound => {
             if has_keys {
-                return Err(Error::PepperMissing { path: path.to_owned() });
+                return Err(Error::PepperMissing {
+                    path: path.to_owned(),
+                });
             }
             let pepper = create(path).map_err(error("create"))?;
             opening.sync()?;
@@ -56,7 +67,12 @@ fn create(path: &Path) -> io::Result<Pepper> {
 /// Written under another name and then renamed, so that nobody ever meets half of it.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&draft)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&draft, path)

@@ -64,7 +64,11 @@ impl Store {
     }
 
     fn vault_under(&self, key: KeySource) -> Vault {
-        Vault { sqlite: self.sqlite.clone(), database: self.path.to_path_buf(), key }
+        Vault {
+            sqlite: self.sqlite.clone(),
+            database: self.path.to_path_buf(),
+            key,
+        }
     }
 }
 
@@ -88,12 +92,18 @@ impl Vault {
 
     /// All names, without what they stand for.
     pub async fn list(&self) -> Result<Vec<SecretInfo>, Error> {
-        let rows: Vec<(String, i64)> = sqlx::query_as("SELECT name, updated_at FROM secrets ORDER BY name")
-            .fetch_all(&self.sqlite.reader)
-            .await
-            .map_err(failed("list the secrets"))?;
+        let rows: Vec<(String, i64)> =
+            sqlx::query_as("SELECT name, updated_at FROM secrets ORDER BY name")
+                .fetch_all(&self.sqlite.reader)
+                .await
+                .map_err(failed("list the secrets"))?;
         rows.into_iter()
-            .map(|(name, at)| Ok(SecretInfo { name: parse(name)?, updated_at: Timestamp(at) }))
+            .map(|(name, at)| {
+                Ok(SecretInfo {
+                    name: parse(name)?,
+                    updated_at: Timestamp(at),
+                })
+            })
             .collect()
     }
 
@@ -120,8 +130,9 @@ impl Vault {
         rows.into_iter()
             .map(|(name, sealed)| {
                 let name = parse(name)?;
-                let secret =
-                    key.open(&name.0, sealed).ok_or_else(|| Error::Sealed { name: name.0.clone() })?;
+                let secret = key.open(&name.0, sealed).ok_or_else(|| Error::Sealed {
+                    name: name.0.clone(),
+                })?;
                 Ok((name, secret))
             })
             .collect()
@@ -132,19 +143,29 @@ impl Vault {
     pub async fn copy_key_to(&self, other: &dyn KeyKeeper) -> Result<bool, Error> {
         let _alone = Opening::begin(&self.database).await?;
         let Some(key) = self.key()? else {
-            return if self.holds_anything().await? { Err(self.missing()) } else { Ok(false) };
+            return if self.holds_anything().await? {
+                Err(self.missing())
+            } else {
+                Ok(false)
+            };
         };
         // A key that opens nothing would lock everything away.
         self.open_all().await?;
         self.check_logins().await?;
         match other.read()? {
-            Some(there) if there != key => return Err(Error::AnotherKey { place: other.place() }),
+            Some(there) if there != key => {
+                return Err(Error::AnotherKey {
+                    place: other.place(),
+                });
+            }
             Some(_) => return Ok(true),
             None => other.write(&key)?,
         }
         match other.read()? {
             Some(there) if there == key => Ok(true),
-            _ => Err(Error::KeyNotKept { place: other.place() }),
+            _ => Err(Error::KeyNotKept {
+                place: other.place(),
+            }),
         }
     }
 
@@ -199,7 +220,8 @@ impl Vault {
 }
 
 fn parse(name: String) -> Result<SecretName, Error> {
-    name.parse().map_err(|_| unreadable("name of a secret", name))
+    name.parse()
+        .map_err(|_| unreadable("name of a secret", name))
 }
 
 impl Secret {
@@ -226,7 +248,9 @@ impl FromStr for SecretName {
     fn from_str(name: &str) -> Result<Self, SecretNameError> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > Self::MAX || !name.chars().all(fits) {
-            return Err(SecretNameError { name: name.to_owned() });
+            return Err(SecretNameError {
+                name: name.to_owned(),
+            });
         }
         Ok(Self(name.to_owned()))
     }
@@ -256,7 +280,10 @@ mod tests {
     }
 
     async fn put(vault: &Vault, at: &str, value: &str) {
-        vault.put(&name(at), &Secret::new(value), Timestamp(1)).await.unwrap();
+        vault
+            .put(&name(at), &Secret::new(value), Timestamp(1))
+            .await
+            .unwrap();
     }
 
     #[tokio::test]
@@ -271,7 +298,10 @@ mod tests {
 
         store.close().await;
         let key = directory.path().join("data/secret.key");
-        assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(&key).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         for file in std::fs::read_dir(directory.path().join("data")).unwrap() {
             let file = file.unwrap().path();
             let bytes = std::fs::read(&file).unwrap();
@@ -288,7 +318,13 @@ mod tests {
         put(&vault, "b", "1").await;
         put(&vault, "a", "2").await;
         let names = async || -> Vec<String> {
-            vault.list().await.unwrap().into_iter().map(|info| info.name.to_string()).collect()
+            vault
+                .list()
+                .await
+                .unwrap()
+                .into_iter()
+                .map(|info| info.name.to_string())
+                .collect()
         };
         assert_eq!(names().await, ["a", "b"]);
         assert!(vault.remove(&name("a")).await.unwrap());
@@ -302,12 +338,19 @@ mod tests {
         put(&store.vault(None), "a", "1").await;
         let other: VaultKey = "0f".repeat(32).parse().unwrap();
         let error = store.vault(Some(other)).open_all().await.unwrap_err();
-        assert!(matches!(&error, Error::Sealed { name } if name == "a"), "{error}");
+        assert!(
+            matches!(&error, Error::Sealed { name } if name == "a"),
+            "{error}"
+        );
 
         std::fs::remove_file(path(&directory).with_file_name("secret.key")).unwrap();
         let error = store.vault(None).open_all().await.unwrap_err();
         assert!(matches!(error, Error::SecretKeyMissing { .. }), "{error}");
-        let error = store.vault(None).put(&name("b"), &Secret::new("2"), Timestamp(1)).await.unwrap_err();
+        let error = store
+            .vault(None)
+            .put(&name("b"), &Secret::new("2"), Timestamp(1))
+            .await
+            .unwrap_err();
         assert!(matches!(error, Error::SecretKeyMissing { .. }), "{error}");
     }
 
@@ -350,10 +393,16 @@ mod tests {
         let (directory, store) = store().await;
         let (pocket, file) = (Arc::new(Pocket::default()), store.key_file());
         let kept = store.vault_kept_by(pocket.clone());
-        assert!(!store.vault(None).copy_key_to(&*pocket).await.unwrap(), "there is no key yet");
+        assert!(
+            !store.vault(None).copy_key_to(&*pocket).await.unwrap(),
+            "there is no key yet"
+        );
 
         put(&store.vault(None), "a", "1").await;
-        assert!(matches!(kept.open_all().await, Err(Error::SecretKeyMissing { .. })));
+        assert!(matches!(
+            kept.open_all().await,
+            Err(Error::SecretKeyMissing { .. })
+        ));
         assert!(store.vault(None).copy_key_to(&*pocket).await.unwrap());
         file.remove().unwrap();
         assert!(!path(&directory).with_file_name("secret.key").exists());
@@ -366,7 +415,10 @@ mod tests {
         let error = store.vault(None).copy_key_to(&*pocket).await.unwrap_err();
         assert!(matches!(error, Error::AnotherKey { .. }), "{error}");
         let error = kept.copy_key_to(&file).await.unwrap_err();
-        assert!(matches!(error, Error::Sealed { .. }), "a key that opens nothing is not spread: {error}");
+        assert!(
+            matches!(error, Error::Sealed { .. }),
+            "a key that opens nothing is not spread: {error}"
+        );
     }
 
     #[tokio::test]
@@ -374,9 +426,18 @@ mod tests {
         let (_directory, store) = store().await;
         let vault = store.vault(None);
         put(&vault, "harmless", "1").await;
-        for change in ["UPDATE secrets SET name = 'admin'", "UPDATE secrets SET sealed = x'00'"] {
-            sqlx::query(change).execute(&store.sqlite.writer).await.unwrap();
-            assert!(matches!(vault.open_all().await, Err(Error::Sealed { .. })), "{change}");
+        for change in [
+            "UPDATE secrets SET name = 'admin'",
+            "UPDATE secrets SET sealed = x'00'",
+        ] {
+            sqlx::query(change)
+                .execute(&store.sqlite.writer)
+                .await
+                .unwrap();
+            assert!(
+                matches!(vault.open_all().await, Err(Error::Sealed { .. })),
+                "{change}"
+            );
         }
     }
 

@@ -60,12 +60,18 @@ impl AuditSink {
 
     /// Comes back when the call is on record as unfinished, or cannot be.
     pub async fn begin(&self, observation: Observation) -> Result<RowId, Unrecorded> {
-        let observation = Observation { outcome: Outcome::Unfinished, ..observation };
+        let observation = Observation {
+            outcome: Outcome::Unfinished,
+            ..observation
+        };
         let (done, answer) = oneshot::channel();
-        self.feed.0.put(Item::Begin { observation, done }).map_err(|refused| match refused {
-            Refused::Full => Unrecorded::Full,
-            Refused::Closed => Unrecorded::Closing,
-        })?;
+        self.feed
+            .0
+            .put(Item::Begin { observation, done })
+            .map_err(|refused| match refused {
+                Refused::Full => Unrecorded::Full,
+                Refused::Closed => Unrecorded::Closing,
+            })?;
         match tokio::time::timeout(BEGIN_PATIENCE, answer).await {
             Ok(Ok(Ok(row))) => Ok(row),
             Ok(Ok(Err(()))) => Err(Unrecorded::NotWritten),
@@ -76,7 +82,16 @@ impl AuditSink {
 
     /// Completes the row of a call that had begun. Never waits.
     pub fn end(&self, row: RowId, outcome: Outcome, latency: Duration) {
-        if self.feed.0.put(Item::End(Ending { row, outcome, latency })).is_err() {
+        if self
+            .feed
+            .0
+            .put(Item::End(Ending {
+                row,
+                outcome,
+                latency,
+            }))
+            .is_err()
+        {
             self.feed.0.count_lost(1);
         }
     }
@@ -111,7 +126,9 @@ impl AuditSink {
     fn start(store: Store, limits: Limits) -> Self {
         let queue = Arc::new(Queue::new(limits));
         tokio::spawn(write(store, queue.clone()));
-        Self { feed: Arc::new(Feed(queue)) }
+        Self {
+            feed: Arc::new(Feed(queue)),
+        }
     }
 
     fn put(&self, record: Record) {
@@ -133,8 +150,11 @@ impl Drop for Feed {
 }
 
 /// Some seconds of a busy gateway, and less memory than one large result.
-const LIMITS: Limits =
-    Limits { entries: 16 * 1024, bytes: 16 * 1024 * 1024, patience: Duration::from_secs(5) };
+const LIMITS: Limits = Limits {
+    entries: 16 * 1024,
+    bytes: 16 * 1024 * 1024,
+    patience: Duration::from_secs(5),
+};
 const BATCH: usize = 1024;
 /// The most that a crash can take from the audit where it is not required.
 const GATHER: Duration = Duration::from_millis(50);
@@ -202,7 +222,12 @@ impl Alarm {
         if !self.failing || self.is_due() {
             let error: &dyn std::error::Error = error;
             let (waiting, lost) = (queue.len(), queue.lost());
-            tracing::error!(error, waiting, lost, "the audit cannot be written; it is tried again");
+            tracing::error!(
+                error,
+                waiting,
+                lost,
+                "the audit cannot be written; it is tried again"
+            );
             self.told(lost);
         }
         self.failing = true;
@@ -211,7 +236,10 @@ impl Alarm {
     fn worked(&mut self, queue: &Queue) {
         let lost = queue.lost();
         if lost > self.lost_told && (self.failing || self.is_due()) {
-            tracing::error!(lost, "records of the audit were lost, because too many waited to be written");
+            tracing::error!(
+                lost,
+                "records of the audit were lost, because too many waited to be written"
+            );
             self.told(lost);
         }
         if std::mem::take(&mut self.failing) {
@@ -240,21 +268,36 @@ mod tests {
     }
 
     async fn outcomes(store: &Store) -> Vec<Outcome> {
-        store.audit(&EVERYTHING).await.unwrap().into_iter().map(|row| row.outcome).collect()
+        store
+            .audit(&EVERYTHING)
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|row| row.outcome)
+            .collect()
     }
 
     /// As many as the writer may not have begun to write.
-    const FEW: Limits = Limits { entries: 4, bytes: 1 << 20, patience: Duration::from_millis(300) };
+    const FEW: Limits = Limits {
+        entries: 4,
+        bytes: 1 << 20,
+        patience: Duration::from_millis(300),
+    };
 
     /// Lets no row into the table, as a full disk would not: a trigger refuses each.
     async fn close_table(store: &Store) {
-        let trigger =
-            "CREATE TRIGGER closed BEFORE INSERT ON audit BEGIN SELECT RAISE(ROLLBACK, 'closed'); END";
-        sqlx::query(trigger).execute(&store.sqlite.writer).await.unwrap();
+        let trigger = "CREATE TRIGGER closed BEFORE INSERT ON audit BEGIN SELECT RAISE(ROLLBACK, 'closed'); END";
+        sqlx::query(trigger)
+            .execute(&store.sqlite.writer)
+            .await
+            .unwrap();
     }
 
     async fn open_table(store: &Store) {
-        sqlx::query("DROP TRIGGER closed").execute(&store.sqlite.writer).await.unwrap();
+        sqlx::query("DROP TRIGGER closed")
+            .execute(&store.sqlite.writer)
+            .await
+            .unwrap();
     }
 
     #[tokio::test]
@@ -301,7 +344,14 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn the_queue_is_bounded_by_bytes_too() {
         let (_directory, store) = store().await;
-        let sink = AuditSink::start(store.clone(), Limits { entries: 1 << 20, bytes: 10_000, ..FEW });
+        let sink = AuditSink::start(
+            store.clone(),
+            Limits {
+                entries: 1 << 20,
+                bytes: 10_000,
+                ..FEW
+            },
+        );
         for at in 0..1000 {
             sink.observe(seen(at, "acme", &format!("git/{}", "x".repeat(200))));
         }
@@ -319,7 +369,10 @@ mod tests {
         sink.flush().await;
         sink.shutdown().await;
         assert_eq!((written(&store).await, sink.lost()), (1, 1));
-        assert_eq!(sink.begin(seen(1, "acme", "git/log")).await, Err(Unrecorded::Closing));
+        assert_eq!(
+            sink.begin(seen(1, "acme", "git/log")).await,
+            Err(Unrecorded::Closing)
+        );
     }
 
     #[tokio::test]
@@ -346,7 +399,10 @@ mod tests {
         assert_eq!(written(&store).await, 0);
         open_table(&store).await;
         sink.flush().await;
-        assert_eq!((written(&store).await, sink.lost(), sink.is_failing()), (50, 0, false));
+        assert_eq!(
+            (written(&store).await, sink.lost(), sink.is_failing()),
+            (50, 0, false)
+        );
     }
 
     #[tokio::test]
@@ -360,7 +416,10 @@ mod tests {
         assert_eq!(outcomes(&store).await, [Outcome::Ok]);
 
         close_table(&store).await;
-        assert_eq!(sink.begin(seen(2, "acme", "git/push")).await, Err(Unrecorded::NotWritten));
+        assert_eq!(
+            sink.begin(seen(2, "acme", "git/push")).await,
+            Err(Unrecorded::NotWritten)
+        );
         open_table(&store).await;
         sink.begin(seen(3, "acme", "git/push")).await.unwrap();
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished, Outcome::Ok]);
@@ -372,7 +431,11 @@ mod tests {
         let sink = store.audit_sink();
         let beginning = sink.begin(seen(1, "acme", "git/push"));
         // Polled once, so that it waits in the queue, and dropped.
-        assert!(tokio::time::timeout(Duration::ZERO, beginning).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::ZERO, beginning)
+                .await
+                .is_err()
+        );
         sink.flush().await;
         sink.flush().await;
         assert_eq!(outcomes(&store).await, [Outcome::Cancelled]);

@@ -38,12 +38,18 @@ impl Sqlite {
     /// To be called while an [`Opening`] of the same path is held.
     pub(crate) async fn connect(path: &Path) -> Result<Self, Error> {
         let writing = options(path).journal_mode(SqliteJournalMode::Wal);
-        let writer = pool(1).connect_with(writing).await.map_err(failed("open the database"))?;
+        let writer = pool(1)
+            .connect_with(writing)
+            .await
+            .map_err(failed("open the database"))?;
         migrate(&writer, path).await?;
         let reader = pool(READERS).connect_lazy_with(options(path).pragma("query_only", "ON"));
         // The files beside the database exist as long as a connection has read it. One reader keeps
         // them, or nothing could be read on a full disk once the writer's connection was closed.
-        sqlx::query("PRAGMA schema_version").execute(&reader).await.map_err(failed("read the database"))?;
+        sqlx::query("PRAGMA schema_version")
+            .execute(&reader)
+            .await
+            .map_err(failed("read the database"))?;
         Ok(Self { writer, reader })
     }
 
@@ -51,8 +57,14 @@ impl Sqlite {
     /// [`Transaction::commit`].
     pub(crate) async fn begin(&self, action: &'static str) -> Result<Transaction, Error> {
         let connection = self.writer.acquire().await.map_err(failed(action))?;
-        let mut transaction = Transaction { connection, committed: false };
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *transaction).await.map_err(failed(action))?;
+        let mut transaction = Transaction {
+            connection,
+            committed: false,
+        };
+        sqlx::query("BEGIN IMMEDIATE")
+            .execute(&mut *transaction)
+            .await
+            .map_err(failed(action))?;
         Ok(transaction)
     }
 
@@ -78,7 +90,10 @@ pub(crate) struct Transaction {
 
 impl Transaction {
     pub(crate) async fn commit(mut self, action: &'static str) -> Result<(), Error> {
-        sqlx::query("COMMIT").execute(&mut *self.connection).await.map_err(failed(action))?;
+        sqlx::query("COMMIT")
+            .execute(&mut *self.connection)
+            .await
+            .map_err(failed(action))?;
         self.committed = true;
         Ok(())
     }
@@ -130,7 +145,13 @@ impl Opening {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        let error = |action| move |source| Error::File { action, path: parent.to_owned(), source };
+        let error = |action| {
+            move |source| Error::File {
+                action,
+                path: parent.to_owned(),
+                source,
+            }
+        };
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -138,7 +159,10 @@ impl Opening {
             .map_err(error("create the directory"))?;
         let directory = File::open(parent).map_err(error("open the directory"))?;
         directory.lock().map_err(error("lock the directory"))?;
-        let opening = Self { path: parent.to_owned(), directory };
+        let opening = Self {
+            path: parent.to_owned(),
+            directory,
+        };
         create_private(path).map_err(|source| Error::File {
             action: "create",
             path: path.to_owned(),
@@ -150,7 +174,11 @@ impl Opening {
 
     /// Makes sure that files created in the directory are still in it after a power cut.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        let error = |source| Error::File { action: "sync the directory", path: self.path.clone(), source };
+        let error = |source| Error::File {
+            action: "sync the directory",
+            path: self.path.clone(),
+            source,
+        };
         self.directory.sync_all().map_err(error)
     }
 }
@@ -159,7 +187,12 @@ impl Opening {
 /// An existing file is not even opened: closing it would drop the locks that SQLite holds on
 /// it elsewhere in this process.
 fn create_private(path: &Path) -> io::Result<()> {
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    match OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+    {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other.map(drop),
     }
@@ -186,8 +219,16 @@ fn pool(connections: u32) -> SqlitePoolOptions {
 async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
     MIGRATIONS.run(writer).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) => {
-            let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0);
-            Error::Newer { path: path.to_owned(), found, known }
+            let known = MIGRATIONS
+                .iter()
+                .map(|migration| migration.version)
+                .max()
+                .unwrap_or(0);
+            Error::Newer {
+                path: path.to_owned(),
+                found,
+                known,
+            }
         }
         other => failed("bring the database up to date")(other),
     })

@@ -37,17 +37,24 @@ pub struct KeyFile {
 
 impl Store {
     pub fn key_file(&self) -> KeyFile {
-        KeyFile { path: self.path.with_file_name("secret.key") }
+        KeyFile {
+            path: self.path.with_file_name("secret.key"),
+        }
     }
 }
 
 impl KeyKeeper for KeyFile {
     fn read(&self) -> Result<Option<VaultKey>, Error> {
         match std::fs::read(&self.path) {
-            Ok(bytes) => bytes
-                .try_into()
-                .map(|bytes| Some(VaultKey(bytes)))
-                .map_err(|bytes: Vec<u8>| Error::WrongLength { path: self.path.clone(), found: bytes.len() }),
+            Ok(bytes) => {
+                bytes
+                    .try_into()
+                    .map(|bytes| Some(VaultKey(bytes)))
+                    .map_err(|bytes: Vec<u8>| Error::WrongLength {
+                        path: self.path.clone(),
+                        found: bytes.len(),
+                    })
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(self.failed("read", source)),
         }
@@ -59,7 +66,9 @@ impl KeyKeeper for KeyFile {
 
     fn remove(&self) -> Result<(), Error> {
         match std::fs::remove_file(&self.path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(self.failed("remove", source)),
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(self.failed("remove", source))
+            }
             _ => Ok(()),
         }
     }
@@ -71,7 +80,11 @@ impl KeyKeeper for KeyFile {
 
 impl KeyFile {
     fn failed(&self, action: &'static str, source: io::Error) -> Error {
-        Error::File { action, path: self.path.clone(), source }
+        Error::File {
+            action,
+            path: self.path.clone(),
+            source,
+        }
     }
 }
 
@@ -90,8 +103,13 @@ impl VaultKey {
     /// The nonce, then the text and its tag. It opens only for the place it was sealed for.
     pub(crate) fn seal(&self, place: &str, value: &Secret) -> Vec<u8> {
         let mut text = value.reveal().to_owned().into_bytes();
-        let nonce = self.cipher().seal_in_place_append_tag(Aad::from(place), &mut text);
-        let mut sealed = nonce.expect("a secret is no longer than the cipher takes").as_ref().to_vec();
+        let nonce = self
+            .cipher()
+            .seal_in_place_append_tag(Aad::from(place), &mut text);
+        let mut sealed = nonce
+            .expect("a secret is no longer than the cipher takes")
+            .as_ref()
+            .to_vec();
         sealed.extend(text);
         sealed
     }
@@ -99,12 +117,16 @@ impl VaultKey {
     pub(crate) fn open(&self, place: &str, mut sealed: Vec<u8>) -> Option<Secret> {
         let (nonce, text) = sealed.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let opened = self.cipher().open_in_place(nonce, Aad::from(place), text).ok()?;
+        let opened = self
+            .cipher()
+            .open_in_place(nonce, Aad::from(place), text)
+            .ok()?;
         String::from_utf8(opened.to_vec()).ok().map(Secret::new)
     }
 
     fn cipher(&self) -> RandomizedNonceKey {
-        RandomizedNonceKey::new(&AES_256_GCM, &self.0).expect("the key has the length of the cipher")
+        RandomizedNonceKey::new(&AES_256_GCM, &self.0)
+            .expect("the key has the length of the cipher")
     }
 }
 
@@ -113,10 +135,19 @@ impl FromStr for VaultKey {
 
     fn from_str(text: &str) -> Result<Self, VaultKeyError> {
         let digits = text.trim().as_bytes();
-        let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let bytes: Option<Vec<u8>> =
-            digits.chunks(2).map(|pair| Some((digit(pair.first()?)? << 4) | digit(pair.get(1)?)?)).collect();
-        bytes.and_then(|bytes| bytes.try_into().ok()).map(Self).ok_or(VaultKeyError)
+        let digit = |byte: &u8| {
+            char::from(*byte)
+                .to_digit(16)
+                .and_then(|digit| u8::try_from(digit).ok())
+        };
+        let bytes: Option<Vec<u8>> = digits
+            .chunks(2)
+            .map(|pair| Some((digit(pair.first()?)? << 4) | digit(pair.get(1)?)?))
+            .collect();
+        bytes
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(Self)
+            .ok_or(VaultKeyError)
     }
 }
 

@@ -29,7 +29,9 @@ impl fmt::Display for TextHash {
 impl TextHash {
     /// As `to_string` writes it.
     pub fn parse(text: &str) -> Option<Self> {
-        blake3::Hash::from_hex(text).ok().map(|hash| Self(*hash.as_bytes()))
+        blake3::Hash::from_hex(text)
+            .ok()
+            .map(|hash| Self(*hash.as_bytes()))
     }
 }
 
@@ -41,7 +43,11 @@ impl fmt::Debug for TextHash {
 
 impl Store {
     /// Remembers all of them or none, in place of earlier ones of the same texts.
-    pub async fn put_vectors(&self, model: &str, vectors: &[(TextHash, Vec<f32>)]) -> Result<(), Error> {
+    pub async fn put_vectors(
+        &self,
+        model: &str,
+        vectors: &[(TextHash, Vec<f32>)],
+    ) -> Result<(), Error> {
         let mut transaction = self.sqlite.begin("begin to keep vectors").await?;
         for some in vectors.chunks(ROWS_PER_STATEMENT) {
             insertion(model, some)
@@ -68,7 +74,8 @@ impl Store {
                 .fetch_all(&self.sqlite.reader)
                 .await
                 .map_err(failed("recall vectors"))?;
-            let entry = |(hash, vector): &(Vec<u8>, Vec<u8>)| Some((stored_hash(hash)?, numbers(vector)));
+            let entry =
+                |(hash, vector): &(Vec<u8>, Vec<u8>)| Some((stored_hash(hash)?, numbers(vector)));
             found.extend(rows.iter().filter_map(entry));
         }
         Ok(found)
@@ -85,18 +92,27 @@ impl Store {
     }
 
     /// Drops the model's vectors of all other texts, and says how many those were.
-    pub async fn forget_vectors(&self, model: &str, keep: &HashSet<TextHash>) -> Result<u64, Error> {
+    pub async fn forget_vectors(
+        &self,
+        model: &str,
+        keep: &HashSet<TextHash>,
+    ) -> Result<u64, Error> {
         let mut transaction = self.sqlite.begin("begin to forget vectors").await?;
-        let mut unneeded: Vec<Vec<u8>> = sqlx::query_scalar("SELECT text_hash FROM vectors WHERE model = ?")
-            .bind(model)
-            .fetch_all(&mut *transaction)
-            .await
-            .map_err(failed("look for vectors to forget"))?;
+        let mut unneeded: Vec<Vec<u8>> =
+            sqlx::query_scalar("SELECT text_hash FROM vectors WHERE model = ?")
+                .bind(model)
+                .fetch_all(&mut *transaction)
+                .await
+                .map_err(failed("look for vectors to forget"))?;
         unneeded.retain(|hash| !stored_hash(hash).is_some_and(|hash| keep.contains(&hash)));
         for some in unneeded.chunks(ROWS_PER_STATEMENT) {
             let mut delete = QueryBuilder::new("DELETE FROM vectors WHERE ");
             push_key(&mut delete, model, some.iter().map(Vec::as_slice));
-            delete.build().execute(&mut *transaction).await.map_err(failed("forget vectors"))?;
+            delete
+                .build()
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed("forget vectors"))?;
         }
         transaction.commit("forget vectors").await?;
         Ok(unneeded.len() as u64)
@@ -107,7 +123,8 @@ impl Store {
 const ROWS_PER_STATEMENT: usize = 512;
 
 fn insertion(model: &str, vectors: &[(TextHash, Vec<f32>)]) -> QueryBuilder<Sqlite> {
-    let mut insert = QueryBuilder::new("INSERT INTO vectors (model, text_hash, dimension, vector) ");
+    let mut insert =
+        QueryBuilder::new("INSERT INTO vectors (model, text_hash, dimension, vector) ");
     insert.push_values(vectors, |mut values, (hash, vector)| {
         values
             .push_bind(model.to_owned())
@@ -123,14 +140,26 @@ fn insertion(model: &str, vectors: &[(TextHash, Vec<f32>)]) -> QueryBuilder<Sqli
 }
 
 fn selection(model: &str, wanted: &[TextHash]) -> QueryBuilder<Sqlite> {
-    let mut select =
-        QueryBuilder::new("SELECT text_hash, vector FROM vectors WHERE length(vector) = 4 * dimension AND ");
-    push_key(&mut select, model, wanted.iter().map(|hash| hash.0.as_slice()));
+    let mut select = QueryBuilder::new(
+        "SELECT text_hash, vector FROM vectors WHERE length(vector) = 4 * dimension AND ",
+    );
+    push_key(
+        &mut select,
+        model,
+        wanted.iter().map(|hash| hash.0.as_slice()),
+    );
     select
 }
 
-fn push_key<'a>(query: &mut QueryBuilder<Sqlite>, model: &str, hashes: impl Iterator<Item = &'a [u8]>) {
-    query.push("model = ").push_bind(model.to_owned()).push(" AND text_hash IN (");
+fn push_key<'a>(
+    query: &mut QueryBuilder<Sqlite>,
+    model: &str,
+    hashes: impl Iterator<Item = &'a [u8]>,
+) {
+    query
+        .push("model = ")
+        .push_bind(model.to_owned())
+        .push(" AND text_hash IN (");
     let mut list = query.separated(", ");
     for hash in hashes {
         list.push_bind(hash.to_vec());
@@ -143,12 +172,18 @@ fn stored_hash(bytes: &[u8]) -> Option<TextHash> {
 }
 
 fn bytes(vector: &[f32]) -> Vec<u8> {
-    vector.iter().flat_map(|number| number.to_le_bytes()).collect()
+    vector
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect()
 }
 
 fn numbers(bytes: &[u8]) -> Vec<f32> {
     let (numbers, _) = bytes.as_chunks();
-    numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
+    numbers
+        .iter()
+        .map(|number| f32::from_le_bytes(*number))
+        .collect()
 }
 
 #[cfg(test)]
@@ -159,12 +194,19 @@ mod tests {
     const MODEL: &str = "small-1";
 
     fn texts(numbers: std::ops::Range<u32>) -> Vec<TextHash> {
-        numbers.map(|number| TextHash::of(&format!("text {number}"))).collect()
+        numbers
+            .map(|number| TextHash::of(&format!("text {number}")))
+            .collect()
     }
 
     /// One vector for each text, all of them different.
     fn embedded(texts: &[TextHash]) -> Vec<(TextHash, Vec<f32>)> {
-        let vector = |hash: &TextHash| hash.0.iter().map(|byte| f32::from(*byte) / 255.0 - 0.5).collect();
+        let vector = |hash: &TextHash| {
+            hash.0
+                .iter()
+                .map(|byte| f32::from(*byte) / 255.0 - 0.5)
+                .collect()
+        };
         texts.iter().map(|hash| (*hash, vector(hash))).collect()
     }
 
@@ -179,15 +221,27 @@ mod tests {
         let hash = TextHash::of("");
         assert_eq!(hash, TextHash::of(""));
         assert_ne!(hash, TextHash::of(" "));
-        assert_eq!(hash.to_string(), "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262");
+        assert_eq!(
+            hash.to_string(),
+            "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
+        );
     }
 
     #[tokio::test]
     async fn vectors_come_back_to_the_bit_after_a_restart() {
         let (directory, store) = store().await;
-        let odd = vec![f32::MIN_POSITIVE / 2.0, -0.0, 1.0 / 3.0, f32::MAX, f32::NEG_INFINITY];
+        let odd = vec![
+            f32::MIN_POSITIVE / 2.0,
+            -0.0,
+            1.0 / 3.0,
+            f32::MAX,
+            f32::NEG_INFINITY,
+        ];
         let hash = TextHash::of("odd");
-        store.put_vectors(MODEL, &[(hash, odd.clone())]).await.unwrap();
+        store
+            .put_vectors(MODEL, &[(hash, odd.clone())])
+            .await
+            .unwrap();
         store.close().await;
         let store = Store::open(&path(&directory)).await.unwrap();
         let found = store.vectors(MODEL, &[hash]).await.unwrap();
@@ -198,7 +252,10 @@ mod tests {
     async fn only_what_is_wanted_and_there_is_found_however_many() {
         let (_directory, store) = store().await;
         let all = texts(0..1500);
-        store.put_vectors(MODEL, &embedded(&all[..1200])).await.unwrap();
+        store
+            .put_vectors(MODEL, &embedded(&all[..1200]))
+            .await
+            .unwrap();
         check(store.vectors(MODEL, &all[100..]).await, &all[100..1200]);
         check(store.vectors(MODEL, &all[1200..]).await, &[]);
         check(store.vectors(MODEL, &[]).await, &[]);
@@ -211,7 +268,13 @@ mod tests {
         let all = texts(0..3);
         store.put_vectors(MODEL, &embedded(&all)).await.unwrap();
         check(store.vectors("small-2", &all).await, &[]);
-        assert_eq!(store.forget_vectors("small-2", &HashSet::new()).await.unwrap(), 0);
+        assert_eq!(
+            store
+                .forget_vectors("small-2", &HashSet::new())
+                .await
+                .unwrap(),
+            0
+        );
         check(store.vectors(MODEL, &all).await, &all);
     }
 
@@ -219,7 +282,10 @@ mod tests {
     async fn a_later_vector_replaces_the_earlier_one() {
         let (_directory, store) = store().await;
         let text = texts(0..1);
-        store.put_vectors(MODEL, &[(text[0], vec![1.0, 2.0])]).await.unwrap();
+        store
+            .put_vectors(MODEL, &[(text[0], vec![1.0, 2.0])])
+            .await
+            .unwrap();
         store.put_vectors(MODEL, &embedded(&text)).await.unwrap();
         check(store.vectors(MODEL, &text).await, &text);
     }
@@ -229,7 +295,11 @@ mod tests {
         let (_directory, store) = store().await;
         let all = texts(0..1500);
         store.put_vectors(MODEL, &embedded(&all)).await.unwrap();
-        let keep: HashSet<_> = all[1400..].iter().copied().chain(texts(9000..9010)).collect();
+        let keep: HashSet<_> = all[1400..]
+            .iter()
+            .copied()
+            .chain(texts(9000..9010))
+            .collect();
         assert_eq!(store.forget_vectors(MODEL, &keep).await.unwrap(), 1400);
         assert_eq!(store.forget_vectors(MODEL, &keep).await.unwrap(), 0);
         assert_eq!(store.vector_count(MODEL).await.unwrap(), 100);
@@ -241,7 +311,11 @@ mod tests {
         let (_directory, store) = store().await;
         let all = texts(0..4);
         store.put_vectors(MODEL, &embedded(&all)).await.unwrap();
-        for (hash, damaged) in [(all[0], "x''"), (all[1], "x'0000803f'"), (all[2], "vector || x'00'")] {
+        for (hash, damaged) in [
+            (all[0], "x''"),
+            (all[1], "x'0000803f'"),
+            (all[2], "vector || x'00'"),
+        ] {
             sqlx::query(sqlx::AssertSqlSafe(format!(
                 "UPDATE vectors SET vector = CAST({damaged} AS BLOB) WHERE text_hash = ?"
             )))

@@ -69,7 +69,9 @@ fn until_first_acknowledgement(output: &mut impl BufRead) -> String {
 
 fn rest(mut output: impl Read) -> String {
     let mut text = String::new();
-    output.read_to_string(&mut text).expect("the writer prints text");
+    output
+        .read_to_string(&mut text)
+        .expect("the writer prints text");
     text
 }
 
@@ -94,8 +96,13 @@ struct Acknowledged {
 impl Acknowledged {
     fn read(&mut self, output: &str) {
         // A last line without its end was cut off by the kill and acknowledges nothing.
-        let complete = output.rsplit_once('\n').map_or("", |(complete, _)| complete);
-        for words in complete.lines().filter_map(|line| line.strip_prefix("ack ")) {
+        let complete = output
+            .rsplit_once('\n')
+            .map_or("", |(complete, _)| complete);
+        for words in complete
+            .lines()
+            .filter_map(|line| line.strip_prefix("ack "))
+        {
             match words.split(' ').collect::<Vec<_>>()[..] {
                 ["key", id, token] => self.tokens.extend([(id.to_owned(), token.to_owned())]),
                 ["revoked", id] => self.revoked.extend([id.to_owned()]),
@@ -111,25 +118,50 @@ impl Acknowledged {
     }
 
     async fn check(&self, path: &Path) {
-        let store = Store::open(path).await.expect("the store opens after a kill");
+        let store = Store::open(path)
+            .await
+            .expect("the store opens after a kill");
         let keys = store.keys().await.expect("keys can be listed");
-        let known: HashMap<_, _> = keys.into_iter().map(|key| (key.id.0, key.revoked_at)).collect();
+        let known: HashMap<_, _> = keys
+            .into_iter()
+            .map(|key| (key.id.0, key.revoked_at))
+            .collect();
         for (id, token) in &self.tokens {
             let revoked_at = known.get(id).unwrap_or_else(|| panic!("key {id} is lost"));
-            assert!(revoked_at.is_some() || !self.revoked.contains(id), "the revocation of {id} is lost");
-            let found = store.authenticate(token, Timestamp(3)).await.expect("keys can be looked up");
-            assert_eq!(matches!(found, Recognition::Known(_)), revoked_at.is_none(), "{found:?}");
+            assert!(
+                revoked_at.is_some() || !self.revoked.contains(id),
+                "the revocation of {id} is lost"
+            );
+            let found = store
+                .authenticate(token, Timestamp(3))
+                .await
+                .expect("keys can be looked up");
+            assert_eq!(
+                matches!(found, Recognition::Known(_)),
+                revoked_at.is_none(),
+                "{found:?}"
+            );
         }
         for (server, written) in &self.listings {
             let server = server.parse().expect("a server name");
-            let listing = store.listing(&server).await.expect("listings can be read").expect("it is there");
+            let listing = store
+                .listing(&server)
+                .await
+                .expect("listings can be read")
+                .expect("it is there");
             let found: u64 = listing.body.parse().expect("a number");
             assert!(found >= *written, "{found} instead of {written}");
         }
         let everything = AuditQuery::newest(u32::MAX);
-        let rows = store.audit(&everything).await.expect("audit rows can be read");
-        let found: HashSet<_> =
-            rows.iter().filter_map(AuditRow::capability).map(|it| it.name.clone()).collect();
+        let rows = store
+            .audit(&everything)
+            .await
+            .expect("audit rows can be read");
+        let found: HashSet<_> = rows
+            .iter()
+            .filter_map(AuditRow::capability)
+            .map(|it| it.name.clone())
+            .collect();
         let lost: Vec<_> = self.audit.difference(&found).collect();
         assert!(lost.is_empty(), "{lost:?}");
         assert!(mirrored(&store).await >= self.mirrored, "a mirror is lost");
@@ -139,8 +171,17 @@ impl Acknowledged {
 
     /// Guards against a test that passes because nothing was ever written.
     fn is_not_trivial(&self) {
-        let counts = [self.tokens.len(), self.revoked.len(), self.listings.len(), self.audit.len()];
-        assert!(counts.iter().all(|count| *count > 0) && self.mirrored > 0, "{counts:?} {}", self.mirrored);
+        let counts = [
+            self.tokens.len(),
+            self.revoked.len(),
+            self.listings.len(),
+            self.audit.len(),
+        ];
+        assert!(
+            counts.iter().all(|count| *count > 0) && self.mirrored > 0,
+            "{counts:?} {}",
+            self.mirrored
+        );
     }
 }
 
@@ -158,9 +199,15 @@ async fn check_integrity(path: &Path) {
 #[test]
 #[ignore = "not a test: the process that gets killed"]
 fn the_writer() {
-    let Some(path) = std::env::var_os(PLAY_THE_WRITER) else { return };
+    let Some(path) = std::env::var_os(PLAY_THE_WRITER) else {
+        return;
+    };
     let round = std::env::var(ROUND).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let store = Store::open(&PathBuf::from(path)).await.unwrap();
         // The harness has begun a line of its own.
@@ -177,10 +224,16 @@ fn the_writer() {
 async fn write_keys(store: &Store) {
     loop {
         let order = KeyOrder::user(Tenant::local());
-        let key = store.create_key(&order, Timestamp(1)).await.expect("a key is created");
+        let key = store
+            .create_key(&order, Timestamp(1))
+            .await
+            .expect("a key is created");
         acknowledge(&format!("key {} {}", key.id, key.token.reveal()));
         if key.id.0.starts_with(|first: char| first.is_ascii_digit()) {
-            store.revoke_key(&key.id, Timestamp(2)).await.expect("it is revoked");
+            store
+                .revoke_key(&key.id, Timestamp(2))
+                .await
+                .expect("it is revoked");
             acknowledge(&format!("revoked {}", key.id));
         }
     }
@@ -188,7 +241,9 @@ async fn write_keys(store: &Store) {
 
 async fn write_listings(store: &Store) {
     for number in 0_u64.. {
-        let server = if number % 2 == 0 { "even" } else { "odd" }.parse().expect("a server name");
+        let server = if number % 2 == 0 { "even" } else { "odd" }
+            .parse()
+            .expect("a server name");
         let earlier = store.listing(&server).await.expect("it can be read");
         let body = earlier.map_or(0, |it| it.body.parse::<u64>().expect("a number")) + 1;
         let listing = StoredListing {
@@ -197,7 +252,10 @@ async fn write_listings(store: &Store) {
             body: body.to_string(),
             listed_at: Timestamp(1),
         };
-        store.put_listing(&listing).await.expect("a listing is stored");
+        store
+            .put_listing(&listing)
+            .await
+            .expect("a listing is stored");
         acknowledge(&format!("listing {} {body}", listing.server));
     }
 }
@@ -205,7 +263,9 @@ async fn write_listings(store: &Store) {
 async fn write_audit(store: &Store, round: &str) {
     let sink = store.audit_sink();
     for batch in 0.. {
-        let names: Vec<_> = (0..10).map(|number| format!("{round}.{batch}.{number}")).collect();
+        let names: Vec<_> = (0..10)
+            .map(|number| format!("{round}.{batch}.{number}"))
+            .collect();
         for name in &names {
             sink.observe(Observation {
                 at: Timestamp(1),
@@ -227,23 +287,41 @@ async fn write_audit(store: &Store, round: &str) {
 
 async fn write_mirror(store: &Store) {
     for number in mirrored(store).await + 1.. {
-        let entries: Vec<_> =
-            (0..MIRRORED).map(|at| (format!("{at} of {number}"), number.to_string())).collect();
-        store.put_mirror("numbers", &entries).await.expect("entries are mirrored");
+        let entries: Vec<_> = (0..MIRRORED)
+            .map(|at| (format!("{at} of {number}"), number.to_string()))
+            .collect();
+        store
+            .put_mirror("numbers", &entries)
+            .await
+            .expect("entries are mirrored");
         acknowledge(&format!("mirror {number}"));
     }
 }
 
 /// The number that all mirrored entries were written with; none before the first.
 async fn mirrored(store: &Store) -> u64 {
-    let entries = store.mirrored("numbers").await.expect("the mirror can be read");
-    let Some(number) = entries.values().next() else { return 0 };
-    let together = entries.keys().filter(|name| name.ends_with(&format!(" of {number}"))).count();
-    assert_eq!((entries.len(), together), (MIRRORED, MIRRORED), "half replaced: {entries:?}");
+    let entries = store
+        .mirrored("numbers")
+        .await
+        .expect("the mirror can be read");
+    let Some(number) = entries.values().next() else {
+        return 0;
+    };
+    let together = entries
+        .keys()
+        .filter(|name| name.ends_with(&format!(" of {number}")))
+        .count();
+    assert_eq!(
+        (entries.len(), together),
+        (MIRRORED, MIRRORED),
+        "half replaced: {entries:?}"
+    );
     number.parse().expect("a number")
 }
 
 fn acknowledge(what: &str) {
     let line = format!("ack {what}\n");
-    std::io::stdout().write_all(line.as_bytes()).expect("the parent is listening");
+    std::io::stdout()
+        .write_all(line.as_bytes())
+        .expect("the parent is listening");
 }

@@ -95,10 +95,15 @@ impl Call {
     /// What the client declared: for its session, or with this request.
     pub(crate) fn capabilities(&self) -> RawObject {
         match self.dialogue {
-            Dialogue::Legacy => self.peer.greeting().map(|it| it.capabilities.clone()).unwrap_or_default(),
-            Dialogue::Modern | Dialogue::Task(_) => {
-                self.meta.object(meta::CLIENT_CAPABILITIES).unwrap_or_default()
-            }
+            Dialogue::Legacy => self
+                .peer
+                .greeting()
+                .map(|it| it.capabilities.clone())
+                .unwrap_or_default(),
+            Dialogue::Modern | Dialogue::Task(_) => self
+                .meta
+                .object(meta::CLIENT_CAPABILITIES)
+                .unwrap_or_default(),
         }
     }
 
@@ -118,7 +123,8 @@ impl Call {
         };
         if threshold.is_some_and(|threshold: Level| level >= threshold) {
             let params = json!({ "level": name, "logger": "testbed", "data": text });
-            self.outbox.send(Notification::new(method::LOG, Some(raw(&params))));
+            self.outbox
+                .send(Notification::new(method::LOG, Some(raw(&params))));
         }
     }
 
@@ -129,7 +135,8 @@ impl Call {
                 .with("progress", &done)
                 .with("total", &total)
                 .with("message", message);
-            self.outbox.send(Notification::new(method::PROGRESS, Some(params.to_raw())));
+            self.outbox
+                .send(Notification::new(method::PROGRESS, Some(params.to_raw())));
         }
     }
 
@@ -153,7 +160,10 @@ impl Call {
 
     async fn ask_legacy(&self, inputs: Inputs) -> Result<Answers, Stop> {
         let asked = inputs.wanted.into_iter().map(|(key, input)| async move {
-            let answer = self.peer.ask(&self.outbox, input.method, &input.params).await?;
+            let answer = self
+                .peer
+                .ask(&self.outbox, input.method, &input.params)
+                .await?;
             let answer = serde_json::from_str(answer.get()).unwrap_or_default();
             Ok::<_, ErrorObject>((key.to_owned(), answer))
         });
@@ -175,10 +185,14 @@ impl Call {
         if wanted.is_empty() {
             return Ok(Answers(known));
         }
-        let mut result =
-            RawObject::new().with("resultType", result_type::INPUT_REQUIRED).with("inputRequests", &wanted);
+        let mut result = RawObject::new()
+            .with("resultType", result_type::INPUT_REQUIRED)
+            .with("inputRequests", &wanted);
         if inputs.sealed {
-            let state = State { purpose: self.purpose(), answers: known };
+            let state = State {
+                purpose: self.purpose(),
+                answers: known,
+            };
             result.put("requestState", &self.server.sealer.seal(&state));
         }
         Err(Stop::Input(result))
@@ -186,24 +200,45 @@ impl Call {
 
     /// The state a retry brings along. It comes from outside, so it must prove to be ours.
     fn state(&self) -> Result<Option<State>, ErrorObject> {
-        let Some(sealed) = self.params.get("requestState") else { return Ok(None) };
-        let forged =
-            || ErrorObject::new(code::INVALID_PARAMS, "`requestState` is not what this server gave out");
+        let Some(sealed) = self.params.get("requestState") else {
+            return Ok(None);
+        };
+        let forged = || {
+            ErrorObject::new(
+                code::INVALID_PARAMS,
+                "`requestState` is not what this server gave out",
+            )
+        };
         let sealed: String = serde_json::from_str(sealed.get()).map_err(|_| forged())?;
-        let state = self.server.sealer.open(&sealed).filter(|state| state.purpose == self.purpose());
+        let state = self
+            .server
+            .sealer
+            .open(&sealed)
+            .filter(|state| state.purpose == self.purpose());
         state.ok_or_else(forged).map(Some)
     }
 
     /// Answers that are not objects are as good as missing: they are asked for again.
     fn responses(&self) -> Result<Map<String, Value>, ErrorObject> {
-        let Some(responses) = self.params.get("inputResponses") else { return Ok(Map::new()) };
-        let responses: Map<String, Value> = serde_json::from_str(responses.get())
-            .map_err(|_| ErrorObject::new(code::INVALID_PARAMS, "`inputResponses` must be an object"))?;
-        Ok(responses.into_iter().filter(|(_, answer)| answer.is_object()).collect())
+        let Some(responses) = self.params.get("inputResponses") else {
+            return Ok(Map::new());
+        };
+        let responses: Map<String, Value> =
+            serde_json::from_str(responses.get()).map_err(|_| {
+                ErrorObject::new(code::INVALID_PARAMS, "`inputResponses` must be an object")
+            })?;
+        Ok(responses
+            .into_iter()
+            .filter(|(_, answer)| answer.is_object())
+            .collect())
     }
 
     fn purpose(&self) -> String {
-        format!("{} {}", self.method, self.params.read::<String>("name").unwrap_or_default())
+        format!(
+            "{} {}",
+            self.method,
+            self.params.read::<String>("name").unwrap_or_default()
+        )
     }
 }
 
@@ -218,7 +253,11 @@ impl Reply {
 
     pub(crate) fn tool_error(text: &str) -> Outcome {
         let content = json!([{ "type": "text", "text": text }]);
-        Ok(Self::Object(RawObject::new().with("content", &content).with("isError", &true)))
+        Ok(Self::Object(
+            RawObject::new()
+                .with("content", &content)
+                .with("isError", &true),
+        ))
     }
 
     pub(crate) fn content(content: &Value) -> Outcome {

@@ -20,9 +20,13 @@ struct Line {
 pub(crate) fn read(file: &Path) -> anyhow::Result<Catalog> {
     let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     let mut catalog = Catalog::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let Line { server, tool } =
-            serde_json::from_str(line).with_context(|| format!("{}, line {}", file.display(), number + 1))?;
+    for (number, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
+        let Line { server, tool } = serde_json::from_str(line)
+            .with_context(|| format!("{}, line {}", file.display(), number + 1))?;
         catalog.entry(server).or_default().push(tool);
     }
     Ok(catalog)

@@ -33,9 +33,18 @@ pub(crate) fn start(
         Era::Legacy => Dialogue::Legacy,
         Era::Modern => Dialogue::Modern,
     };
-    let call = Call::new(server.clone(), peer.clone(), request, outbox.clone(), dialogue);
+    let call = Call::new(
+        server.clone(),
+        peer.clone(),
+        request,
+        outbox.clone(),
+        dialogue,
+    );
     let cancel = call.cancelled.clone();
-    Started { cancel, done: tokio::spawn(answer(call)) }
+    Started {
+        cancel,
+        done: tokio::spawn(answer(call)),
+    }
 }
 
 /// Takes a message from a pipe, where everything goes out the way it came in.
@@ -54,7 +63,10 @@ pub(crate) fn receive(server: &Arc<Server>, peer: &Arc<Peer>, message: Message) 
 pub(crate) fn notice(server: &Arc<Server>, peer: &Arc<Peer>, notification: &Notification) {
     match notification.method.as_str() {
         method::CANCELLED => {
-            let id = notification.object().ok().and_then(|params| params.read::<RequestId>("requestId"));
+            let id = notification
+                .object()
+                .ok()
+                .and_then(|params| params.read::<RequestId>("requestId"));
             if let Some(id) = id {
                 peer.cancel(&id);
             }
@@ -76,21 +88,30 @@ pub(crate) fn era_of(served: Served, request: &Request) -> Era {
 }
 
 pub(crate) fn is_modern(request: &Request) -> bool {
-    let meta = request.object().ok().and_then(|params| params.object("_meta"));
-    request.method == method::DISCOVER || meta.is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION))
+    let meta = request
+        .object()
+        .ok()
+        .and_then(|params| params.object("_meta"));
+    request.method == method::DISCOVER
+        || meta.is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION))
 }
 
 pub(crate) fn malformed(why: &Malformed) -> Response {
     let (code, id) = match why {
         Malformed::NotJson(_) => (code::PARSE_ERROR, None),
         Malformed::Batch => (code::INVALID_REQUEST, None),
-        Malformed::NotJsonRpc { id, .. } | Malformed::TooDeep { id } => (code::INVALID_REQUEST, id.clone()),
+        Malformed::NotJsonRpc { id, .. } | Malformed::TooDeep { id } => {
+            (code::INVALID_REQUEST, id.clone())
+        }
     };
     Response::error(id, ErrorObject::new(code, why.to_string()))
 }
 
 pub(crate) fn method_not_found(name: &str) -> Stop {
-    Stop::Error(ErrorObject::new(code::METHOD_NOT_FOUND, format!("unknown method `{name}`")))
+    Stop::Error(ErrorObject::new(
+        code::METHOD_NOT_FOUND,
+        format!("unknown method `{name}`"),
+    ))
 }
 
 async fn answer(call: Call) {

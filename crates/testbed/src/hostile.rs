@@ -23,15 +23,19 @@ const TOOLS_A_PAGE: usize = 25_000;
 pub(crate) fn deep_definitions() -> [Raw; 2] {
     let schema = nested(DEEP_LEVELS);
     let called = format!(r#"{{"name":"{DEEP_TOOL}","inputSchema":{{"type":"object"}}}}"#);
-    let defined =
-        format!(r#"{{"name":"deep_definition","inputSchema":{{"type":"object","default":{schema}}}}}"#);
+    let defined = format!(
+        r#"{{"name":"deep_definition","inputSchema":{{"type":"object","default":{schema}}}}}"#
+    );
     [called, defined].map(json)
 }
 
 /// As many levels deep as `levels` says.
 pub(crate) fn deep_answer(call: &Call) -> Outcome {
     let levels = call.argument("levels").unwrap_or(DEEP_LEVELS);
-    let answer = format!(r#"{{"content":[],"structuredContent":{{"x":{}}}}}"#, nested(levels));
+    let answer = format!(
+        r#"{{"content":[],"structuredContent":{{"x":{}}}}}"#,
+        nested(levels)
+    );
     Ok(Reply::Verbatim(json(answer)))
 }
 
@@ -40,22 +44,34 @@ fn nested(levels: usize) -> String {
 }
 
 pub(crate) fn many_templates() -> Outcome {
-    let template = |number: usize| format!(r#"{{"uriTemplate":"mem://{number}/{{x}}","name":"t{number}"}}"#);
+    let template =
+        |number: usize| format!(r#"{{"uriTemplate":"mem://{number}/{{x}}","name":"t{number}"}}"#);
     let templates: Vec<_> = (0..TEMPLATES).map(template).collect();
-    Ok(Reply::Verbatim(json(format!(r#"{{"resourceTemplates":[{}]}}"#, templates.join(",")))))
+    Ok(Reply::Verbatim(json(format!(
+        r#"{{"resourceTemplates":[{}]}}"#,
+        templates.join(",")
+    ))))
 }
 
 /// The cursor is where the page begins.
 pub(crate) fn many_tools(call: &Call) -> Outcome {
     let from = match call.params.get("cursor") {
-        Some(_) => call.params.read::<usize>("cursor").ok_or_else(|| invalid("unknown cursor"))?,
+        Some(_) => call
+            .params
+            .read::<usize>("cursor")
+            .ok_or_else(|| invalid("unknown cursor"))?,
         None => 0,
     };
-    let tool = |number: usize| format!(r#"{{"name":"tool{number}","inputSchema":{{"type":"object"}}}}"#);
+    let tool =
+        |number: usize| format!(r#"{{"name":"tool{number}","inputSchema":{{"type":"object"}}}}"#);
     let end = TOOLS.min(from + TOOLS_A_PAGE);
     let tools: Vec<_> = (from..end).map(tool).collect();
     let page = RawObject::new().with("tools", &json(format!("[{}]", tools.join(","))));
-    Ok(Reply::Object(if end < TOOLS { page.with("nextCursor", &end) } else { page }))
+    Ok(Reply::Object(if end < TOOLS {
+        page.with("nextCursor", &end)
+    } else {
+        page
+    }))
 }
 
 /// What goes out on stdout once the client has been greeted.
@@ -76,7 +92,10 @@ impl Flood {
             (Manner::MessageFlood, Self::Messages),
             (Manner::SlowBytes, Self::Drip),
         ];
-        kinds.into_iter().find(|(manner, _)| server.has(*manner)).map(|(_, flood)| flood)
+        kinds
+            .into_iter()
+            .find(|(manner, _)| server.has(*manner))
+            .map(|(_, flood)| flood)
     }
 
     pub(crate) async fn run(
@@ -139,7 +158,9 @@ const UNASKED: &str = concat!(
 );
 
 fn line(next: Outgoing) -> Vec<u8> {
-    let Outgoing::Message(message) = next else { return Vec::new() };
+    let Outgoing::Message(message) = next else {
+        return Vec::new();
+    };
     let mut line = message.to_line();
     line.push(b'\n');
     line

@@ -23,28 +23,39 @@ pub(crate) struct Answers(pub(crate) Map<String, Value>);
 
 impl Input {
     pub(crate) fn elicit(message: &str, schema: &Value) -> Self {
-        Self { method: method::ELICIT, params: json!({ "message": message, "requestedSchema": schema }) }
+        Self {
+            method: method::ELICIT,
+            params: json!({ "message": message, "requestedSchema": schema }),
+        }
     }
 
     /// A form with a single required field.
     pub(crate) fn field(message: &str, name: &str, kind: &str) -> Self {
-        let schema =
-            json!({ "type": "object", "properties": { name: { "type": kind } }, "required": [name] });
+        let schema = json!({ "type": "object", "properties": { name: { "type": kind } }, "required": [name] });
         Self::elicit(message, &schema)
     }
 
     /// A page for the person to visit.
     pub(crate) fn visit(message: &str, url: &str) -> Self {
-        Self { method: method::ELICIT, params: json!({ "mode": "url", "message": message, "url": url }) }
+        Self {
+            method: method::ELICIT,
+            params: json!({ "mode": "url", "message": message, "url": url }),
+        }
     }
 
     pub(crate) fn sample(prompt: &str) -> Self {
         let message = json!({ "role": "user", "content": { "type": "text", "text": prompt } });
-        Self { method: method::CREATE_MESSAGE, params: json!({ "messages": [message], "maxTokens": 100 }) }
+        Self {
+            method: method::CREATE_MESSAGE,
+            params: json!({ "messages": [message], "maxTokens": 100 }),
+        }
     }
 
     pub(crate) fn roots() -> Self {
-        Self { method: method::LIST_ROOTS, params: json!({}) }
+        Self {
+            method: method::LIST_ROOTS,
+            params: json!({}),
+        }
     }
 
     /// The capability a client must have declared to be asked this.
@@ -63,7 +74,10 @@ impl Input {
 
 impl Inputs {
     pub(crate) fn one(key: &'static str, input: Input) -> Self {
-        Self { wanted: vec![(key, input)], sealed: false }
+        Self {
+            wanted: vec![(key, input)],
+            sealed: false,
+        }
     }
 
     pub(crate) fn and(mut self, key: &'static str, input: Input) -> Self {

@@ -15,21 +15,30 @@ use crate::server::{INSTRUCTIONS, Server, implementation};
 use crate::subscriptions::Interests;
 
 pub(crate) async fn serve(call: Call) -> Outcome {
-    let Some(greeting) = call.peer.greeting() else { return before_greeting(call).await };
+    let Some(greeting) = call.peer.greeting() else {
+        return before_greeting(call).await;
+    };
     match call.method.as_str() {
         method::INITIALIZE => Err(invalid("this session is initialized already")),
         method::PING => Reply::empty(),
         method::SET_LEVEL => {
-            let level: Level = call.params.read("level").ok_or_else(|| invalid("unknown `level`"))?;
+            let level: Level = call
+                .params
+                .read("level")
+                .ok_or_else(|| invalid("unknown `level`"))?;
             call.peer.set_log_level(level);
             Reply::empty()
         }
         method::SUBSCRIBE => {
-            call.server.listeners.subscribe(greeting.listener, uri(&call)?);
+            call.server
+                .listeners
+                .subscribe(greeting.listener, uri(&call)?);
             Reply::empty()
         }
         method::UNSUBSCRIBE => {
-            call.server.listeners.unsubscribe(greeting.listener, &uri(&call)?);
+            call.server
+                .listeners
+                .unsubscribe(greeting.listener, &uri(&call)?);
             Reply::empty()
         }
         _ => lists::serve(call).await,
@@ -45,7 +54,11 @@ pub(crate) fn initialized(server: &Arc<Server>, peer: &Arc<Peer>) {
     if server.has(Manner::EarlyRoots) {
         let peer = peer.clone();
         tokio::spawn(async move {
-            if peer.ask(&peer.general, method::LIST_ROOTS, &json!({})).await.is_ok() {
+            if peer
+                .ask(&peer.general, method::LIST_ROOTS, &json!({}))
+                .await
+                .is_ok()
+            {
                 peer.roots_are_known();
             }
         });
@@ -60,7 +73,8 @@ pub(crate) fn ask_for_roots(server: &Server, peer: &Peer) {
 
 pub(crate) fn odd_messages(peer: &Peer) {
     let params = raw(&json!({ "level": "info", "message": "connected" }));
-    peer.general.send(Request::new("log-1", "log", Some(params.clone())));
+    peer.general
+        .send(Request::new("log-1", "log", Some(params.clone())));
     peer.general.send(Notification::new("log", Some(params)));
 }
 
@@ -74,12 +88,21 @@ async fn before_greeting(call: Call) -> Outcome {
 }
 
 fn initialize(call: &Call) -> Outcome {
-    let proposed: String =
-        call.params.read("protocolVersion").ok_or_else(|| invalid("`protocolVersion` is missing"))?;
+    let proposed: String = call
+        .params
+        .read("protocolVersion")
+        .ok_or_else(|| invalid("`protocolVersion` is missing"))?;
     let version = ProtocolVersion::negotiate_legacy(&proposed);
-    let listener = call.server.listeners.add(Interests::every_list(), call.peer.general.clone(), None);
+    let listener =
+        call.server
+            .listeners
+            .add(Interests::every_list(), call.peer.general.clone(), None);
     let capabilities = call.params.object("capabilities").unwrap_or_default();
-    if !call.peer.greet(Greeting { version, capabilities, listener }) {
+    if !call.peer.greet(Greeting {
+        version,
+        capabilities,
+        listener,
+    }) {
         call.server.listeners.remove(listener);
         return Err(invalid("this session is initialized already"));
     }
@@ -102,5 +125,7 @@ pub(crate) fn capabilities_of_ours() -> Value {
 }
 
 fn uri(call: &Call) -> Result<String, crate::call::Stop> {
-    call.params.read("uri").ok_or_else(|| invalid("`uri` is missing"))
+    call.params
+        .read("uri")
+        .ok_or_else(|| invalid("`uri` is missing"))
 }

@@ -18,8 +18,14 @@ pub(crate) async fn serve(call: Call) -> Outcome {
         method::CALL_TOOL => tools::run(call).await,
         method::LIST_RESOURCES if lies => Err(method_not_found(method::LIST_RESOURCES)),
         method::LIST_RESOURCES => page(&call, "resources", &resources::list(&call.server)),
-        method::LIST_TEMPLATES if call.server.has(Manner::ManyTemplates) => hostile::many_templates(),
-        method::LIST_TEMPLATES => page(&call, "resourceTemplates", &resources::templates(&call.server)),
+        method::LIST_TEMPLATES if call.server.has(Manner::ManyTemplates) => {
+            hostile::many_templates()
+        }
+        method::LIST_TEMPLATES => page(
+            &call,
+            "resourceTemplates",
+            &resources::templates(&call.server),
+        ),
         method::READ_RESOURCE => resources::read(&call),
         method::LIST_PROMPTS if lies => call.wait(std::future::pending()).await?,
         method::LIST_PROMPTS => page(&call, "prompts", &prompts::list()),
@@ -38,7 +44,9 @@ async fn list_tools(call: &Call) -> Outcome {
     }
     let tools = tools::definitions(&call.server);
     if call.server.has(Manner::EndlessCursor) {
-        let result = RawObject::new().with("tools", &tools).with("nextCursor", ENDLESS_CURSOR);
+        let result = RawObject::new()
+            .with("tools", &tools)
+            .with("nextCursor", ENDLESS_CURSOR);
         return Ok(Reply::Object(result));
     }
     page(call, "tools", &tools)
@@ -49,9 +57,9 @@ fn page(call: &Call, key: &str, items: &[Raw]) -> Outcome {
         return Ok(Reply::Object(RawObject::new().with(key, items)));
     }
     let start = match call.params.read::<String>("cursor") {
-        Some(cursor) => {
-            offset(key, &cursor).filter(|at| *at <= items.len()).ok_or_else(|| invalid("unknown cursor"))?
-        }
+        Some(cursor) => offset(key, &cursor)
+            .filter(|at| *at <= items.len())
+            .ok_or_else(|| invalid("unknown cursor"))?,
         None => 0,
     };
     let end = items.len().min(start + PAGE);

@@ -13,7 +13,10 @@ use crate::hostile;
 
 pub(crate) async fn at_start(manners: &[Manner], data_dir: Option<&Path>) -> anyhow::Result<()> {
     if manners.contains(&Manner::CrashAtStart) {
-        let _ = writeln!(std::io::stderr(), "Error: API_KEY environment variable is required");
+        let _ = writeln!(
+            std::io::stderr(),
+            "Error: API_KEY environment variable is required"
+        );
         std::process::exit(1);
     }
     if let Some(dir) = data_dir {
@@ -26,7 +29,9 @@ pub(crate) async fn at_start(manners: &[Manner], data_dir: Option<&Path>) -> any
         detach(data_dir.context("--manner detach needs --data-dir to leave the process id in")?)?;
     }
     if manners.contains(&Manner::DetachBare) {
-        detach_bare(data_dir.context("--manner detach-bare needs --data-dir to leave the process id in")?)?;
+        detach_bare(
+            data_dir.context("--manner detach-bare needs --data-dir to leave the process id in")?,
+        )?;
     }
     if manners.contains(&Manner::StderrFlood) {
         hostile::flood_stderr();
@@ -47,7 +52,11 @@ pub(crate) fn noise() -> &'static str {
 }
 
 fn ignore_signals() -> anyhow::Result<()> {
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+    for kind in [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+    ] {
         let mut signals = signal(kind)?;
         tokio::spawn(async move { while signals.recv().await.is_some() {} });
     }
@@ -71,7 +80,13 @@ fn detach(data_dir: &Path) -> anyhow::Result<()> {
 /// The shell ends at once, so that nothing leads from the process to us: no parent, no variable.
 fn detach_bare(data_dir: &Path) -> anyhow::Result<()> {
     let script = "setsid env -i sleep 600 </dev/null >/dev/null 2>&1 & echo $! >detached.pid";
-    let status = Command::new("sh").args(["-c", script]).current_dir(data_dir).status();
-    anyhow::ensure!(status.context("starting sh")?.success(), "the shell could not start a process");
+    let status = Command::new("sh")
+        .args(["-c", script])
+        .current_dir(data_dir)
+        .status();
+    anyhow::ensure!(
+        status.context("starting sh")?.success(),
+        "the shell could not start a process"
+    );
     Ok(())
 }

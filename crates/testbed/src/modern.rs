@@ -32,19 +32,27 @@ pub(crate) async fn serve(call: Call) -> Outcome {
 
 /// A legacy client has no way forward by itself; the error tells its person what we speak.
 pub(crate) fn check_greeting(name: &str, params: &RawObject) -> Result<(), ErrorObject> {
-    let meant_for_us = params.object("_meta").is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION));
+    let meant_for_us = params
+        .object("_meta")
+        .is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION));
     if name != method::INITIALIZE || meant_for_us {
         return Ok(());
     }
-    Err(unsupported(&params.read::<String>("protocolVersion").unwrap_or_default()))
+    Err(unsupported(
+        &params.read::<String>("protocolVersion").unwrap_or_default(),
+    ))
 }
 
 /// Whether the request carries what each modern request must carry.
 pub(crate) fn check_meta(params: &RawObject) -> Result<(), ErrorObject> {
-    let missing = |key: &str| ErrorObject::new(code::INVALID_PARAMS, format!("`_meta` lacks `{key}`"));
+    let missing =
+        |key: &str| ErrorObject::new(code::INVALID_PARAMS, format!("`_meta` lacks `{key}`"));
     let meta = params.object("_meta").unwrap_or_default();
-    let version: String = meta.read(meta::PROTOCOL_VERSION).ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
-    meta.object(meta::CLIENT_CAPABILITIES).ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
+    let version: String = meta
+        .read(meta::PROTOCOL_VERSION)
+        .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+    meta.object(meta::CLIENT_CAPABILITIES)
+        .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
     if ProtocolVersion::parse(&version) == Some(ProtocolVersion::LATEST) {
         Ok(())
     } else {
@@ -77,14 +85,21 @@ fn supported() -> [&'static str; 1] {
 }
 
 fn unsupported(requested: &str) -> ErrorObject {
-    let message = format!("unsupported protocol version; this server speaks {}", supported().join(", "));
+    let message = format!(
+        "unsupported protocol version; this server speaks {}",
+        supported().join(", ")
+    );
     ErrorObject::new(code::UNSUPPORTED_VERSION, message)
         .with_data(&json!({ "supported": supported(), "requested": requested }))
 }
 
 fn removed(name: &str) -> ErrorObject {
-    let message = format!("`{name}` is gone; this server speaks {}", supported().join(", "));
-    ErrorObject::new(code::METHOD_NOT_FOUND, message).with_data(&json!({ "supported": supported() }))
+    let message = format!(
+        "`{name}` is gone; this server speaks {}",
+        supported().join(", ")
+    );
+    ErrorObject::new(code::METHOD_NOT_FOUND, message)
+        .with_data(&json!({ "supported": supported() }))
 }
 
 fn discover(call: &Call) -> RawObject {
@@ -105,10 +120,15 @@ async fn listen(call: &Call) -> Outcome {
         .read("notifications")
         .ok_or_else(|| invalid("`notifications` is missing or malformed"))?;
     let agreed = RawObject::new().with("notifications", &interests);
-    let acknowledged =
-        Notification::new(method::SUBSCRIPTION_ACKNOWLEDGED, Some(tagged(agreed, &call.id).to_raw()));
+    let acknowledged = Notification::new(
+        method::SUBSCRIPTION_ACKNOWLEDGED,
+        Some(tagged(agreed, &call.id).to_raw()),
+    );
     let (outbox, tag) = (call.outbox.clone(), call.id.clone());
-    let listener = call.server.listeners.greet(acknowledged, interests, outbox, tag);
+    let listener = call
+        .server
+        .listeners
+        .greet(acknowledged, interests, outbox, tag);
     call.cancelled.cancelled().await;
     call.server.listeners.remove(listener);
     Err(Stop::Cancelled)
@@ -123,7 +143,10 @@ fn dressed(mut result: RawObject, cacheable: bool) -> RawObject {
         result.put("ttlMs", &60_000);
         result.put("cacheScope", "public");
     }
-    let meta = result.object("_meta").unwrap_or_default().with(meta::SERVER_INFO, &implementation());
+    let meta = result
+        .object("_meta")
+        .unwrap_or_default()
+        .with(meta::SERVER_INFO, &implementation());
     result.put("_meta", &meta);
     result
 }

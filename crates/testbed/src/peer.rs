@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kitbag_wire::meta::{code, method};
-use kitbag_wire::{ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response, raw};
+use kitbag_wire::{
+    ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response, raw,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
@@ -100,14 +102,21 @@ impl Peer {
             id
         };
         outbox.send(Request::new(id, method, Some(raw(params))));
-        let gone = || ErrorObject::new(code::INTERNAL_ERROR, "the client went away without an answer");
+        let gone = || {
+            ErrorObject::new(
+                code::INTERNAL_ERROR,
+                "the client went away without an answer",
+            )
+        };
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
 
     pub(crate) fn answered(&self, response: Response) {
         let mut state = self.lock();
         if response.id.is_some() && response.id == state.roots_asked {
-            let roots = response.outcome.map_or_else(|error| error.message, |roots| roots.get().to_owned());
+            let roots = response
+                .outcome
+                .map_or_else(|error| error.message, |roots| roots.get().to_owned());
             (state.roots, state.roots_asked) = (Some(roots), None);
             return;
         }
@@ -149,7 +158,8 @@ impl Peer {
             state.roots_asked = Some(id.clone());
             id
         };
-        self.general.send(Request::new(id, method::LIST_ROOTS, None));
+        self.general
+            .send(Request::new(id, method::LIST_ROOTS, None));
     }
 
     /// What the client last answered when it was asked for its roots.
@@ -162,7 +172,11 @@ impl Peer {
     }
 
     pub(crate) async fn wait_for_roots(&self) {
-        let _ = self.roots_answered.subscribe().wait_for(|answered| *answered).await;
+        let _ = self
+            .roots_answered
+            .subscribe()
+            .wait_for(|answered| *answered)
+            .await;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -29,7 +29,10 @@ pub(crate) fn list() -> Vec<Raw> {
 }
 
 pub(crate) async fn get(call: &Call) -> Outcome {
-    let name: String = call.params.read("name").ok_or_else(|| invalid("`name` is missing"))?;
+    let name: String = call
+        .params
+        .read("name")
+        .ok_or_else(|| invalid("`name` is missing"))?;
     let argument = |name: &str| call.argument::<String>(name).unwrap_or_default();
     let contents = match name.as_str() {
         "test_simple_prompt" => vec![text("This is a simple prompt for testing.")],
@@ -41,7 +44,9 @@ pub(crate) async fn get(call: &Call) -> Outcome {
             ))]
         }
         "test_prompt_with_embedded_resource" => {
-            let uri = call.argument("resourceUri").unwrap_or_else(|| "test://example-resource".to_owned());
+            let uri = call
+                .argument("resourceUri")
+                .unwrap_or_else(|| "test://example-resource".to_owned());
             let resource = json!({ "uri": uri, "mimeType": "text/plain", "text": "Embedded resource content for testing." });
             vec![
                 json!({ "type": "resource", "resource": resource }),
@@ -55,26 +60,44 @@ pub(crate) async fn get(call: &Call) -> Outcome {
         "test_input_required_result_prompt" => {
             let wanted = Input::field("What context should the prompt use?", "context", "string");
             let answers = call.ask(Inputs::one("user_context", wanted)).await?;
-            vec![text(&format!("Use this context: {}", answers.text("user_context", "/content/context")))]
+            vec![text(&format!(
+                "Use this context: {}",
+                answers.text("user_context", "/content/context")
+            ))]
         }
         unknown => return Err(invalid(format!("unknown prompt `{unknown}`"))),
     };
-    let messages: Vec<Value> =
-        contents.into_iter().map(|content| json!({ "role": "user", "content": content })).collect();
+    let messages: Vec<Value> = contents
+        .into_iter()
+        .map(|content| json!({ "role": "user", "content": content }))
+        .collect();
     Ok(Reply::Object(RawObject::new().with("messages", &messages)))
 }
 
 pub(crate) fn complete(call: &Call) -> Outcome {
-    let argument = call.params.object("argument").ok_or_else(|| invalid("`argument` is missing"))?;
+    let argument = call
+        .params
+        .object("argument")
+        .ok_or_else(|| invalid("`argument` is missing"))?;
     let typed: String = argument.read("value").unwrap_or_default();
     if argument.read::<String>("name").as_deref() == Some(REFERENCE) {
-        let reference = call.params.get("ref").map_or("", |reference| reference.get());
+        let reference = call
+            .params
+            .get("ref")
+            .map_or("", |reference| reference.get());
         let completion = json!({ "values": [reference], "total": 1, "hasMore": false });
-        return Ok(Reply::Object(RawObject::new().with("completion", &completion)));
+        return Ok(Reply::Object(
+            RawObject::new().with("completion", &completion),
+        ));
     }
-    let values: Vec<&str> = WORDS.into_iter().filter(|word| word.starts_with(&typed)).collect();
+    let values: Vec<&str> = WORDS
+        .into_iter()
+        .filter(|word| word.starts_with(&typed))
+        .collect();
     let completion = json!({ "values": values, "total": values.len(), "hasMore": false });
-    Ok(Reply::Object(RawObject::new().with("completion", &completion)))
+    Ok(Reply::Object(
+        RawObject::new().with("completion", &completion),
+    ))
 }
 
 /// An argument that is completed with the reference as it arrived.

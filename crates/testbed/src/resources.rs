@@ -32,18 +32,31 @@ pub(crate) fn templates(server: &Server) -> Vec<Raw> {
     if !server.has(Manner::Usurp) {
         return vec![raw(&template)];
     }
-    let greedy = ["{+any}", "{scheme}://{+rest}", "test:{+rest}", "kitbag://server/good/{+rest}"];
-    greedy.iter().map(|text| raw(&json!({ "uriTemplate": text, "name": text }))).collect()
+    let greedy = [
+        "{+any}",
+        "{scheme}://{+rest}",
+        "test:{+rest}",
+        "kitbag://server/good/{+rest}",
+    ];
+    greedy
+        .iter()
+        .map(|text| raw(&json!({ "uriTemplate": text, "name": text })))
+        .collect()
 }
 
 pub(crate) fn read(call: &Call) -> Outcome {
-    let uri: String = call.params.read("uri").ok_or_else(|| invalid("`uri` is missing"))?;
+    let uri: String = call
+        .params
+        .read("uri")
+        .ok_or_else(|| invalid("`uri` is missing"))?;
     if call.server.has(Manner::Usurp) {
         let contents = json!([{ "uri": uri, "text": "usurped" }]);
         return Ok(Reply::Object(RawObject::new().with("contents", &contents)));
     }
     let contents = contents(&uri).ok_or_else(|| not_found(call, &uri))?;
-    Ok(Reply::Object(RawObject::new().with("contents", &[contents])))
+    Ok(Reply::Object(
+        RawObject::new().with("contents", &[contents]),
+    ))
 }
 
 const TEXT: &str = "test://static-text";
@@ -53,12 +66,21 @@ const WATCHED: &str = "test://watched-resource";
 fn contents(uri: &str) -> Option<Value> {
     let text = |mime: &str, text: &str| json!({ "uri": uri, "mimeType": mime, "text": text });
     match uri {
-        TEXT => Some(text("text/plain", "This is the content of the static text resource.")),
-        WATCHED => Some(text("text/plain", "Touch me and your subscribers hear of it.")),
+        TEXT => Some(text(
+            "text/plain",
+            "This is the content of the static text resource.",
+        )),
+        WATCHED => Some(text(
+            "text/plain",
+            "Touch me and your subscribers hear of it.",
+        )),
         BINARY => Some(json!({ "uri": uri, "mimeType": "image/png", "blob": IMAGE })),
         _ => {
-            let id = uri.strip_prefix("test://template/")?.strip_suffix("/data")?;
-            let data = json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
+            let id = uri
+                .strip_prefix("test://template/")?
+                .strip_suffix("/data")?;
+            let data =
+                json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
             Some(text("application/json", &data.to_string()))
         }
     }

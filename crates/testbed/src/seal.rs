@@ -27,14 +27,19 @@ impl Sealer {
     pub(crate) fn seal(&self, state: &State) -> String {
         let payload = serde_json::to_vec(state).expect("a state is plain JSON");
         let tag = blake3::keyed_hash(&self.key, &payload);
-        format!("{}.{}", URL_SAFE_NO_PAD.encode(payload), URL_SAFE_NO_PAD.encode(tag.as_bytes()))
+        format!(
+            "{}.{}",
+            URL_SAFE_NO_PAD.encode(payload),
+            URL_SAFE_NO_PAD.encode(tag.as_bytes())
+        )
     }
 
     pub(crate) fn open(&self, sealed: &str) -> Option<State> {
         let (payload, tag) = sealed.split_once('.')?;
         let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
         let tag: [u8; 32] = URL_SAFE_NO_PAD.decode(tag).ok()?.try_into().ok()?;
-        (blake3::keyed_hash(&self.key, &payload) == tag).then(|| serde_json::from_slice(&payload).ok())?
+        (blake3::keyed_hash(&self.key, &payload) == tag)
+            .then(|| serde_json::from_slice(&payload).ok())?
     }
 }
 
@@ -45,7 +50,10 @@ mod tests {
     #[test]
     fn only_an_untouched_seal_of_our_own_opens() {
         let (ours, theirs) = (Sealer::new(), Sealer::new());
-        let state = State { purpose: "tools/call x".to_owned(), answers: Map::new() };
+        let state = State {
+            purpose: "tools/call x".to_owned(),
+            answers: Map::new(),
+        };
         let sealed = ours.seal(&state);
         assert_eq!(ours.open(&sealed), Some(state));
         assert_eq!(theirs.open(&sealed), None);

@@ -81,7 +81,9 @@ impl Server {
 
     /// Waits until a test has put a file of this name there.
     pub(crate) async fn file(&self, name: &str) {
-        let Some(dir) = &self.data_dir else { return std::future::pending().await };
+        let Some(dir) = &self.data_dir else {
+            return std::future::pending().await;
+        };
         while !dir.join(name).exists() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -109,7 +111,8 @@ impl Server {
     }
 }
 
-pub(crate) const INSTRUCTIONS: &str = "A server for tests: every tool does what its description says.";
+pub(crate) const INSTRUCTIONS: &str =
+    "A server for tests: every tool does what its description says.";
 
 pub(crate) fn implementation() -> Value {
     json!({ "name": "kitbag-testbed", "title": "Kitbag testbed", "version": env!("CARGO_PKG_VERSION") })

@@ -21,7 +21,10 @@ use crate::peer::Peer;
 use crate::server::Server;
 
 pub(crate) async fn serve(server: Arc<Server>, port: u16) -> anyhow::Result<()> {
-    let house = Arc::new(House { server, peers: Mutex::new(HashMap::new()) });
+    let house = Arc::new(House {
+        server,
+        peers: Mutex::new(HashMap::new()),
+    });
     let router = Router::new()
         .route("/sse", get(open))
         .route("/messages", post(receive))
@@ -49,20 +52,27 @@ async fn open(State(house): State<Arc<House>>) -> Response {
     let endpoint = format!("event: endpoint\ndata: /messages?sessionId={id}\n\n").into_bytes();
     house.lock().insert(id.clone(), Arc::new(Peer::new(outbox)));
     let visit = Visit { house, id };
-    event_stream(stream::unfold((Some(endpoint), outgoing, visit), |(at_hand, mut outgoing, visit)| async {
-        let event = match at_hand {
-            Some(event) => event,
-            None => loop {
-                if let Outgoing::Message(message) = outgoing.recv().await? {
-                    break sse::event(&message);
-                }
-            },
-        };
-        Some((event, (None, outgoing, visit)))
-    }))
+    event_stream(stream::unfold(
+        (Some(endpoint), outgoing, visit),
+        |(at_hand, mut outgoing, visit)| async {
+            let event = match at_hand {
+                Some(event) => event,
+                None => loop {
+                    if let Outgoing::Message(message) = outgoing.recv().await? {
+                        break sse::event(&message);
+                    }
+                },
+            };
+            Some((event, (None, outgoing, visit)))
+        },
+    ))
 }
 
-async fn receive(State(house): State<Arc<House>>, Query(sender): Query<Sender>, body: Bytes) -> Response {
+async fn receive(
+    State(house): State<Arc<House>>,
+    Query(sender): Query<Sender>,
+    body: Bytes,
+) -> Response {
     let Some(peer) = house.lock().get(&sender.session_id).cloned() else {
         return (StatusCode::NOT_FOUND, "unknown session").into_response();
     };
@@ -86,7 +96,9 @@ struct Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        let Some(peer) = self.house.lock().remove(&self.id) else { return };
+        let Some(peer) = self.house.lock().remove(&self.id) else {
+            return;
+        };
         peer.cancel_all();
         if let Some(greeting) = peer.greeting() {
             self.house.server.listeners.remove(greeting.listener);

@@ -19,7 +19,11 @@ use crate::server::Server;
 
 pub(crate) async fn serve(server: Arc<Server>) -> std::io::Result<()> {
     let (outbox, outgoing) = Outbox::channel();
-    let writer = tokio::spawn(write(outgoing, server.has(Manner::Noise), Flood::of(&server)));
+    let writer = tokio::spawn(write(
+        outgoing,
+        server.has(Manner::Noise),
+        Flood::of(&server),
+    ));
     let peer = Arc::new(Peer::new(outbox));
     let running = read(&server, &peer).await?;
     peer.cancel_all();
@@ -53,8 +57,7 @@ async fn read(server: &Arc<Server>, peer: &Arc<Peer>) -> std::io::Result<Vec<Joi
         if server.has(Manner::FloodPings) && is_greeted(&message) {
             flood_pings().await;
         }
-        let greets =
-            matches!(&message, Message::Request(Request { method, .. }) if method == method::INITIALIZE);
+        let greets = matches!(&message, Message::Request(Request { method, .. }) if method == method::INITIALIZE);
         running.retain(|task: &JoinHandle<()>| !task.is_finished());
         match dispatch::receive(server, peer, message) {
             // What a hasty client sent right behind `initialize` must find the session open.
@@ -89,7 +92,9 @@ async fn write(mut outgoing: UnboundedReceiver<Outgoing>, noisy: bool, flood: Op
         return;
     }
     while let Some(next) = outgoing.recv().await {
-        let Outgoing::Message(message) = next else { continue };
+        let Outgoing::Message(message) = next else {
+            continue;
+        };
         let mut bytes = message.to_line();
         bytes.push(b'\n');
         if noisy {

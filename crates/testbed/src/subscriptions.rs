@@ -42,8 +42,17 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     /// `tag` is the id of the listen request that every message on its stream must carry.
-    pub(crate) fn add(&self, interests: Interests, outbox: Outbox, tag: Option<RequestId>) -> ListenerId {
-        self.lock().add(Listener { interests, outbox, tag })
+    pub(crate) fn add(
+        &self,
+        interests: Interests,
+        outbox: Outbox,
+        tag: Option<RequestId>,
+    ) -> ListenerId {
+        self.lock().add(Listener {
+            interests,
+            outbox,
+            tag,
+        })
     }
 
     /// Like [`Self::add`]; the first thing it hears is `greeting`, and from then on it misses
@@ -57,7 +66,11 @@ impl Listeners {
     ) -> ListenerId {
         let mut registry = self.lock();
         outbox.send(greeting);
-        registry.add(Listener { interests, outbox, tag: Some(tag) })
+        registry.add(Listener {
+            interests,
+            outbox,
+            tag: Some(tag),
+        })
     }
 
     pub(crate) fn remove(&self, id: ListenerId) {
@@ -79,7 +92,9 @@ impl Listeners {
     pub(crate) fn announce(&self, change: &Change) {
         for listener in self.lock().listeners.values() {
             if listener.interests.include(change) {
-                listener.outbox.send(change.notification(listener.tag.as_ref()));
+                listener
+                    .outbox
+                    .send(change.notification(listener.tag.as_ref()));
             }
         }
     }
@@ -151,7 +166,10 @@ impl Change {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes the field by reference"
+)]
 fn is_false(flag: &bool) -> bool {
     !flag
 }

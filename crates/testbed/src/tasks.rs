@@ -40,7 +40,11 @@ where
     }
     let task = call.server.tasks.create();
     let created = task.describe().with("resultType", "task");
-    let inner = Call { dialogue: Dialogue::Task(task.clone()), cancelled: task.cancelled.clone(), ..call };
+    let inner = Call {
+        dialogue: Dialogue::Task(task.clone()),
+        cancelled: task.cancelled.clone(),
+        ..call
+    };
     let work = body(inner);
     tokio::spawn(async move { task.finish(work.await) });
     Ok(Reply::Object(created))
@@ -85,7 +89,10 @@ impl Tasks {
             created: now,
             cancelled: CancellationToken::new(),
             answered: Notify::new(),
-            state: Mutex::new(State { updated: now, status: Status::Working }),
+            state: Mutex::new(State {
+                updated: now,
+                status: Status::Working,
+            }),
         });
         by_id.insert(task.id.clone(), task.clone());
         task
@@ -93,9 +100,15 @@ impl Tasks {
 
     fn find(&self, call: &Call) -> Result<Arc<Task>, Stop> {
         require(call)?;
-        let id: String = call.params.read("taskId").ok_or_else(|| invalid("`taskId` is missing"))?;
+        let id: String = call
+            .params
+            .read("taskId")
+            .ok_or_else(|| invalid("`taskId` is missing"))?;
         let by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
-        by_id.get(&id).cloned().ok_or_else(|| invalid(format!("unknown task `{id}`")))
+        by_id
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| invalid(format!("unknown task `{id}`")))
     }
 }
 
@@ -111,7 +124,10 @@ pub(crate) struct Task {
 impl Task {
     /// Waits until the client has answered everything through `tasks/update`.
     pub(crate) async fn park(&self, inputs: Inputs) -> Answers {
-        self.set(Status::InputRequired { pending: inputs.wanted, answers: Map::new() });
+        self.set(Status::InputRequired {
+            pending: inputs.wanted,
+            answers: Map::new(),
+        });
         loop {
             let answered = self.answered.notified();
             if let Some(answers) = self.resume() {
@@ -123,7 +139,9 @@ impl Task {
 
     fn resume(&self) -> Option<Map<String, Value>> {
         let mut state = self.lock();
-        let Status::InputRequired { pending, answers } = &mut state.status else { return None };
+        let Status::InputRequired { pending, answers } = &mut state.status else {
+            return None;
+        };
         if !pending.is_empty() {
             return None;
         }
@@ -148,7 +166,10 @@ impl Task {
     fn cancel(&self) {
         let mut state = self.lock();
         if !state.status.is_final() {
-            *state = State { updated: Timestamp::now(), status: Status::Cancelled };
+            *state = State {
+                updated: Timestamp::now(),
+                status: Status::Cancelled,
+            };
             self.cancelled.cancel();
         }
     }
@@ -179,8 +200,10 @@ impl Task {
         let description = self.describe();
         match &self.lock().status {
             Status::InputRequired { pending, .. } => {
-                let pending: Map<String, Value> =
-                    pending.iter().map(|(key, input)| ((*key).to_owned(), input.to_json())).collect();
+                let pending: Map<String, Value> = pending
+                    .iter()
+                    .map(|(key, input)| ((*key).to_owned(), input.to_json()))
+                    .collect();
                 description.with("inputRequests", &pending)
             }
             Status::Completed(result) => description.with("result", result),
@@ -190,7 +213,10 @@ impl Task {
     }
 
     fn set(&self, status: Status) {
-        *self.lock() = State { updated: Timestamp::now(), status };
+        *self.lock() = State {
+            updated: Timestamp::now(),
+            status,
+        };
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -207,7 +233,10 @@ struct State {
 #[derive(Debug)]
 enum Status {
     Working,
-    InputRequired { pending: Vec<(&'static str, Input)>, answers: Map<String, Value> },
+    InputRequired {
+        pending: Vec<(&'static str, Input)>,
+        answers: Map<String, Value>,
+    },
     Completed(Raw),
     Failed(ErrorObject),
     Cancelled,
@@ -230,7 +259,9 @@ impl Status {
 }
 
 fn knows_tasks(call: &Call) -> bool {
-    call.capabilities().object("extensions").is_some_and(|extensions| extensions.contains(EXTENSION))
+    call.capabilities()
+        .object("extensions")
+        .is_some_and(|extensions| extensions.contains(EXTENSION))
 }
 
 fn tasks_required() -> ErrorObject {

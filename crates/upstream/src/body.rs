@@ -8,7 +8,10 @@ use futures::{Stream, StreamExt};
 
 /// The whole body, or why not.
 pub(crate) async fn collect(response: reqwest::Response, max: usize) -> Result<Vec<u8>, String> {
-    if response.content_length().is_some_and(|length| length > max as u64) {
+    if response
+        .content_length()
+        .is_some_and(|length| length > max as u64)
+    {
         return Err(too_large(max));
     }
     let mut body = Vec::new();
@@ -27,13 +30,20 @@ pub(crate) async fn collect(response: reqwest::Response, max: usize) -> Result<V
 pub(crate) fn limited(
     response: reqwest::Response,
     max: usize,
-) -> (impl Stream<Item = Result<Bytes, std::io::Error>> + Unpin, SinceEvent) {
+) -> (
+    impl Stream<Item = Result<Bytes, std::io::Error>> + Unpin,
+    SinceEvent,
+) {
     let since = SinceEvent::default();
     let count = since.clone();
     let stream = response.bytes_stream().map(move |chunk| {
         let chunk = chunk.map_err(|error| std::io::Error::other(describe(&error)))?;
         let so_far = count.0.fetch_add(chunk.len(), Ordering::Relaxed) + chunk.len();
-        if so_far > max { Err(std::io::Error::other(too_large(max))) } else { Ok(chunk) }
+        if so_far > max {
+            Err(std::io::Error::other(too_large(max)))
+        } else {
+            Ok(chunk)
+        }
     });
     (Box::pin(stream), since)
 }
@@ -50,7 +60,11 @@ impl SinceEvent {
 /// The reason at the bottom, and whether it was our patience that ended.
 pub(crate) fn describe(error: &reqwest::Error) -> String {
     let cause = kitbag_fetch::innermost(error);
-    if error.is_timeout() { format!("timed out: {cause}") } else { cause }
+    if error.is_timeout() {
+        format!("timed out: {cause}")
+    } else {
+        cause
+    }
 }
 
 fn too_large(max: usize) -> String {

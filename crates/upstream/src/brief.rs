@@ -30,15 +30,24 @@ impl CallError {
             Some(cause) => format!("{what}: {}", cause.outline()),
             None => what,
         };
-        Self::Brief { server: self.server().clone(), what, remedy: self.advice() }
+        Self::Brief {
+            server: self.server().clone(),
+            what,
+            remedy: self.advice(),
+        }
     }
 
     fn advice(&self) -> String {
         let operator = "tell the operator of this gateway, whose log has the details";
         match self {
-            Self::Lost { .. } => format!("call again, which starts it again; if it ends again, {operator}"),
+            Self::Lost { .. } => {
+                format!("call again, which starts it again; if it ends again, {operator}")
+            }
             Self::Start(StartError::BackingOff { wait, .. }) => {
-                format!("try again in {}; if it still fails, {operator}", in_words(*wait))
+                format!(
+                    "try again in {}; if it still fails, {operator}",
+                    in_words(*wait)
+                )
             }
             Self::Start(StartError::Stopping { .. }) => "try again".to_owned(),
             _ => operator.to_owned(),
@@ -52,17 +61,22 @@ impl StartError {
             Self::Exited { server, status, .. } => {
                 format!("`{server}` ended before it was ready{}", ending(status))
             }
-            Self::BackingOff { server, failures, .. } => {
+            Self::BackingOff {
+                server, failures, ..
+            } => {
                 format!("`{server}` failed {failures} times in a row and is left alone for a while")
             }
             Self::Variable { server, .. } => format!("`{server}` is not set up"),
             Self::Launch { server, .. } => format!("`{server}` could not be launched"),
             Self::Unreachable { server, .. } => format!("`{server}` could not be reached"),
-            Self::Inside { server, .. } => format!("`{server}`, which is built in, could not begin"),
-            Self::Protocol { server, .. } => format!("`{server}` does not speak MCP as we know it"),
-            Self::TimedOut { .. } | Self::Unauthorized { .. } | Self::Login(_) | Self::Stopping { .. } => {
-                self.to_string()
+            Self::Inside { server, .. } => {
+                format!("`{server}`, which is built in, could not begin")
             }
+            Self::Protocol { server, .. } => format!("`{server}` does not speak MCP as we know it"),
+            Self::TimedOut { .. }
+            | Self::Unauthorized { .. }
+            | Self::Login(_)
+            | Self::Stopping { .. } => self.to_string(),
         }
     }
 }
@@ -101,7 +115,11 @@ impl Cause {
 /// How a process ended is worth telling; the words of a network library name addresses.
 fn ending(reason: &str) -> String {
     let by_itself = reason.starts_with("exit code ") || reason.starts_with("signal");
-    if by_itself { format!(" ({reason})") } else { String::new() }
+    if by_itself {
+        format!(" ({reason})")
+    } else {
+        String::new()
+    }
 }
 
 #[cfg(test)]
@@ -118,7 +136,10 @@ mod tests {
         let brief = error.brief();
         let told = format!("{brief} | {}", brief.remedy().unwrap_or_default());
         assert!(told.contains(expected), "{told}");
-        assert!(!told.contains(SECRET) && !told.contains("/srv") && !told.contains("servers."), "{told}");
+        assert!(
+            !told.contains(SECRET) && !told.contains("/srv") && !told.contains("servers."),
+            "{told}"
+        );
         assert_eq!(brief.stderr(), None);
     }
 
@@ -126,8 +147,13 @@ mod tests {
     fn nothing_a_server_wrote_is_in_what_a_tenant_reads() {
         let server: kitbag_domain::ServerName = "orders".parse().unwrap();
         let stderr = format!("Traceback: File \"/srv/orders.py\": {SECRET}");
-        let cause = Cause::MissingFile { path: format!("/srv/{SECRET}") };
-        let diagnosis = Some(Box::new(Diagnosis { cause, remedy: format!("see [servers.x] {SECRET}") }));
+        let cause = Cause::MissingFile {
+            path: format!("/srv/{SECRET}"),
+        };
+        let diagnosis = Some(Box::new(Diagnosis {
+            cause,
+            remedy: format!("see [servers.x] {SECRET}"),
+        }));
         let exited = StartError::Exited {
             server: server.clone(),
             status: "exit code 1".to_owned(),
@@ -139,8 +165,12 @@ mod tests {
             "`orders` ended before it was ready (exit code 1): it needs a file or folder that is not there",
         );
         let wait = Duration::from_millis(996);
-        let again =
-            StartError::BackingOff { server: server.clone(), failures: 2, wait, last: Box::new(exited) };
+        let again = StartError::BackingOff {
+            server: server.clone(),
+            failures: 2,
+            wait,
+            last: Box::new(exited),
+        };
         check(&again.into(), "try again in 1 s");
         let lost = |reason: &str| CallError::Lost {
             server: server.clone(),
@@ -148,9 +178,22 @@ mod tests {
             stderr: stderr.clone(),
             diagnosis: diagnosis.clone(),
         };
-        check(&lost("exit code 3"), "`orders` went away during the call (exit code 3)");
-        check(&lost("error for http://10.0.0.1/srv"), "`orders` went away during the call: it needs");
+        check(
+            &lost("exit code 3"),
+            "`orders` went away during the call (exit code 3)",
+        );
+        check(
+            &lost("error for http://10.0.0.1/srv"),
+            "`orders` went away during the call: it needs",
+        );
         let body = format!("<pre>/srv/app.py {SECRET}</pre>");
-        check(&CallError::Http { server, status: 500, body }, "`orders` answered HTTP 500");
+        check(
+            &CallError::Http {
+                server,
+                status: 500,
+                body,
+            },
+            "`orders` answered HTTP 500",
+        );
     }
 }

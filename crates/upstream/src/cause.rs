@@ -34,7 +34,10 @@ pub enum Cause {
     #[error("`{}` may not be executed", path.display())]
     NotExecutable { path: PathBuf },
     #[error("`{}` is a script for `{interpreter}`, which is not there", script.display())]
-    NoInterpreter { script: PathBuf, interpreter: String },
+    NoInterpreter {
+        script: PathBuf,
+        interpreter: String,
+    },
     #[error("the folder to launch it in is not there: {}", path.display())]
     NoFolder { path: PathBuf },
     #[error("it does not take the arguments it was given{}", aside(said.clone()))]
@@ -108,12 +111,18 @@ impl Launch {
             return Some(Cause::NoFolder { path });
         }
         let path = Path::new(&self.command);
-        let not_found = || Some(Cause::NotFound { command: self.command.clone() });
+        let not_found = || {
+            Some(Cause::NotFound {
+                command: self.command.clone(),
+            })
+        };
         match self.command.contains('/') {
             // Only what is filled in at launch says which program it is.
             _ if self.command.contains("${") => None,
             true if !path.exists() => not_found(),
-            true if !programs::is_program(path) => Some(Cause::NotExecutable { path: path.to_owned() }),
+            true if !programs::is_program(path) => Some(Cause::NotExecutable {
+                path: path.to_owned(),
+            }),
             false if programs::on_path(&self.command).is_none() => not_found(),
             _ => None,
         }

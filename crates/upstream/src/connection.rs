@@ -128,7 +128,10 @@ impl Connection {
     pub(crate) fn start(&self, outbound: &Outbound) -> InFlight {
         self.raise_log_level(&outbound.client);
         let limits = &self.spec.limits;
-        let patience = Patience { silence: limits.call_timeout, total: limits.call_deadline };
+        let patience = Patience {
+            silence: limits.call_timeout,
+            total: limits.call_deadline,
+        };
         let mirror = self.mirror.load();
         self.dialog.start(Asking {
             era: self.hello.era,
@@ -150,7 +153,12 @@ impl Connection {
         self.open_ended(method, params, patience).answer().await
     }
 
-    pub(crate) fn open_ended(&self, method: &str, params: RawObject, patience: Patience) -> InFlight {
+    pub(crate) fn open_ended(
+        &self,
+        method: &str,
+        params: RawObject,
+        patience: Patience,
+    ) -> InFlight {
         self.dialog.start(Asking {
             era: self.hello.era,
             method,
@@ -179,11 +187,19 @@ impl Connection {
         let (table, invalid) = read_marks(&listing.tools);
         self.mirror.store(Arc::new(table));
         listing.tools.retain(|tool| {
-            let name =
-                RawObject::open(tool).ok().and_then(|it| it.read::<String>("name")).unwrap_or_default();
-            let Some(reason) = invalid.get(&name) else { return true };
+            let name = RawObject::open(tool)
+                .ok()
+                .and_then(|it| it.read::<String>("name"))
+                .unwrap_or_default();
+            let Some(reason) = invalid.get(&name) else {
+                return true;
+            };
             let what = format!("left out, its `x-mcp-header` is wrong: {reason}");
-            listing.problems.push(Problem { about: name, what, incomplete: false });
+            listing.problems.push(Problem {
+                about: name,
+                what,
+                incomplete: false,
+            });
             false
         });
     }
@@ -206,7 +222,9 @@ impl Connection {
     fn raise_log_level(&self, client: &ClientFace) {
         // What servers send unasked goes to clients that never set a level; one that wants
         // less must not take it from them.
-        let Logs::From(level) = client.logs else { return };
+        let Logs::From(level) = client.logs else {
+            return;
+        };
         let wanted = level.min(LogLevel::Info);
         if self.hello.era != Era::Legacy || !self.hello.capabilities.contains("logging") {
             return;
@@ -215,8 +233,11 @@ impl Connection {
         if current.is_none_or(|level| wanted < level) {
             *current = Some(wanted);
             let params = RawObject::new().with("level", wanted.as_str());
-            let asked =
-                self.open_ended(method::SET_LEVEL, params, Patience::of(self.spec.limits.call_timeout));
+            let asked = self.open_ended(
+                method::SET_LEVEL,
+                params,
+                Patience::of(self.spec.limits.call_timeout),
+            );
             tokio::spawn(asked.answer());
         }
     }
@@ -243,7 +264,8 @@ impl Opening {
             Transport::Inside(_) => {
                 let stream = self.inside()?;
                 let max_line = self.spec.limits.max_message_bytes;
-                let pipe = inside::connect(self.server(), stream, max_line, &self.router, &self.log);
+                let pipe =
+                    inside::connect(self.server(), stream, max_line, &self.router, &self.log);
                 self.pipe(Link::Pipe(pipe), None).await
             }
         }
@@ -268,11 +290,18 @@ impl Opening {
     }
 
     fn inside(&self) -> Result<DuplexStream, StartError> {
-        let nobody = || NotOpened { reason: "there is nobody to open it".to_owned(), remedy: None };
+        let nobody = || NotOpened {
+            reason: "there is nobody to open it".to_owned(),
+            remedy: None,
+        };
         let opener = self.ground.inside.as_ref().ok_or_else(nobody);
-        opener.and_then(|opener| opener.open(self.server())).map_err(|NotOpened { reason, remedy }| {
-            StartError::Inside { server: self.server().clone(), reason, remedy }
-        })
+        opener
+            .and_then(|opener| opener.open(self.server()))
+            .map_err(|NotOpened { reason, remedy }| StartError::Inside {
+                server: self.server().clone(),
+                reason,
+                remedy,
+            })
     }
 
     fn remote(&self, endpoint: &Endpoint) -> Result<Remote, StartError> {
@@ -292,7 +321,9 @@ impl Opening {
             Ok(Greeting::Hello(hello)) => return Ok(self.ready(hello, dialog, process)),
             Ok(Greeting::MaybeSse(error)) | Err(error) => error,
         };
-        let Some(process) = process else { return Err(error) };
+        let Some(process) = process else {
+            return Err(error);
+        };
         process.stop().await;
         Err(self.with_last_words(error))
     }
@@ -309,7 +340,11 @@ impl Opening {
     }
 
     fn dialog(&self, link: Link) -> Dialog {
-        Dialog { server: self.server().clone(), router: self.router.clone(), link }
+        Dialog {
+            server: self.server().clone(),
+            router: self.router.clone(),
+            link,
+        }
     }
 
     fn server(&self) -> &ServerName {
@@ -319,7 +354,10 @@ impl Opening {
     fn filled_in(&self, template: &Template) -> Result<String, StartError> {
         template
             .resolve(|name| (self.ground.lookup)(name))
-            .map_err(|source| StartError::Variable { server: self.server().clone(), source })
+            .map_err(|source| StartError::Variable {
+                server: self.server().clone(),
+                source,
+            })
     }
 
     fn url(&self, endpoint: &Endpoint) -> Result<Url, StartError> {
@@ -337,22 +375,35 @@ impl Opening {
             mask::hide(&value);
             headers.push((name.clone(), value));
         }
-        header_map(headers)
-            .map_err(|reason| StartError::Unreachable { server: self.server().clone(), reason })
+        header_map(headers).map_err(|reason| StartError::Unreachable {
+            server: self.server().clone(),
+            reason,
+        })
     }
 
     /// A child that ended explains itself on stderr, if at all.
     fn with_last_words(&self, error: StartError) -> StartError {
         let stderr = self.log.tail();
         match error {
-            StartError::Unreachable { server, reason: status }
+            StartError::Unreachable {
+                server,
+                reason: status,
+            }
             | StartError::Exited { server, status, .. } => {
                 let diagnosis = self.end(&status, &stderr);
-                StartError::Exited { server, status, diagnosis, stderr }
+                StartError::Exited {
+                    server,
+                    status,
+                    diagnosis,
+                    stderr,
+                }
             }
-            StartError::TimedOut { server, after, .. } => {
-                StartError::TimedOut { server, after, diagnosis: self.silence(), stderr }
-            }
+            StartError::TimedOut { server, after, .. } => StartError::TimedOut {
+                server,
+                after,
+                diagnosis: self.silence(),
+                stderr,
+            },
             other => other,
         }
     }
@@ -360,7 +411,8 @@ impl Opening {
     fn end(&self, status: &str, words: &str) -> Option<Box<Diagnosis>> {
         let quiet = || (status == process::WELL).then_some(Cause::Retired);
         // It may have meant to serve HTTP, but something kept it from that.
-        let cause = Cause::recognise(words).filter(|cause| !matches!(cause, Cause::ServesHttp { .. }));
+        let cause =
+            Cause::recognise(words).filter(|cause| !matches!(cause, Cause::ServesHttp { .. }));
         let cause = cause.or_else(quiet)?;
         Some(Box::new(Diagnosis::of(cause, &self.spec)))
     }
@@ -369,7 +421,8 @@ impl Opening {
     fn silence(&self) -> Option<Box<Diagnosis>> {
         let words = self.log.tail();
         let talks = words.lines().any(|line| line.starts_with("[stdout]"));
-        let cause = Cause::recognise(&words).unwrap_or(if talks { Cause::NotMcp } else { Cause::Silent });
+        let cause =
+            Cause::recognise(&words).unwrap_or(if talks { Cause::NotMcp } else { Cause::Silent });
         Some(Box::new(Diagnosis::of(cause, &self.spec)))
     }
 }

@@ -4,7 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, method};
-use kitbag_wire::{Era, Message, Notification, ProtocolVersion, Raw, RawObject, Request, RequestId, raw};
+use kitbag_wire::{
+    Era, Message, Notification, ProtocolVersion, Raw, RawObject, Request, RequestId, raw,
+};
 use serde_json::json;
 
 use crate::error::CallError;
@@ -46,11 +48,18 @@ impl Dialog {
                 }
             }
             let params = (!params.is_empty()).then(|| params.to_raw());
-            Packet { request: Request::new(id, asking.method, params), id, headers }
+            Packet {
+                request: Request::new(id, asking.method, params),
+                id,
+                headers,
+            }
         };
         let (params, progress_token) = dress(asking.era, asking.params, asking.client, id);
-        let (in_flight, progressing) =
-            InFlight::new(self.server.clone(), asking.patience, self.cancel(id, asking.era));
+        let (in_flight, progressing) = InFlight::new(
+            self.server.clone(),
+            asking.patience,
+            self.cancel(id, asking.era),
+        );
         let pending = Pending {
             progressing,
             identity: asking.client.map(|client| client.identity.clone()),
@@ -59,7 +68,10 @@ impl Dialog {
         };
         self.router.expect(id, pending);
         let packet = packet_of(params);
-        match asking.client.and_then(|client| self.wait_for_roots(asking.era, client)) {
+        match asking
+            .client
+            .and_then(|client| self.wait_for_roots(asking.era, client))
+        {
             None => self.send(packet),
             Some(wait) => self.send_after_roots(packet, wait),
         }
@@ -72,7 +84,13 @@ impl Dialog {
     fn send(&self, packet: Packet) {
         let id = packet.id;
         if let Err(Full { waiting }) = self.link.send(packet) {
-            self.router.fail(id, CallError::Clogged { server: self.server.clone(), waiting });
+            self.router.fail(
+                id,
+                CallError::Clogged {
+                    server: self.server.clone(),
+                    waiting,
+                },
+            );
         }
     }
 
@@ -90,7 +108,11 @@ impl Dialog {
         let dialog = self.clone();
         tokio::spawn(async move {
             let id = packet.id;
-            dialog.router.roots.settle(|| dialog.router.is_asking(id)).await;
+            dialog
+                .router
+                .roots
+                .settle(|| dialog.router.is_asking(id))
+                .await;
             // The client may have gone away meanwhile.
             if dialog.router.is_pending(id) {
                 dialog.send(packet);
@@ -133,7 +155,12 @@ fn cancelled(id: i64) -> Message {
 
 /// Puts on what the era requires of every request and swaps the progress token for one that
 /// is unique on this link.
-fn dress(era: Era, mut params: RawObject, client: Option<&ClientFace>, id: i64) -> (RawObject, Option<Raw>) {
+fn dress(
+    era: Era,
+    mut params: RawObject,
+    client: Option<&ClientFace>,
+    id: i64,
+) -> (RawObject, Option<Raw>) {
     let mut meta = params.object("_meta").unwrap_or_default();
     let progress_token = meta.get(meta::PROGRESS_TOKEN).map(ToOwned::to_owned);
     if progress_token.is_some() {
@@ -143,7 +170,8 @@ fn dress(era: Era, mut params: RawObject, client: Option<&ClientFace>, id: i64) 
         Era::Modern => {
             meta.put(meta::PROTOCOL_VERSION, ProtocolVersion::LATEST.as_str());
             meta.set(meta::CLIENT_INFO, client_info());
-            let capabilities = client.map_or_else(|| raw(&RawObject::new()), |it| it.capabilities.clone());
+            let capabilities =
+                client.map_or_else(|| raw(&RawObject::new()), |it| it.capabilities.clone());
             meta.set(meta::CLIENT_CAPABILITIES, capabilities);
             match client.map_or(Logs::None, |it| it.logs) {
                 Logs::None => drop(meta.remove(meta::LOG_LEVEL)),
@@ -153,8 +181,12 @@ fn dress(era: Era, mut params: RawObject, client: Option<&ClientFace>, id: i64) 
             }
         }
         Era::Legacy => {
-            for key in [meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES, meta::LOG_LEVEL]
-            {
+            for key in [
+                meta::PROTOCOL_VERSION,
+                meta::CLIENT_INFO,
+                meta::CLIENT_CAPABILITIES,
+                meta::LOG_LEVEL,
+            ] {
                 meta.remove(key);
             }
         }

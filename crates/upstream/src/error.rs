@@ -14,17 +14,39 @@ use crate::time::in_words;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StartError {
     #[error("`{server}` needs a variable: {source}")]
-    Variable { server: ServerName, source: Unresolved },
+    Variable {
+        server: ServerName,
+        source: Unresolved,
+    },
     #[error("`{server}` could not be launched: `{command}`: {reason}")]
-    Launch { server: ServerName, command: String, reason: String, diagnosis: Option<Box<Diagnosis>> },
+    Launch {
+        server: ServerName,
+        command: String,
+        reason: String,
+        diagnosis: Option<Box<Diagnosis>>,
+    },
     #[error("`{server}` ended before it was ready ({status})")]
-    Exited { server: ServerName, status: String, stderr: String, diagnosis: Option<Box<Diagnosis>> },
+    Exited {
+        server: ServerName,
+        status: String,
+        stderr: String,
+        diagnosis: Option<Box<Diagnosis>>,
+    },
     #[error("`{server}` was not ready within {after:?}")]
-    TimedOut { server: ServerName, after: Duration, stderr: String, diagnosis: Option<Box<Diagnosis>> },
+    TimedOut {
+        server: ServerName,
+        after: Duration,
+        stderr: String,
+        diagnosis: Option<Box<Diagnosis>>,
+    },
     #[error("`{server}` could not be reached: {reason}")]
     Unreachable { server: ServerName, reason: String },
     #[error("`{server}`, which is built in, could not begin: {reason}")]
-    Inside { server: ServerName, reason: String, remedy: Option<String> },
+    Inside {
+        server: ServerName,
+        reason: String,
+        remedy: Option<String>,
+    },
     #[error("`{server}` asks for a login (HTTP {status})")]
     Unauthorized { server: ServerName, status: u16 },
     #[error(transparent)]
@@ -34,7 +56,12 @@ pub enum StartError {
     #[error(
         "`{server}` failed {failures} times in a row and is left alone for another {}; last: {last}", in_words(*wait)
     )]
-    BackingOff { server: ServerName, failures: u32, wait: Duration, last: Box<Self> },
+    BackingOff {
+        server: ServerName,
+        failures: u32,
+        wait: Duration,
+        last: Box<Self>,
+    },
     #[error("`{server}` is being stopped")]
     Stopping { server: ServerName },
 }
@@ -48,35 +75,61 @@ pub enum CallError {
     Login(LoginNeeded),
     /// The server answered, with an error of its own.
     #[error("`{server}` answered with an error: {}", error.message)]
-    Refused { server: ServerName, error: ErrorObject },
+    Refused {
+        server: ServerName,
+        error: ErrorObject,
+    },
     /// `own` if others may still wait there, and only this caller has enough.
     #[error("`{server}` has {running} {} running and {queued} waiting", calls(*own))]
-    Busy { server: ServerName, running: usize, queued: usize, own: bool },
+    Busy {
+        server: ServerName,
+        running: usize,
+        queued: usize,
+        own: bool,
+    },
     #[error("`{server}` does not read what it is sent; {waiting} bytes wait for it already")]
     Clogged { server: ServerName, waiting: usize },
     #[error("`{server}` did not answer within {}", in_words(*after))]
     TimedOut { server: ServerName, after: Duration },
     #[error("`{server}` went away during the call: {reason}")]
-    Lost { server: ServerName, reason: String, stderr: String, diagnosis: Option<Box<Diagnosis>> },
+    Lost {
+        server: ServerName,
+        reason: String,
+        stderr: String,
+        diagnosis: Option<Box<Diagnosis>>,
+    },
     #[error("`{server}` answered with more than {max} bytes")]
     TooLarge { server: ServerName, max: usize },
     #[error("`{server}` answered with JSON that is nested deeper than {MAX_NESTING} levels")]
     TooDeep { server: ServerName },
     #[error("`{server}` answered HTTP {status}{}", hint(body))]
-    Http { server: ServerName, status: u16, body: String },
+    Http {
+        server: ServerName,
+        status: u16,
+        body: String,
+    },
     /// The session was forgotten by the server before the call was looked at.
     #[error("`{server}` has ended our session")]
     SessionExpired { server: ServerName },
     /// Any of these without the details that are for operators.
     #[error("{what}")]
-    Brief { server: ServerName, what: String, remedy: String },
+    Brief {
+        server: ServerName,
+        what: String,
+        remedy: String,
+    },
 }
 
 impl CallError {
     /// For a connection that leaves no words behind.
     pub(crate) fn lost(server: &ServerName, reason: impl Into<String>) -> Self {
         let (server, reason) = (server.clone(), reason.into());
-        Self::Lost { server, reason, stderr: String::new(), diagnosis: None }
+        Self::Lost {
+            server,
+            reason,
+            stderr: String::new(),
+            diagnosis: None,
+        }
     }
 
     pub fn server(&self) -> &ServerName {
@@ -110,7 +163,9 @@ impl CallError {
         match self {
             Self::Start(start) => start.cause(),
             Self::Login(_) => Some(Cause::LoginNeeded),
-            Self::Lost { diagnosis, .. } => diagnosis.as_ref().map(|diagnosis| diagnosis.cause.clone()),
+            Self::Lost { diagnosis, .. } => {
+                diagnosis.as_ref().map(|diagnosis| diagnosis.cause.clone())
+            }
             Self::Refused { .. } | Self::Http { .. } => Cause::recognise(&self.to_string()),
             Self::Busy { .. }
             | Self::Clogged { .. }
@@ -173,7 +228,9 @@ impl StartError {
     /// The last lines the server wrote to stderr, where they may explain the failure.
     pub fn stderr(&self) -> Option<&str> {
         match self {
-            Self::Exited { stderr, .. } | Self::TimedOut { stderr, .. } if !stderr.is_empty() => Some(stderr),
+            Self::Exited { stderr, .. } | Self::TimedOut { stderr, .. } if !stderr.is_empty() => {
+                Some(stderr)
+            }
             Self::BackingOff { last, .. } => last.stderr(),
             _ => None,
         }
@@ -182,7 +239,9 @@ impl StartError {
     /// Why, as far as it is something we have met before.
     pub fn cause(&self) -> Option<Cause> {
         Some(match self {
-            Self::Variable { source, .. } => Cause::MissingVariable { variable: source.variable.clone() },
+            Self::Variable { source, .. } => Cause::MissingVariable {
+                variable: source.variable.clone(),
+            },
             Self::Launch { diagnosis, .. }
             | Self::Exited { diagnosis, .. }
             | Self::TimedOut { diagnosis, .. } => {
@@ -207,10 +266,17 @@ impl StartError {
             Self::Launch { diagnosis, .. } | Self::Exited { diagnosis, .. } => {
                 diagnosis.as_ref().map(|diagnosis| diagnosis.remedy.clone())
             }
-            Self::TimedOut { diagnosis: Some(diagnosis), .. } => Some(diagnosis.remedy.clone()),
+            Self::TimedOut {
+                diagnosis: Some(diagnosis),
+                ..
+            } => Some(diagnosis.remedy.clone()),
             Self::TimedOut { server, .. } => Some(Cause::Silent.remedy_from_afar(server)),
-            Self::Unauthorized { server, .. } => Some(Cause::BadCredentials.remedy_from_afar(server)),
-            Self::Unreachable { server, .. } => self.cause().map(|cause| cause.remedy_from_afar(server)),
+            Self::Unauthorized { server, .. } => {
+                Some(Cause::BadCredentials.remedy_from_afar(server))
+            }
+            Self::Unreachable { server, .. } => {
+                self.cause().map(|cause| cause.remedy_from_afar(server))
+            }
             Self::Inside { remedy, .. } => remedy.clone(),
             Self::Login(needed) => Some(needed.remedy()),
             Self::BackingOff { last, .. } => last.remedy(),
@@ -226,5 +292,9 @@ fn calls(own: bool) -> &'static str {
 fn hint(body: &str) -> String {
     let line = body.trim().lines().next().unwrap_or_default();
     let short: String = line.chars().take(200).collect();
-    if short.is_empty() { short } else { format!(": {short}") }
+    if short.is_empty() {
+        short
+    } else {
+        format!(": {short}")
+    }
 }

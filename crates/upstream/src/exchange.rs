@@ -146,10 +146,17 @@ const EVENT_BACKLOG: usize = 256;
 const UNHEARD_BYTES: usize = 4 << 20;
 
 impl InFlight {
-    pub(crate) fn new(server: ServerName, patience: Patience, cancel: Cancel) -> (Self, Progressing) {
+    pub(crate) fn new(
+        server: ServerName,
+        patience: Patience,
+        cancel: Cancel,
+    ) -> (Self, Progressing) {
         let (events_in, events) = mpsc::channel(EVENT_BACKLOG);
         let (done_in, done) = oneshot::channel();
-        let (asks, aside) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (asks, aside) = (
+            Arc::new(AtomicUsize::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
         let unheard = Arc::new(AtomicUsize::new(0));
         let handle = Self {
             server,
@@ -162,7 +169,16 @@ impl InFlight {
             cancel: Some(CancelOnDrop(Some(cancel))),
             place: None,
         };
-        (handle, Progressing { events: events_in, done: done_in, asks, aside, unheard })
+        (
+            handle,
+            Progressing {
+                events: events_in,
+                done: done_in,
+                asks,
+                aside,
+                unheard,
+            },
+        )
     }
 
     pub(crate) fn holding(mut self, place: Place) -> Self {
@@ -262,7 +278,16 @@ impl Ask {
     ) -> (Self, oneshot::Receiver<Result<Raw, ErrorObject>>) {
         let (reply, answer) = oneshot::channel();
         let open = OpenAsk::new(asks);
-        (Self { method, params, withdrawn, reply: Some(reply), _open: open }, answer)
+        (
+            Self {
+                method,
+                params,
+                withdrawn,
+                reply: Some(reply),
+                _open: open,
+            },
+            answer,
+        )
     }
 
     pub fn answer(mut self, answer: Result<Raw, ErrorObject>) {
@@ -275,7 +300,10 @@ impl Ask {
 impl Drop for Ask {
     fn drop(&mut self) {
         if let Some(reply) = self.reply.take() {
-            let gone = ErrorObject::new(code::INTERNAL_ERROR, "the client went away without an answer");
+            let gone = ErrorObject::new(
+                code::INTERNAL_ERROR,
+                "the client went away without an answer",
+            );
             let _ = reply.send(Err(gone));
         }
     }
@@ -320,11 +348,16 @@ pub(crate) struct Patience {
 
 impl Patience {
     /// For requests that are meant to stay open, such as a subscription.
-    pub(crate) const ENDLESS: Self =
-        Self { silence: Duration::from_secs(u32::MAX as u64), total: Duration::from_secs(u32::MAX as u64) };
+    pub(crate) const ENDLESS: Self = Self {
+        silence: Duration::from_secs(u32::MAX as u64),
+        total: Duration::from_secs(u32::MAX as u64),
+    };
 
     pub(crate) fn of(silence: Duration) -> Self {
-        Self { silence, total: silence }
+        Self {
+            silence,
+            total: silence,
+        }
     }
 }
 
@@ -337,7 +370,11 @@ struct Clock {
 
 impl Clock {
     fn new(patience: Patience) -> Self {
-        Self { patience, end: Instant::now() + patience.total, sleep: None }
+        Self {
+            patience,
+            end: Instant::now() + patience.total,
+            sleep: None,
+        }
     }
 
     fn restart(&mut self) {
@@ -351,7 +388,9 @@ impl Clock {
 
     async fn ran_out(&mut self) {
         let until = (Instant::now() + self.patience.silence).min(self.end);
-        self.sleep.get_or_insert_with(|| Box::pin(sleep_until(until))).await;
+        self.sleep
+            .get_or_insert_with(|| Box::pin(sleep_until(until)))
+            .await;
     }
 }
 

@@ -95,9 +95,12 @@ fn family() -> MutexGuard<'static, Family> {
 impl Family {
     fn look(&mut self) {
         let own = std::process::id();
-        let all: HashMap<u32, Process> =
-            all_pids().filter_map(|pid| Some((pid, Process::read(pid)?))).collect();
-        let Some(us) = all.get(&own).copied() else { return };
+        let all: HashMap<u32, Process> = all_pids()
+            .filter_map(|pid| Some((pid, Process::read(pid)?)))
+            .collect();
+        let Some(us) = all.get(&own).copied() else {
+            return;
+        };
         let mut below: HashMap<u32, Vec<Process>> = HashMap::new();
         for process in all.values() {
             below.entry(process.parent).or_default().push(*process);
@@ -118,7 +121,8 @@ impl Family {
             }
         }
         self.others.retain(|(pid, started), _| {
-            all.get(pid).is_some_and(|it| it.started == *started && !it.has_ended)
+            all.get(pid)
+                .is_some_and(|it| it.started == *started && !it.has_ended)
         });
     }
 
@@ -137,19 +141,27 @@ impl Family {
         if let Some(mark) = Mark::of(process.pid).filter(Mark::is_own) {
             return BTreeSet::from([mark]);
         }
-        let before = self.servers.values().filter(|(_, started)| *started <= process.started);
+        let before = self
+            .servers
+            .values()
+            .filter(|(_, started)| *started <= process.started);
         before.map(|(mark, _)| mark.clone()).collect()
     }
 
     fn living(&self, wanted: impl Fn(&BTreeSet<Mark>) -> bool) -> Vec<Pid> {
         let wanted = self.others.iter().filter(|(_, from)| wanted(from));
-        wanted.filter_map(|((pid, _), _)| Pid::from_raw(i32::try_from(*pid).ok()?)).collect()
+        wanted
+            .filter_map(|((pid, _), _)| Pid::from_raw(i32::try_from(*pid).ok()?))
+            .collect()
     }
 }
 
 impl Process {
     pub(crate) fn read(pid: u32) -> Option<Self> {
-        Self::parse(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        Self::parse(
+            pid,
+            &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?,
+        )
     }
 
     /// The name may contain anything, so the fields are counted from where it ends.
@@ -180,8 +192,12 @@ impl Process {
 /// The processes of this machine or container. None where `/proc` shows those of another
 /// namespace, whose numbers would mean other processes to us.
 pub(crate) fn all_pids() -> impl Iterator<Item = u32> {
-    let this = std::fs::read_link("/proc/self").ok().and_then(|link| link.to_str()?.parse().ok());
-    let entries = std::fs::read_dir("/proc").ok().filter(|_| this == Some(std::process::id()));
+    let this = std::fs::read_link("/proc/self")
+        .ok()
+        .and_then(|link| link.to_str()?.parse().ok());
+    let entries = std::fs::read_dir("/proc")
+        .ok()
+        .filter(|_| this == Some(std::process::id()));
     let entries = entries.into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
@@ -192,12 +208,21 @@ mod tests {
 
     #[test]
     fn a_process_is_read_whatever_it_is_called() {
-        let stat =
-            "688 (a) b) (c) S 612 610 18317 0 -1 4194304 102 0 0 0 0 0 0 0 20 0 1 0 168820 3133440 409";
+        let stat = "688 (a) b) (c) S 612 610 18317 0 -1 4194304 102 0 0 0 0 0 0 0 20 0 1 0 168820 3133440 409";
         let read = Process::parse(688, stat).unwrap();
-        let expected = Process { pid: 688, parent: 612, group: 610, started: 168_820, has_ended: false };
+        let expected = Process {
+            pid: 688,
+            parent: 612,
+            group: 610,
+            started: 168_820,
+            has_ended: false,
+        };
         assert_eq!(read, expected);
-        assert!(Process::parse(688, &stat.replace(") S", ") Z")).unwrap().has_ended);
+        assert!(
+            Process::parse(688, &stat.replace(") S", ") Z"))
+                .unwrap()
+                .has_ended
+        );
         assert_eq!(Process::parse(1, "1 (x) S 0"), None);
     }
 
@@ -207,7 +232,13 @@ mod tests {
         let mut family = Family::default();
         family.servers.insert(1, (first.clone(), 10));
         family.servers.insert(2, (second.clone(), 20));
-        let process = |started| Process { pid: 0, parent: 0, group: 0, started, has_ended: false };
+        let process = |started| Process {
+            pid: 0,
+            parent: 0,
+            group: 0,
+            started,
+            has_ended: false,
+        };
         assert_eq!(
             family.origins(process(15)),
             BTreeSet::from([first.clone()]),

@@ -33,7 +33,8 @@ impl Tally {
 
     pub(crate) fn started(&self, after_a_crash: bool) {
         self.starts.fetch_add(1, Ordering::Relaxed);
-        self.restarts.fetch_add(u64::from(after_a_crash), Ordering::Relaxed);
+        self.restarts
+            .fetch_add(u64::from(after_a_crash), Ordering::Relaxed);
     }
 
     /// With how many calls are under way, if there is a connection.

@@ -22,17 +22,28 @@ impl Server {
             Transport::Http(endpoint) | Transport::Sse(endpoint) => &endpoint.headers,
             Transport::Inside(_) => return Vec::new(),
         };
-        given.iter().filter_map(|(name, template)| self.filled(name, template)).collect()
+        given
+            .iter()
+            .filter_map(|(name, template)| self.filled(name, template))
+            .collect()
     }
 
     fn filled<'a>(&self, name: &'a str, template: &'a Template) -> Option<Given<'a>> {
-        let value = template.resolve(|variable| (self.ground.lookup)(variable)).ok()?;
-        Some(Given { name, source: template.source(), value })
+        let value = template
+            .resolve(|variable| (self.ground.lookup)(variable))
+            .ok()?;
+        Some(Given {
+            name,
+            source: template.source(),
+            value,
+        })
     }
 }
 
 impl fmt::Debug for Given<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Given").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Given")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }

@@ -45,12 +45,18 @@ pub(crate) async fn greet(
     patience: Duration,
 ) -> Result<Greeting, StartError> {
     match &dialog.link {
-        Link::Pipe(_) => greet_pipe(dialog, known, patience).await.map(Greeting::Hello),
+        Link::Pipe(_) => greet_pipe(dialog, known, patience)
+            .await
+            .map(Greeting::Hello),
         Link::Http(http) => greet_http(dialog, http, known, patience).await,
     }
 }
 
-async fn greet_pipe(dialog: &Dialog, known: Option<Era>, patience: Duration) -> Result<Hello, StartError> {
+async fn greet_pipe(
+    dialog: &Dialog,
+    known: Option<Era>,
+    patience: Duration,
+) -> Result<Hello, StartError> {
     if known == Some(Era::Legacy) {
         return greet_legacy(dialog, patience).await;
     }
@@ -66,7 +72,9 @@ async fn greet_pipe(dialog: &Dialog, known: Option<Era>, patience: Duration) -> 
                 futures::future::Either::Left((Err(_), legacy)) => legacy.await,
                 futures::future::Either::Right((Ok(hello), _)) => Ok(hello),
                 // A slow modern server refuses the old greeting and answers the probe.
-                futures::future::Either::Right((Err(error), probe)) => probe.await.map_err(|_| error),
+                futures::future::Either::Right((Err(error), probe)) => {
+                    probe.await.map_err(|_| error)
+                }
             }
         }
     }
@@ -87,26 +95,46 @@ async fn greet_http(
     }
     let id = dialog.router.next_id();
     let request = Request::new(id, method::INITIALIZE, Some(initialize_params()));
-    let packet = Packet { request, id, headers: Vec::new() };
+    let packet = Packet {
+        request,
+        id,
+        headers: Vec::new(),
+    };
     let answer = tokio::time::timeout(patience, http.initialize(packet))
         .await
         .map_err(|_| timed_out(dialog.server.clone(), patience))?;
     match answer {
         Ok((response, session)) => {
-            let result = response.outcome.map_err(|error| refused(&dialog.server, &error))?;
+            let result = response
+                .outcome
+                .map_err(|error| refused(&dialog.server, &error))?;
             let hello = read_initialize(&dialog.server, &result)?;
             begin_http_session(dialog, http, session, &hello.version);
             Ok(Greeting::Hello(hello))
         }
-        Err(CallError::Http { server, status: status @ (400 | 404 | 405 | 406), body }) => {
-            let reason = CallError::Http { server: server.clone(), status, body }.to_string();
+        Err(CallError::Http {
+            server,
+            status: status @ (400 | 404 | 405 | 406),
+            body,
+        }) => {
+            let reason = CallError::Http {
+                server: server.clone(),
+                status,
+                body,
+            }
+            .to_string();
             Ok(Greeting::MaybeSse(StartError::Protocol { server, reason }))
         }
         Err(error) => Err(start_error(&dialog.server, error)),
     }
 }
 
-fn begin_http_session(dialog: &Dialog, http: &HttpLink, session: Option<HeaderValue>, version: &str) {
+fn begin_http_session(
+    dialog: &Dialog,
+    http: &HttpLink,
+    session: Option<HeaderValue>,
+    version: &str,
+) {
     http.begin_session(session, version);
     dialog.notify(method::INITIALIZED, None);
 }
@@ -126,7 +154,9 @@ async fn discover(dialog: &Dialog, patience: Duration) -> Result<Hello, Probe> {
         // A modern server that does not take our version says so; with nothing newer to
         // offer, the legacy greeting is what is left to try.
         Err(CallError::Refused { .. } | CallError::TimedOut { .. }) => Err(Probe::NotModern),
-        Err(CallError::Http { status, .. }) if status != 401 && status != 403 => Err(Probe::NotModern),
+        Err(CallError::Http { status, .. }) if status != 401 && status != 403 => {
+            Err(Probe::NotModern)
+        }
         Err(error) => Err(Probe::Broken(start_error(&dialog.server, error))),
     }
 }
@@ -146,16 +176,26 @@ async fn probe(dialog: &Dialog, patience: Duration) -> Result<Raw, CallError> {
 /// Whether a server refuses our version and names that very version as one it takes. Such a
 /// server is modern, and the protocol wants it asked once more.
 fn takes_our_version(error: &CallError) -> bool {
-    let CallError::Refused { error, .. } = error else { return false };
-    let supported = error.data.as_deref().and_then(|data| RawObject::open(data).ok()?.read("supported"));
+    let CallError::Refused { error, .. } = error else {
+        return false;
+    };
+    let supported = error
+        .data
+        .as_deref()
+        .and_then(|data| RawObject::open(data).ok()?.read("supported"));
     error.code == code::UNSUPPORTED_VERSION
-        && supported.is_some_and(|it: Vec<String>| it.iter().any(|it| it == ProtocolVersion::LATEST.as_str()))
+        && supported.is_some_and(|it: Vec<String>| {
+            it.iter().any(|it| it == ProtocolVersion::LATEST.as_str())
+        })
 }
 
 fn read_discover(result: &Raw) -> Option<Hello> {
     let result = RawObject::open(result).ok()?;
     let versions: Vec<String> = result.read("supportedVersions")?;
-    if !versions.iter().any(|version| version == ProtocolVersion::LATEST.as_str()) {
+    if !versions
+        .iter()
+        .any(|version| version == ProtocolVersion::LATEST.as_str())
+    {
         return None;
     }
     let server_info = result
@@ -180,7 +220,11 @@ async fn greet_legacy(dialog: &Dialog, patience: Duration) -> Result<Hello, Star
         mirror: None,
         patience: Patience::of(patience),
     };
-    let result = dialog.start(asking).answer().await.map_err(|error| start_error(&dialog.server, error))?;
+    let result = dialog
+        .start(asking)
+        .answer()
+        .await
+        .map_err(|error| start_error(&dialog.server, error))?;
     let hello = read_initialize(&dialog.server, &result)?;
     dialog.notify(method::INITIALIZED, None);
     Ok(hello)
@@ -201,15 +245,22 @@ fn initialize_params() -> Raw {
 }
 
 fn read_initialize(server: &ServerName, result: &Raw) -> Result<Hello, StartError> {
-    let protocol = |reason: String| StartError::Protocol { server: server.clone(), reason };
-    let result =
-        RawObject::open(result).map_err(|error| protocol(format!("its greeting is no object: {error}")))?;
+    let protocol = |reason: String| StartError::Protocol {
+        server: server.clone(),
+        reason,
+    };
+    let result = RawObject::open(result)
+        .map_err(|error| protocol(format!("its greeting is no object: {error}")))?;
     let version: String = result
         .read("protocolVersion")
         .ok_or_else(|| protocol("its greeting names no protocol version".to_owned()))?;
     match ProtocolVersion::parse(&version) {
         Some(known) if known.era() == Era::Legacy => {}
-        _ => return Err(protocol(format!("it insists on protocol version `{version}`"))),
+        _ => {
+            return Err(protocol(format!(
+                "it insists on protocol version `{version}`"
+            )));
+        }
     }
     Ok(Hello {
         era: Era::Legacy,
@@ -222,7 +273,8 @@ fn read_initialize(server: &ServerName, result: &Raw) -> Result<Hello, StartErro
 
 /// What a server says of itself reaches clients as it is, unless they might not survive it.
 fn shallow(info: Option<&RawValue>) -> Option<Raw> {
-    info.filter(|info| !is_too_deep(info.get().as_bytes())).map(ToOwned::to_owned)
+    info.filter(|info| !is_too_deep(info.get().as_bytes()))
+        .map(ToOwned::to_owned)
 }
 
 fn refused(server: &ServerName, error: &ErrorObject) -> StartError {
@@ -231,7 +283,10 @@ fn refused(server: &ServerName, error: &ErrorObject) -> StartError {
     } else {
         error.message.clone()
     };
-    StartError::Protocol { server: server.clone(), reason }
+    StartError::Protocol {
+        server: server.clone(),
+        reason,
+    }
 }
 
 /// A call that failed while the server was being greeted.
@@ -241,31 +296,57 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
         CallError::Login(needed) => StartError::Login(needed),
         CallError::Refused { server, error } => refused(&server, &error),
         CallError::TimedOut { server, after } => timed_out(server, after),
-        CallError::Http { server, status: status @ (401 | 403), .. } => {
-            StartError::Unauthorized { server, status }
-        }
+        CallError::Http {
+            server,
+            status: status @ (401 | 403),
+            ..
+        } => StartError::Unauthorized { server, status },
         CallError::Http { .. } | CallError::Clogged { .. } | CallError::Brief { .. } => {
-            StartError::Unreachable { server: server.clone(), reason: error.to_string() }
+            StartError::Unreachable {
+                server: server.clone(),
+                reason: error.to_string(),
+            }
         }
-        CallError::TooLarge { server, max } => {
-            StartError::Protocol { server, reason: format!("its greeting is larger than {max} bytes") }
-        }
-        CallError::TooDeep { server } => {
-            StartError::Protocol { server, reason: "its greeting is nested too deep".to_owned() }
-        }
-        CallError::Lost { server, reason, stderr, .. } if stderr.is_empty() => {
-            StartError::Unreachable { server, reason }
-        }
-        CallError::Lost { server, reason, stderr, diagnosis } => {
-            StartError::Exited { server, status: reason, stderr, diagnosis }
-        }
+        CallError::TooLarge { server, max } => StartError::Protocol {
+            server,
+            reason: format!("its greeting is larger than {max} bytes"),
+        },
+        CallError::TooDeep { server } => StartError::Protocol {
+            server,
+            reason: "its greeting is nested too deep".to_owned(),
+        },
+        CallError::Lost {
+            server,
+            reason,
+            stderr,
+            ..
+        } if stderr.is_empty() => StartError::Unreachable { server, reason },
+        CallError::Lost {
+            server,
+            reason,
+            stderr,
+            diagnosis,
+        } => StartError::Exited {
+            server,
+            status: reason,
+            stderr,
+            diagnosis,
+        },
         CallError::Busy { server, .. } | CallError::SessionExpired { server } => {
-            StartError::Unreachable { server, reason: "it ended the session at once".to_owned() }
+            StartError::Unreachable {
+                server,
+                reason: "it ended the session at once".to_owned(),
+            }
         }
     }
 }
 
 /// What it said meanwhile, only its process knows.
 fn timed_out(server: ServerName, after: Duration) -> StartError {
-    StartError::TimedOut { server, after, stderr: String::new(), diagnosis: None }
+    StartError::TimedOut {
+        server,
+        after,
+        stderr: String::new(),
+        diagnosis: None,
+    }
 }

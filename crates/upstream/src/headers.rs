@@ -18,7 +18,10 @@ const NAME: HeaderName = HeaderName::from_static(header::NAME);
 pub(crate) type MirrorTable = HashMap<String, Vec<(HeaderName, Mark)>>;
 
 pub(crate) fn standard(method: &str, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
-    let mut headers = vec![(PROTOCOL_VERSION, HeaderValue::from_static(ProtocolVersion::LATEST.as_str()))];
+    let mut headers = vec![(
+        PROTOCOL_VERSION,
+        HeaderValue::from_static(ProtocolVersion::LATEST.as_str()),
+    )];
     if let Ok(value) = HeaderValue::try_from(method) {
         headers.push((METHOD, value));
     }
@@ -29,7 +32,10 @@ pub(crate) fn standard(method: &str, params: &RawObject) -> Vec<(HeaderName, Hea
 }
 
 pub(crate) fn mirrored(table: &MirrorTable, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
-    let Some(marked) = params.read::<String>("name").and_then(|tool| table.get(&tool)) else {
+    let Some(marked) = params
+        .read::<String>("name")
+        .and_then(|tool| table.get(&tool))
+    else {
         return Vec::new();
     };
     let arguments: Value = params.read("arguments").unwrap_or(Value::Null);
@@ -44,15 +50,23 @@ pub(crate) fn mirrored(table: &MirrorTable, params: &RawObject) -> Vec<(HeaderNa
 pub(crate) fn read_marks(tools: &[Raw]) -> (MirrorTable, HashMap<String, String>) {
     let (mut table, mut invalid) = (MirrorTable::new(), HashMap::new());
     for tool in tools.iter().filter(|tool| tool.get().contains(MARK)) {
-        let Ok(tool) = RawObject::open(tool) else { continue };
-        let Some(name) = tool.read::<String>("name") else { continue };
+        let Ok(tool) = RawObject::open(tool) else {
+            continue;
+        };
+        let Some(name) = tool.read::<String>("name") else {
+            continue;
+        };
         let schema: Value = tool.read("inputSchema").unwrap_or(Value::Null);
         match marks(&schema) {
             Ok(marked) if marked.is_empty() => {}
             Ok(marked) => {
                 let header = |mark: &Mark| HeaderName::try_from(mark.header());
-                let with_header =
-                    |mark: Mark| (header(&mark).expect("a mark names only what can be a header"), mark);
+                let with_header = |mark: Mark| {
+                    (
+                        header(&mark).expect("a mark names only what can be a header"),
+                        mark,
+                    )
+                };
                 table.insert(name, marked.into_iter().map(with_header).collect());
             }
             Err(reason) => {

@@ -71,7 +71,9 @@ impl HttpLink {
 
     /// Posts a request; whatever comes back is delivered through the router.
     pub(crate) fn request(&self, packet: Packet) {
-        let Some(link) = self.me.upgrade() else { return };
+        let Some(link) = self.me.upgrade() else {
+            return;
+        };
         let id = packet.id;
         // Boxed, because spawning moves a future several times, and this one is large.
         let task = tokio::spawn(Box::pin(async move {
@@ -95,7 +97,9 @@ impl HttpLink {
     }
 
     pub(crate) fn tell(&self, message: Message) {
-        let Some(link) = self.me.upgrade() else { return };
+        let Some(link) = self.me.upgrade() else {
+            return;
+        };
         tokio::spawn(async move { link.mention(&message).await });
     }
 
@@ -123,11 +127,14 @@ impl HttpLink {
 
     /// Remembers what a legacy handshake settled, and opens the stream for announcements.
     pub(crate) fn begin_session(&self, id: Option<HeaderValue>, version: &str) {
-        let version = HeaderValue::try_from(version).unwrap_or(HeaderValue::from_static("2025-03-26"));
+        let version =
+            HeaderValue::try_from(version).unwrap_or(HeaderValue::from_static("2025-03-26"));
         if self.session.set(Session { id, version }).is_err() {
             return;
         }
-        let Some(link) = self.me.upgrade() else { return };
+        let Some(link) = self.me.upgrade() else {
+            return;
+        };
         let closed = self.closed.clone();
         tokio::spawn(async move {
             tokio::select! {
@@ -147,12 +154,16 @@ impl HttpLink {
         let session = response.headers().get(SESSION_ID).cloned();
         let mut stream = self.messages(response).await?;
         while let Some(message) = stream.next().await {
-            if let Message::Response(response) = message.map_err(|reason| self.remote.lost(reason))? {
+            if let Message::Response(response) =
+                message.map_err(|reason| self.remote.lost(reason))?
+            {
                 return Ok((response, session));
             }
         }
         self.router.forget(id);
-        Err(self.remote.lost("the answer to `initialize` ended early".to_owned()))
+        Err(self
+            .remote
+            .lost("the answer to `initialize` ended early".to_owned()))
     }
 
     pub(crate) async fn close(&self) {
@@ -162,7 +173,8 @@ impl HttpLink {
             let mut request = reqwest::Request::new(Method::DELETE, self.remote.url.clone());
             request.headers_mut().clone_from(&self.remote.headers);
             request.headers_mut().insert(SESSION_ID, id);
-            let _ = tokio::time::timeout(Duration::from_secs(2), self.remote.mention(request)).await;
+            let _ =
+                tokio::time::timeout(Duration::from_secs(2), self.remote.mention(request)).await;
         }
     }
 
@@ -172,12 +184,15 @@ impl HttpLink {
         if is_event_stream(&response) {
             return self.follow(id, response).await;
         }
-        let body =
-            collect(response, self.remote.max_bytes).await.map_err(|reason| self.remote.lost(reason))?;
+        let body = collect(response, self.remote.max_bytes)
+            .await
+            .map_err(|reason| self.remote.lost(reason))?;
         let message = Message::parse(&body).map_err(|error| self.remote.lost(error.to_string()))?;
         self.router.deliver(message, Some(id), &self.outlet()).await;
         if self.router.is_pending(id) {
-            return Err(self.remote.lost("the answer does not belong to the request".to_owned()));
+            return Err(self
+                .remote
+                .lost("the answer does not belong to the request".to_owned()));
         }
         Ok(())
     }
@@ -188,15 +203,21 @@ impl HttpLink {
         let mut cursor = Cursor::default();
         let mut ended = self.read_events(Some(id), response, &mut cursor).await;
         for _ in 0..RESUME_ATTEMPTS {
-            let Some(last) = cursor.resumable(self.session.get().is_some()) else { break };
+            let Some(last) = cursor.resumable(self.session.get().is_some()) else {
+                break;
+            };
             if !self.router.is_pending(id) {
                 return Ok(());
             }
             tokio::time::sleep(cursor.delay()).await;
-            let Ok(response) = self.get(Some(&last)).await else { break };
+            let Ok(response) = self.get(Some(&last)).await else {
+                break;
+            };
             ended = self.read_events(Some(id), response, &mut cursor).await;
         }
-        let reason = ended.err().unwrap_or_else(|| "the stream ended without an answer".to_owned());
+        let reason = ended
+            .err()
+            .unwrap_or_else(|| "the stream ended without an answer".to_owned());
         Err(self.remote.lost(reason))
     }
 
@@ -204,7 +225,9 @@ impl HttpLink {
     async fn listen(&self) {
         let mut cursor = Cursor::default();
         for _ in 0..LISTEN_ATTEMPTS {
-            let Ok(response) = self.get(cursor.last.as_deref()).await else { return };
+            let Ok(response) = self.get(cursor.last.as_deref()).await else {
+                return;
+            };
             let _ = self.read_events(None, response, &mut cursor).await;
             tokio::time::sleep(cursor.delay()).await;
         }
@@ -232,7 +255,9 @@ impl HttpLink {
                     self.router.deliver(message, id, &outlet).await;
                     outlet.room().await.map_err(|_| STUCK.to_owned())?;
                 }
-                Err(error) => tracing::debug!(server = %self.remote.server, %error, "skipped an event"),
+                Err(error) => {
+                    tracing::debug!(server = %self.remote.server, %error, "skipped an event")
+                }
             }
         }
         Ok(())
@@ -248,14 +273,18 @@ impl HttpLink {
                 .filter_map(move |event| {
                     since_event.reset();
                     std::future::ready(match event {
-                        Ok(event) => event.data.and_then(|data| Message::parse(data.as_bytes()).ok()).map(Ok),
+                        Ok(event) => event
+                            .data
+                            .and_then(|data| Message::parse(data.as_bytes()).ok())
+                            .map(Ok),
                         Err(error) => Some(Err(error.to_string())),
                     })
                 })
                 .boxed());
         }
-        let body =
-            collect(response, self.remote.max_bytes).await.map_err(|reason| self.remote.lost(reason))?;
+        let body = collect(response, self.remote.max_bytes)
+            .await
+            .map_err(|reason| self.remote.lost(reason))?;
         let message = Message::parse(&body).map_err(|error| error.to_string());
         Ok(futures::stream::iter([message]).boxed())
     }
@@ -307,27 +336,42 @@ impl HttpLink {
             return Ok(response);
         }
         let server = self.remote.server.clone();
-        let body = collect(response, self.remote.max_bytes.min(64 * 1024)).await.unwrap_or_default();
+        let body = collect(response, self.remote.max_bytes.min(64 * 1024))
+            .await
+            .unwrap_or_default();
         if self.session_is_over(status, &body) {
             self.closed.close("the server ended our session");
             return Err(CallError::SessionExpired { server });
         }
         match Message::parse(&body) {
-            Ok(Message::Response(Response { outcome: Err(error), .. })) if !is_auth(status) => {
-                Err(CallError::Refused { server, error })
-            }
+            Ok(Message::Response(Response {
+                outcome: Err(error),
+                ..
+            })) if !is_auth(status) => Err(CallError::Refused { server, error }),
             _ => {
                 let body = String::from_utf8_lossy(&body).into_owned();
-                Err(CallError::Http { server, status: status.as_u16(), body })
+                Err(CallError::Http {
+                    server,
+                    status: status.as_u16(),
+                    body,
+                })
             }
         }
     }
 
     /// The specification says 404; servers built on the TypeScript examples say 400 and why.
     fn session_is_over(&self, status: StatusCode, body: &[u8]) -> bool {
-        let in_session = self.session.get().is_some_and(|session| session.id.is_some());
-        let says_so = || String::from_utf8_lossy(body).to_lowercase().contains("session");
-        in_session && (status == StatusCode::NOT_FOUND || (status == StatusCode::BAD_REQUEST && says_so()))
+        let in_session = self
+            .session
+            .get()
+            .is_some_and(|session| session.id.is_some());
+        let says_so = || {
+            String::from_utf8_lossy(body)
+                .to_lowercase()
+                .contains("session")
+        };
+        in_session
+            && (status == StatusCode::NOT_FOUND || (status == StatusCode::BAD_REQUEST && says_so()))
     }
 
     fn outlet(&self) -> Outlet {

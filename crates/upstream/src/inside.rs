@@ -49,9 +49,19 @@ pub(crate) fn connect(
     log: &Arc<ServerLog>,
 ) -> Pipe {
     let (outgoing, queue) = Outgoing::queue();
-    let pipe = Pipe { outgoing, closed: Closed::default() };
+    let pipe = Pipe {
+        outgoing,
+        closed: Closed::default(),
+    };
     let (output, input) = tokio::io::split(stream);
-    let reading = read(output, max_line, server.clone(), router.clone(), pipe.clone(), log.clone());
+    let reading = read(
+        output,
+        max_line,
+        server.clone(),
+        router.clone(),
+        pipe.clone(),
+        log.clone(),
+    );
     let (server, closed, router) = (server.clone(), pipe.closed.clone(), router.clone());
     tokio::spawn(async move {
         tokio::select! {

@@ -80,6 +80,8 @@ pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
 pub use secrets::Secrets;
 pub use server::Server;
-pub use spec::{Endpoint, Inside, Launch, Limits, Lookup, ServerSpec, Template, Transport, Unresolved};
+pub use spec::{
+    Endpoint, Inside, Launch, Limits, Lookup, ServerSpec, Template, Transport, Unresolved,
+};
 pub use time::in_words;
 pub use upstreams::{Outside, Upstreams};

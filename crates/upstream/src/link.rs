@@ -120,7 +120,9 @@ impl Closed {
     }
 
     pub(crate) fn reason(&self) -> &str {
-        self.reason.get().map_or("the connection closed", String::as_str)
+        self.reason
+            .get()
+            .map_or("the connection closed", String::as_str)
     }
 
     pub(crate) async fn wait(&self) {
@@ -129,13 +131,16 @@ impl Closed {
 }
 
 /// Headers a person configured, checked once.
-pub(crate) fn header_map(headers: impl IntoIterator<Item = (String, String)>) -> Result<HeaderMap, String> {
+pub(crate) fn header_map(
+    headers: impl IntoIterator<Item = (String, String)>,
+) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        let key =
-            HeaderName::try_from(name.as_str()).map_err(|_| format!("`{name}` is not a header name"))?;
-        let mut value = HeaderValue::try_from(value)
-            .map_err(|_| format!("the value of the header `{name}` has characters HTTP does not allow"))?;
+        let key = HeaderName::try_from(name.as_str())
+            .map_err(|_| format!("`{name}` is not a header name"))?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| {
+            format!("the value of the header `{name}` has characters HTTP does not allow")
+        })?;
         value.set_sensitive(true);
         map.insert(key, value);
     }

@@ -64,7 +64,9 @@ impl Listed {
             Some(items) => self.take_all(&items),
             None => self.problem(format!("the answer has no `{field}`")),
         }
-        let more = page.get("nextCursor").is_some_and(|cursor| cursor.get() != "null");
+        let more = page
+            .get("nextCursor")
+            .is_some_and(|cursor| cursor.get() != "null");
         if more && !self.full && (self.heard >= MOST_BYTES || self.items.len() >= MOST_ENTRIES) {
             self.stop("and it has further pages");
         }
@@ -83,13 +85,16 @@ impl Listed {
 
     fn take(&mut self, item: &RawValue) {
         let key = self.kind.key;
-        let name = RawObject::open(item).ok().and_then(|it| it.read::<String>(key));
+        let name = RawObject::open(item)
+            .ok()
+            .and_then(|it| it.read::<String>(key));
         let Some(name) = name else {
             return self.problem(format!("an entry has no `{key}` and is left out"));
         };
         let shown = &name[..name.floor_char_boundary(LONGEST_NAME)];
         if is_too_deep(item.get().as_bytes()) {
-            let what = format!("`{shown}` is nested deeper than {MAX_NESTING} levels and is left out");
+            let what =
+                format!("`{shown}` is nested deeper than {MAX_NESTING} levels and is left out");
             self.problem(what);
         } else if self.names.contains(&name) {
             self.problem(format!("`{shown}` is listed twice; the first one counts"));
@@ -108,7 +113,11 @@ impl Listed {
             "the list is too long: the first {taken} entries are used, {rest}; \
              at most {MOST_ENTRIES} entries and {most} MB are taken from a list"
         );
-        self.problems.push(Problem { about: self.kind.method.to_owned(), what, incomplete: true });
+        self.problems.push(Problem {
+            about: self.kind.method.to_owned(),
+            what,
+            incomplete: true,
+        });
     }
 
     pub(crate) fn problem(&mut self, what: impl Into<String>) {
@@ -117,13 +126,28 @@ impl Listed {
             return;
         }
         let about = self.kind.method.to_owned();
-        self.problems.push(Problem { about, what: what.into(), incomplete: false });
+        self.problems.push(Problem {
+            about,
+            what: what.into(),
+            incomplete: false,
+        });
     }
 
-    pub(crate) fn move_into(mut self, listing: &mut Listing, list: fn(&mut Listing) -> &mut Vec<Raw>) {
+    pub(crate) fn move_into(
+        mut self,
+        listing: &mut Listing,
+        list: fn(&mut Listing) -> &mut Vec<Raw>,
+    ) {
         if self.untold > 0 {
-            let what = format!("{} more entries have something wrong with them", self.untold);
-            self.problems.push(Problem { about: self.kind.method.to_owned(), what, incomplete: false });
+            let what = format!(
+                "{} more entries have something wrong with them",
+                self.untold
+            );
+            self.problems.push(Problem {
+                about: self.kind.method.to_owned(),
+                what,
+                incomplete: false,
+            });
         }
         *list(listing) = self.items;
         listing.problems.extend(self.problems);
@@ -137,7 +161,11 @@ pub(crate) fn cut(items: &mut Vec<Raw>) {
         bytes += item.get().len();
         bytes <= MOST_BYTES
     };
-    let most = items.iter().take(MOST_ENTRIES).take_while(|item| fits(item)).count();
+    let most = items
+        .iter()
+        .take(MOST_ENTRIES)
+        .take_while(|item| fits(item))
+        .count();
     items.truncate(most);
 }
 
@@ -148,7 +176,11 @@ mod tests {
 
     use super::*;
 
-    const TOOLS: ListKind = ListKind { method: "tools/list", field: "tools", key: "name" };
+    const TOOLS: ListKind = ListKind {
+        method: "tools/list",
+        field: "tools",
+        key: "name",
+    };
 
     /// The names taken from these pages, how many were asked for, and what was told.
     fn taken(pages: &[Value]) -> (usize, usize, Vec<String>) {
@@ -159,24 +191,35 @@ mod tests {
                 break;
             }
         }
-        let (items, told) = (listed.items.len(), listed.problems.into_iter().map(|it| it.what).collect());
+        let (items, told) = (
+            listed.items.len(),
+            listed.problems.into_iter().map(|it| it.what).collect(),
+        );
         (items, asked, told)
     }
 
     fn tools(numbers: std::ops::Range<usize>) -> Value {
-        numbers.map(|number| json!({ "name": format!("t{number}") })).collect()
+        numbers
+            .map(|number| json!({ "name": format!("t{number}") }))
+            .collect()
     }
 
     #[test]
     fn a_list_ends_at_its_bounds_and_says_what_is_missing() {
         let (items, asked, told) = taken(&[json!({ "tools": tools(0..MOST_ENTRIES + 7) })]);
         assert_eq!((items, asked), (MOST_ENTRIES, 1));
-        assert!(told[0].contains("7 more were in the same answer"), "{told:?}");
-        let page = |at: usize| json!({ "tools": tools(at * 4000..(at + 1) * 4000), "nextCursor": at });
+        assert!(
+            told[0].contains("7 more were in the same answer"),
+            "{told:?}"
+        );
+        let page =
+            |at: usize| json!({ "tools": tools(at * 4000..(at + 1) * 4000), "nextCursor": at });
         let (items, asked, _) = taken(&[page(0), page(1), page(2), page(3)]);
         assert_eq!((items, asked), (MOST_ENTRIES, 3));
         let large = "x".repeat(MOST_BYTES / 3);
-        let large: Value = (0..4).map(|n| json!({ "name": n.to_string(), "description": large })).collect();
+        let large: Value = (0..4)
+            .map(|n| json!({ "name": n.to_string(), "description": large }))
+            .collect();
         let (items, _, told) = taken(&[json!({ "tools": large })]);
         assert_eq!(items, 2);
         assert!(told[0].contains("32 MB"), "{told:?}");
@@ -190,15 +233,24 @@ mod tests {
 
     #[test]
     fn rubbish_in_a_list_is_told_a_few_times_and_then_counted() {
-        let rubbish: Value = (0..1000).map(|_| json!({ "description": "nameless" })).collect();
+        let rubbish: Value = (0..1000)
+            .map(|_| json!({ "description": "nameless" }))
+            .collect();
         let mut listed = Listed::new(TOOLS);
         listed.take_page(&RawObject::open(&raw(&json!({ "tools": rubbish }))).unwrap());
-        assert_eq!((listed.problems.len(), listed.untold), (MOST_PROBLEMS, 1000 - MOST_PROBLEMS));
+        assert_eq!(
+            (listed.problems.len(), listed.untold),
+            (MOST_PROBLEMS, 1000 - MOST_PROBLEMS)
+        );
     }
 
     #[test]
     fn a_definition_nested_without_end_is_left_out_alone() {
-        let deep = format!(r#"{{"name":"deep","x":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        let deep = format!(
+            r#"{{"name":"deep","x":{}{}}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
         let page = format!(r#"{{"tools":[{{"name":"a"}},{deep},{{"name":"b"}}]}}"#);
         let mut listed = Listed::new(TOOLS);
         listed.take_page(&RawObject::open(&RawValue::from_string(page).unwrap()).unwrap());
@@ -207,7 +259,9 @@ mod tests {
             [r#"{"name":"a"}"#, r#"{"name":"b"}"#]
         );
         assert!(
-            listed.problems[0].what.contains("`deep` is nested deeper than 128"),
+            listed.problems[0]
+                .what
+                .contains("`deep` is nested deeper than 128"),
             "{:?}",
             listed.problems
         );

@@ -50,11 +50,26 @@ const LIST_PATIENCE: Duration = Duration::from_secs(20);
 /// Cursors are kept to see whether they go in circles, and sent back; names and offsets fit easily.
 const LONGEST_CURSOR: usize = 16 * 1024;
 
-const TOOLS: ListKind = ListKind { method: method::LIST_TOOLS, field: "tools", key: "name" };
-const PROMPTS: ListKind = ListKind { method: method::LIST_PROMPTS, field: "prompts", key: "name" };
-const RESOURCES: ListKind = ListKind { method: method::LIST_RESOURCES, field: "resources", key: "uri" };
-const TEMPLATES: ListKind =
-    ListKind { method: method::LIST_TEMPLATES, field: "resourceTemplates", key: "uriTemplate" };
+const TOOLS: ListKind = ListKind {
+    method: method::LIST_TOOLS,
+    field: "tools",
+    key: "name",
+};
+const PROMPTS: ListKind = ListKind {
+    method: method::LIST_PROMPTS,
+    field: "prompts",
+    key: "name",
+};
+const RESOURCES: ListKind = ListKind {
+    method: method::LIST_RESOURCES,
+    field: "resources",
+    key: "uri",
+};
+const TEMPLATES: ListKind = ListKind {
+    method: method::LIST_TEMPLATES,
+    field: "resourceTemplates",
+    key: "uriTemplate",
+};
 
 /// How long the other lists may follow the tools before those are handed on alone.
 const SAME_BREATH: Duration = Duration::from_millis(500);
@@ -63,8 +78,12 @@ impl Listing {
     /// Reads a listing that was stored, within the bounds of today.
     pub fn read(stored: &str) -> Option<Self> {
         let mut listing: Self = serde_json::from_str(stored).ok()?;
-        for list in [&mut listing.tools, &mut listing.prompts, &mut listing.resources, &mut listing.templates]
-        {
+        for list in [
+            &mut listing.tools,
+            &mut listing.prompts,
+            &mut listing.resources,
+            &mut listing.templates,
+        ] {
             cut(list);
         }
         Some(listing)
@@ -93,7 +112,10 @@ impl Listing {
 ///
 /// Where the other lists keep us waiting, `early` is handed the tools: some servers advertise
 /// a list and never give it.
-pub(crate) async fn list(connection: &Connection, early: impl FnOnce(Listing)) -> Result<Listing, CallError> {
+pub(crate) async fn list(
+    connection: &Connection,
+    early: impl FnOnce(Listing),
+) -> Result<Listing, CallError> {
     let has = |name: &str| connection.hello.capabilities.contains(name);
     let tools = pin!(pages_if(has("tools"), connection, TOOLS));
     let rest = pin!(async {
@@ -126,8 +148,16 @@ pub(crate) async fn list(connection: &Connection, early: impl FnOnce(Listing)) -
     Ok(listing)
 }
 
-async fn pages_if(wanted: bool, connection: &Connection, kind: ListKind) -> Result<Listed, CallError> {
-    if wanted { pages(connection, kind).await } else { Ok(Listed::new(kind)) }
+async fn pages_if(
+    wanted: bool,
+    connection: &Connection,
+    kind: ListKind,
+) -> Result<Listed, CallError> {
+    if wanted {
+        pages(connection, kind).await
+    } else {
+        Ok(Listed::new(kind))
+    }
 }
 
 async fn pages(connection: &Connection, kind: ListKind) -> Result<Listed, CallError> {
@@ -139,14 +169,18 @@ async fn pages(connection: &Connection, kind: ListKind) -> Result<Listed, CallEr
         if let Some(cursor) = cursor.take() {
             params.set("cursor", cursor);
         }
-        let page = connection.ask(kind.method, params, Patience::of(LIST_PATIENCE)).await;
+        let page = connection
+            .ask(kind.method, params, Patience::of(LIST_PATIENCE))
+            .await;
         let page = match page.map(|result| RawObject::open(&result)) {
             Ok(Ok(page)) => page,
             Ok(Err(error)) => {
                 listed.problem(format!("the answer is no object: {error}"));
                 break;
             }
-            Err(error @ (CallError::Lost { .. } | CallError::SessionExpired { .. })) => return Err(error),
+            Err(error @ (CallError::Lost { .. } | CallError::SessionExpired { .. })) => {
+                return Err(error);
+            }
             // Whoever is too busy to list its tools still has them; better what it had before.
             Err(error @ CallError::TimedOut { .. }) if kind.method == method::LIST_TOOLS => {
                 return Err(error);
@@ -161,7 +195,10 @@ async fn pages(connection: &Connection, kind: ListKind) -> Result<Listed, CallEr
         if !more {
             break;
         }
-        match page.get("nextCursor").filter(|cursor| cursor.get() != "null") {
+        match page
+            .get("nextCursor")
+            .filter(|cursor| cursor.get() != "null")
+        {
             None => break,
             Some(next) if next.get().len() > LONGEST_CURSOR => {
                 listed.problem("the server's cursor is too long to be sent back");
@@ -188,5 +225,7 @@ async fn take_aside(
         let more = listed.take_page(&page);
         (listed, page, more)
     });
-    taking.await.map_err(|_| CallError::lost(connection.server(), "the gateway ends"))
+    taking
+        .await
+        .map_err(|_| CallError::lost(connection.server(), "the gateway ends"))
 }

@@ -23,7 +23,10 @@ pub(crate) struct ServerLog {
 impl ServerLog {
     /// Logs to `path`, or only to memory.
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
-        Self { file: path.map(LogFile::new), tail: Mutex::default() }
+        Self {
+            file: path.map(LogFile::new),
+            tail: Mutex::default(),
+        }
     }
 
     pub(crate) fn stderr(&self, text: &str) {
@@ -36,10 +39,17 @@ impl ServerLog {
 
     /// The params of `notifications/message`.
     pub(crate) fn message(&self, params: &Raw) {
-        let Ok(params) = RawObject::open(params) else { return };
-        let Some(data) = params.get("data") else { return };
-        let text = serde_json::from_str::<String>(data.get()).unwrap_or_else(|_| data.get().to_owned());
-        let level = params.read::<String>("level").and_then(|level| LogLevel::parse(&level));
+        let Ok(params) = RawObject::open(params) else {
+            return;
+        };
+        let Some(data) = params.get("data") else {
+            return;
+        };
+        let text =
+            serde_json::from_str::<String>(data.get()).unwrap_or_else(|_| data.get().to_owned());
+        let level = params
+            .read::<String>("level")
+            .and_then(|level| LogLevel::parse(&level));
         self.write(&LogLine::new(LogStream::Mcp, level, &text).by(params.read("logger")));
     }
 
@@ -50,7 +60,10 @@ impl ServerLog {
     /// The last lines, as one text.
     pub(crate) fn tail(&self) -> String {
         let tail = lock(&self.tail);
-        tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+        tail.iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     fn keep(&self, line: &LogLine, mark: &str) {
@@ -75,10 +88,16 @@ pub(crate) fn in_one_line(words: &str) -> Option<String> {
     /// More is in the server's own log.
     const LINES: usize = 5;
     const CHARACTERS: usize = 500;
-    let lines: Vec<&str> = words.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = words
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
     let end = lines[lines.len().saturating_sub(LINES)..].join(" ⏎ ");
     let plain: Vec<char> = end.chars().filter(|c| !c.is_control()).collect();
-    let text: String = plain[plain.len().saturating_sub(CHARACTERS)..].iter().collect();
+    let text: String = plain[plain.len().saturating_sub(CHARACTERS)..]
+        .iter()
+        .collect();
     Some(text).filter(|text| !text.is_empty())
 }
 
@@ -98,8 +117,12 @@ mod tests {
         hide("sk-123456789");
         log.stderr("using key=sk-123456789, debug=true");
         log.stdout("a banner");
-        log.message(&raw(&json!({ "level": "warning", "logger": "net", "data": "sk-123456789 is old" })));
-        log.message(&raw(&json!({ "level": "loud", "data": { "code": 7, "key": "sk-123456789" } })));
+        log.message(&raw(
+            &json!({ "level": "warning", "logger": "net", "data": "sk-123456789 is old" }),
+        ));
+        log.message(&raw(
+            &json!({ "level": "loud", "data": { "code": 7, "key": "sk-123456789" } }),
+        ));
 
         assert_eq!(log.tail(), "using key=•••, debug=true\n[stdout] a banner");
         let text = std::fs::read_to_string(path).unwrap();
@@ -126,8 +149,14 @@ mod tests {
     #[test]
     fn last_words_are_one_line_of_reasonable_length() {
         assert_eq!(in_one_line(" \n"), None);
-        assert_eq!(in_one_line("a\n\n\u{1b}[31mb\r\nc"), Some("a ⏎ [31mb ⏎ c".to_owned()));
-        assert_eq!(in_one_line("1\n2\n3\n4\n5\n6").unwrap(), "2 ⏎ 3 ⏎ 4 ⏎ 5 ⏎ 6");
+        assert_eq!(
+            in_one_line("a\n\n\u{1b}[31mb\r\nc"),
+            Some("a ⏎ [31mb ⏎ c".to_owned())
+        );
+        assert_eq!(
+            in_one_line("1\n2\n3\n4\n5\n6").unwrap(),
+            "2 ⏎ 3 ⏎ 4 ⏎ 5 ⏎ 6"
+        );
         assert_eq!(in_one_line(&"x".repeat(9999)).unwrap().len(), 500);
     }
 }

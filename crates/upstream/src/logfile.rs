@@ -58,18 +58,27 @@ impl LogLine {
             stream,
             level,
             logger: None,
-            message: visible(&masked(message)).chars().take(MAX_MESSAGE).collect(),
+            message: visible(&masked(message))
+                .chars()
+                .take(MAX_MESSAGE)
+                .collect(),
         }
     }
 
     pub fn by(self, logger: Option<String>) -> Self {
-        Self { logger: logger.map(|logger| visible_line(&masked(&logger))), ..self }
+        Self {
+            logger: logger.map(|logger| visible_line(&masked(&logger))),
+            ..self
+        }
     }
 }
 
 impl LogFile {
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), file: Mutex::default() }
+        Self {
+            path: path.into(),
+            file: Mutex::default(),
+        }
     }
 
     /// Where the older lines are.
@@ -124,16 +133,31 @@ mod tests {
         let long = "x".repeat(5 * MAX_MESSAGE);
         for number in 0..700 {
             let line = LogLine::new(LogStream::Stderr, None, &format!("{number} {long}"));
-            if number % 2 == 0 { one.append(&line) } else { other.append(&line) }
+            if number % 2 == 0 {
+                one.append(&line)
+            } else {
+                other.append(&line)
+            }
         }
         let read = |path: &Path| {
             let text = fs::read_to_string(path).unwrap();
-            text.lines().map(|line| serde_json::from_str::<LogLine>(line).unwrap()).collect::<Vec<_>>()
+            text.lines()
+                .map(|line| serde_json::from_str::<LogLine>(line).unwrap())
+                .collect::<Vec<_>>()
         };
         let (older, newer) = (read(&LogFile::older(&path)), read(&path));
-        assert!(!newer.is_empty() && older.len() + newer.len() == 700, "{} {}", older.len(), newer.len());
+        assert!(
+            !newer.is_empty() && older.len() + newer.len() == 700,
+            "{} {}",
+            older.len(),
+            newer.len()
+        );
         let size = fs::metadata(LogFile::older(&path)).unwrap().len();
         assert!(size < MAX_FILE + 5_000, "{size}");
-        assert!(newer.iter().all(|line| line.message.chars().count() == MAX_MESSAGE));
+        assert!(
+            newer
+                .iter()
+                .all(|line| line.message.chars().count() == MAX_MESSAGE)
+        );
     }
 }

@@ -34,7 +34,10 @@ pub(crate) struct Owner {
 impl Mark {
     pub(crate) fn next() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        Self { owner: Owner::this().clone(), child: COUNT.fetch_add(1, Ordering::Relaxed) }
+        Self {
+            owner: Owner::this().clone(),
+            child: COUNT.fetch_add(1, Ordering::Relaxed),
+        }
     }
 
     /// What a process carries, if its environment can be read. Only Linux shows that; on other
@@ -42,7 +45,10 @@ impl Mark {
     pub(crate) fn of(pid: u32) -> Option<Self> {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         let value = environment.split(|byte| *byte == 0).find_map(|variable| {
-            std::str::from_utf8(variable).ok()?.strip_prefix(VARIABLE)?.strip_prefix('=')
+            std::str::from_utf8(variable)
+                .ok()?
+                .strip_prefix(VARIABLE)?
+                .strip_prefix('=')
         })?;
         Self::parse(value)
     }
@@ -52,8 +58,16 @@ impl Mark {
         let mut part = || parts.next().filter(|part| !part.is_empty());
         let (boot, namespace) = (part()?.to_owned(), part()?.to_owned());
         let (pid, started) = part()?.split_once('@')?;
-        let owner = Owner { boot, namespace, pid: pid.parse().ok()?, started: started.parse().ok()? };
-        Some(Self { owner, child: part()?.parse().ok()? })
+        let owner = Owner {
+            boot,
+            namespace,
+            pid: pid.parse().ok()?,
+            started: started.parse().ok()?,
+        };
+        Some(Self {
+            owner,
+            child: part()?.parse().ok()?,
+        })
     }
 
     pub(crate) fn is_own(&self) -> bool {
@@ -62,7 +76,9 @@ impl Mark {
 
     /// Whether the gateway that launched it no longer lives.
     pub(crate) fn is_orphaned(&self) -> bool {
-        self.owner.has_died(Owner::this(), |pid| Process::read(pid).map(|process| process.started))
+        self.owner.has_died(Owner::this(), |pid| {
+            Process::read(pid).map(|process| process.started)
+        })
     }
 }
 
@@ -90,7 +106,12 @@ impl Owner {
 
 impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Owner { boot, namespace, pid, started } = &self.owner;
+        let Owner {
+            boot,
+            namespace,
+            pid,
+            started,
+        } = &self.owner;
         write!(f, "{boot}/{namespace}/{pid}@{started}/{}", self.child)
     }
 }
@@ -100,7 +121,8 @@ pub(crate) fn marked(wanted: impl Fn(&Mark) -> bool) -> Vec<Pid> {
     let carries = |pid: &u32| Mark::of(*pid).is_some_and(|mark| wanted(&mark));
     let living = |pid: &u32| Process::read(*pid).is_some_and(|process| !process.has_ended);
     let all = crate::family::all_pids().filter(carries).filter(living);
-    all.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?)).collect()
+    all.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?))
+        .collect()
 }
 
 /// Changes whenever the machine starts; where the kernel does not tell, process numbers and their
@@ -112,12 +134,17 @@ fn boot() -> String {
 
 fn namespace() -> String {
     let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    link.to_str().and_then(plain).unwrap_or_else(|| "pid".to_owned())
+    link.to_str()
+        .and_then(plain)
+        .unwrap_or_else(|| "pid".to_owned())
 }
 
 /// `pid:[4026531836]` without what a mark has a use of its own for.
 fn plain(text: &str) -> Option<String> {
-    let kept: String = text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    let kept: String = text
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+        .collect();
     Some(kept).filter(|kept| !kept.is_empty())
 }
 
@@ -126,7 +153,12 @@ mod tests {
     use super::*;
 
     fn owner(boot: &str, namespace: &str, pid: u32, started: u64) -> Owner {
-        Owner { boot: boot.to_owned(), namespace: namespace.to_owned(), pid, started }
+        Owner {
+            boot: boot.to_owned(),
+            namespace: namespace.to_owned(),
+            pid,
+            started,
+        }
     }
 
     #[test]
@@ -134,7 +166,15 @@ mod tests {
         let mark = Mark::next();
         assert_eq!(Mark::parse(&mark.to_string()), Some(mark.clone()));
         assert!(mark.is_own() && !mark.is_orphaned());
-        for text in ["", "1@215217/0", "b/n/x@1/0", "b/n/1@1", "b//1@1/0", "/n/1@1/0", "b/n/1@1/y"] {
+        for text in [
+            "",
+            "1@215217/0",
+            "b/n/x@1/0",
+            "b/n/1@1",
+            "b//1@1/0",
+            "/n/1@1/0",
+            "b/n/1@1/y",
+        ] {
             assert_eq!(Mark::parse(text), None, "{text}");
         }
     }

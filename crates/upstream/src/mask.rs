@@ -9,7 +9,10 @@ use crate::secrets::{MIN_SECRET, Secrets, is_scheme, secrets_in};
 pub const MASK: &str = "•••";
 
 /// For the whole process: what one server was given may turn up in the log of another, or in ours.
-static KNOWN: RwLock<Known> = RwLock::new(Known { values: Vec::new(), search: None });
+static KNOWN: RwLock<Known> = RwLock::new(Known {
+    values: Vec::new(),
+    search: None,
+});
 
 struct Known {
     values: Vec<String>,
@@ -20,7 +23,13 @@ struct Known {
 /// From now on the value is written down nowhere.
 pub fn hide(value: &str) {
     for secret in secrets_in(value) {
-        if !KNOWN.read().unwrap_or_else(PoisonError::into_inner).values.iter().any(|known| known == secret) {
+        if !KNOWN
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values
+            .iter()
+            .any(|known| known == secret)
+        {
             let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
             known.values.push(secret.to_owned());
             known.search = None;
@@ -80,22 +89,49 @@ mod tests {
 
     #[track_caller]
     fn check(known: &[&str], text: &str, expected: &str) {
-        assert_eq!(without_announced(&Secrets::of(known).hidden_in(text)), expected);
+        assert_eq!(
+            without_announced(&Secrets::of(known).hidden_in(text)),
+            expected
+        );
     }
 
     #[test]
     fn a_known_value_is_masked_wherever_it_stands() {
-        check(&["sk-123456789"], "key=sk-123456789, debug=true", "key=•••, debug=true");
-        check(&["abcdefghij", "abcdefgh"], "abcdefghij abcdefgh", "••• •••");
-        check(&["sk-123456789"], "key=c2stMTIzNDU2Nzg5, hex=736b2d313233343536373839", "key=•••, hex=•••");
+        check(
+            &["sk-123456789"],
+            "key=sk-123456789, debug=true",
+            "key=•••, debug=true",
+        );
+        check(
+            &["abcdefghij", "abcdefgh"],
+            "abcdefghij abcdefgh",
+            "••• •••",
+        );
+        check(
+            &["sk-123456789"],
+            "key=c2stMTIzNDU2Nzg5, hex=736b2d313233343536373839",
+            "key=•••, hex=•••",
+        );
     }
 
     #[test]
     fn what_announces_itself_is_masked_without_being_known() {
-        check(&[], "Authorization: Bearer eyJh.bGci0.iJ9", "Authorization: Bearer •••");
-        check(&[], r#"{"authorization":"bearer  abc-12345"}"#, r#"{"authorization":"bearer  •••"}"#);
+        check(
+            &[],
+            "Authorization: Bearer eyJh.bGci0.iJ9",
+            "Authorization: Bearer •••",
+        );
+        check(
+            &[],
+            r#"{"authorization":"bearer  abc-12345"}"#,
+            r#"{"authorization":"bearer  •••"}"#,
+        );
         check(&[], "sent Basic YW5uOnMzY3JldA==.", "sent Basic •••");
         check(&[], "key=kb_3f9c1a20_abcdefghijklmnop!", "key=•••!");
-        check(&[], "Bearer authentication failed, kb_3f9c1a20", "Bearer authentication failed, kb_3f9c1a20");
+        check(
+            &[],
+            "Bearer authentication failed, kb_3f9c1a20",
+            "Bearer authentication failed, kb_3f9c1a20",
+        );
     }
 }

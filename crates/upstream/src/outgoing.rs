@@ -89,13 +89,21 @@ impl Outgoing {
         let weight = weight(text.len());
         let mut lines = lock(&self.0.lines);
         if lines.requests > 0 && lines.requests + weight > MAX_REQUESTS {
-            if lines.moved.is_some_and(|moved| moved.elapsed() > self.0.requests_patience) {
+            if lines
+                .moved
+                .is_some_and(|moved| moved.elapsed() > self.0.requests_patience)
+            {
                 self.0.stuck.cancel();
             }
-            return Err(Full { waiting: lines.requests });
+            return Err(Full {
+                waiting: lines.requests,
+            });
         }
         lines.requests += weight;
-        lines.put(Line { text, is_reply: false });
+        lines.put(Line {
+            text,
+            is_reply: false,
+        });
         drop(lines);
         self.0.came.notify_one();
         Ok(())
@@ -106,7 +114,10 @@ impl Outgoing {
     pub(crate) fn reply(&self, message: &Message) {
         let text = message.to_line();
         self.0.replies.add(weight(text.len()));
-        lock(&self.0.lines).put(Line { text, is_reply: true });
+        lock(&self.0.lines).put(Line {
+            text,
+            is_reply: true,
+        });
         self.0.came.notify_one();
     }
 
@@ -181,7 +192,11 @@ impl Default for Backlog {
 
 impl Backlog {
     fn new(patience: Duration) -> Self {
-        Self { bytes: Mutex::default(), less: Notify::new(), patience }
+        Self {
+            bytes: Mutex::default(),
+            less: Notify::new(),
+            patience,
+        }
     }
 
     pub(crate) fn add(&self, bytes: usize) {
@@ -204,7 +219,9 @@ impl Backlog {
                 less.await;
             }
         };
-        tokio::time::timeout(self.patience, less).await.map_err(|_| Stuck)
+        tokio::time::timeout(self.patience, less)
+            .await
+            .map_err(|_| Stuck)
     }
 }
 
@@ -242,7 +259,11 @@ mod tests {
     async fn a_server_that_takes_no_request_for_too_long_is_given_up() {
         let (outgoing, _waiting) = Outgoing::with_patience(LONG, Duration::ZERO);
         let long = message(MAX_REQUESTS + 1);
-        assert_eq!(outgoing.request(&long), Ok(()), "one fits however long it is");
+        assert_eq!(
+            outgoing.request(&long),
+            Ok(()),
+            "one fits however long it is"
+        );
         assert!(outgoing.request(&message(1)).is_err());
         outgoing.stuck().await;
     }

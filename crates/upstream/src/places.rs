@@ -69,7 +69,11 @@ pub(crate) struct Place {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoPlace {
     /// All are taken, and so is the queue, or the part of it that one caller may have.
-    Full { running: usize, queued: usize, own: bool },
+    Full {
+        running: usize,
+        queued: usize,
+        own: bool,
+    },
     /// There will be none any more.
     Closed,
 }
@@ -77,15 +81,30 @@ pub(crate) enum NoPlace {
 impl Places {
     pub(crate) fn new(limits: &Limits) -> Self {
         let most = limits.max_concurrent;
-        let spare = if most > 1 { (most / SPARE_ONE_IN).max(1) } else { 0 };
+        let spare = if most > 1 {
+            (most / SPARE_ONE_IN).max(1)
+        } else {
+            0
+        };
         let (book, empty) = (Mutex::default(), Notify::new());
-        Self { shared: Arc::new(Shared { book, empty, most, spare, most_queued: limits.max_queued }) }
+        Self {
+            shared: Arc::new(Shared {
+                book,
+                empty,
+                most,
+                spare,
+                most_queued: limits.max_queued,
+            }),
+        }
     }
 
     /// A place, or a short wait for one.
     pub(crate) async fn take(&self, caller: &Identity) -> Result<Place, NoPlace> {
         let (number, place) = self.shared.enter(caller)?;
-        let _waiting = Waiting { shared: &self.shared, number };
+        let _waiting = Waiting {
+            shared: &self.shared,
+            number,
+        };
         place.await.map_err(|_| NoPlace::Closed)
     }
 
@@ -100,7 +119,10 @@ impl Places {
 
 impl Shared {
     /// Enters a caller into the queue, from which it is called at once if there is a place.
-    fn enter(self: &Arc<Self>, caller: &Identity) -> Result<(u64, oneshot::Receiver<Place>), NoPlace> {
+    fn enter(
+        self: &Arc<Self>,
+        caller: &Identity,
+    ) -> Result<(u64, oneshot::Receiver<Place>), NoPlace> {
         let (sender, place) = oneshot::channel();
         let mut book = lock(&self.book);
         if book.closing {
@@ -109,7 +131,12 @@ impl Shared {
         let number = book.tick();
         let name = caller.account.clone();
         book.callers.entry(name.clone()).or_default().waiting += 1;
-        book.queue.push(Waiter { number, caller: name, is_owner: caller.is_owner, place: sender });
+        book.queue.push(Waiter {
+            number,
+            caller: name,
+            is_owner: caller.is_owner,
+            place: sender,
+        });
         self.call_up(&mut book);
         match self.too_many(&book, caller, number) {
             Some(full) => {
@@ -123,15 +150,25 @@ impl Shared {
     /// Why the one who came last cannot wait, if it has to and cannot.
     fn too_many(&self, book: &Book, caller: &Identity, number: u64) -> Option<NoPlace> {
         book.queue.iter().find(|it| it.number == number)?;
-        let Standing { running, waiting, .. } = book.callers.get(&caller.account).copied()?;
+        let Standing {
+            running, waiting, ..
+        } = book.callers.get(&caller.account).copied()?;
         let share = match caller.is_owner {
             true => self.most_queued,
             false => self.most_queued - self.most_queued / QUEUE_LEFT_ONE_IN,
         };
         if book.queue.len() > self.most_queued {
-            return Some(NoPlace::Full { running: self.most, queued: self.most_queued, own: false });
+            return Some(NoPlace::Full {
+                running: self.most,
+                queued: self.most_queued,
+                own: false,
+            });
         }
-        (waiting > share).then_some(NoPlace::Full { running, queued: waiting - 1, own: true })
+        (waiting > share).then_some(NoPlace::Full {
+            running,
+            queued: waiting - 1,
+            own: true,
+        })
     }
 
     /// Gives free places to those whose turn it is.
@@ -144,7 +181,10 @@ impl Shared {
             standing.running += 1;
             standing.served_last = now;
             book.running += 1;
-            let given = place.send(Place { shared: self.clone(), caller: Some(caller) });
+            let given = place.send(Place {
+                shared: self.clone(),
+                caller: Some(caller),
+            });
             // It was not waited for any more. Dropping it as it is would want the lock we hold.
             if let Err(mut unwanted) = given
                 && let Some(caller) = unwanted.caller.take()
@@ -156,11 +196,19 @@ impl Shared {
 
     /// The one in the queue who is to be served next, if anybody may be.
     fn next(&self, book: &Book) -> Option<usize> {
-        let free = self.most.checked_sub(book.running).filter(|free| *free > 0)?;
+        let free = self
+            .most
+            .checked_sub(book.running)
+            .filter(|free| *free > 0)?;
         let standing = |it: &Waiter| book.callers.get(&it.caller).copied().unwrap_or_default();
         let may = |it: &Waiter| it.is_owner || free > self.spare || standing(it).running == 0;
         let rank = |it: &Waiter| (standing(it).running, standing(it).served_last, it.number);
-        let first = book.queue.iter().enumerate().filter(|(_, it)| may(it)).min_by_key(|(_, it)| rank(it))?;
+        let first = book
+            .queue
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| may(it))
+            .min_by_key(|(_, it)| rank(it))?;
         Some(first.0)
     }
 
@@ -207,7 +255,9 @@ impl Book {
     }
 
     fn leave(&mut self, number: u64) {
-        let Some(at) = self.queue.iter().position(|it| it.number == number) else { return };
+        let Some(at) = self.queue.iter().position(|it| it.number == number) else {
+            return;
+        };
         let Waiter { caller, .. } = self.queue.remove(at);
         if let Some(standing) = self.callers.get_mut(&caller) {
             standing.waiting -= 1;
@@ -216,7 +266,11 @@ impl Book {
     }
 
     fn forget_if_gone(&mut self, caller: &Arc<str>) {
-        if self.callers.get(caller).is_some_and(|it| it.running == 0 && it.waiting == 0) {
+        if self
+            .callers
+            .get(caller)
+            .is_some_and(|it| it.running == 0 && it.waiting == 0)
+        {
             self.callers.remove(caller);
         }
     }
@@ -257,7 +311,11 @@ mod tests {
     use super::*;
 
     fn places(max_concurrent: usize, max_queued: usize) -> Places {
-        Places::new(&Limits { max_concurrent, max_queued, ..Limits::default() })
+        Places::new(&Limits {
+            max_concurrent,
+            max_queued,
+            ..Limits::default()
+        })
     }
 
     fn caller(name: &str) -> Identity {
@@ -302,7 +360,10 @@ mod tests {
         let mut late = Box::pin(places.take(&high));
         assert!((&mut late).now_or_never().is_none());
         running.clear();
-        assert!(late.now_or_never().is_some_and(|place| place.is_ok()), "it waited for one call, not ten");
+        assert!(
+            late.now_or_never().is_some_and(|place| place.is_ok()),
+            "it waited for one call, not ten"
+        );
     }
 
     #[tokio::test]
@@ -311,11 +372,21 @@ mod tests {
         let _running = all(&places, "low");
         let (low, high) = (caller("low"), caller("high"));
         let mut crowd: Vec<_> = (0..7).map(|_| Box::pin(places.take(&low))).collect();
-        let told: Vec<_> = crowd.iter_mut().map(|it| it.now_or_never().map(|it| it.map(drop))).collect();
-        let full = NoPlace::Full { running: 1, queued: 6, own: true };
+        let told: Vec<_> = crowd
+            .iter_mut()
+            .map(|it| it.now_or_never().map(|it| it.map(drop)))
+            .collect();
+        let full = NoPlace::Full {
+            running: 1,
+            queued: 6,
+            own: true,
+        };
         assert_eq!(told[..6], [const { None }; 6]);
         assert_eq!(told[6], Some(Err(full)));
-        assert!(places.take(&high).now_or_never().is_none(), "another one still may wait");
+        assert!(
+            places.take(&high).now_or_never().is_none(),
+            "another one still may wait"
+        );
     }
 
     #[tokio::test]

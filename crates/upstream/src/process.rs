@@ -61,10 +61,19 @@ pub(crate) struct Launched {
     pub(crate) pipes: Pipes,
 }
 
-pub(crate) fn launch(spec: &ServerSpec, launch: &Launch, lookup: &Lookup) -> Result<Launched, StartError> {
-    let variable = |source: Unresolved| StartError::Variable { server: spec.name.clone(), source };
+pub(crate) fn launch(
+    spec: &ServerSpec,
+    launch: &Launch,
+    lookup: &Lookup,
+) -> Result<Launched, StartError> {
+    let variable = |source: Unresolved| StartError::Variable {
+        server: spec.name.clone(),
+        source,
+    };
     let lookup = |name: &str| lookup(name);
-    let program = Template::new(&launch.command).resolve(lookup).map_err(variable)?;
+    let program = Template::new(&launch.command)
+        .resolve(lookup)
+        .map_err(variable)?;
     let mut command = Command::new(&program);
     for arg in &launch.args {
         command.arg(arg.resolve(lookup).map_err(variable)?);
@@ -87,7 +96,11 @@ pub(crate) fn launch(spec: &ServerSpec, launch: &Launch, lookup: &Lookup) -> Res
     if let Some(folder) = launch.cwd.clone().or_else(std::env::home_dir) {
         command.current_dir(folder);
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
     #[cfg(unix)]
     command.process_group(0);
     let mut child = family::launch(&mut command, &mark)
@@ -97,15 +110,32 @@ pub(crate) fn launch(spec: &ServerSpec, launch: &Launch, lookup: &Lookup) -> Res
     else {
         unreachable!("all three streams were asked for as pipes")
     };
-    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let group = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(Pid::from_raw);
     let running = Running { child, group, mark };
-    Ok(Launched { running, pipes: Pipes { stdin, stdout, stderr } })
+    Ok(Launched {
+        running,
+        pipes: Pipes {
+            stdin,
+            stdout,
+            stderr,
+        },
+    })
 }
 
-fn not_launched(spec: &ServerSpec, launch: &Launch, program: &Path, error: &io::Error) -> StartError {
+fn not_launched(
+    spec: &ServerSpec,
+    launch: &Launch,
+    program: &Path,
+    error: &io::Error,
+) -> StartError {
     let cause = obstacle(launch, program, error);
     let reason = match (&cause, error.kind()) {
-        (Some(Cause::NoFolder { .. } | Cause::NoInterpreter { .. }), _) | (None, _) => error.to_string(),
+        (Some(Cause::NoFolder { .. } | Cause::NoInterpreter { .. }), _) | (None, _) => {
+            error.to_string()
+        }
         (_, io::ErrorKind::NotFound) => "no such program".to_owned(),
         _ => error.to_string(),
     };
@@ -120,15 +150,26 @@ fn not_launched(spec: &ServerSpec, launch: &Launch, program: &Path, error: &io::
 /// The system says as little of a missing folder or interpreter as of a missing program.
 fn obstacle(launch: &Launch, program: &Path, error: &io::Error) -> Option<Cause> {
     match (error.kind(), &launch.cwd) {
-        (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, Some(folder)) if !folder.is_dir() => {
-            Some(Cause::NoFolder { path: folder.clone() })
+        (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, Some(folder))
+            if !folder.is_dir() =>
+        {
+            Some(Cause::NoFolder {
+                path: folder.clone(),
+            })
         }
         (io::ErrorKind::NotFound, _) if program.is_file() => {
             let interpreter = programs::interpreter(program)?;
-            Some(Cause::NoInterpreter { script: program.to_owned(), interpreter })
+            Some(Cause::NoInterpreter {
+                script: program.to_owned(),
+                interpreter,
+            })
         }
-        (io::ErrorKind::NotFound, _) => Some(Cause::NotFound { command: launch.command.clone() }),
-        (io::ErrorKind::PermissionDenied, _) => Some(Cause::NotExecutable { path: program.to_owned() }),
+        (io::ErrorKind::NotFound, _) => Some(Cause::NotFound {
+            command: launch.command.clone(),
+        }),
+        (io::ErrorKind::PermissionDenied, _) => Some(Cause::NotExecutable {
+            path: program.to_owned(),
+        }),
         _ => None,
     }
 }

@@ -18,19 +18,26 @@ pub fn is_path(command: &str) -> bool {
 pub fn on_path(command: &str) -> Option<PathBuf> {
     // What the system looks through for a process that has no PATH.
     let folders = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    env::split_paths(&folders).map(|folder| folder.join(command)).find(|path| is_program(path))
+    env::split_paths(&folders)
+        .map(|folder| folder.join(command))
+        .find(|path| is_program(path))
 }
 
 /// The same, where people's shells have it from but this process does not.
 pub fn elsewhere(command: &str) -> Option<PathBuf> {
     let home = PathBuf::from(env::var_os("HOME")?);
-    usual_places(&home).into_iter().map(|folder| folder.join(command)).find(|path| is_program(path))
+    usual_places(&home)
+        .into_iter()
+        .map(|folder| folder.join(command))
+        .find(|path| is_program(path))
 }
 
 /// Whether also a program finds it that was opened from a window, and so has no shell's PATH.
 pub fn is_known_everywhere(program: &Path) -> bool {
     const EVERYWHERE: [&str; 5] = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"];
-    program.parent().is_some_and(|folder| EVERYWHERE.iter().any(|known| folder == Path::new(known)))
+    program
+        .parent()
+        .is_some_and(|folder| EVERYWHERE.iter().any(|known| folder == Path::new(known)))
 }
 
 /// Whether it is a script that looks for its interpreter on the PATH.
@@ -42,16 +49,24 @@ pub fn looks_on_path(program: &Path) -> bool {
 pub(crate) fn interpreter(script: &Path) -> Option<String> {
     let mut line = Vec::new();
     // A binary has no lines worth reading to their end.
-    BufReader::new(File::open(script).ok()?.take(200)).read_until(b'\n', &mut line).ok()?;
+    BufReader::new(File::open(script).ok()?.take(200))
+        .read_until(b'\n', &mut line)
+        .ok()?;
     let line = String::from_utf8(line).ok()?;
-    line.strip_prefix("#!")?.split_whitespace().next().map(str::to_owned)
+    line.strip_prefix("#!")?
+        .split_whitespace()
+        .next()
+        .map(str::to_owned)
 }
 
 /// The folder of a Node.js that is new enough, among those that version managers keep.
 pub(crate) fn newer_node(needs: u32) -> Option<PathBuf> {
     let home = PathBuf::from(env::var_os("HOME")?);
     let managed = managed_nodes(&home);
-    managed.into_iter().find(|(version, _)| version.first() >= Some(&needs)).map(|(_, folder)| folder)
+    managed
+        .into_iter()
+        .find(|(version, _)| version.first() >= Some(&needs))
+        .map(|(_, folder)| folder)
 }
 
 pub(crate) fn is_program(path: &Path) -> bool {
@@ -73,11 +88,19 @@ fn usual_places(home: &Path) -> Vec<PathBuf> {
         "n/bin",
         "bin",
     ];
-    const ON_THE_MACHINE: [&str; 5] =
-        ["/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin", "/snap/bin", "/usr/bin"];
+    const ON_THE_MACHINE: [&str; 5] = [
+        "/opt/homebrew/bin",
+        "/usr/local/bin",
+        "/home/linuxbrew/.linuxbrew/bin",
+        "/snap/bin",
+        "/usr/bin",
+    ];
     let nodes = managed_nodes(home).into_iter().map(|(_, folder)| folder);
     let mine = IN_HOME.iter().map(|folder| home.join(folder));
-    nodes.chain(mine).chain(ON_THE_MACHINE.iter().map(PathBuf::from)).collect()
+    nodes
+        .chain(mine)
+        .chain(ON_THE_MACHINE.iter().map(PathBuf::from))
+        .collect()
 }
 
 /// The newest first.
@@ -90,9 +113,16 @@ fn managed_nodes(home: &Path) -> Vec<(Vec<u32>, PathBuf)> {
     let mut found: Vec<_> = places
         .iter()
         .flat_map(|(versions, inside)| {
-            let entries = fs::read_dir(home.join(versions)).into_iter().flatten().flatten();
-            entries
-                .map(move |entry| (version(&entry.file_name().to_string_lossy()), entry.path().join(inside)))
+            let entries = fs::read_dir(home.join(versions))
+                .into_iter()
+                .flatten()
+                .flatten();
+            entries.map(move |entry| {
+                (
+                    version(&entry.file_name().to_string_lossy()),
+                    entry.path().join(inside),
+                )
+            })
         })
         .filter(|(_, folder)| is_program(&folder.join("node")))
         .collect();
@@ -103,7 +133,10 @@ fn managed_nodes(home: &Path) -> Vec<(Vec<u32>, PathBuf)> {
 
 /// `v22.1.0` as numbers.
 fn version(text: &str) -> Vec<u32> {
-    text.trim_start_matches('v').split('.').map_while(|part| part.parse().ok()).collect()
+    text.trim_start_matches('v')
+        .split('.')
+        .map_while(|part| part.parse().ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -120,11 +153,29 @@ mod tests {
     fn the_newest_node_that_a_version_manager_keeps_comes_first() {
         let home = tempfile::tempdir().unwrap();
         for version in ["v9.1.0", "v22.9.0", "v22.10.1", "v20.0.0"] {
-            program(&home.path().join(".nvm/versions/node").join(version).join("bin/node"), "");
+            program(
+                &home
+                    .path()
+                    .join(".nvm/versions/node")
+                    .join(version)
+                    .join("bin/node"),
+                "",
+            );
         }
         fs::create_dir_all(home.path().join(".nvm/versions/node/v24.0.0")).unwrap();
-        let versions: Vec<_> = managed_nodes(home.path()).into_iter().map(|(version, _)| version).collect();
-        assert_eq!(versions, [vec![22, 10, 1], vec![22, 9, 0], vec![20, 0, 0], vec![9, 1, 0]]);
+        let versions: Vec<_> = managed_nodes(home.path())
+            .into_iter()
+            .map(|(version, _)| version)
+            .collect();
+        assert_eq!(
+            versions,
+            [
+                vec![22, 10, 1],
+                vec![22, 9, 0],
+                vec![20, 0, 0],
+                vec![9, 1, 0]
+            ]
+        );
         assert!(usual_places(home.path())[0].ends_with("v22.10.1/bin"));
     }
 
@@ -143,6 +194,8 @@ mod tests {
     #[test]
     fn what_lies_in_a_home_is_not_known_to_windows() {
         assert!(is_known_everywhere(Path::new("/usr/bin/node")));
-        assert!(!is_known_everywhere(Path::new("/home/ann/.nvm/versions/node/v22.1.0/bin/npx")));
+        assert!(!is_known_everywhere(Path::new(
+            "/home/ann/.nvm/versions/node/v22.1.0/bin/npx"
+        )));
     }
 }

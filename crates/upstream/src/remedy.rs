@@ -12,8 +12,14 @@ use crate::spec::{Launch, Limits, ServerSpec, Template, Transport};
 impl Cause {
     /// What helps in the case of this server. Commands stand between backquotes.
     pub fn remedy(&self, spec: &ServerSpec) -> String {
-        let Transport::Stdio(launch) = &spec.transport else { return self.remedy_from_afar(&spec.name) };
-        let case = Case { spec, launch, table: format!("[servers.{}]", spec.name) };
+        let Transport::Stdio(launch) = &spec.transport else {
+            return self.remedy_from_afar(&spec.name);
+        };
+        let case = Case {
+            spec,
+            launch,
+            table: format!("[servers.{}]", spec.name),
+        };
         let Case { table, .. } = &case;
         match self {
             Self::MissingVariable { variable } => case.variable(variable),
@@ -34,15 +40,25 @@ impl Cause {
                 )
             }
             Self::NoFolder { path } => {
-                format!("run `mkdir -p {}`, or correct `cwd` of {table}", path.display())
+                format!(
+                    "run `mkdir -p {}`, or correct `cwd` of {table}",
+                    path.display()
+                )
             }
             Self::WrongArguments { .. } => {
-                format!("correct `args` of {table}; `{} --help` says what it takes", case.by_hand())
+                format!(
+                    "correct `args` of {table}; `{} --help` says what it takes",
+                    case.by_hand()
+                )
             }
             Self::NoNetwork { .. } => case.network(),
             Self::Untrusted => format!(
                 "if a proxy of yours signs anew, name its certificate: `env = {{ {} = \"/path/to/ca.pem\" }}` in {table}",
-                if case.is_node() { "NODE_EXTRA_CA_CERTS" } else { "SSL_CERT_FILE" }
+                if case.is_node() {
+                    "NODE_EXTRA_CA_CERTS"
+                } else {
+                    "SSL_CERT_FILE"
+                }
             ),
             Self::ServiceDown { address } => match address.as_deref() {
                 Some("Docker") => "start Docker".to_owned(),
@@ -63,11 +79,16 @@ impl Cause {
             }
             Self::Forbidden { path } => format!(
                 "give this user access{}, or name another place in `args` or `env` of {table}",
-                path.as_ref().map(|path| format!(" to {path}")).unwrap_or_default()
+                path.as_ref()
+                    .map(|path| format!(" to {path}"))
+                    .unwrap_or_default()
             ),
             Self::BadCredentials => format!("check the keys in `env` of {table}"),
             Self::LoginNeeded => login(&spec.name),
-            Self::OwnLogin { .. } => format!("log in once by hand: run `{}` in a terminal", case.by_hand()),
+            Self::OwnLogin { .. } => format!(
+                "log in once by hand: run `{}` in a terminal",
+                case.by_hand()
+            ),
             Self::ServesHttp { url } => case.address(url.as_deref()),
             Self::NotMcp => format!(
                 "check `command` and `args` of {table}: what they start does not speak MCP on stdin and stdout"
@@ -77,7 +98,9 @@ impl Cause {
                 case.by_hand()
             ),
             Self::Retired => {
-                format!("look for its successor; until then switch it off: `enabled = false` in {table}")
+                format!(
+                    "look for its successor; until then switch it off: `enabled = false` in {table}"
+                )
             }
         }
     }
@@ -90,9 +113,12 @@ impl Cause {
             Self::LoginNeeded => login(server),
             Self::BadCredentials => format!("check what `headers` of {table} send"),
             Self::NotMcp => format!("check the `url` of {table}; many servers answer at /mcp"),
-            Self::NoNetwork { .. } => format!("check the connection, and the host in the `url` of {table}"),
+            Self::NoNetwork { .. } => {
+                format!("check the connection, and the host in the `url` of {table}")
+            }
             Self::Untrusted => {
-                "if a proxy of yours signs anew, add its certificate to those of this machine".to_owned()
+                "if a proxy of yours signs anew, add its certificate to those of this machine"
+                    .to_owned()
             }
             Self::Silent => format!("if it is only slow, raise `start_timeout` of {table}"),
             _ => format!("check that it is running, and the address in {table}"),
@@ -129,9 +155,14 @@ impl Case<'_> {
     fn newer_node(&self, needs: u32) -> String {
         let table = &self.table;
         if let Some(folder) = programs::newer_node(needs) {
-            return format!("use the one in {}: {}", folder.display(), self.with_path(&folder));
+            return format!(
+                "use the one in {}: {}",
+                folder.display(),
+                self.with_path(&folder)
+            );
         }
-        let here = programs::on_path("node").map(|path| format!(" (`node` is {} now)", path.display()));
+        let here =
+            programs::on_path("node").map(|path| format!(" (`node` is {} now)", path.display()));
         format!(
             "install Node.js {needs} or later{}, or write its path into `command` of {table}",
             here.unwrap_or_default()
@@ -147,14 +178,19 @@ impl Case<'_> {
                 None => format!("put `\"--with\", \"{pin}\"` first into `args` of {table}"),
             },
             "uv" => format!("put `\"--with\", \"{pin}\"` after \"run\" into `args` of {table}"),
-            "pipx" => format!("run `pipx inject {} '{pin}'`", self.launch.package().unwrap_or("PACKAGE")),
+            "pipx" => format!(
+                "run `pipx inject {} '{pin}'`",
+                self.launch.package().unwrap_or("PACKAGE")
+            ),
             _ => format!("run `{} -m pip install '{pin}'`", self.python()),
         }
     }
 
     fn installed_again(&self, module: Option<&str>) -> String {
         match (self.runner(), self.launch.package(), module) {
-            ("npx", ..) => "have it installed anew: run `rm -r ~/.npm/_npx`, and try again".to_owned(),
+            ("npx", ..) => {
+                "have it installed anew: run `rm -r ~/.npm/_npx`, and try again".to_owned()
+            }
             ("uvx", Some(package), _) => {
                 format!("have it installed anew: run `uvx --refresh {package} --help`")
             }
@@ -190,9 +226,13 @@ impl Case<'_> {
     fn program_in_package(&self) -> String {
         let (table, package) = (&self.table, self.launch.package().unwrap_or("PACKAGE"));
         match self.runner() {
-            "uvx" => format!("name both: `args = [\"--from\", \"{package}\", \"PROGRAM\"]` in {table}"),
+            "uvx" => {
+                format!("name both: `args = [\"--from\", \"{package}\", \"PROGRAM\"]` in {table}")
+            }
             _ => {
-                format!("name both: `args = [\"-y\", \"--package\", \"{package}\", \"PROGRAM\"]` in {table}")
+                format!(
+                    "name both: `args = [\"-y\", \"--package\", \"{package}\", \"PROGRAM\"]` in {table}"
+                )
             }
         }
     }
@@ -202,7 +242,10 @@ impl Case<'_> {
         let own = self.launch.command == command;
         match programs::elsewhere(command).filter(|_| programs::on_path(command).is_none()) {
             Some(path) if own && !programs::looks_on_path(&path) => {
-                format!("it is at {0}: write `command = \"{0}\"` in {table}", path.display())
+                format!(
+                    "it is at {0}: write `command = \"{0}\"` in {table}",
+                    path.display()
+                )
             }
             Some(path) => {
                 let folder = path.parent().unwrap_or(Path::new("/"));
@@ -213,15 +256,18 @@ impl Case<'_> {
             }
             None => format!(
                 "check that `{command}` is installed and on the PATH of this process{}",
-                installing(command).map(|how| format!("; {how}")).unwrap_or_default()
+                installing(command)
+                    .map(|how| format!("; {how}"))
+                    .unwrap_or_default()
             ),
         }
     }
 
     fn network(&self) -> String {
         // A server is told nothing of our environment that was not configured.
-        let proxy =
-            ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"].into_iter().find(|name| env::var_os(name).is_some());
+        let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"]
+            .into_iter()
+            .find(|name| env::var_os(name).is_some());
         match proxy.filter(|name| !self.launch.env.contains_key(*name)) {
             Some(proxy) => format!(
                 "let it know the proxy: `env = {{ {proxy} = \"${{{proxy}}}\" }}` in {}; and check the connection",
@@ -241,16 +287,26 @@ impl Case<'_> {
     }
 
     fn with_path(&self, folder: &Path) -> String {
-        format!("write `env = {{ PATH = \"{}:${{PATH}}\" }}` in {}", folder.display(), self.table)
+        format!(
+            "write `env = {{ PATH = \"{}:${{PATH}}\" }}` in {}",
+            folder.display(),
+            self.table
+        )
     }
 
     /// The command that adds it anew, with these words first; none where that would lose a
     /// setting, or show an argument that may be a secret.
     fn retold(&self, first: &[&str]) -> Option<String> {
-        let Launch { command, args, env, cwd } = self.launch;
+        let Launch {
+            command,
+            args,
+            env,
+            cwd,
+        } = self.launch;
         let package = self.launch.package();
         let harmless = |word: &str| {
-            Some(word) == package || (word.starts_with('-') && !word.contains(['=', '$', '\'', ' ']))
+            Some(word) == package
+                || (word.starts_with('-') && !word.contains(['=', '$', '\'', ' ']))
         };
         let plain = env.is_empty()
             && cwd.is_none()
@@ -266,7 +322,9 @@ impl Case<'_> {
     /// How a person would start it, without arguments that may be secret.
     fn by_hand(&self) -> String {
         match self.launch.package() {
-            Some(package) if self.runner() == "npx" => format!("{} -y {package}", self.launch.command),
+            Some(package) if self.runner() == "npx" => {
+                format!("{} -y {package}", self.launch.command)
+            }
             Some(package) => format!("{} {package}", self.launch.command),
             None => self.launch.command.clone(),
         }
@@ -277,7 +335,10 @@ impl Case<'_> {
     }
 
     fn is_node(&self) -> bool {
-        matches!(self.runner(), "node" | "npx" | "npm" | "bun" | "bunx" | "pnpx" | "pnpm" | "yarn")
+        matches!(
+            self.runner(),
+            "node" | "npx" | "npm" | "bun" | "bunx" | "pnpx" | "pnpm" | "yarn"
+        )
     }
 
     /// The Python that runs it: its own, where it lies in an environment.
@@ -286,19 +347,29 @@ impl Case<'_> {
         if beside.is_absolute() && programs::is_program(&beside) {
             return beside.display().to_string();
         }
-        if self.runner().starts_with("python") { self.launch.command.clone() } else { "python3".to_owned() }
+        if self.runner().starts_with("python") {
+            self.launch.command.clone()
+        } else {
+            "python3".to_owned()
+        }
     }
 }
 
 /// A package without its version: `@acme/notes` for `@acme/notes@1.2`, `notes` for `notes==1.2`.
 pub(crate) fn unversioned(package: &str) -> String {
-    let end = package.char_indices().skip(1).find(|(_, c)| matches!(c, '@' | '=' | '<' | '>' | '[' | '~'));
+    let end = package
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| matches!(c, '@' | '=' | '<' | '>' | '[' | '~'));
     package[..end.map_or(package.len(), |(at, _)| at)].to_owned()
 }
 
 fn installing(command: &str) -> Option<String> {
     Some(match command {
-        "node" | "npx" | "npm" => format!("get Node.js {} or later from https://nodejs.org", programs::NODE),
+        "node" | "npx" | "npm" => format!(
+            "get Node.js {} or later from https://nodejs.org",
+            programs::NODE
+        ),
         "uv" | "uvx" => "get uv from https://docs.astral.sh/uv".to_owned(),
         "docker" => "get Docker from https://docs.docker.com/get-docker".to_owned(),
         "bun" | "bunx" => "get Bun from https://bun.sh".to_owned(),
@@ -314,7 +385,10 @@ mod tests {
         let launch = Launch {
             command: command.to_owned(),
             args: args.iter().map(|word| Template::new(*word)).collect(),
-            env: env.iter().map(|name| ((*name).to_owned(), Template::new("s3cret"))).collect(),
+            env: env
+                .iter()
+                .map(|name| ((*name).to_owned(), Template::new("s3cret")))
+                .collect(),
             cwd: None,
         };
         ServerSpec {
@@ -328,7 +402,10 @@ mod tests {
     #[track_caller]
     fn check(cause: &Cause, spec: &ServerSpec, expected: &str) {
         let told = cause.remedy(spec);
-        assert!(told.contains(expected) && !told.contains("s3cret"), "{told}");
+        assert!(
+            told.contains(expected) && !told.contains("s3cret"),
+            "{told}"
+        );
     }
 
     #[test]
@@ -337,35 +414,83 @@ mod tests {
         let line = "`kitbag servers add notes --force -- uvx --with 'mcp<2' mcp-notes --verbose`";
         check(pin, &spec("uvx", &["mcp-notes", "--verbose"], &[]), line);
         let key = "put `\"--with\", \"mcp<2\"` first into `args` of [servers.notes]";
-        check(pin, &spec("uvx", &["mcp-notes", "--key", "s3cret"], &[]), key);
+        check(
+            pin,
+            &spec("uvx", &["mcp-notes", "--key", "s3cret"], &[]),
+            key,
+        );
         check(pin, &spec("uvx", &["mcp-notes", "--key=s3cret"], &[]), key);
         check(pin, &spec("uvx", &["mcp-notes"], &["TOKEN"]), key);
-        check(pin, &spec("python3.11", &["notes.py"], &[]), "`python3.11 -m pip install 'mcp<2'`");
+        check(
+            pin,
+            &spec("python3.11", &["notes.py"], &[]),
+            "`python3.11 -m pip install 'mcp<2'`",
+        );
     }
 
     #[test]
     fn a_program_that_is_missing_is_looked_for_where_it_was_named() {
-        let named = |command: &str| Cause::NotFound { command: command.to_owned() };
+        let named = |command: &str| Cause::NotFound {
+            command: command.to_owned(),
+        };
         let path = named("C:\\tools\\notes.exe");
-        check(&path, &spec("C:\\tools\\notes.exe", &[], &[]), "under `command` in [servers.notes]");
-        assert_eq!(path.to_string(), "there is no program `C:\\tools\\notes.exe`");
-        check(&named("no-such"), &spec("no-such", &[], &[]), "installed and on the PATH of this process");
-        assert_eq!(named("no-such").to_string(), "there is no program `no-such` on the PATH of this process");
+        check(
+            &path,
+            &spec("C:\\tools\\notes.exe", &[], &[]),
+            "under `command` in [servers.notes]",
+        );
+        assert_eq!(
+            path.to_string(),
+            "there is no program `C:\\tools\\notes.exe`"
+        );
+        check(
+            &named("no-such"),
+            &spec("no-such", &[], &[]),
+            "installed and on the PATH of this process",
+        );
+        assert_eq!(
+            named("no-such").to_string(),
+            "there is no program `no-such` on the PATH of this process"
+        );
     }
 
     #[test]
     fn a_package_that_is_missing_is_corrected_only_where_it_was_named() {
-        let missing = |package: &str| Cause::NoSuchPackage { package: Some(package.to_owned()) };
+        let missing = |package: &str| Cause::NoSuchPackage {
+            package: Some(package.to_owned()),
+        };
         let own = spec("npx", &["-y", "@acme/notes@9"], &[]);
-        check(&missing("@acme/notes"), &own, "correct `@acme/notes` in `args` of [servers.notes]");
-        check(&missing("pdf2md"), &own, "`@acme/notes` depends on `pdf2md`");
-        check(&missing("notes"), &spec("uvx", &["notes==9"], &[]), "correct `notes` in `args`");
+        check(
+            &missing("@acme/notes"),
+            &own,
+            "correct `@acme/notes` in `args` of [servers.notes]",
+        );
+        check(
+            &missing("pdf2md"),
+            &own,
+            "`@acme/notes` depends on `pdf2md`",
+        );
+        check(
+            &missing("notes"),
+            &spec("uvx", &["notes==9"], &[]),
+            "correct `notes` in `args`",
+        );
     }
 
     #[test]
     fn a_variable_is_set_or_corrected() {
-        let cause = &Cause::MissingVariable { variable: "API_KEY".to_owned() };
-        check(cause, &spec("notes", &[], &[]), "`env = { API_KEY = \"${secret:API_KEY}\" }`");
-        check(cause, &spec("notes", &[], &["API_KEY"]), "check the value of `API_KEY` in `env`");
+        let cause = &Cause::MissingVariable {
+            variable: "API_KEY".to_owned(),
+        };
+        check(
+            cause,
+            &spec("notes", &[], &[]),
+            "`env = { API_KEY = \"${secret:API_KEY}\" }`",
+        );
+        check(
+            cause,
+            &spec("notes", &[], &["API_KEY"]),
+            "check the value of `API_KEY` in `env`",
+        );
     }
 }

@@ -26,13 +26,20 @@ pub(crate) struct Remote {
 impl Remote {
     /// Sends a request with our token, if we have one, and again while another token may help.
     pub(crate) async fn execute(&self, request: Request) -> Result<Response, CallError> {
-        let Some(credentials) = &self.credentials else { return self.send(request, None).await };
-        let mut token = credentials.token().await.map_err(|trouble| self.trouble(trouble))?;
+        let Some(credentials) = &self.credentials else {
+            return self.send(request, None).await;
+        };
+        let mut token = credentials
+            .token()
+            .await
+            .map_err(|trouble| self.trouble(trouble))?;
         let mut is_last = false;
         loop {
             let again = request.try_clone().expect("its body is held in memory");
             let response = self.send(again, token.as_deref()).await?;
-            let Some(away) = turned_away(&response) else { return Ok(response) };
+            let Some(away) = turned_away(&response) else {
+                return Ok(response);
+            };
             if let Some(token) = token.as_ref().filter(|_| is_last) {
                 return Err(self.trouble(credentials.give_up(token, away).await));
             }
@@ -52,17 +59,26 @@ impl Remote {
         CallError::lost(&self.server, reason)
     }
 
-    async fn send(&self, mut request: Request, token: Option<&Grant>) -> Result<Response, CallError> {
+    async fn send(
+        &self,
+        mut request: Request,
+        token: Option<&Grant>,
+    ) -> Result<Response, CallError> {
         if let Some(header) = token.and_then(Grant::header) {
             request.headers_mut().insert(AUTHORIZATION, header);
         }
-        self.client.execute(request).await.map_err(|error| self.lost(describe(&error)))
+        self.client
+            .execute(request)
+            .await
+            .map_err(|error| self.lost(describe(&error)))
     }
 
     fn trouble(&self, trouble: Trouble) -> CallError {
         match trouble {
             Trouble::Person(needed) => CallError::Login(needed),
-            Trouble::Passing { reason } => self.lost(format!("our login could not be renewed: {reason}")),
+            Trouble::Passing { reason } => {
+                self.lost(format!("our login could not be renewed: {reason}"))
+            }
         }
     }
 }

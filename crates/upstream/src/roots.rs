@@ -46,14 +46,19 @@ pub(crate) enum Wait {
 
 impl Roots {
     pub(crate) fn new(wanted: Arc<AtomicBool>) -> Self {
-        Self { stage: Mutex::new(Stage::Unasked), settled: Notify::new(), wanted }
+        Self {
+            stage: Mutex::new(Stage::Unasked),
+            settled: Notify::new(),
+            wanted,
+        }
     }
 
     /// The answer to a server that asks while no call of the only client runs.
     pub(crate) fn between_calls(&self, users: &Users) -> Result<Raw, ErrorObject> {
         self.wanted.store(true, Ordering::Relaxed);
         if matches!(users, Users::Party(_) | Users::Several) {
-            let why = "several clients share this server, and there are no roots that all of them have";
+            let why =
+                "several clients share this server, and there are no roots that all of them have";
             return Err(ErrorObject::new(code::METHOD_NOT_FOUND, why));
         }
         let mut stage = lock(&self.stage);

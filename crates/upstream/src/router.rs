@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, code, method};
-use kitbag_wire::{ErrorObject, Message, Notification, Raw, RawObject, Request, RequestId, Response, raw};
+use kitbag_wire::{
+    ErrorObject, Message, Notification, Raw, RawObject, Request, RequestId, Response, raw,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -117,12 +119,17 @@ impl Router {
 
     /// Whether the client behind this request is being asked something.
     pub(crate) fn is_asking(&self, id: i64) -> bool {
-        lock(&self.pending).get(&id).is_some_and(|it| it.progressing.asks.load(Ordering::Relaxed) > 0)
+        lock(&self.pending)
+            .get(&id)
+            .is_some_and(|it| it.progressing.asks.load(Ordering::Relaxed) > 0)
     }
 
     /// How many requests somebody waits for.
     pub(crate) fn in_flight(&self) -> usize {
-        lock(&self.pending).values().filter(|it| !it.standing).count()
+        lock(&self.pending)
+            .values()
+            .filter(|it| !it.standing)
+            .count()
     }
 
     pub(crate) fn fail(&self, id: i64, error: CallError) {
@@ -135,9 +142,14 @@ impl Router {
     /// may come after the result; then it must be the only request there is.
     pub(crate) fn addressee(&self, beginning: &[u8]) -> Option<i64> {
         let pending = lock(&self.pending);
-        let mut waiting = pending.iter().filter(|(_, it)| !it.standing).map(|(id, _)| *id);
+        let mut waiting = pending
+            .iter()
+            .filter(|(_, it)| !it.standing)
+            .map(|(id, _)| *id);
         let sole = waiting.next().filter(|_| waiting.next().is_none());
-        leading_id(beginning).filter(|id| pending.contains_key(id)).or(sole)
+        leading_id(beginning)
+            .filter(|id| pending.contains_key(id))
+            .or(sole)
     }
 
     pub(crate) fn fail_all(&self, error: &CallError) {
@@ -148,7 +160,12 @@ impl Router {
 
     /// Takes one message in. `related` is the request on whose stream it came, where the
     /// transport has such streams.
-    pub(crate) async fn deliver(self: &Arc<Self>, message: Message, related: Option<i64>, outlet: &Outlet) {
+    pub(crate) async fn deliver(
+        self: &Arc<Self>,
+        message: Message,
+        related: Option<i64>,
+        outlet: &Outlet,
+    ) {
         match message {
             Message::Response(response) => self.answered(response),
             Message::Notification(notification) => self.notified(notification, related).await,
@@ -157,10 +174,16 @@ impl Router {
     }
 
     fn answered(&self, response: Response) {
-        let Some(id) = response.id.as_ref().and_then(own_id) else { return };
-        let Some(pending) = lock(&self.pending).remove(&id) else { return };
+        let Some(id) = response.id.as_ref().and_then(own_id) else {
+            return;
+        };
+        let Some(pending) = lock(&self.pending).remove(&id) else {
+            return;
+        };
         let server = self.server.clone();
-        let outcome = response.outcome.map_err(|error| CallError::Refused { server, error });
+        let outcome = response
+            .outcome
+            .map_err(|error| CallError::Refused { server, error });
         let _ = pending.progressing.done.send(outcome);
     }
 
@@ -181,16 +204,30 @@ impl Router {
             }
             _ => return self.mentioned(notification, related),
         };
-        let _ = self.notices.send(Notice { server: self.server.clone(), kind }).await;
+        let _ = self
+            .notices
+            .send(Notice {
+                server: self.server.clone(),
+                kind,
+            })
+            .await;
     }
 
     fn progressed(&self, notification: &Notification) {
-        let Ok(mut params) = notification.object() else { return };
-        let Some(id) = params.read::<RequestId>(meta::PROGRESS_TOKEN).as_ref().and_then(own_id) else {
+        let Ok(mut params) = notification.object() else {
+            return;
+        };
+        let Some(id) = params
+            .read::<RequestId>(meta::PROGRESS_TOKEN)
+            .as_ref()
+            .and_then(own_id)
+        else {
             return;
         };
         let pending = lock(&self.pending);
-        let Some((pending, token)) = pending.get(&id).and_then(|it| Some((it, it.progress_token.clone()?)))
+        let Some((pending, token)) = pending
+            .get(&id)
+            .and_then(|it| Some((it, it.progress_token.clone()?)))
         else {
             return;
         };
@@ -206,7 +243,10 @@ impl Router {
                 Event::Log(params)
             }
             (method::LOG, None) => return,
-            (_, params) => Event::Other { method: notification.method, params },
+            (_, params) => Event::Other {
+                method: notification.method,
+                params,
+            },
         };
         let pending = lock(&self.pending);
         if let Some(id) = related.or_else(|| self.users().addressee(&pending))
@@ -221,7 +261,11 @@ impl Router {
     }
 
     fn withdrawn(&self, notification: &Notification) {
-        let Some(id) = notification.object().ok().and_then(|it| it.read::<RequestId>("requestId")) else {
+        let Some(id) = notification
+            .object()
+            .ok()
+            .and_then(|it| it.read::<RequestId>("requestId"))
+        else {
             return;
         };
         if let Some(token) = lock(&self.asked).remove(&id) {
@@ -240,17 +284,27 @@ impl Router {
                 format!("`{other}` is not a method of MCP clients"),
             )),
         };
-        outlet.reply(Response { id: Some(request.id), outcome: answer });
+        outlet.reply(Response {
+            id: Some(request.id),
+            outcome: answer,
+        });
     }
 
     fn ask_client(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &Outlet) {
         let withdrawn = CancellationToken::new();
         let about_roots = request.method == method::LIST_ROOTS;
-        let Some(answer) = self.offer(request.method.clone(), request.params, related, &withdrawn) else {
+        let Some(answer) = self.offer(request.method.clone(), request.params, related, &withdrawn)
+        else {
             let users = self.users().clone();
-            let outcome =
-                if about_roots { self.roots.between_calls(&users) } else { Err(nobody_to_ask(&users)) };
-            return outlet.reply(Response { id: Some(request.id), outcome });
+            let outcome = if about_roots {
+                self.roots.between_calls(&users)
+            } else {
+                Err(nobody_to_ask(&users))
+            };
+            return outlet.reply(Response {
+                id: Some(request.id),
+                outcome,
+            });
         };
         lock(&self.asked).insert(request.id.clone(), withdrawn);
         let (router, outlet) = (self.clone(), outlet.clone());
@@ -258,7 +312,12 @@ impl Router {
             if let Ok(outcome) = answer.await {
                 lock(&router.asked).remove(&request.id);
                 let roots = about_roots.then(|| outcome.as_ref().ok().cloned());
-                outlet.reply_first(Response { id: Some(request.id), outcome }).await;
+                outlet
+                    .reply_first(Response {
+                        id: Some(request.id),
+                        outcome,
+                    })
+                    .await;
                 // Only then, because calls that wait for it go out right behind the answer.
                 if let Some(roots) = roots {
                     router.roots.answered(roots);
@@ -277,7 +336,9 @@ impl Router {
     ) -> Option<oneshot::Receiver<Result<Raw, ErrorObject>>> {
         let pending = lock(&self.pending);
         let related = related.filter(|id| pending.get(id).is_none_or(|it| it.identity.is_some()));
-        let about = related.or_else(|| self.users().addressee(&pending)).and_then(|id| pending.get(&id))?;
+        let about = related
+            .or_else(|| self.users().addressee(&pending))
+            .and_then(|id| pending.get(&id))?;
         let (ask, answer) = Ask::new(method, params, &about.progressing.asks, withdrawn.clone());
         about.progressing.tell(Event::Ask(ask)).then_some(answer)
     }
@@ -309,7 +370,9 @@ fn nobody_to_ask(users: &Users) -> ErrorObject {
         Users::Party(_) | Users::Several => {
             "several clients share this server, and the question does not say which of them it concerns"
         }
-        Users::None | Users::Client(_) => "no client has a call running that the question could belong to",
+        Users::None | Users::Client(_) => {
+            "no client has a call running that the question could belong to"
+        }
     };
     ErrorObject::new(code::METHOD_NOT_FOUND, why)
 }
@@ -318,10 +381,14 @@ fn nobody_to_ask(users: &Users) -> ErrorObject {
 fn leading_id(beginning: &[u8]) -> Option<i64> {
     let head = &beginning[..beginning.len().min(200)];
     let head = String::from_utf8_lossy(head);
-    let (head, _) = head.split_once("\"result\"").or_else(|| head.split_once("\"error\""))?;
+    let (head, _) = head
+        .split_once("\"result\"")
+        .or_else(|| head.split_once("\"error\""))?;
     let (_, value) = head.split_once("\"id\"")?;
     let value = value.trim_start().strip_prefix(':')?.trim_start();
-    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
+    let digits = value
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(value.len());
     value[..digits].parse().ok()
 }
 
@@ -340,8 +407,14 @@ mod tests {
     #[test]
     fn the_id_of_an_answer_is_read_only_where_it_precedes_the_result() {
         let read = |beginning: &str| leading_id(beginning.as_bytes());
-        assert_eq!(read(r#"{"jsonrpc":"2.0","id":17,"result":{"content":[{"te"#), Some(17));
-        assert_eq!(read(r#"{"jsonrpc": "2.0", "id" : 3, "error": {"code""#), Some(3));
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","id":17,"result":{"content":[{"te"#),
+            Some(17)
+        );
+        assert_eq!(
+            read(r#"{"jsonrpc": "2.0", "id" : 3, "error": {"code""#),
+            Some(3)
+        );
         assert_eq!(read(r#"{"result":{"id":5,"content":["#), None);
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":"x","result":{"#), None);
         assert_eq!(read("a banner that never ends"), None);

@@ -35,7 +35,9 @@ impl Secrets {
             return Self::default();
         }
         // The longest first: of a secret that contains another, nothing must be left over.
-        let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms);
+        let built = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&forms);
         Self { forms: built.ok() }
     }
 
@@ -44,7 +46,9 @@ impl Secrets {
     }
 
     pub fn are_in(&self, text: &str) -> bool {
-        self.forms.as_ref().is_some_and(|forms| forms.is_match(text))
+        self.forms
+            .as_ref()
+            .is_some_and(|forms| forms.is_match(text))
     }
 
     /// The text as it may be shown.
@@ -64,20 +68,41 @@ impl Secrets {
 /// The secrets in a value, and the user and password that `Basic` hides.
 fn all_in(value: &str) -> Vec<String> {
     let mut secrets: Vec<String> = secrets_in(value).map(str::to_owned).collect();
-    let encoded = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"));
-    let decoded =
-        encoded.and_then(|(_, text)| STANDARD_NO_PAD.decode(text.trim().trim_end_matches('=')).ok());
+    let encoded = value
+        .split_once(' ')
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"));
+    let decoded = encoded.and_then(|(_, text)| {
+        STANDARD_NO_PAD
+            .decode(text.trim().trim_end_matches('='))
+            .ok()
+    });
     if let Some(pair) = decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
-        let password = pair.split_once(':').map(|(_, password)| password.to_owned());
-        secrets.extend(password.into_iter().chain([pair]).filter(|it| it.len() >= MIN_SECRET));
+        let password = pair
+            .split_once(':')
+            .map(|(_, password)| password.to_owned());
+        secrets.extend(
+            password
+                .into_iter()
+                .chain([pair])
+                .filter(|it| it.len() >= MIN_SECRET),
+        );
     }
     secrets
 }
 
 /// Whether a name says that its value is nobody's business.
 pub(crate) fn speaks_of_a_secret(name: &str) -> bool {
-    const WORDS: [&str; 9] =
-        ["auth", "key", "token", "secret", "pass", "cookie", "credential", "signature", "session"];
+    const WORDS: [&str; 9] = [
+        "auth",
+        "key",
+        "token",
+        "secret",
+        "pass",
+        "cookie",
+        "credential",
+        "signature",
+        "session",
+    ];
     let name = name.to_ascii_lowercase();
     WORDS.iter().any(|word| name.contains(word))
 }
@@ -85,7 +110,10 @@ pub(crate) fn speaks_of_a_secret(name: &str) -> bool {
 /// Each line of a value, because logs are written by the line; and what follows `Bearer`, because a
 /// server may show that alone.
 pub(crate) fn secrets_in(value: &str) -> impl Iterator<Item = &str> {
-    let bare = value.split_once(' ').filter(|(scheme, _)| is_scheme(scheme)).map(|(_, rest)| rest);
+    let bare = value
+        .split_once(' ')
+        .filter(|(scheme, _)| is_scheme(scheme))
+        .map(|(_, rest)| rest);
     [Some(value), bare]
         .into_iter()
         .flatten()
@@ -95,7 +123,9 @@ pub(crate) fn secrets_in(value: &str) -> impl Iterator<Item = &str> {
 }
 
 pub(crate) fn is_scheme(word: &str) -> bool {
-    ["bearer", "basic"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
+    ["bearer", "basic"]
+        .iter()
+        .any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
 fn forms(secret: &str) -> Vec<String> {
@@ -117,7 +147,10 @@ fn forms(secret: &str) -> Vec<String> {
     ];
     for shift in 0..3 {
         let shifted = [&[0; 2][..shift.min(2)], secret.as_bytes()].concat();
-        for encoded in [STANDARD_NO_PAD.encode(&shifted), URL_SAFE_NO_PAD.encode(&shifted)] {
+        for encoded in [
+            STANDARD_NO_PAD.encode(&shifted),
+            URL_SAFE_NO_PAD.encode(&shifted),
+        ] {
             forms.extend(steady(&encoded, shift, shifted.len()).map(str::to_owned));
         }
     }
@@ -163,10 +196,19 @@ mod tests {
     fn a_secret_is_found_in_every_form_programs_write_it_in() {
         check(&format!("a {SECRET} b {SECRET}"), "a ••• b •••");
         check(&serde_json::to_string(SECRET).unwrap(), "\"•••\"");
-        check(&format!("<{}>", utf8_percent_encode(SECRET, NON_ALPHANUMERIC)), "<•••>");
+        check(
+            &format!("<{}>", utf8_percent_encode(SECRET, NON_ALPHANUMERIC)),
+            "<•••>",
+        );
         check("x=s3cr%2Ft%3Fof+%22the%22+shop%7E&y", "x=•••&y");
         check("x=s3cr%2ft%3fof+%22the%22+shop%7e&y", "x=•••&y");
-        check(&SECRET.bytes().map(|byte| format!("{byte:02X}")).collect::<String>(), "•••");
+        check(
+            &SECRET
+                .bytes()
+                .map(|byte| format!("{byte:02X}"))
+                .collect::<String>(),
+            "•••",
+        );
         check(&SECRET.chars().rev().collect::<String>(), "•••");
     }
 
@@ -175,11 +217,16 @@ mod tests {
         for before in ["", "a", "ann:", "x-y"] {
             for after in ["", "!", "!!", "\n"] {
                 let whole = format!("{before}{SECRET}{after}");
-                for encoded in
-                    [STANDARD.encode(&whole), URL_SAFE.encode(&whole), STANDARD_NO_PAD.encode(&whole)]
-                {
+                for encoded in [
+                    STANDARD.encode(&whole),
+                    URL_SAFE.encode(&whole),
+                    STANDARD_NO_PAD.encode(&whole),
+                ] {
                     let found = Secrets::of([SECRET]).hidden_in(&encoded).into_owned();
-                    assert!(found.contains(MASK) && found.len() < encoded.len() - 10, "{whole}: {found}");
+                    assert!(
+                        found.contains(MASK) && found.len() < encoded.len() - 10,
+                        "{whole}: {found}"
+                    );
                 }
             }
         }
@@ -188,20 +235,32 @@ mod tests {
     #[test]
     fn a_password_is_found_that_was_sent_under_basic() {
         let secrets = Secrets::of([format!("Basic {}", STANDARD.encode("ann:pass-word-1"))]);
-        assert_eq!(secrets.hidden_in("user ann:pass-word-1, pass-word-1"), "user •••, •••");
+        assert_eq!(
+            secrets.hidden_in("user ann:pass-word-1, pass-word-1"),
+            "user •••, •••"
+        );
     }
 
     #[test]
     fn of_a_value_its_lines_and_its_token_are_secrets_but_not_its_short_words() {
         let found = |value| secrets_in(value).collect::<Vec<_>>();
         assert_eq!(found("true"), [""; 0]);
-        assert_eq!(found("Bearer s3cret-token"), ["Bearer s3cret-token", "s3cret-token"]);
-        assert_eq!(found("-----BEGIN KEY-----\nabcdefgh\nxyz\n"), ["-----BEGIN KEY-----", "abcdefgh"]);
+        assert_eq!(
+            found("Bearer s3cret-token"),
+            ["Bearer s3cret-token", "s3cret-token"]
+        );
+        assert_eq!(
+            found("-----BEGIN KEY-----\nabcdefgh\nxyz\n"),
+            ["-----BEGIN KEY-----", "abcdefgh"]
+        );
     }
 
     #[test]
     fn without_secrets_a_text_is_not_even_looked_at() {
         assert!(Secrets::of(["short", ""]).is_empty());
-        assert!(matches!(Secrets::default().hidden_in("text"), Cow::Borrowed("text")));
+        assert!(matches!(
+            Secrets::default().hidden_in("text"),
+            Cow::Borrowed("text")
+        ));
     }
 }

@@ -90,8 +90,10 @@ impl Server {
         notices: mpsc::Sender<Notice>,
         former: Option<&Self>,
     ) -> Arc<Self> {
-        let credentials =
-            outside.logins.as_ref().and_then(|logins| Credentials::new(&spec, &outside.lookup, logins));
+        let credentials = outside
+            .logins
+            .as_ref()
+            .and_then(|logins| Credentials::new(&spec, &outside.lookup, logins));
         let server = Arc::new(Self {
             places: Places::new(&spec.limits),
             spec: Arc::new(spec),
@@ -114,7 +116,9 @@ impl Server {
             tally: Tally::default(),
             last_used: Mutex::new(Instant::now()),
             claims: AtomicUsize::new(0),
-            watched: former.map(|former| former.watched.clone()).unwrap_or_default(),
+            watched: former
+                .map(|former| former.watched.clone())
+                .unwrap_or_default(),
             rewatching: tokio::sync::Mutex::default(),
         });
         if let Some(former) = former {
@@ -142,16 +146,22 @@ impl Server {
         match self.failed.load_full() {
             Some(failed) if !matches!(*failed, StartError::Variable { .. }) => Some(failed),
             _ if self.live().is_some() => None,
-            _ => self.spec.unresolved(&self.ground.lookup).into_iter().next().map(|source| {
-                let server = self.name().clone();
-                Arc::new(StartError::Variable { server, source })
-            }),
+            _ => self
+                .spec
+                .unresolved(&self.ground.lookup)
+                .into_iter()
+                .next()
+                .map(|source| {
+                    let server = self.name().clone();
+                    Arc::new(StartError::Variable { server, source })
+                }),
         }
     }
 
     /// How busy it is, and how often it was started.
     pub fn figures(&self) -> ServerFigures {
-        self.tally.figures(self.live().map(|live| live.connection.in_flight()))
+        self.tally
+            .figures(self.live().map(|live| live.connection.in_flight()))
     }
 
     /// Who we are to it, where that is a matter of logging in.
@@ -181,7 +191,10 @@ impl Server {
 
     /// Asks the server for everything it offers. If some of that keeps us waiting, `early` is
     /// told when the tools are known. A process that was started for this alone ends again.
-    pub async fn list(self: &Arc<Self>, early: impl FnOnce(&Listing)) -> Result<Arc<Listing>, CallError> {
+    pub async fn list(
+        self: &Arc<Self>,
+        early: impl FnOnce(&Listing),
+    ) -> Result<Arc<Listing>, CallError> {
         let listed = self.ask_for_lists(early).await;
         if matches!(self.spec.transport, Transport::Stdio(_)) {
             let server = self.clone();
@@ -200,7 +213,10 @@ impl Server {
         self.listed.store(true, Ordering::Relaxed);
         let listing = live.connection.list(|first| {
             let known = match self.listing() {
-                Some(before) => Listing { tools: first.tools, ..(*before).clone() },
+                Some(before) => Listing {
+                    tools: first.tools,
+                    ..(*before).clone()
+                },
                 None => first,
             };
             let known = Arc::new(known);
@@ -217,7 +233,9 @@ impl Server {
         let _claim = self.claim();
         match self.listing() {
             Some(listing) => Ok(listing),
-            None => Ok(Arc::new(Listing::introduction(&self.started().await?.connection.hello))),
+            None => Ok(Arc::new(Listing::introduction(
+                &self.started().await?.connection.hello,
+            ))),
         }
     }
 
@@ -320,14 +338,18 @@ impl Server {
     /// Stops it if nothing is going on there and `wanted` says so. Tells whether it did.
     async fn stop_if(&self, wanted: impl Fn(&Connection) -> bool) -> bool {
         let unused = |live: &Live| {
-            live.connection.in_flight() == 0 && self.watched().is_empty() && wanted(&live.connection)
+            live.connection.in_flight() == 0
+                && self.watched().is_empty()
+                && wanted(&live.connection)
         };
         if !self.live().is_some_and(|live| unused(&live)) {
             return false;
         }
         // Nothing is started meanwhile, so that two processes of one server never run at once.
         let _no_start = self.failures.lock().await;
-        let Some(live) = self.live.swap(None) else { return false };
+        let Some(live) = self.live.swap(None) else {
+            return false;
+        };
         // A claim is made before the connection is looked up. With none now, nobody has looked up
         // this connection without having finished; those that come later find none, and wait.
         if self.claims.load(Ordering::SeqCst) > 0 || !unused(&live) {
@@ -344,16 +366,25 @@ impl Server {
     }
 
     fn live(&self) -> Option<Arc<Live>> {
-        self.live.load_full().filter(|live| live.connection.is_open())
+        self.live
+            .load_full()
+            .filter(|live| live.connection.is_open())
     }
 
     async fn place(&self, caller: &Identity) -> Result<Place, CallError> {
         let server = || self.name().clone();
         let _waiting = self.tally.wait();
         self.places.take(caller).await.map_err(|none| match none {
-            NoPlace::Full { running, queued, own } => {
-                CallError::Busy { server: server(), running, queued, own }
-            }
+            NoPlace::Full {
+                running,
+                queued,
+                own,
+            } => CallError::Busy {
+                server: server(),
+                running,
+                queued,
+                own,
+            },
             NoPlace::Closed => StartError::Stopping { server: server() }.into(),
         })
     }
@@ -367,7 +398,11 @@ impl Server {
         let server = self.clone();
         let asked = Instant::now();
         let started = tokio::spawn(async move { server.start_once(asked).await }).await;
-        started.unwrap_or_else(|_| Err(StartError::Stopping { server: self.name().clone() }))
+        started.unwrap_or_else(|_| {
+            Err(StartError::Stopping {
+                server: self.name().clone(),
+            })
+        })
     }
 
     async fn start_once(self: Arc<Self>, asked: Instant) -> Result<Arc<Live>, StartError> {
@@ -375,7 +410,9 @@ impl Server {
         if let Some(live) = self.live() {
             return Ok(live);
         }
-        let stopping = || StartError::Stopping { server: self.name().clone() };
+        let stopping = || StartError::Stopping {
+            server: self.name().clone(),
+        };
         if self.is_closing() {
             return Err(stopping());
         }
@@ -383,9 +420,18 @@ impl Server {
             if last >= asked {
                 return Err((*failed).clone());
             }
-            if let Some(wait) = failures.wait().checked_sub(last.elapsed()).filter(|wait| !wait.is_zero()) {
+            if let Some(wait) = failures
+                .wait()
+                .checked_sub(last.elapsed())
+                .filter(|wait| !wait.is_zero())
+            {
                 let (server, last) = (self.name().clone(), Box::new((*failed).clone()));
-                return Err(StartError::BackingOff { server, failures: failures.count, wait, last });
+                return Err(StartError::BackingOff {
+                    server,
+                    failures: failures.count,
+                    wait,
+                    last,
+                });
             }
         }
         let known = self.listing.load().as_ref().map(|listing| listing.era);
@@ -425,9 +471,16 @@ impl Server {
         // Whoever stops it takes it out; one that is still there has ended by itself.
         let before = self.live.swap(Some(live.clone()));
         self.tally.started(before.is_some());
-        tokio::spawn(mention_end(self.name().clone(), live.connection.clone(), self.log.clone()));
+        tokio::spawn(mention_end(
+            self.name().clone(),
+            live.connection.clone(),
+            self.log.clone(),
+        ));
         self.touch();
-        let started = Notice { server: self.name().clone(), kind: NoticeKind::Started };
+        let started = Notice {
+            server: self.name().clone(),
+            kind: NoticeKind::Started,
+        };
         let _ = self.notices.send(started).await;
         tracing::info!(server = %self.name(), era = %live.connection.hello.era, "ready");
         live
@@ -435,7 +488,9 @@ impl Server {
 
     fn forget_watch(&self, uri: &str) -> bool {
         let mut watched = self.watched();
-        let Some(count) = watched.get_mut(uri) else { return false };
+        let Some(count) = watched.get_mut(uri) else {
+            return false;
+        };
         *count -= 1;
         let last = *count == 0;
         if last {
@@ -464,7 +519,11 @@ impl Server {
 /// Says in the log why a server ended that was not asked to.
 async fn mention_end(server: ServerName, connection: Arc<Connection>, log: Arc<ServerLog>) {
     if let Some(reason) = connection.ended().await {
-        mention(&server, &format!("`{server}` went away: {reason}"), Some(&log.tail()));
+        mention(
+            &server,
+            &format!("`{server}` went away: {reason}"),
+            Some(&log.tail()),
+        );
     }
 }
 
@@ -475,7 +534,9 @@ fn mention(server: &ServerName, what: &str, words: Option<&str>) {
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("spec", &self.spec).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
     }
 }
 

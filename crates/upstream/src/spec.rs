@@ -92,7 +92,9 @@ impl Unresolved {
     pub fn remedy(&self) -> String {
         match self.secret() {
             Some(secret) => format!("set it: kitbag secret set {secret}"),
-            None if self.is_foreign() => format!("replace ${{{}}} in the configuration", self.variable),
+            None if self.is_foreign() => {
+                format!("replace ${{{}}} in the configuration", self.variable)
+            }
             None => format!("set it: export {}=…", self.variable),
         }
     }
@@ -135,8 +137,15 @@ impl ServerSpec {
         let text = match &self.transport {
             Transport::Stdio(launch) => {
                 let args: Vec<_> = launch.args.iter().map(Template::source).collect();
-                let env: Vec<_> = launch.env.iter().map(|(key, value)| (key, value.source())).collect();
-                format!("stdio {:?} {args:?} {env:?} {:?}", launch.command, launch.cwd)
+                let env: Vec<_> = launch
+                    .env
+                    .iter()
+                    .map(|(key, value)| (key, value.source()))
+                    .collect();
+                format!(
+                    "stdio {:?} {args:?} {env:?} {:?}",
+                    launch.command, launch.cwd
+                )
             }
             Transport::Http(endpoint) => endpoint.fingerprint("http"),
             Transport::Sse(endpoint) => endpoint.fingerprint("sse"),
@@ -170,12 +179,16 @@ impl ServerSpec {
                 Some(Template::new(&launch.command)),
                 launch.args.iter().chain(launch.env.values()).collect(),
             ),
-            Transport::Http(endpoint) | Transport::Sse(endpoint) => {
-                (Some(endpoint.address()), endpoint.headers.values().collect())
-            }
+            Transport::Http(endpoint) | Transport::Sse(endpoint) => (
+                Some(endpoint.address()),
+                endpoint.headers.values().collect(),
+            ),
             Transport::Inside(_) => (None, Vec::new()),
         };
-        first.map(Cow::Owned).into_iter().chain(others.into_iter().map(Cow::Borrowed))
+        first
+            .map(Cow::Owned)
+            .into_iter()
+            .chain(others.into_iter().map(Cow::Borrowed))
     }
 
     /// The names of everything that is filled in for it, `secret:` before those of secrets.
@@ -189,7 +202,9 @@ impl ServerSpec {
     /// Every text in which a variable may stand: also the secret that is needed for a login alone.
     pub fn templates_and_login(&self) -> impl Iterator<Item = Cow<'_, Template>> {
         let client_secret = match &self.transport {
-            Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint.oauth.client_secret.as_ref(),
+            Transport::Http(endpoint) | Transport::Sse(endpoint) => {
+                endpoint.oauth.client_secret.as_ref()
+            }
             Transport::Stdio(_) | Transport::Inside(_) => None,
         };
         self.templates().chain(client_secret.map(Cow::Borrowed))
@@ -200,10 +215,16 @@ impl Launch {
     /// The package or script that a runner such as `npx` is told to run. Of all arguments
     /// this is the one that never is a secret.
     pub fn package(&self) -> Option<&str> {
-        const RUNNERS: [&str; 8] = ["npx", "bunx", "pnpx", "uvx", "node", "bun", "python", "python3"];
+        const RUNNERS: [&str; 8] = [
+            "npx", "bunx", "pnpx", "uvx", "node", "bun", "python", "python3",
+        ];
         const BEFORE_IT: [&str; 3] = ["-y", "--yes", "-m"];
         let runner = self.command.rsplit('/').next().unwrap_or_default();
-        let first = self.args.iter().map(Template::source).find(|word| !BEFORE_IT.contains(word))?;
+        let first = self
+            .args
+            .iter()
+            .map(Template::source)
+            .find(|word| !BEFORE_IT.contains(word))?;
         (RUNNERS.contains(&runner) && !first.starts_with('-')).then_some(first)
     }
 }
@@ -214,8 +235,9 @@ impl Endpoint {
     pub fn address(&self) -> Template {
         let mut text = String::new();
         let mut rest = self.url.as_str();
-        while let Some((before, (inside, after))) =
-            rest.split_once("$%7B").and_then(|(before, after)| Some((before, after.split_once("%7D")?)))
+        while let Some((before, (inside, after))) = rest
+            .split_once("$%7B")
+            .and_then(|(before, after)| Some((before, after.split_once("%7D")?)))
         {
             text.extend([before, "${", inside, "}"]);
             rest = after;
@@ -224,7 +246,11 @@ impl Endpoint {
     }
 
     fn fingerprint(&self, kind: &str) -> String {
-        let headers: Vec<_> = self.headers.iter().map(|(key, value)| (key, value.source())).collect();
+        let headers: Vec<_> = self
+            .headers
+            .iter()
+            .map(|(key, value)| (key, value.source()))
+            .collect();
         let client = self.oauth.client_id.as_deref().unwrap_or_default();
         format!("{kind} {} {headers:?}{client}", self.url)
     }
@@ -245,7 +271,9 @@ impl Template {
 
     /// The names of the variables in it, as they are looked up.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        let names = self.pieces().filter_map(|piece| Some(piece.blank?.variable));
+        let names = self
+            .pieces()
+            .filter_map(|piece| Some(piece.blank?.variable));
         // `${:-$}` is how a dollar sign is spelt that begins no variable.
         names.filter(|name| !name.is_empty())
     }
@@ -254,10 +282,16 @@ impl Template {
         let mut filled = String::with_capacity(self.0.len());
         for Piece { plain, blank } in self.pieces() {
             filled.push_str(plain);
-            let Some(Blank { variable, default }) = blank else { continue };
+            let Some(Blank { variable, default }) = blank else {
+                continue;
+            };
             match lookup(variable).or_else(|| default.map(str::to_owned)) {
                 Some(value) => filled.push_str(&value),
-                None => return Err(Unresolved { variable: variable.to_owned() }),
+                None => {
+                    return Err(Unresolved {
+                        variable: variable.to_owned(),
+                    });
+                }
             }
         }
         Ok(filled)
@@ -267,18 +301,25 @@ impl Template {
         let mut rest = Some(self.0.as_str());
         std::iter::from_fn(move || {
             let text = rest?;
-            let found =
-                text.split_once("${").and_then(|(plain, after)| Some((plain, after.split_once('}')?)));
+            let found = text
+                .split_once("${")
+                .and_then(|(plain, after)| Some((plain, after.split_once('}')?)));
             let Some((plain, (inside, tail))) = found else {
                 rest = None;
-                return Some(Piece { plain: text, blank: None });
+                return Some(Piece {
+                    plain: text,
+                    blank: None,
+                });
             };
             rest = Some(tail);
             let (variable, default) = match inside.split_once(":-") {
                 Some((variable, default)) => (variable, Some(default)),
                 None => (inside, None),
             };
-            Some(Piece { plain, blank: Some(Blank { variable, default }) })
+            Some(Piece {
+                plain,
+                blank: Some(Blank { variable, default }),
+            })
         })
     }
 }
@@ -314,7 +355,10 @@ mod tests {
     fn check(template: &str, expect: Result<&str, &str>) {
         let lookup = |name: &str| (name == "TOKEN").then(|| "s3cret".to_owned());
         let got = Template::new(template).resolve(lookup);
-        assert_eq!(got.as_deref().map_err(|missing| missing.variable.as_str()), expect);
+        assert_eq!(
+            got.as_deref().map_err(|missing| missing.variable.as_str()),
+            expect
+        );
     }
 
     #[test]
@@ -328,7 +372,13 @@ mod tests {
 
     #[test]
     fn every_variable_that_would_be_looked_up_is_named() {
-        for text in ["${A}-${B:-x}-${secret:c}", "${:-$}{secret:x} ${A", "${A${B}", "${A:-${B}}", "plain"] {
+        for text in [
+            "${A}-${B:-x}-${secret:c}",
+            "${:-$}{secret:x} ${A",
+            "${A${B}",
+            "${A:-${B}}",
+            "plain",
+        ] {
             let asked = std::cell::RefCell::new(BTreeSet::new());
             let template = Template::new(text);
             let filled = template.resolve(|name| {
@@ -337,18 +387,30 @@ mod tests {
             });
             filled.unwrap();
             asked.borrow_mut().remove("");
-            assert_eq!(template.variables().map(str::to_owned).collect::<BTreeSet<_>>(), asked.into_inner());
+            assert_eq!(
+                template
+                    .variables()
+                    .map(str::to_owned)
+                    .collect::<BTreeSet<_>>(),
+                asked.into_inner()
+            );
         }
     }
 
     #[test]
     fn what_is_missing_is_told_with_what_to_do() {
         let told = |variable: &str| {
-            let unresolved = Unresolved { variable: variable.to_owned() };
+            let unresolved = Unresolved {
+                variable: variable.to_owned(),
+            };
             format!("{unresolved} => {}", unresolved.remedy())
         };
-        assert_eq!(told("KEY"), "the environment variable `KEY` is not set => set it: export KEY=…");
-        let expected = "Kitbag cannot fill in `config:a.b` => replace ${config:a.b} in the configuration";
+        assert_eq!(
+            told("KEY"),
+            "the environment variable `KEY` is not set => set it: export KEY=…"
+        );
+        let expected =
+            "Kitbag cannot fill in `config:a.b` => replace ${config:a.b} in the configuration";
         assert_eq!(told("config:a.b"), expected);
         let expected = "there is no secret `KEY` in the store => set it: kitbag secret set KEY";
         assert_eq!(told("secret:KEY"), expected);
@@ -356,11 +418,17 @@ mod tests {
 
     #[test]
     fn variables_in_a_url_are_found_wherever_they_stand() {
-        for text in
-            ["https://a/${X}/mcp?k=${secret:a.b}&y", "https://u:${PW}@a/?q=${Q:-1}", "https://a/%7Bx%7D"]
-        {
+        for text in [
+            "https://a/${X}/mcp?k=${secret:a.b}&y",
+            "https://u:${PW}@a/?q=${Q:-1}",
+            "https://a/%7Bx%7D",
+        ] {
             let url = Url::parse(text).unwrap();
-            let endpoint = Endpoint { url, headers: BTreeMap::new(), oauth: oauth::Settings::default() };
+            let endpoint = Endpoint {
+                url,
+                headers: BTreeMap::new(),
+                oauth: oauth::Settings::default(),
+            };
             assert_eq!(endpoint.address().source(), text);
         }
     }

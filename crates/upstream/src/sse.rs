@@ -24,14 +24,25 @@ const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Opens the stream and waits for the address to post to.
 pub(crate) async fn connect(remote: Remote, router: &Arc<Router>) -> Result<Pipe, StartError> {
     let server = &remote.server.clone();
-    let unreachable = |reason: String| StartError::Unreachable { server: server.clone(), reason };
+    let unreachable = |reason: String| StartError::Unreachable {
+        server: server.clone(),
+        reason,
+    };
     let mut request = reqwest::Request::new(Method::GET, remote.url.clone());
     request.headers_mut().clone_from(&remote.headers);
-    request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    let response = remote.execute(request).await.map_err(|error| start_error(server, error))?;
+    request
+        .headers_mut()
+        .insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    let response = remote
+        .execute(request)
+        .await
+        .map_err(|error| start_error(server, error))?;
     let status = response.status();
     if status.as_u16() == 401 || status.as_u16() == 403 {
-        return Err(StartError::Unauthorized { server: server.clone(), status: status.as_u16() });
+        return Err(StartError::Unauthorized {
+            server: server.clone(),
+            status: status.as_u16(),
+        });
     }
     if !status.is_success() {
         return Err(unreachable(format!("HTTP {status}")));
@@ -44,7 +55,10 @@ pub(crate) async fn connect(remote: Remote, router: &Arc<Router>) -> Result<Pipe
         .map_err(unreachable)?;
 
     let (outgoing, queue) = Outgoing::queue();
-    let pipe = Pipe { outgoing: outgoing.clone(), closed: Closed::default() };
+    let pipe = Pipe {
+        outgoing: outgoing.clone(),
+        closed: Closed::default(),
+    };
     let outlet = Outlet::Pipe(outgoing.clone());
     let writer = tokio::spawn(write(remote, post_to, queue, router.clone()));
     let (router, server, closed) = (router.clone(), server.clone(), pipe.closed.clone());
@@ -87,7 +101,9 @@ async fn endpoint(
             .join(data.trim())
             .map_err(|error| format!("the endpoint `{data}` is no address: {error}"))?;
         if url.origin() != base.origin() {
-            return Err(format!("the endpoint `{url}` is on another host than `{base}`"));
+            return Err(format!(
+                "the endpoint `{url}` is on another host than `{base}`"
+            ));
         }
         return Ok(url);
     }
@@ -99,7 +115,9 @@ async fn write(remote: Remote, post_to: Url, mut queue: Waiting, router: Arc<Rou
         let line = queue.next().await;
         let mut request = reqwest::Request::new(Method::POST, post_to.clone());
         request.headers_mut().clone_from(&remote.headers);
-        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         *request.body_mut() = Some(line.clone().into());
         let problem = match remote.execute(request).await {
             Ok(response) if response.status().is_success() => continue,

@@ -34,17 +34,38 @@ pub(crate) fn connect(
     let Launched { running, pipes } = launched;
     log.forget_tail();
     let (outgoing, queue) = Outgoing::queue();
-    let pipe = Pipe { outgoing, closed: Closed::default() };
+    let pipe = Pipe {
+        outgoing,
+        closed: Closed::default(),
+    };
     let (stop, stopped) = oneshot::channel();
     let ended = Closed::default();
 
     let errors = tokio::spawn(read_stderr(pipes.stderr, log.clone()));
     let input = tokio::spawn(write(pipes.stdin, queue));
     let (server, max_line) = (spec.name.clone(), spec.limits.max_message_bytes);
-    let output = read(pipes.stdout, max_line, server, router.clone(), pipe.clone(), log.clone());
-    let life = Life { spec: spec.clone(), running, pipe: pipe.clone(), ended: ended.clone() };
+    let output = read(
+        pipes.stdout,
+        max_line,
+        server,
+        router.clone(),
+        pipe.clone(),
+        log.clone(),
+    );
+    let life = Life {
+        spec: spec.clone(),
+        running,
+        pipe: pipe.clone(),
+        ended: ended.clone(),
+    };
     tokio::spawn(life.run(output, input, errors, stopped, router.clone(), log.clone()));
-    (pipe, Process { stop: Some(stop), ended })
+    (
+        pipe,
+        Process {
+            stop: Some(stop),
+            ended,
+        },
+    )
 }
 
 impl Process {
@@ -98,17 +119,29 @@ impl Life {
         let (reason, diagnosis) = if by_us {
             (BY_US.to_owned(), None)
         } else {
-            (reason(&self.pipe, status), Diagnosis::of_death(&stderr, &self.spec).map(Box::new))
+            (
+                reason(&self.pipe, status),
+                Diagnosis::of_death(&stderr, &self.spec).map(Box::new),
+            )
         };
         self.pipe.closed.close(reason.clone());
-        router.fail_all(&CallError::Lost { server: self.spec.name.clone(), reason, stderr, diagnosis });
+        router.fail_all(&CallError::Lost {
+            server: self.spec.name.clone(),
+            reason,
+            stderr,
+            diagnosis,
+        });
         self.ended.close("ended");
     }
 }
 
 /// Why a server went away that was not asked to.
 fn reason(pipe: &Pipe, status: String) -> String {
-    if pipe.outgoing.is_stuck() { STUCK.to_owned() } else { status }
+    if pipe.outgoing.is_stuck() {
+        STUCK.to_owned()
+    } else {
+        status
+    }
 }
 
 pub(crate) async fn write(stdin: impl AsyncWrite + Unpin, mut queue: Waiting) {
@@ -142,11 +175,19 @@ pub(crate) async fn read(
             kind = read_line(&mut stdout, &mut line, max_line) => kind,
             () = pipe.outgoing.stuck() => return,
         };
-        let Ok(kind @ (Line::Whole | Line::Cut)) = kind else { return };
+        let Ok(kind @ (Line::Whole | Line::Cut)) = kind else {
+            return;
+        };
         if kind == Line::Cut
             && let Some(id) = router.addressee(&line)
         {
-            router.fail(id, CallError::TooLarge { server: server.clone(), max: max_line });
+            router.fail(
+                id,
+                CallError::TooLarge {
+                    server: server.clone(),
+                    max: max_line,
+                },
+            );
             continue;
         }
         match Message::parse(&line) {

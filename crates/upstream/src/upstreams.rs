@@ -54,7 +54,11 @@ impl Upstreams {
         outside: &Outside,
     ) -> (Arc<Self>, mpsc::Receiver<Notice>) {
         let (notices, announced) = mpsc::channel(NOTICE_BACKLOG);
-        let empty = Self { servers: BTreeMap::new(), log_dir: log_dir.map(Path::to_owned), notices };
+        let empty = Self {
+            servers: BTreeMap::new(),
+            log_dir: log_dir.map(Path::to_owned),
+            notices,
+        };
         tokio::spawn(sweep_orphans());
         (empty.succeeded_by(servers, outside), announced)
     }
@@ -69,7 +73,8 @@ impl Upstreams {
         let mut next = BTreeMap::new();
         for (spec, listing) in servers {
             let former = self.servers.get(&spec.name);
-            let goes_on = |it: &&Arc<Server>| *it.spec() == spec && it.ground.edition == outside.edition;
+            let goes_on =
+                |it: &&Arc<Server>| *it.spec() == spec && it.ground.edition == outside.edition;
             let server = match former.filter(goes_on) {
                 Some(same) => same.clone(),
                 None => self.open(spec, listing, outside, former.map(Arc::as_ref)),
@@ -77,7 +82,11 @@ impl Upstreams {
             next.insert(server.name().clone(), server);
         }
         let (log_dir, notices) = (self.log_dir.clone(), self.notices.clone());
-        let upstreams = Arc::new(Self { servers: next, log_dir, notices });
+        let upstreams = Arc::new(Self {
+            servers: next,
+            log_dir,
+            notices,
+        });
         tokio::spawn(reap(Arc::downgrade(&upstreams)));
         upstreams
     }
@@ -89,7 +98,11 @@ impl Upstreams {
         outside: &Outside,
         former: Option<&Server>,
     ) -> Arc<Server> {
-        let log = ServerLog::new(self.log_dir.as_ref().map(|dir| dir.join(format!("{}.log", spec.name))));
+        let log = ServerLog::new(
+            self.log_dir
+                .as_ref()
+                .map(|dir| dir.join(format!("{}.log", spec.name))),
+        );
         Server::new(spec, listing, log, outside, self.notices.clone(), former)
     }
 
@@ -120,7 +133,9 @@ async fn reap(upstreams: Weak<Upstreams>) {
     let mut looked = Instant::now();
     loop {
         tokio::time::sleep(REAP_EVERY).await;
-        let Some(upstreams) = upstreams.upgrade() else { return };
+        let Some(upstreams) = upstreams.upgrade() else {
+            return;
+        };
         if looked.elapsed() >= LOOK_EVERY {
             family::look();
             looked = Instant::now();

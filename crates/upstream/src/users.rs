@@ -51,15 +51,20 @@ impl Users {
         if matches!(self, Self::None | Self::Several) {
             return None;
         }
-        let running: Vec<_> =
-            pending.iter().filter_map(|(id, it)| Some((*id, it, it.identity.as_ref()?))).collect();
+        let running: Vec<_> = pending
+            .iter()
+            .filter_map(|(id, it)| Some((*id, it, it.identity.as_ref()?)))
+            .collect();
         let followed = |it: &Pending| !it.progressing.aside.load(Ordering::Relaxed);
         let mut eligible: Vec<_> = running.iter().filter(|(_, it, _)| followed(it)).collect();
         if eligible.is_empty() {
             eligible = running.iter().collect();
         }
         let client = &eligible.first()?.2.client;
-        if eligible.iter().any(|(_, _, identity)| identity.client != *client) {
+        if eligible
+            .iter()
+            .any(|(_, _, identity)| identity.client != *client)
+        {
             return None;
         }
         eligible.iter().map(|(id, ..)| *id).max()
@@ -86,10 +91,19 @@ mod tests {
             noted
         };
         assert_eq!(after(&[]), Users::None);
-        assert_eq!(after(&[("ann", "1"), ("ann", "1")]), Users::Client(client("ann", "1")));
-        assert_eq!(after(&[("ann", "1"), ("ann", "2"), ("ann", "1")]), Users::Party("ann".into()));
+        assert_eq!(
+            after(&[("ann", "1"), ("ann", "1")]),
+            Users::Client(client("ann", "1"))
+        );
+        assert_eq!(
+            after(&[("ann", "1"), ("ann", "2"), ("ann", "1")]),
+            Users::Party("ann".into())
+        );
         assert_eq!(after(&[("ann", "1"), ("bob", "1")]), Users::Several);
-        assert_eq!(after(&[("ann", "1"), ("ann", "2"), ("bob", "1"), ("bob", "1")]), Users::Several);
+        assert_eq!(
+            after(&[("ann", "1"), ("ann", "2"), ("bob", "1"), ("bob", "1")]),
+            Users::Several
+        );
         assert!(after(&[("ann", "1")]).is_only(&client("ann", "1")));
         assert!(!after(&[("ann", "1"), ("ann", "2")]).is_only(&client("ann", "1")));
     }

@@ -40,12 +40,18 @@ impl Watch {
             Era::Modern => {
                 // Before any call goes out, or what the first one changes would not be heard of.
                 let uris = changes.borrow().clone();
-                let first = filter(&connection, &uris).map(|params| (uris, open(&connection, params)));
+                let first =
+                    filter(&connection, &uris).map(|params| (uris, open(&connection, params)));
                 tokio::spawn(listen(connection.clone(), first, changes, hears))
             }
             Era::Legacy => tokio::spawn(subscribe_all(connection.clone(), changes)),
         };
-        Self { connection, wanted, heard, task: task.abort_handle() }
+        Self {
+            connection,
+            wanted,
+            heard,
+            task: task.abort_handle(),
+        }
     }
 
     /// Comes back when a modern server listens, or is taken for one that never says so: a call that went
@@ -64,7 +70,8 @@ impl Watch {
             Era::Modern => {
                 self.want(all);
                 let mut heard = self.heard.clone();
-                let agreed = heard.wait_for(|heard| heard.as_ref().is_some_and(|heard| heard.contains(uri)));
+                let agreed =
+                    heard.wait_for(|heard| heard.as_ref().is_some_and(|heard| heard.contains(uri)));
                 // A server that never acknowledges may still send; there is nothing to report.
                 let _ = tokio::time::timeout(ACKNOWLEDGE_PATIENCE, agreed).await;
                 Ok(())
@@ -92,7 +99,10 @@ impl Watch {
 
     async fn tell(&self, method: &str, uri: &str) -> Result<(), CallError> {
         let params = RawObject::new().with("uri", uri);
-        self.connection.ask(method, params, Patience::of(ACKNOWLEDGE_PATIENCE)).await.map(drop)
+        self.connection
+            .ask(method, params, Patience::of(ACKNOWLEDGE_PATIENCE))
+            .await
+            .map(drop)
     }
 }
 
@@ -107,7 +117,13 @@ async fn subscribe_all(connection: Arc<Connection>, wanted: watch::Receiver<BTre
     let uris = wanted.borrow().clone();
     for uri in uris {
         let params = RawObject::new().with("uri", &uri);
-        let _ = connection.ask(method::SUBSCRIBE, params, Patience::of(ACKNOWLEDGE_PATIENCE)).await;
+        let _ = connection
+            .ask(
+                method::SUBSCRIBE,
+                params,
+                Patience::of(ACKNOWLEDGE_PATIENCE),
+            )
+            .await;
     }
 }
 
@@ -184,7 +200,9 @@ fn let_go(connection: &Connection, former: InFlight) {
 fn filter(connection: &Connection, uris: &BTreeSet<String>) -> Option<RawObject> {
     let announces = |list: &str| {
         let capability = connection.hello.capabilities.object(list);
-        capability.and_then(|it| it.read::<bool>("listChanged")).unwrap_or(false)
+        capability
+            .and_then(|it| it.read::<bool>("listChanged"))
+            .unwrap_or(false)
     };
     let mut filter = serde_json::Map::new();
     for (list, key) in [

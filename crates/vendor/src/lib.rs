@@ -24,7 +24,9 @@ pub enum Vendor {
 pub enum Unfit {
     #[error("its name is not 1 to 64 letters, digits, `_` and `-`")]
     Name,
-    #[error("its parameter `{parameter}` has a name that is not 1 to 64 letters, digits, `_`, `.` and `-`")]
+    #[error(
+        "its parameter `{parameter}` has a name that is not 1 to 64 letters, digits, `_`, `.` and `-`"
+    )]
     Parameter { parameter: String },
 }
 
@@ -43,7 +45,9 @@ impl Vendor {
         self.check_parameters(&schema)?;
         let description = self.description(description, remark.as_deref());
         Ok(match self {
-            Self::Anthropic => json!({ "name": name, "description": description, "input_schema": schema }),
+            Self::Anthropic => {
+                json!({ "name": name, "description": description, "input_schema": schema })
+            }
             Self::OpenAi => json!({
                 "type": "function",
                 "function": { "name": name, "description": description, "parameters": schema },
@@ -69,7 +73,9 @@ impl Vendor {
 
     /// The description with the remark behind it, cut to what the vendor takes.
     fn description(self, description: &str, remark: Option<&str>) -> String {
-        let remark = remark.map(|remark| format!(" {remark}")).unwrap_or_default();
+        let remark = remark
+            .map(|remark| format!(" {remark}"))
+            .unwrap_or_default();
         match self.longest_description() {
             Some(most) => cut(description, most.saturating_sub(remark.chars().count())) + &remark,
             None => format!("{description}{remark}"),
@@ -81,9 +87,13 @@ impl Vendor {
     /// Only Anthropic looks at the names of parameters.
     fn check_parameters(self, schema: &Value) -> Result<(), Unfit> {
         let properties = schema.get("properties").and_then(Value::as_object);
-        let mut names = properties.into_iter().flat_map(|properties| properties.keys());
+        let mut names = properties
+            .into_iter()
+            .flat_map(|properties| properties.keys());
         match names.find(|name| self == Self::Anthropic && !is_name(name, "_.-")) {
-            Some(parameter) => Err(Unfit::Parameter { parameter: parameter.clone() }),
+            Some(parameter) => Err(Unfit::Parameter {
+                parameter: parameter.clone(),
+            }),
             None => Ok(()),
         }
     }
@@ -98,12 +108,21 @@ fn is_name(name: &str, beside_letters: &str) -> bool {
 /// a word.
 fn cut(text: &str, most: usize) -> String {
     const MARK: char = '…';
-    let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
+    let Some((end, _)) = text.char_indices().nth(most) else {
+        return text.to_owned();
+    };
     let kept: String = text[..end].chars().take(most.saturating_sub(1)).collect();
     let late = |at: &usize| *at > kept.len() / 2;
-    let sentence = [". ", ".\n"].iter().filter_map(|stop| kept.rfind(stop)).max().map(|at| at + 1);
+    let sentence = [". ", ".\n"]
+        .iter()
+        .filter_map(|stop| kept.rfind(stop))
+        .max()
+        .map(|at| at + 1);
     let word = kept.rfind(char::is_whitespace);
-    let at = sentence.filter(late).or(word.filter(late)).unwrap_or(kept.len());
+    let at = sentence
+        .filter(late)
+        .or(word.filter(late))
+        .unwrap_or(kept.len());
     format!("{}{MARK}", kept[..at].trim_end())
 }
 
@@ -140,7 +159,10 @@ mod tests {
         };
         assert_eq!(described(Vendor::Anthropic), long.trim());
         let cut = described(Vendor::OpenAi);
-        assert!(cut.chars().count() <= 1024 && cut.ends_with("letters.…"), "{cut}");
+        assert!(
+            cut.chars().count() <= 1024 && cut.ends_with("letters.…"),
+            "{cut}"
+        );
         let words = super::cut(&"ä".repeat(2000), 1024);
         assert_eq!(words.chars().count(), 1024);
     }
@@ -148,11 +170,17 @@ mod tests {
     #[test]
     fn what_could_not_be_called_is_refused_with_the_reason() {
         let schema = json!({ "properties": { "größe": {} } });
-        let refused = Unfit::Parameter { parameter: "größe".to_owned() };
+        let refused = Unfit::Parameter {
+            parameter: "größe".to_owned(),
+        };
         assert_eq!(Vendor::Anthropic.tool("t", "", &schema), Err(refused));
         assert!(Vendor::OpenAi.tool("t", "", &schema).is_ok());
         for name in ["", "a b", &"x".repeat(65), "ä"] {
-            assert_eq!(Vendor::OpenAi.tool(name, "", &schema), Err(Unfit::Name), "{name}");
+            assert_eq!(
+                Vendor::OpenAi.tool(name, "", &schema),
+                Err(Unfit::Name),
+                "{name}"
+            );
         }
     }
 }

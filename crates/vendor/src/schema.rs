@@ -19,16 +19,32 @@ type Object = Map<String, Value>;
 
 /// What must not stand at the outermost level.
 const CHOICES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
-const NOT_OUTERMOST: [&str; 9] =
-    ["enum", "const", "not", "if", "then", "else", "$schema", "$id", "dependentSchemas"];
+const NOT_OUTERMOST: [&str; 9] = [
+    "enum",
+    "const",
+    "not",
+    "if",
+    "then",
+    "else",
+    "$schema",
+    "$id",
+    "dependentSchemas",
+];
 /// A chain of references longer than this leads in a circle.
 const LONGEST_CHAIN: usize = 16;
 /// More alternatives than a model could choose among.
 const MOST_ALTERNATIVES: usize = 256;
 
 pub fn plain(schema: &Value) -> Plain {
-    let mut definitions = Definitions { whole: schema, left: MOST_ALTERNATIVES };
-    let mut outer = definitions.follow(schema).as_object().cloned().unwrap_or_default();
+    let mut definitions = Definitions {
+        whole: schema,
+        left: MOST_ALTERNATIVES,
+    };
+    let mut outer = definitions
+        .follow(schema)
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     keep_definitions(&mut outer, schema);
     let remark = flatten(&mut outer, &mut definitions);
     for key in NOT_OUTERMOST {
@@ -60,7 +76,10 @@ impl<'a> Definitions<'a> {
     {
         let mut found = schema;
         for _ in 0..LONGEST_CHAIN {
-            let reference = found.get("$ref").and_then(Value::as_str).and_then(|it| it.strip_prefix('#'));
+            let reference = found
+                .get("$ref")
+                .and_then(Value::as_str)
+                .and_then(|it| it.strip_prefix('#'));
             match reference.and_then(|pointer| self.whole.pointer(pointer)) {
                 Some(next) => found = next,
                 None => break,
@@ -92,8 +111,13 @@ fn keep_definitions(outer: &mut Object, whole: &Value) {
 fn flatten(outer: &mut Object, definitions: &mut Definitions<'_>) -> Option<String> {
     let mut remark = None;
     for choice in CHOICES {
-        let Some(Value::Array(alternatives)) = outer.remove(choice) else { continue };
-        let alternatives: Vec<Object> = alternatives.iter().filter_map(|it| definitions.open(it)).collect();
+        let Some(Value::Array(alternatives)) = outer.remove(choice) else {
+            continue;
+        };
+        let alternatives: Vec<Object> = alternatives
+            .iter()
+            .filter_map(|it| definitions.open(it))
+            .collect();
         let together = choice == "allOf";
         add_properties(outer, &alternatives, together);
         let needs: Vec<Vec<String>> = alternatives.iter().map(required).collect();
@@ -112,9 +136,17 @@ fn flatten(outer: &mut Object, definitions: &mut Definitions<'_>) -> Option<Stri
 
 /// A parameter that several alternatives describe in different ways may be any of those.
 fn add_properties(outer: &mut Object, alternatives: &[Object], together: bool) {
-    let own = outer.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let own = outer
+        .get("properties")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     let mut united = own.clone();
-    for (name, schema) in alternatives.iter().filter_map(|it| it.get("properties")?.as_object()).flatten() {
+    for (name, schema) in alternatives
+        .iter()
+        .filter_map(|it| it.get("properties")?.as_object())
+        .flatten()
+    {
         if own.contains_key(name) {
             continue;
         }
@@ -127,7 +159,11 @@ fn add_properties(outer: &mut Object, alternatives: &[Object], together: bool) {
 }
 
 fn add_alternative(known: &mut Value, schema: &Value) {
-    match known.as_object_mut().and_then(|known| known.get_mut("anyOf")).and_then(Value::as_array_mut) {
+    match known
+        .as_object_mut()
+        .and_then(|known| known.get_mut("anyOf"))
+        .and_then(Value::as_array_mut)
+    {
         Some(alternatives) if !alternatives.contains(schema) => alternatives.push(schema.clone()),
         Some(_) => {}
         None => *known = json!({ "anyOf": [known.clone(), schema.clone()] }),
@@ -135,7 +171,11 @@ fn add_alternative(known: &mut Value, schema: &Value) {
 }
 
 fn required(schema: &Object) -> Vec<String> {
-    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let names = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     names.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
@@ -151,7 +191,9 @@ fn add_required(outer: &mut Object, names: impl IntoIterator<Item = String>) {
 
 /// What every alternative needs.
 fn common(needs: &[Vec<String>]) -> Vec<String> {
-    let Some((first, others)) = needs.split_first() else { return Vec::new() };
+    let Some((first, others)) = needs.split_first() else {
+        return Vec::new();
+    };
     let in_all = |name: &&String| others.iter().all(|other| other.contains(name));
     first.iter().filter(in_all).cloned().collect()
 }
@@ -159,7 +201,11 @@ fn common(needs: &[Vec<String>]) -> Vec<String> {
 /// `Needs path, or url and key.`
 fn sentence(needs: &[Vec<String>]) -> Option<String> {
     let mut sets: Vec<String> = Vec::new();
-    for set in needs.iter().filter(|set| !set.is_empty()).map(|set| set.join(" and ")) {
+    for set in needs
+        .iter()
+        .filter(|set| !set.is_empty())
+        .map(|set| set.join(" and "))
+    {
         if !sets.contains(&set) {
             sets.push(set);
         }
@@ -169,8 +215,10 @@ fn sentence(needs: &[Vec<String>]) -> Option<String> {
 
 /// Some vendors look a required name up among the properties.
 fn keep_known_required(outer: &mut Object) {
-    let known: Vec<String> =
-        required(outer).into_iter().filter(|name| outer["properties"].get(name).is_some()).collect();
+    let known: Vec<String> = required(outer)
+        .into_iter()
+        .filter(|name| outer["properties"].get(name).is_some())
+        .collect();
     match known.is_empty() {
         true => drop(outer.remove("required")),
         false => drop(outer.insert("required".to_owned(), json!(known))),
@@ -182,7 +230,9 @@ fn mend(schema: &mut Value) {
     if schema.is_boolean() {
         *schema = json!({});
     }
-    let Value::Object(object) = schema else { return };
+    let Value::Object(object) = schema else {
+        return;
+    };
     mend_type(object);
     mend_items(object);
     for key in ["properties", "$defs", "definitions", "patternProperties"] {
@@ -201,16 +251,23 @@ fn mend(schema: &mut Value) {
         }
     }
     // True and false are as good here as a schema.
-    if let Some(inner) = object.get_mut("additionalProperties").filter(|it| it.is_object()) {
+    if let Some(inner) = object
+        .get_mut("additionalProperties")
+        .filter(|it| it.is_object())
+    {
         mend(inner);
     }
 }
 
-const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
+const TYPES: [&str; 7] = [
+    "object", "array", "string", "number", "integer", "boolean", "null",
+];
 
 fn mend_type(object: &mut Object) {
     let is_known = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
-    let Some(kind) = object.get_mut("type") else { return };
+    let Some(kind) = object.get_mut("type") else {
+        return;
+    };
     let keep = match kind {
         Value::Array(kinds) => {
             kinds.retain(is_known);
@@ -234,7 +291,11 @@ fn mend_items(object: &mut Object) {
         Some(Value::Array(places)) => {
             let places = std::mem::take(places);
             let ends = object.get("additionalItems") == Some(&json!(false)) && !places.is_empty();
-            let any = if ends { json!({ "anyOf": places }) } else { json!({}) };
+            let any = if ends {
+                json!({ "anyOf": places })
+            } else {
+                json!({})
+            };
             object.insert("items".to_owned(), any);
         }
         None if is_list => drop(object.insert("items".to_owned(), json!({}))),
@@ -255,8 +316,13 @@ mod tests {
     #[test]
     fn what_is_no_object_becomes_one() {
         let empty = json!({ "type": "object", "properties": {} });
-        for schema in [json!({}), json!(true), json!(null), json!({ "type": "string" }), json!({ "not": {} })]
-        {
+        for schema in [
+            json!({}),
+            json!(true),
+            json!(null),
+            json!({ "type": "string" }),
+            json!({ "not": {} }),
+        ] {
             check(&schema, &empty, None);
         }
     }
@@ -305,7 +371,8 @@ mod tests {
         );
         let circle = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" } } });
         assert_eq!(plain(&circle).schema["type"], "object");
-        let itself = json!({ "anyOf": vec![json!({ "$ref": "#" }); 50], "properties": { "a": {} } });
+        let itself =
+            json!({ "anyOf": vec![json!({ "$ref": "#" }); 50], "properties": { "a": {} } });
         assert_eq!(plain(&itself).schema["properties"], json!({ "a": {} }));
     }
 

@@ -17,7 +17,11 @@ fn every_tool_of_our_datasets_is_accepted() {
         let text = fs::read_to_string(evals.join(set).join("tools.jsonl")).unwrap();
         for line in text.lines() {
             let tool: Value = serde_json::from_str(line).unwrap();
-            check(tool["name"].as_str().unwrap(), tool["description"].as_str().unwrap(), &tool["schema"]);
+            check(
+                tool["name"].as_str().unwrap(),
+                tool["description"].as_str().unwrap(),
+                &tool["schema"],
+            );
             seen += 1;
         }
     }
@@ -47,10 +51,20 @@ fn check(name: &str, description: &str, schema: &Value) {
             Err(Unfit::Name | Unfit::Parameter { .. }) => continue,
         };
         let function = tool.get("function").unwrap_or(&tool);
-        let schema = function.get("parameters").or_else(|| function.get("input_schema")).unwrap();
+        let schema = function
+            .get("parameters")
+            .or_else(|| function.get("input_schema"))
+            .unwrap();
         let described = function["description"].as_str().unwrap().chars().count();
-        assert!(vendor.longest_description().is_none_or(|most| described <= most));
-        assert!(schema["type"] == "object" && schema["properties"].is_object(), "{schema}");
+        assert!(
+            vendor
+                .longest_description()
+                .is_none_or(|most| described <= most)
+        );
+        assert!(
+            schema["type"] == "object" && schema["properties"].is_object(),
+            "{schema}"
+        );
         for key in ["anyOf", "oneOf", "allOf", "enum", "not", "$ref"] {
             assert!(schema.get(key).is_none(), "{key}: {schema}");
         }
@@ -62,9 +76,19 @@ fn lists_have_items(schema: &Value) {
     if schema["type"] == "array" {
         assert!(schema["items"].is_object(), "{schema}");
     }
-    let named = schema["properties"].as_object().into_iter().flat_map(|it| it.values());
-    let listed = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema[key].as_array()).flatten();
-    for inner in named.chain(listed).chain([&schema["items"]]).filter(|it| !it.is_null()) {
+    let named = schema["properties"]
+        .as_object()
+        .into_iter()
+        .flat_map(|it| it.values());
+    let listed = ["anyOf", "oneOf", "allOf"]
+        .into_iter()
+        .filter_map(|key| schema[key].as_array())
+        .flatten();
+    for inner in named
+        .chain(listed)
+        .chain([&schema["items"]])
+        .filter(|it| !it.is_null())
+    {
         assert!(inner.is_object(), "{inner}");
         lists_have_items(inner);
     }
@@ -85,11 +109,18 @@ fn schema() -> impl Strategy<Value = Value> {
         let several = prop::collection::vec(inner.clone(), 0..3);
         let named = prop::collection::btree_map("[a-c]|größe", inner.clone(), 0..3);
         prop_oneof![
-            (named, prop::collection::vec("[a-d]", 0..3))
-                .prop_map(|(properties, required)| json!({ "properties": properties, "required": required })),
-            (prop::sample::select(&["anyOf", "oneOf", "allOf", "items", "prefixItems"][..]), several)
+            (named, prop::collection::vec("[a-d]", 0..3)).prop_map(
+                |(properties, required)| json!({ "properties": properties, "required": required })
+            ),
+            (
+                prop::sample::select(&["anyOf", "oneOf", "allOf", "items", "prefixItems"][..]),
+                several
+            )
                 .prop_map(|(key, schemas)| json!({ key: schemas })),
-            (prop::sample::select(&["items", "not", "additionalProperties"][..]), inner.clone())
+            (
+                prop::sample::select(&["items", "not", "additionalProperties"][..]),
+                inner.clone()
+            )
                 .prop_map(|(key, schema)| json!({ "type": "array", key: schema })),
             (inner.clone(), inner)
                 .prop_map(|(a, b)| json!({ "$ref": "#/$defs/a", "$defs": { "a": a, "b": b } })),
@@ -106,8 +137,12 @@ fn object_schema() -> impl Strategy<Value = Value> {
         Just(json!(true)),
     ];
     let properties = prop::collection::btree_map("[a-c]", property, 0..3);
-    (properties, prop::collection::vec("[a-d]", 0..2), any::<bool>()).prop_map(
-        |(properties, required, open)| {
+    (
+        properties,
+        prop::collection::vec("[a-d]", 0..2),
+        any::<bool>(),
+    )
+        .prop_map(|(properties, required, open)| {
             // The draft in which a list may have a schema for each of its places.
             let draft = "http://json-schema.org/draft-07/schema#";
             json!({
@@ -117,8 +152,7 @@ fn object_schema() -> impl Strategy<Value = Value> {
                 "required": required,
                 "additionalProperties": open,
             })
-        },
-    )
+        })
 }
 
 fn value() -> impl Strategy<Value = Value> {

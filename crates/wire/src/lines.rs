@@ -23,7 +23,11 @@ pub async fn read_line(
     loop {
         let buffer = reader.fill_buf().await?;
         if buffer.is_empty() {
-            return Ok(if line.is_empty() { Line::End } else { Line::Whole });
+            return Ok(if line.is_empty() {
+                Line::End
+            } else {
+                Line::Whole
+            });
         }
         let end = buffer.iter().position(|byte| *byte == b'\n');
         let taken = end.unwrap_or(buffer.len());
@@ -52,7 +56,12 @@ mod tests {
                 kind => seen.push((kind, String::from_utf8(line.clone()).unwrap())),
             }
         }
-        let expect = [(Line::Cut, "01234"), (Line::Whole, "01234"), (Line::Whole, ""), (Line::Whole, "last")];
+        let expect = [
+            (Line::Cut, "01234"),
+            (Line::Whole, "01234"),
+            (Line::Whole, ""),
+            (Line::Whole, "last"),
+        ];
         assert_eq!(seen, expect.map(|(kind, text)| (kind, text.to_owned())));
     }
 }

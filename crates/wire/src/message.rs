@@ -63,8 +63,13 @@ pub enum Malformed {
     #[error("JSON-RPC batches are not part of MCP since 2025-06-18; send one message at a time")]
     Batch,
     #[error("not a JSON-RPC message: {why}")]
-    NotJsonRpc { why: &'static str, id: Option<RequestId> },
-    #[error("the message is nested deeper than {MAX_NESTING} levels; send the same in a flatter shape")]
+    NotJsonRpc {
+        why: &'static str,
+        id: Option<RequestId>,
+    },
+    #[error(
+        "the message is nested deeper than {MAX_NESTING} levels; send the same in a flatter shape"
+    )]
     TooDeep { id: Option<RequestId> },
 }
 
@@ -118,7 +123,11 @@ impl Message {
 
 impl Request {
     pub fn new(id: impl Into<RequestId>, method: impl Into<String>, params: Option<Raw>) -> Self {
-        Self { id: id.into(), method: method.into(), params }
+        Self {
+            id: id.into(),
+            method: method.into(),
+            params,
+        }
     }
 
     /// The params as an object; absent params are an empty one.
@@ -129,7 +138,10 @@ impl Request {
 
 impl Notification {
     pub fn new(method: impl Into<String>, params: Option<Raw>) -> Self {
-        Self { method: method.into(), params }
+        Self {
+            method: method.into(),
+            params,
+        }
     }
 
     pub fn object(&self) -> Result<RawObject, serde_json::Error> {
@@ -139,17 +151,27 @@ impl Notification {
 
 impl Response {
     pub fn result(id: RequestId, result: Raw) -> Self {
-        Self { id: Some(id), outcome: Ok(result) }
+        Self {
+            id: Some(id),
+            outcome: Ok(result),
+        }
     }
 
     pub fn error(id: Option<RequestId>, error: ErrorObject) -> Self {
-        Self { id, outcome: Err(error) }
+        Self {
+            id,
+            outcome: Err(error),
+        }
     }
 }
 
 impl ErrorObject {
     pub fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
     }
 
     pub fn with_data<T: Serialize + ?Sized>(mut self, data: &T) -> Self {
@@ -227,7 +249,10 @@ impl<'de> Deserialize<'de> for RequestId {
             Id::Text(text) => Ok(Self::Text(text)),
             Id::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 =>
             {
-                #[expect(clippy::cast_possible_truncation, reason = "whole and within ±2^53, checked above")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "whole and within ±2^53, checked above"
+                )]
                 Ok(Self::Number(number as i64))
             }
             Id::Float(_) => Err(D::Error::custom("a request id is a string or an integer")),
@@ -251,15 +276,37 @@ impl Serialize for Message {
             #[serde(skip_serializing_if = "Option::is_none")]
             error: Option<&'a ErrorObject>,
         }
-        let blank = Out { jsonrpc: "2.0", id: None, method: None, params: None, result: None, error: None };
+        let blank = Out {
+            jsonrpc: "2.0",
+            id: None,
+            method: None,
+            params: None,
+            result: None,
+            error: None,
+        };
         match self {
-            Self::Request(it) => {
-                Out { id: Some(&it.id), method: Some(&it.method), params: it.params.as_deref(), ..blank }
-            }
-            Self::Notification(it) => Out { method: Some(&it.method), params: it.params.as_deref(), ..blank },
+            Self::Request(it) => Out {
+                id: Some(&it.id),
+                method: Some(&it.method),
+                params: it.params.as_deref(),
+                ..blank
+            },
+            Self::Notification(it) => Out {
+                method: Some(&it.method),
+                params: it.params.as_deref(),
+                ..blank
+            },
             Self::Response(it) => match &it.outcome {
-                Ok(result) => Out { id: it.id.as_ref(), result: Some(result), ..blank },
-                Err(error) => Out { id: it.id.as_ref(), error: Some(error), ..blank },
+                Ok(result) => Out {
+                    id: it.id.as_ref(),
+                    result: Some(result),
+                    ..blank
+                },
+                Err(error) => Out {
+                    id: it.id.as_ref(),
+                    error: Some(error),
+                    ..blank
+                },
             },
         }
         .serialize(serializer)
@@ -288,44 +335,80 @@ fn even_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, 
 impl Envelope {
     fn into_message(self) -> Result<Message, Malformed> {
         let id = self.id.as_deref().and_then(parse::<RequestId>);
-        if self.jsonrpc.as_deref().is_none_or(|version| version.get() != r#""2.0""#) {
-            return Err(Malformed::NotJsonRpc { why: "`jsonrpc` must be \"2.0\"", id });
+        if self
+            .jsonrpc
+            .as_deref()
+            .is_none_or(|version| version.get() != r#""2.0""#)
+        {
+            return Err(Malformed::NotJsonRpc {
+                why: "`jsonrpc` must be \"2.0\"",
+                id,
+            });
         }
         let id_is_wrong = self.id.as_deref().is_some_and(|id| id.get() != "null") && id.is_none();
         if id_is_wrong {
-            return Err(Malformed::NotJsonRpc { why: "`id` must be a string or an integer", id: None });
+            return Err(Malformed::NotJsonRpc {
+                why: "`id` must be a string or an integer",
+                id: None,
+            });
         }
         if let Some(method) = &self.method {
             let Some(method) = parse::<String>(method) else {
-                return Err(Malformed::NotJsonRpc { why: "`method` must be a string", id });
+                return Err(Malformed::NotJsonRpc {
+                    why: "`method` must be a string",
+                    id,
+                });
             };
             let params = self.params.filter(|params| params.get() != "null");
-            if params.as_deref().is_some_and(|params| !params.get().starts_with('{')) {
-                return Err(Malformed::NotJsonRpc { why: "`params` must be an object", id });
+            if params
+                .as_deref()
+                .is_some_and(|params| !params.get().starts_with('{'))
+            {
+                return Err(Malformed::NotJsonRpc {
+                    why: "`params` must be an object",
+                    id,
+                });
             }
             return match (id, self.id) {
                 (Some(id), _) => Ok(Message::Request(Request { id, method, params })),
-                (None, Some(_)) => Err(Malformed::NotJsonRpc { why: "`id` must not be null", id: None }),
+                (None, Some(_)) => Err(Malformed::NotJsonRpc {
+                    why: "`id` must not be null",
+                    id: None,
+                }),
                 (None, None) => Ok(Message::Notification(Notification { method, params })),
             };
         }
         // Some servers write both members and leave one of them null.
-        let result = self.result.filter(|result| self.error.is_none() || result.get() != "null");
+        let result = self
+            .result
+            .filter(|result| self.error.is_none() || result.get() != "null");
         match (result, self.error) {
-            (Some(result), None) if id.is_some() => {
-                Ok(Message::Response(Response { id, outcome: Ok(result) }))
-            }
+            (Some(result), None) if id.is_some() => Ok(Message::Response(Response {
+                id,
+                outcome: Ok(result),
+            })),
             (None, Some(error)) => match parse::<ErrorObject>(&error) {
-                Some(error) => Ok(Message::Response(Response { id, outcome: Err(error) })),
-                None => Err(Malformed::NotJsonRpc { why: "`error` must have a code and a message", id }),
+                Some(error) => Ok(Message::Response(Response {
+                    id,
+                    outcome: Err(error),
+                })),
+                None => Err(Malformed::NotJsonRpc {
+                    why: "`error` must have a code and a message",
+                    id,
+                }),
             },
-            (Some(_), Some(_)) => {
-                Err(Malformed::NotJsonRpc { why: "both `result` and `error` are present", id })
-            }
-            (Some(_), None) => Err(Malformed::NotJsonRpc { why: "a result needs an `id`", id }),
-            (None, None) => {
-                Err(Malformed::NotJsonRpc { why: "neither `method`, `result` nor `error` is present", id })
-            }
+            (Some(_), Some(_)) => Err(Malformed::NotJsonRpc {
+                why: "both `result` and `error` are present",
+                id,
+            }),
+            (Some(_), None) => Err(Malformed::NotJsonRpc {
+                why: "a result needs an `id`",
+                id,
+            }),
+            (None, None) => Err(Malformed::NotJsonRpc {
+                why: "neither `method`, `result` nor `error` is present",
+                id,
+            }),
         }
     }
 }
@@ -340,7 +423,10 @@ fn not_an_envelope(bytes: &[u8], error: serde_json::Error) -> Malformed {
         Err(error) => Malformed::NotJson(error),
         Ok(json) if json.get().starts_with('[') => Malformed::Batch,
         Ok(json) if json.get().starts_with('{') => Malformed::NotJson(error),
-        Ok(_) => Malformed::NotJsonRpc { why: "a message is a JSON object", id: None },
+        Ok(_) => Malformed::NotJsonRpc {
+            why: "a message is a JSON object",
+            id: None,
+        },
     }
 }
 
@@ -364,10 +450,18 @@ mod tests {
 
     #[test]
     fn a_message_is_written_as_it_was_read() {
-        check_round_trip(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"b":1.0,"a":1e400}}"#);
-        check_round_trip(r#"{"jsonrpc":"2.0","id":"x","result":{"n":123456789012345678901234567890}}"#);
-        check_round_trip(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.10}}"#);
-        check_round_trip(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no","data":[1.50]}}"#);
+        check_round_trip(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"b":1.0,"a":1e400}}"#,
+        );
+        check_round_trip(
+            r#"{"jsonrpc":"2.0","id":"x","result":{"n":123456789012345678901234567890}}"#,
+        );
+        check_round_trip(
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.10}}"#,
+        );
+        check_round_trip(
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no","data":[1.50]}}"#,
+        );
         check_round_trip(r#"{"jsonrpc":"2.0","id":1,"result":null}"#);
     }
 
@@ -376,22 +470,32 @@ mod tests {
         check_rejected("Server listening on 3000", "not valid JSON");
         check_rejected(r#"{"level":"info","msg":"hello"}"#, "`jsonrpc` must be");
         check_rejected(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "batches");
-        check_rejected(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, "string or an integer");
-        check_rejected(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "must not be null");
+        check_rejected(
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+            "string or an integer",
+        );
+        check_rejected(
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            "must not be null",
+        );
         check_rejected(
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#,
             "`params` must be an object",
         );
-        check_rejected(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#, "both");
+        check_rejected(
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#,
+            "both",
+        );
         check_rejected(r#"{"jsonrpc":"2.0","id":1}"#, "neither");
         check_rejected("42", "a message is a JSON object");
     }
 
     #[test]
     fn a_message_laid_out_over_lines_becomes_one_line() {
-        let message =
-            Message::parse(b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\n  \"a\": \"x\\ny\"\r\n}}")
-                .unwrap();
+        let message = Message::parse(
+            b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\n  \"a\": \"x\\ny\"\r\n}}",
+        )
+        .unwrap();
         assert_eq!(
             String::from_utf8(message.to_line()).unwrap(),
             "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{   \"a\": \"x\\ny\"  }}"

@@ -32,7 +32,11 @@ impl Mark {
 
     /// What the header says of these arguments, if they have something to say.
     pub fn value(&self, arguments: &Value) -> Option<String> {
-        match self.path.iter().try_fold(arguments, |value, key| value.get(key))? {
+        match self
+            .path
+            .iter()
+            .try_fold(arguments, |value, key| value.get(key))?
+        {
             Value::String(text) => Some(text.clone()),
             Value::Bool(flag) => Some(flag.to_string()),
             Value::Number(number) => Some(number.to_string()),
@@ -46,7 +50,10 @@ pub fn marks(schema: &Value) -> Result<Vec<Mark>, String> {
     let mut found = Vec::new();
     walk(schema, &mut Vec::new(), true, &mut found)?;
     for (index, mark) in found.iter().enumerate() {
-        if found[..index].iter().any(|other| other.name.eq_ignore_ascii_case(&mark.name)) {
+        if found[..index]
+            .iter()
+            .any(|other| other.name.eq_ignore_ascii_case(&mark.name))
+        {
             return Err(format!("two parameters use the header `{}`", mark.header()));
         }
     }
@@ -55,7 +62,9 @@ pub fn marks(schema: &Value) -> Result<Vec<Mark>, String> {
 
 /// Plain where HTTP allows it, otherwise in base64 between the agreed markers.
 pub fn encode(text: &str) -> String {
-    let visible = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte) || byte == b'\t');
+    let visible = text
+        .bytes()
+        .all(|byte| (0x20..=0x7e).contains(&byte) || byte == b'\t');
     let padded = text.trim() != text || text.is_empty();
     if visible && !padded && encoded(text).is_none() {
         text.to_owned()
@@ -92,7 +101,10 @@ fn walk(
                 if !reachable || path.is_empty() {
                     return Err(format!("`{MARK}` stands where no argument can be read"));
                 }
-                found.push(Mark { path: path.clone(), name: name(mark, schema)? });
+                found.push(Mark {
+                    path: path.clone(),
+                    name: name(mark, schema)?,
+                });
             }
             for (key, value) in members.iter().filter(|(key, _)| *key != MARK) {
                 match (key.as_str(), value) {
@@ -110,18 +122,30 @@ fn walk(
             }
             Ok(())
         }
-        Value::Array(items) => items.iter().try_for_each(|item| walk(item, path, false, found)),
+        Value::Array(items) => items
+            .iter()
+            .try_for_each(|item| walk(item, path, false, found)),
         _ => Ok(()),
     }
 }
 
 fn name(mark: &Value, schema: &Value) -> Result<String, String> {
-    let name = mark.as_str().filter(|name| !name.is_empty()).ok_or("the header name is empty")?;
-    if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+    let name = mark
+        .as_str()
+        .filter(|name| !name.is_empty())
+        .ok_or("the header name is empty")?;
+    if !matches!(
+        schema.get("type").and_then(Value::as_str),
+        Some("string" | "integer" | "boolean")
+    ) {
         return Err(format!("`{name}` is not on a string, integer or boolean"));
     }
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.bytes().all(fits) { Ok(name.to_owned()) } else { Err(format!("`{name}` is not a header name")) }
+    if name.bytes().all(fits) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("`{name}` is not a header name"))
+    }
 }
 
 #[cfg(test)]
@@ -158,13 +182,28 @@ mod tests {
     fn marks_are_taken_where_the_rules_allow_and_refused_elsewhere() {
         let marked = json!({"type": "string", "x-mcp-header": "Region"});
         check(&json!({"properties": {"a": marked}}), Ok(1));
-        check(&json!({"properties": {"o": {"properties": {"a": marked}}}}), Ok(1));
-        check(&json!({"properties": {"a": marked, "b": marked}}), Err("two parameters"));
-        check(&json!({"properties": {"l": {"items": marked}}}), Err("no argument"));
-        check(&json!({"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}), Err("integer"));
+        check(
+            &json!({"properties": {"o": {"properties": {"a": marked}}}}),
+            Ok(1),
+        );
+        check(
+            &json!({"properties": {"a": marked, "b": marked}}),
+            Err("two parameters"),
+        );
+        check(
+            &json!({"properties": {"l": {"items": marked}}}),
+            Err("no argument"),
+        );
+        check(
+            &json!({"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}),
+            Err("integer"),
+        );
         let spaced = json!({"type": "string", "x-mcp-header": "A B"});
         check(&json!({"properties": {"a": spaced}}), Err("header name"));
-        check(&json!({"properties": {"a": {"type": "string", "x-mcp-header": ""}}}), Err("empty"));
+        check(
+            &json!({"properties": {"a": {"type": "string", "x-mcp-header": ""}}}),
+            Err("empty"),
+        );
     }
 
     #[test]
@@ -172,8 +211,15 @@ mod tests {
         let number = json!({"type": "integer", "x-mcp-header": "N"});
         let found = marks(&json!({"properties": {"o": {"properties": {"n": number}}}})).unwrap();
         assert_eq!(found[0].header(), "Mcp-Param-N");
-        assert_eq!(found[0].value(&json!({ "o": { "n": 7 } })).as_deref(), Some("7"));
-        for without in [json!({}), json!({ "o": { "n": null } }), json!({ "o": { "n": [1] } })] {
+        assert_eq!(
+            found[0].value(&json!({ "o": { "n": 7 } })).as_deref(),
+            Some("7")
+        );
+        for without in [
+            json!({}),
+            json!({ "o": { "n": null } }),
+            json!({ "o": { "n": [1] } }),
+        ] {
             assert_eq!(found[0].value(&without), None);
         }
     }

@@ -14,7 +14,12 @@ pub fn is_too_deep(json: &[u8]) -> bool {
 fn is_deeper_than(json: &[u8], limit: usize) -> bool {
     // Most messages have fewer brackets than the limit altogether; counting them takes a fraction
     // of the time that telling strings apart does.
-    if json.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() <= limit {
+    if json
+        .iter()
+        .filter(|byte| matches!(byte, b'[' | b'{'))
+        .count()
+        <= limit
+    {
         return false;
     }
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);

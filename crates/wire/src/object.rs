@@ -52,12 +52,16 @@ impl RawObject {
     }
 
     pub fn get(&self, key: &str) -> Option<&RawValue> {
-        self.members.iter().find(|(name, _)| name == key).map(|(_, value)| &**value)
+        self.members
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| &**value)
     }
 
     /// Reads one member into a type; absent, `null` and ill-typed members are all `None`.
     pub fn read<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        self.get(key).and_then(|value| serde_json::from_str(value.get()).ok())
+        self.get(key)
+            .and_then(|value| serde_json::from_str(value.get()).ok())
     }
 
     /// Opens a member that is itself an object.
@@ -97,7 +101,9 @@ impl RawObject {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
-        self.members.iter().map(|(name, value)| (name.as_str(), &**value))
+        self.members
+            .iter()
+            .map(|(name, value)| (name.as_str(), &**value))
     }
 
     pub fn to_raw(&self) -> Raw {
@@ -107,7 +113,9 @@ impl RawObject {
 
 impl FromIterator<(String, Raw)> for RawObject {
     fn from_iter<I: IntoIterator<Item = (String, Raw)>>(members: I) -> Self {
-        Self { members: members.into_iter().collect() }
+        Self {
+            members: members.into_iter().collect(),
+        }
     }
 }
 
@@ -122,7 +130,9 @@ impl IntoIterator for RawObject {
 
 impl fmt::Debug for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter().map(|(name, value)| (name, value.get()))).finish()
+        f.debug_map()
+            .entries(self.iter().map(|(name, value)| (name, value.get())))
+            .finish()
     }
 }
 
@@ -152,7 +162,9 @@ impl<'de> Deserialize<'de> for RawObject {
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(RawObject { members: without_repeats(members) })
+                Ok(RawObject {
+                    members: without_repeats(members),
+                })
             }
         }
 
@@ -214,7 +226,11 @@ fn without_repeats(members: Vec<(String, Raw)>) -> Vec<(String, Raw)> {
         return members;
     }
     let mut seen = HashSet::new();
-    let mut kept: Vec<_> = members.into_iter().rev().filter(|(name, _)| seen.insert(name.clone())).collect();
+    let mut kept: Vec<_> = members
+        .into_iter()
+        .rev()
+        .filter(|(name, _)| seen.insert(name.clone()))
+        .collect();
     kept.reverse();
     kept
 }
@@ -222,7 +238,8 @@ fn without_repeats(members: Vec<(String, Raw)>) -> Vec<(String, Raw)> {
 fn repeats(members: &[(String, Raw)]) -> bool {
     // For the handful of members there usually are, comparing all is faster than hashing.
     if members.len() <= 16 {
-        return (1..members.len()).any(|at| members[..at].iter().any(|(name, _)| *name == members[at].0));
+        return (1..members.len())
+            .any(|at| members[..at].iter().any(|(name, _)| *name == members[at].0));
     }
     let mut seen = HashSet::with_capacity(members.len());
     !members.iter().all(|(name, _)| seen.insert(name))
@@ -238,7 +255,8 @@ mod tests {
 
     #[test]
     fn what_is_not_touched_keeps_its_exact_text() {
-        let text = r#"{"z":1.00,"a":12345678901234567890123,"n":{"y" : 1e2,"x":null},"z2":"\u00e9"}"#;
+        let text =
+            r#"{"z":1.00,"a":12345678901234567890123,"n":{"y" : 1e2,"x":null},"z2":"\u00e9"}"#;
         assert_eq!(object(text).to_raw().get(), text);
     }
 
@@ -262,10 +280,22 @@ mod tests {
     fn a_peek_finds_what_opening_would_find() {
         let check = |text: &str, key: &str| {
             let json: Raw = serde_json::from_str(text).unwrap();
-            let opened = RawObject::open(&json).ok().and_then(|it| it.get(key).map(|it| it.get().to_owned()));
-            assert_eq!(RawObject::peek(&json, key).map(|it| it.get().to_owned()), opened, "{key} in {text}");
+            let opened = RawObject::open(&json)
+                .ok()
+                .and_then(|it| it.get(key).map(|it| it.get().to_owned()));
+            assert_eq!(
+                RawObject::peek(&json, key).map(|it| it.get().to_owned()),
+                opened,
+                "{key} in {text}"
+            );
         };
-        for text in [r#"{"a":{"b":1},"b":[2],"b" : null,"a/b":3}"#, r#"{"a\/b":"x"}"#, "{}", "[1]", "7"] {
+        for text in [
+            r#"{"a":{"b":1},"b":[2],"b" : null,"a/b":3}"#,
+            r#"{"a\/b":"x"}"#,
+            "{}",
+            "[1]",
+            "7",
+        ] {
             for key in ["a", "b", "a/b", "c"] {
                 check(text, key);
             }

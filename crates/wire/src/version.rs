@@ -25,13 +25,20 @@ pub enum ProtocolVersion {
 }
 
 impl ProtocolVersion {
-    pub const ALL: [Self; 5] =
-        [Self::V2026_07_28, Self::V2025_11_25, Self::V2025_06_18, Self::V2025_03_26, Self::V2024_11_05];
+    pub const ALL: [Self; 5] = [
+        Self::V2026_07_28,
+        Self::V2025_11_25,
+        Self::V2025_06_18,
+        Self::V2025_03_26,
+        Self::V2024_11_05,
+    ];
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
     pub const LATEST: Self = Self::V2026_07_28;
 
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|version| version.as_str() == text)
+        Self::ALL
+            .into_iter()
+            .find(|version| version.as_str() == text)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -45,12 +52,18 @@ impl ProtocolVersion {
     }
 
     pub fn era(self) -> Era {
-        if self >= Self::V2026_07_28 { Era::Modern } else { Era::Legacy }
+        if self >= Self::V2026_07_28 {
+            Era::Modern
+        } else {
+            Era::Legacy
+        }
     }
 
     /// What a legacy server answers to the version a client proposed in `initialize`.
     pub fn negotiate_legacy(proposed: &str) -> Self {
-        Self::parse(proposed).filter(|version| version.era() == Era::Legacy).unwrap_or(Self::LATEST_LEGACY)
+        Self::parse(proposed)
+            .filter(|version| version.era() == Era::Legacy)
+            .unwrap_or(Self::LATEST_LEGACY)
     }
 }
 

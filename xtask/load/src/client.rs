@@ -30,22 +30,41 @@ pub(crate) struct Call {
 impl Client {
     /// Connects and, in the legacy era, opens a session.
     pub(crate) async fn connect(uri: &Uri, era: Era) -> anyhow::Result<Self> {
-        let authority = uri.authority().context("the endpoint needs a host and a port")?.as_str();
-        let stream =
-            TcpStream::connect(authority).await.with_context(|| format!("connecting to {authority}"))?;
+        let authority = uri
+            .authority()
+            .context("the endpoint needs a host and a port")?
+            .as_str();
+        let stream = TcpStream::connect(authority)
+            .await
+            .with_context(|| format!("connecting to {authority}"))?;
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, HeaderValue::from_str(authority)?);
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let mut client = Self { sender, uri: uri.clone(), era, headers };
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        let mut client = Self {
+            sender,
+            uri: uri.clone(),
+            era,
+            headers,
+        };
         match era {
             Era::Legacy => client.initialize().await?,
             Era::Modern => {
-                client.headers.insert("mcp-protocol-version", HeaderValue::from_static(MODERN));
-                client.headers.insert("mcp-method", HeaderValue::from_static("tools/call"));
+                client
+                    .headers
+                    .insert("mcp-protocol-version", HeaderValue::from_static(MODERN));
+                client
+                    .headers
+                    .insert("mcp-method", HeaderValue::from_static("tools/call"));
             }
         }
         Ok(client)
@@ -72,13 +91,19 @@ impl Client {
                 "clientInfo": {"name": "xtask-load", "version": "0"},
             },
         });
-        let (headers, _) = self.post(request.to_string().into()).await.context("opening a session")?;
-        self.headers.insert("mcp-protocol-version", HeaderValue::from_static(LEGACY));
+        let (headers, _) = self
+            .post(request.to_string().into())
+            .await
+            .context("opening a session")?;
+        self.headers
+            .insert("mcp-protocol-version", HeaderValue::from_static(LEGACY));
         if let Some(session) = headers.get("mcp-session-id") {
             self.headers.insert("mcp-session-id", session.clone());
         }
         let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        self.post(notification.to_string().into()).await.context("confirming the session")?;
+        self.post(notification.to_string().into())
+            .await
+            .context("confirming the session")?;
         Ok(())
     }
 
@@ -86,8 +111,12 @@ impl Client {
         self.sender.ready().await?;
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() =
-            Uri::from(self.uri.path_and_query().cloned().context("the endpoint has a path")?);
+        *request.uri_mut() = Uri::from(
+            self.uri
+                .path_and_query()
+                .cloned()
+                .context("the endpoint has a path")?,
+        );
         request.headers_mut().clone_from(&self.headers);
         let (head, body) = self.sender.send_request(request).await?.into_parts();
         let body = body.collect().await?.to_bytes();
@@ -112,10 +141,20 @@ impl Call {
 
     /// A search that finds something; the last line of what was found says how to go on.
     pub(crate) fn search(era: Era, query: &str) -> anyhow::Result<Self> {
-        Self::new(era, "search_available_tools", &json!({ "query": query }), "call_api(")
+        Self::new(
+            era,
+            "search_available_tools",
+            &json!({ "query": query }),
+            "call_api(",
+        )
     }
 
-    fn new(era: Era, tool: &str, arguments: &Value, expected: &'static str) -> anyhow::Result<Self> {
+    fn new(
+        era: Era,
+        tool: &str,
+        arguments: &Value,
+        expected: &'static str,
+    ) -> anyhow::Result<Self> {
         let mut params = json!({"name": tool, "arguments": arguments});
         if era == Era::Modern {
             params["_meta"] = json!({
@@ -126,7 +165,11 @@ impl Call {
         }
         // One id for all: a client never has two calls under way.
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        Ok(Self { tool: HeaderValue::from_str(tool)?, body: body.to_string().into(), expected })
+        Ok(Self {
+            tool: HeaderValue::from_str(tool)?,
+            body: body.to_string().into(),
+            expected,
+        })
     }
 }
 

@@ -66,7 +66,10 @@ struct Searches {
 }
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "the report is this program's only product")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the report is this program's only product"
+)]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let tally = measure(&arguments).await?;
@@ -104,7 +107,12 @@ async fn first_answer(client: &mut Client, call: &Call) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn drive(mut client: Client, round: Arc<Round>, ready: Arc<Barrier>, length: Duration) -> Tally {
+async fn drive(
+    mut client: Client,
+    round: Arc<Round>,
+    ready: Arc<Barrier>,
+    length: Duration,
+) -> Tally {
     let warm = round.repeat(&mut client, WARM_UP).await;
     ready.wait().await;
     let mut tally = round.repeat(&mut client, length).await;
@@ -114,14 +122,27 @@ async fn drive(mut client: Client, round: Arc<Round>, ready: Arc<Barrier>, lengt
 
 impl Round {
     fn new(arguments: &Arguments) -> anyhow::Result<Self> {
-        let Arguments { era, tool, queries, .. } = arguments;
+        let Arguments {
+            era, tool, queries, ..
+        } = arguments;
         let Some(queries) = queries else {
-            return Ok(Self { era: *era, searches: None, call: Call::echo(*era, tool)? });
+            return Ok(Self {
+                era: *era,
+                searches: None,
+                call: Call::echo(*era, tool)?,
+            });
         };
-        let text = fs::read_to_string(queries).with_context(|| format!("reading {}", queries.display()))?;
-        let searches =
-            Searches { queries: text.lines().map(str::to_owned).collect(), count: AtomicUsize::new(0) };
-        Ok(Self { era: *era, searches: Some(searches), call: Call::echo_through_call_api(*era, tool)? })
+        let text = fs::read_to_string(queries)
+            .with_context(|| format!("reading {}", queries.display()))?;
+        let searches = Searches {
+            queries: text.lines().map(str::to_owned).collect(),
+            count: AtomicUsize::new(0),
+        };
+        Ok(Self {
+            era: *era,
+            searches: Some(searches),
+            call: Call::echo_through_call_api(*era, tool)?,
+        })
     }
 
     /// Until the time is up, or something went wrong: what fails once fails again at once, and

@@ -38,7 +38,9 @@ pub(crate) fn read(folders: &[PathBuf]) -> anyhow::Result<Vec<Tool>> {
 pub(crate) fn lines(path: &Path) -> anyhow::Result<Vec<Value>> {
     let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.map(|it| serde_json::from_str(it).with_context(|| format!("reading {}", path.display()))).collect()
+    lines
+        .map(|it| serde_json::from_str(it).with_context(|| format!("reading {}", path.display())))
+        .collect()
 }
 
 impl Tool {
@@ -55,7 +57,12 @@ impl Tool {
                 definition[key] = value.clone();
             }
         }
-        Self { id: text("id"), server: server_name(&text("server")), name: text("name"), definition }
+        Self {
+            id: text("id"),
+            server: server_name(&text("server")),
+            name: text("name"),
+            definition,
+        }
     }
 
     /// `name | description`, whatever the description looks like.
@@ -75,22 +82,40 @@ pub(crate) struct Upstreams {
 }
 
 impl Upstreams {
-    pub(crate) fn start(repository: &Repository, folder: &Path, tools: &[Tool]) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        repository: &Repository,
+        folder: &Path,
+        tools: &[Tool],
+    ) -> anyhow::Result<Self> {
         let file = folder.join("catalog.jsonl");
-        let line = |tool: &Tool| format!("{}\n", json!({ "server": tool.server, "tool": tool.definition }));
+        let line = |tool: &Tool| {
+            format!(
+                "{}\n",
+                json!({ "server": tool.server, "tool": tool.definition })
+            )
+        };
         fs::write(&file, tools.iter().map(line).collect::<String>())
             .with_context(|| format!("writing {}", file.display()))?;
         let mut command = Command::new(repository.built(Profile::Release, "kitbag-testbed"));
-        command.args(["--era", "legacy", "--catalog"]).arg(&file).args(["http", "--port", "0"]);
+        command
+            .args(["--era", "legacy", "--catalog"])
+            .arg(&file)
+            .args(["http", "--port", "0"]);
         let process = Server::start(&mut command, &folder.join("upstreams.log"))?;
         let origin = process.origin()?;
         let url = |tool: &Tool| (tool.server.clone(), format!("{origin}/{}/mcp", tool.server));
-        Ok(Self { urls: tools.iter().map(url).collect(), _process: process })
+        Ok(Self {
+            urls: tools.iter().map(url).collect(),
+            _process: process,
+        })
     }
 
     /// The servers as `kitbag.toml` has them.
     pub(crate) fn sections(&self) -> String {
-        self.urls.iter().map(|(name, url)| format!("[servers.{name}]\nurl = '{url}'\n\n")).collect()
+        self.urls
+            .iter()
+            .map(|(name, url)| format!("[servers.{name}]\nurl = '{url}'\n\n"))
+            .collect()
     }
 }
 
@@ -99,7 +124,11 @@ fn server_name(name: &str) -> String {
     const LONGEST: usize = 32;
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let name: String = name.chars().map(allowed).take(LONGEST).collect();
-    if name.is_empty() { "tools".to_owned() } else { name }
+    if name.is_empty() {
+        "tools".to_owned()
+    } else {
+        name
+    }
 }
 
 #[cfg(test)]
@@ -112,12 +141,21 @@ mod tests {
             "id": "x/y", "server": "My server", "name": "y", "description": "Does y",
             "schema": { "type": "object", "properties": { "a": {} } }, "annotations": { "readOnlyHint": true },
         }));
-        assert_eq!((tool.id.as_str(), tool.server.as_str()), ("x/y", "My-server"));
-        assert_eq!(tool.definition["inputSchema"]["properties"], json!({ "a": {} }));
+        assert_eq!(
+            (tool.id.as_str(), tool.server.as_str()),
+            ("x/y", "My-server")
+        );
+        assert_eq!(
+            tool.definition["inputSchema"]["properties"],
+            json!({ "a": {} })
+        );
         assert_eq!(tool.definition["annotations"]["readOnlyHint"], true);
         let bare = Tool::of(&json!({ "id": "z", "name": "z", "schema": ["a", "b"] }));
         assert_eq!(
-            (bare.server.as_str(), &bare.definition["inputSchema"]["type"]),
+            (
+                bare.server.as_str(),
+                &bare.definition["inputSchema"]["type"]
+            ),
             ("tools", &json!("object"))
         );
     }

@@ -20,7 +20,16 @@ use crate::scene::{self, Era, Gateway};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let options = Options::parse("clients", arguments)?;
-    let build = ["build", "--release", "-p", "kitbag-gateway", "-p", "kitbag-testbed", "-p", "xtask-load"];
+    let build = [
+        "build",
+        "--release",
+        "-p",
+        "kitbag-gateway",
+        "-p",
+        "kitbag-testbed",
+        "-p",
+        "xtask-load",
+    ];
     cargo::run(repository, &build)?;
     let mut rows = Vec::new();
     for era in [Era::Legacy, Era::Modern] {
@@ -43,9 +52,17 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
             "peak MiB",
         ];
         let head = vec![head.map(str::to_owned).to_vec()];
-        table::print(&head.into_iter().chain(rows.iter().map(Row::cells)).collect::<Vec<_>>());
+        table::print(
+            &head
+                .into_iter()
+                .chain(rows.iter().map(Row::cells))
+                .collect::<Vec<_>>(),
+        );
     }
-    let failed: Vec<_> = rows.iter().filter_map(|row| row.crowd.first_error.as_deref()).collect();
+    let failed: Vec<_> = rows
+        .iter()
+        .filter_map(|row| row.crowd.first_error.as_deref())
+        .collect();
     if let Some(first) = failed.first() {
         bail!("not every call was answered: {first}");
     }
@@ -62,13 +79,26 @@ fn measure(repository: &Repository, data: Option<&Path>, era: Era) -> anyhow::Re
     let sections = format!("{own}{}", upstreams.sections());
     let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, &sections)?;
     let queries = queries(repository, data, &folder)?;
-    let endpoint =
-        Endpoint { url: format!("{}/mcp", gateway.origin), tool: format!("{}__echo", scene::NAME), era };
-    until_all(&mut Connection::open(&gateway.origin)?, "embedded", tools.len(), Instant::now())?;
+    let endpoint = Endpoint {
+        url: format!("{}/mcp", gateway.origin),
+        tool: format!("{}__echo", scene::NAME),
+        era,
+    };
+    until_all(
+        &mut Connection::open(&gateway.origin)?,
+        "embedded",
+        tools.len(),
+        Instant::now(),
+    )?;
     let rows = CLIENTS.map(|clients| {
         eprintln!("{era}: {clients} clients search and call for {SECONDS} s");
         let crowd = load::crowd(repository, &endpoint, clients, SECONDS, &queries)?;
-        Ok(Row { era, clients, crowd, memory: gateway.process.memory()? })
+        Ok(Row {
+            era,
+            clients,
+            crowd,
+            memory: gateway.process.memory()?,
+        })
     });
     let rows = rows.into_iter().collect();
     drop((testbed, upstreams));
@@ -81,8 +111,13 @@ fn queries(repository: &Repository, data: Option<&Path>, folder: &Path) -> anyho
     let lines = catalog::lines(&case.dataset.join("queries.jsonl"))?;
     let texts = lines.iter().filter_map(|line| line["query"].as_str());
     let path = folder.join("queries.txt");
-    fs::write(&path, texts.map(|it| it.replace('\n', " ") + "\n").collect::<String>())
-        .with_context(|| format!("writing {}", path.display()))?;
+    fs::write(
+        &path,
+        texts
+            .map(|it| it.replace('\n', " ") + "\n")
+            .collect::<String>(),
+    )
+    .with_context(|| format!("writing {}", path.display()))?;
     Ok(path)
 }
 
@@ -96,7 +131,12 @@ struct Row {
 
 impl Row {
     fn json(&self) -> Value {
-        let Self { era, clients, crowd, memory } = self;
+        let Self {
+            era,
+            clients,
+            crowd,
+            memory,
+        } = self;
         json!({
             "era": era.to_string(),
             "clients": clients,
@@ -110,7 +150,12 @@ impl Row {
     }
 
     fn cells(&self) -> Vec<String> {
-        let Self { era, clients, crowd, memory } = self;
+        let Self {
+            era,
+            clients,
+            crowd,
+            memory,
+        } = self;
         let ms = |us: f64| format!("{:.1} ms", us / 1e3);
         let mib = |kib: u64| format!("{:.0}", kib as f64 / 1024.0);
         vec![

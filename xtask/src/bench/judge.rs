@@ -19,7 +19,9 @@ impl Marks {
     }
 
     pub(crate) fn mean(all: &[Self]) -> Self {
-        let mean = |number: fn(&Self) -> f64| all.iter().map(number).sum::<f64>() / all.len().max(1) as f64;
+        let mean = |number: fn(&Self) -> f64| {
+            all.iter().map(number).sum::<f64>() / all.len().max(1) as f64
+        };
         Self {
             recall_5: mean(|it| it.recall_5),
             recall_20: mean(|it| it.recall_20),
@@ -30,14 +32,22 @@ impl Marks {
 
 /// The share of the right ones among the first `k`.
 fn recall(ranked: &[&str], relevant: &HashSet<&str>, k: usize) -> f64 {
-    let found = ranked.iter().take(k).filter(|it| relevant.contains(**it)).count();
+    let found = ranked
+        .iter()
+        .take(k)
+        .filter(|it| relevant.contains(**it))
+        .count();
     found as f64 / relevant.len().max(1) as f64
 }
 
 /// What the right ones gain by their places, against the best order there could be.
 fn ndcg(ranked: &[&str], relevant: &HashSet<&str>, k: usize) -> f64 {
     let gain = |place: usize| 1.0 / (place as f64 + 2.0).log2();
-    let places = ranked.iter().take(k).enumerate().filter(|(_, it)| relevant.contains(**it));
+    let places = ranked
+        .iter()
+        .take(k)
+        .enumerate()
+        .filter(|(_, it)| relevant.contains(**it));
     let ideal: f64 = (0..relevant.len().min(k)).map(gain).sum();
     places.map(|(place, _)| gain(place)).sum::<f64>() / ideal.max(f64::MIN_POSITIVE)
 }

@@ -41,7 +41,11 @@ pub(crate) fn measure(
 ) -> anyhow::Result<Sample> {
     let report = drive(repository, endpoint, clients, seconds, None)?;
     if let Some(error) = report["first_error"].as_str() {
-        bail!("{clients} clients could not call {} at {}: {error}", endpoint.tool, endpoint.url);
+        bail!(
+            "{clients} clients could not call {} at {}: {error}",
+            endpoint.tool,
+            endpoint.url
+        );
     }
     Sample::read(&report)
 }
@@ -58,7 +62,9 @@ pub(crate) fn crowd(
     Ok(Crowd {
         searches: Sample::read(&report["searches"])?,
         calls: Sample::read(&report)?,
-        errors: report["errors"].as_u64().with_context(|| format!("no errors are counted in {report}"))?,
+        errors: report["errors"]
+            .as_u64()
+            .with_context(|| format!("no errors are counted in {report}"))?,
         first_error: report["first_error"].as_str().map(str::to_owned),
     })
 }
@@ -71,24 +77,50 @@ fn drive(
     queries: Option<&Path>,
 ) -> anyhow::Result<Value> {
     let mut command = Command::new(repository.built(Profile::Release, "xtask-load"));
-    command.args(["--url", &endpoint.url, "--tool", &endpoint.tool, "--era", &endpoint.era.to_string()]);
-    command.args(["--clients", &clients.to_string(), "--seconds", &seconds.to_string()]);
+    command.args([
+        "--url",
+        &endpoint.url,
+        "--tool",
+        &endpoint.tool,
+        "--era",
+        &endpoint.era.to_string(),
+    ]);
+    command.args([
+        "--clients",
+        &clients.to_string(),
+        "--seconds",
+        &seconds.to_string(),
+    ]);
     if let Some(queries) = queries {
         command.arg("--queries").arg(queries);
     }
-    let output =
-        command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("starting xtask-load")?;
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("starting xtask-load")?;
     if !output.status.success() {
-        bail!("{clients} clients could not call {} at {}", endpoint.tool, endpoint.url);
+        bail!(
+            "{clients} clients could not call {} at {}",
+            endpoint.tool,
+            endpoint.url
+        );
     }
     serde_json::from_slice(&output.stdout).context("reading the report of xtask-load")
 }
 
 impl Sample {
     fn read(report: &Value) -> anyhow::Result<Self> {
-        let number =
-            |key: &str| report[key].as_f64().with_context(|| format!("the report has no {key}: {report}"));
-        Ok(Self { per_second: number("per_second")?, p50_us: number("p50_us")?, p99_us: number("p99_us")? })
+        let number = |key: &str| {
+            report[key]
+                .as_f64()
+                .with_context(|| format!("the report has no {key}: {report}"))
+        };
+        Ok(Self {
+            per_second: number("per_second")?,
+            p50_us: number("p50_us")?,
+            p99_us: number("p99_us")?,
+        })
     }
 }
 

@@ -18,7 +18,10 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn parse(chore: &str, arguments: &[&str]) -> anyhow::Result<Self> {
-        let mut options = Self { data: std::env::var_os(DATA).map(PathBuf::from), ..Self::default() };
+        let mut options = Self {
+            data: std::env::var_os(DATA).map(PathBuf::from),
+            ..Self::default()
+        };
         let mut rest = arguments;
         while let [flag, after @ ..] = rest {
             rest = match (*flag, after) {
@@ -38,11 +41,14 @@ impl Options {
                     options.up_to = Some(number.parse().context("--up-to takes a whole number")?);
                     after
                 }
-                _ => bail!("`cargo xtask bench {chore}` does not take {flag}, or wants a value for it"),
+                _ => bail!(
+                    "`cargo xtask bench {chore}` does not take {flag}, or wants a value for it"
+                ),
             };
         }
         if let Some(folder) = &mut options.data {
-            *folder = fs::canonicalize(&*folder).with_context(|| format!("finding {}", folder.display()))?;
+            *folder = fs::canonicalize(&*folder)
+                .with_context(|| format!("finding {}", folder.display()))?;
         }
         Ok(options)
     }

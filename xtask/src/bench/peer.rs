@@ -94,7 +94,10 @@ impl SearchTool {
     fn search(self, session: &mut Session, query: &str) -> anyhow::Result<Vec<Found>> {
         let (tool, arguments) = match self {
             Self::FastMcp => ("search_tools", json!({ "query": query })),
-            Self::McpProxy => ("proxy/search_tools", json!({ "query": query, "top_k": TOP })),
+            Self::McpProxy => (
+                "proxy/search_tools",
+                json!({ "query": query, "top_k": TOP }),
+            ),
         };
         let result = session.call(tool, &arguments)?;
         if result["isError"] == true {
@@ -102,7 +105,8 @@ impl SearchTool {
         }
         // FastMCP says nothing at all where it finds nothing.
         let text = result["content"][0]["text"].as_str().unwrap_or("[]");
-        let found: Value = serde_json::from_str(text).with_context(|| format!("{tool} answered {text}"))?;
+        let found: Value =
+            serde_json::from_str(text).with_context(|| format!("{tool} answered {text}"))?;
         Ok(items(&found).filter_map(|it| self.read(it)).collect())
     }
 
@@ -129,13 +133,19 @@ fn start_kitbag(
     tools: usize,
 ) -> anyhow::Result<Running> {
     let start = Instant::now();
-    let gateway = Gateway::in_front_of(repository, Profile::Release, folder, &upstreams.sections())?;
+    let gateway =
+        Gateway::in_front_of(repository, Profile::Release, folder, &upstreams.sections())?;
     let mut connection = Connection::open(&gateway.origin)?;
     let searchable = until_all(&mut connection, "indexed", tools, start)?;
     let embedded = until_all(&mut connection, "embedded", tools, start)?;
     let names = names(repository, folder)?;
     let asked = Asked::Retrieve(connection, names);
-    Ok(Running { process: gateway.process, searchable, embedded: Some(embedded), asked })
+    Ok(Running {
+        process: gateway.process,
+        searchable,
+        embedded: Some(embedded),
+        asked,
+    })
 }
 
 /// Waits until the index counts at least this many tools as `indexed` or `embedded`.
@@ -147,31 +157,52 @@ pub(crate) fn until_all(
 ) -> anyhow::Result<Duration> {
     loop {
         let answer = retrieve(connection, PROBE)?;
-        if answer[count].as_u64().is_some_and(|so_far| so_far >= tools as u64) {
+        if answer[count]
+            .as_u64()
+            .is_some_and(|so_far| so_far >= tools as u64)
+        {
             return Ok(start.elapsed());
         }
         if start.elapsed() > PATIENCE {
-            bail!("{} of {tools} tools are {count}, and no more come", answer[count]);
+            bail!(
+                "{} of {tools} tools are {count}, and no more come",
+                answer[count]
+            );
         }
         thread::sleep(PAUSE);
     }
 }
 
 fn retrieve(connection: &mut Connection, intent: &str) -> anyhow::Result<Value> {
-    connection.post("/v1/retrieve", &[], &json!({ "intent": intent, "top_k": TOP }))?.json()
+    connection
+        .post(
+            "/v1/retrieve",
+            &[],
+            &json!({ "intent": intent, "top_k": TOP }),
+        )?
+        .json()
 }
 
 /// What each name at the endpoint stands for; long ones are not to be taken apart again.
 fn names(repository: &Repository, folder: &Path) -> anyhow::Result<HashMap<String, Found>> {
     let mut command = Command::new(repository.built(Profile::Release, "kitbag"));
-    command.arg("--config").arg(folder.join("kitbag.toml")).arg("--data-dir").arg(folder.join("data"));
+    command
+        .arg("--config")
+        .arg(folder.join("kitbag.toml"))
+        .arg("--data-dir")
+        .arg(folder.join("data"));
     let (status, printed) = processes::output(command.args(["tools", "--json"]))?;
     if !status.success() {
         bail!("`kitbag tools` ended with {status}: {printed}");
     }
     let rows: Vec<Value> = serde_json::from_str(&printed).context("reading `kitbag tools`")?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let named = |row: &Value| (text(&row["name"]), (text(&row["server"]), text(&row["tool"])));
+    let named = |row: &Value| {
+        (
+            text(&row["name"]),
+            (text(&row["server"]), text(&row["tool"])),
+        )
+    };
     Ok(rows.iter().map(named).collect())
 }
 
@@ -182,28 +213,44 @@ fn start_fastmcp(
     upstreams: &Upstreams,
 ) -> anyhow::Result<Running> {
     let servers = folder.join("servers.json");
-    fs::write(&servers, json!(upstreams.urls).to_string()).context("writing the list of servers")?;
+    fs::write(&servers, json!(upstreams.urls).to_string())
+        .context("writing the list of servers")?;
     let port = free_port()?;
     let mut command = Command::new(python);
-    command.arg(repository.pins().join("fastmcp_search.py")).arg(&servers).arg(port.to_string());
+    command
+        .arg(repository.pins().join("fastmcp_search.py"))
+        .arg(&servers)
+        .arg(port.to_string());
     let log = folder.join("fastmcp.log");
     started(&mut command, &log, port, "/mcp", SearchTool::FastMcp)
 }
 
-fn start_mcp_proxy(program: &Path, folder: &Path, upstreams: &Upstreams) -> anyhow::Result<Running> {
+fn start_mcp_proxy(
+    program: &Path,
+    folder: &Path,
+    upstreams: &Upstreams,
+) -> anyhow::Result<Running> {
     let port = free_port()?;
     let mut text = format!(
         "[proxy]\nname = \"bench\"\ntool_exposure = \"search\"\n\n\
          [proxy.listen]\nhost = \"127.0.0.1\"\nport = {port}\n"
     );
     for (name, url) in &upstreams.urls {
-        text.push_str(&format!("\n[[backends]]\nname = \"{name}\"\ntransport = \"http\"\nurl = \"{url}\"\n"));
+        text.push_str(&format!(
+            "\n[[backends]]\nname = \"{name}\"\ntransport = \"http\"\nurl = \"{url}\"\n"
+        ));
     }
     let config = folder.join("mcp-proxy.toml");
     fs::write(&config, text).with_context(|| format!("writing {}", config.display()))?;
     let mut command = Command::new(program);
     command.arg("--config").arg(&config);
-    started(&mut command, &folder.join("mcp-proxy.log"), port, "/", SearchTool::McpProxy)
+    started(
+        &mut command,
+        &folder.join("mcp-proxy.log"),
+        port,
+        "/",
+        SearchTool::McpProxy,
+    )
 }
 
 /// Neither opens its door before it has listed every server, so that one answer shows all is there.
@@ -225,7 +272,12 @@ fn started(
         thread::sleep(PAUSE);
     }
     let asked = Asked::SearchTool(session, tool);
-    Ok(Running { process, searchable: start.elapsed(), embedded: None, asked })
+    Ok(Running {
+        process,
+        searchable: start.elapsed(),
+        embedded: None,
+        asked,
+    })
 }
 
 fn items(value: &Value) -> impl Iterator<Item = &Value> {

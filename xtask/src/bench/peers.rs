@@ -20,26 +20,57 @@ use crate::repository::Repository;
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let options = Options::parse("peers", arguments)?;
-    let fastmcp = Extra::FastMcp.find(repository, options.install)?.map(Peer::FastMcp);
-    let mcp_proxy = Extra::McpProxy.find(repository, options.install)?.map(Peer::McpProxy);
-    cargo::run(repository, &["build", "--release", "-p", "kitbag-gateway", "-p", "kitbag-testbed"])?;
+    let fastmcp = Extra::FastMcp
+        .find(repository, options.install)?
+        .map(Peer::FastMcp);
+    let mcp_proxy = Extra::McpProxy
+        .find(repository, options.install)?
+        .map(Peer::McpProxy);
+    cargo::run(
+        repository,
+        &[
+            "build",
+            "--release",
+            "-p",
+            "kitbag-gateway",
+            "-p",
+            "kitbag-testbed",
+        ],
+    )?;
     let folder = repository.scratch("bench-peers")?;
     let case = sets::most_real(repository, options.data.as_deref());
     let folders = [vec![case.dataset.clone()], case.catalogs.clone()].concat();
     let tools = catalog::read(&folders)?;
-    let requests: Vec<Request> =
-        catalog::lines(&case.dataset.join("queries.jsonl"))?.iter().map(Request::of).collect();
-    let scene = Scene { repository, folder: &folder, tools: &tools, requests: &requests };
+    let requests: Vec<Request> = catalog::lines(&case.dataset.join("queries.jsonl"))?
+        .iter()
+        .map(Request::of)
+        .collect();
+    let scene = Scene {
+        repository,
+        folder: &folder,
+        tools: &tools,
+        requests: &requests,
+    };
     let mut rows = Vec::new();
     for peer in fastmcp.into_iter().chain(mcp_proxy).chain([Peer::Kitbag]) {
-        eprintln!("{}: {} tools, {} requests", peer.name(), tools.len(), requests.len());
+        eprintln!(
+            "{}: {} tools, {} requests",
+            peer.name(),
+            tools.len(),
+            requests.len()
+        );
         rows.push(scene.measure(&peer)?);
     }
     if options.json {
         let rows: Vec<Value> = rows.iter().map(|row| row.json(&scene)).collect();
         println!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
-        println!("{} tools of {}, {} requests\n", tools.len(), case.name, requests.len());
+        println!(
+            "{} tools of {}, {} requests\n",
+            tools.len(),
+            case.name,
+            requests.len()
+        );
         print(&rows);
     }
     Ok(())
@@ -56,7 +87,10 @@ impl Request {
         let relevant = line["relevant"].as_array().into_iter().flatten();
         Self {
             text: line["query"].as_str().unwrap_or_default().to_owned(),
-            relevant: relevant.filter_map(Value::as_str).map(str::to_owned).collect(),
+            relevant: relevant
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
         }
     }
 }
@@ -74,8 +108,11 @@ impl Scene<'_> {
     fn measure(&self, peer: &Peer) -> anyhow::Result<Row> {
         let upstreams = Upstreams::start(self.repository, self.folder, self.tools)?;
         let mut running = peer.start(self.repository, self.folder, &upstreams, self.tools.len())?;
-        let ids: HashMap<(&str, &str), &str> =
-            self.tools.iter().map(|it| ((it.server.as_str(), it.name.as_str()), it.id.as_str())).collect();
+        let ids: HashMap<(&str, &str), &str> = self
+            .tools
+            .iter()
+            .map(|it| ((it.server.as_str(), it.name.as_str()), it.id.as_str()))
+            .collect();
         let (mut marks, mut latencies) = (Vec::new(), Vec::new());
         for request in self.requests {
             let asked = Instant::now();
@@ -90,7 +127,10 @@ impl Scene<'_> {
         Ok(Row {
             peer: peer.name(),
             marks: Marks::mean(&marks),
-            p50: latencies.get(latencies.len() / 2).copied().unwrap_or_default(),
+            p50: latencies
+                .get(latencies.len() / 2)
+                .copied()
+                .unwrap_or_default(),
             searchable: running.searchable,
             embedded: running.embedded,
             memory: running.process.memory()?,
@@ -140,8 +180,16 @@ impl Row {
 }
 
 fn print(rows: &[Row]) {
-    let header =
-        ["gateway", "R@5", "R@20", "nDCG@10", "search p50", "searchable after", "by meaning after", "memory"];
+    let header = [
+        "gateway",
+        "R@5",
+        "R@20",
+        "nDCG@10",
+        "search p50",
+        "searchable after",
+        "by meaning after",
+        "memory",
+    ];
     let mut lines = vec![header.map(str::to_owned).to_vec()];
     lines.extend(rows.iter().map(Row::cells));
     table::print(&lines);

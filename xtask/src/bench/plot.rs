@@ -7,7 +7,11 @@ use super::speed::Point;
 
 /// The picture as SVG; the points in the order of their sizes.
 pub(crate) fn svg(points: &[Point]) -> String {
-    let panels: String = PANELS.iter().enumerate().map(|(at, panel)| panel.draw(points, at)).collect();
+    let panels: String = PANELS
+        .iter()
+        .enumerate()
+        .map(|(at, panel)| panel.draw(points, at))
+        .collect();
     let width = PANELS.len() as f64 * PANEL_WIDTH;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" \
@@ -34,21 +38,45 @@ const PANELS: [Panel; 3] = [
         title: "One search",
         units: ["µs", "ms", "s", "ks"],
         lines: &[
-            Line { label: "p50 with embedding", class: "a", value: |it| it.embedded_p50_us },
-            Line { label: "p99 with embedding", class: "a thin", value: |it| it.embedded_p99_us },
-            Line { label: "p50, vector known", class: "b", value: |it| it.query_p50_us },
-            Line { label: "p99, vector known", class: "b thin", value: |it| it.query_p99_us },
+            Line {
+                label: "p50 with embedding",
+                class: "a",
+                value: |it| it.embedded_p50_us,
+            },
+            Line {
+                label: "p99 with embedding",
+                class: "a thin",
+                value: |it| it.embedded_p99_us,
+            },
+            Line {
+                label: "p50, vector known",
+                class: "b",
+                value: |it| it.query_p50_us,
+            },
+            Line {
+                label: "p99, vector known",
+                class: "b thin",
+                value: |it| it.query_p99_us,
+            },
         ],
     },
     Panel {
         title: "Resident memory",
         units: ["kB", "MB", "GB", "TB"],
-        lines: &[Line { label: "whole process", class: "a", value: |it| it.resident_bytes / 1e3 }],
+        lines: &[Line {
+            label: "whole process",
+            class: "a",
+            value: |it| it.resident_bytes / 1e3,
+        }],
     },
     Panel {
         title: "Building the index, vectors known",
         units: ["ms", "s", "ks", "Ms"],
-        lines: &[Line { label: "one core", class: "a", value: |it| it.build_ms }],
+        lines: &[Line {
+            label: "one core",
+            class: "a",
+            value: |it| it.build_ms,
+        }],
     },
 ];
 
@@ -74,13 +102,28 @@ path { fill: none; stroke-width: 2.2; stroke-linejoin: round }
 
 impl Panel {
     fn draw(&self, points: &[Point], at: usize) -> String {
-        let tools = Scale::over(points.iter().map(|it| it.tools as f64), LEFT, PANEL_WIDTH - RIGHT);
-        let values = points.iter().flat_map(|point| self.lines.iter().map(|line| (line.value)(point)));
+        let tools = Scale::over(
+            points.iter().map(|it| it.tools as f64),
+            LEFT,
+            PANEL_WIDTH - RIGHT,
+        );
+        let values = points
+            .iter()
+            .flat_map(|point| self.lines.iter().map(|line| (line.value)(point)));
         let values = Scale::over(values, HEIGHT - BOTTOM, TOP);
-        let mut text = format!("<g transform=\"translate({} 0)\">\n", at as f64 * PANEL_WIDTH);
-        text += &format!("<text class=\"title\" x=\"{LEFT}\" y=\"18\">{}</text>\n", self.title);
+        let mut text = format!(
+            "<g transform=\"translate({} 0)\">\n",
+            at as f64 * PANEL_WIDTH
+        );
+        text += &format!(
+            "<text class=\"title\" x=\"{LEFT}\" y=\"18\">{}</text>\n",
+            self.title
+        );
         for (value, y) in values.ticks() {
-            text += &format!("<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/>\n", PANEL_WIDTH - RIGHT);
+            text += &format!(
+                "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/>\n",
+                PANEL_WIDTH - RIGHT
+            );
             let label = self.amount(value);
             text += &format!(
                 "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>\n",
@@ -90,7 +133,8 @@ impl Panel {
         }
         for (value, x) in tools.ticks() {
             let (y, label) = (HEIGHT - BOTTOM + 18.0, short(value, ["", "k", "M", "G"]));
-            text += &format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>\n");
+            text +=
+                &format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>\n");
         }
         for (number, line) in self.lines.iter().enumerate() {
             text += &line.draw(points, &tools, &values);
@@ -108,10 +152,19 @@ impl Panel {
 
 impl Line {
     fn draw(&self, points: &[Point], tools: &Scale, values: &Scale) -> String {
-        let place =
-            |it: &Point| format!("{:.1} {:.1}", tools.place(it.tools as f64), values.place((self.value)(it)));
+        let place = |it: &Point| {
+            format!(
+                "{:.1} {:.1}",
+                tools.place(it.tools as f64),
+                values.place((self.value)(it))
+            )
+        };
         let places: Vec<String> = points.iter().map(place).collect();
-        format!("<path class=\"{}\" d=\"M{}\"/>\n", self.class, places.join("L"))
+        format!(
+            "<path class=\"{}\" d=\"M{}\"/>\n",
+            self.class,
+            places.join("L")
+        )
     }
 
     fn legend(&self, number: usize) -> String {
@@ -139,10 +192,17 @@ impl Scale {
     fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let (low, high) = values
             .map(|it| it.max(f64::MIN_POSITIVE).log10())
-            .fold((f64::MAX, f64::MIN), |(low, high), it| (low.min(it), high.max(it)));
+            .fold((f64::MAX, f64::MIN), |(low, high), it| {
+                (low.min(it), high.max(it))
+            });
         // The logarithm of a power of ten may lie a hair beside a whole number.
         let (low, high) = ((low + HAIR).floor(), (high - HAIR).ceil());
-        Self { low, high: high.max(low + 1.0), from, to }
+        Self {
+            low,
+            high: high.max(low + 1.0),
+            from,
+            to,
+        }
     }
 
     fn place(&self, value: f64) -> f64 {
@@ -153,7 +213,9 @@ impl Scale {
     /// Every power of ten, and where it is.
     fn ticks(&self) -> impl Iterator<Item = (f64, f64)> {
         let powers = self.low as i32..=self.high as i32;
-        powers.map(|power| 10f64.powi(power)).map(|value| (value, self.place(value)))
+        powers
+            .map(|power| 10f64.powi(power))
+            .map(|value| (value, self.place(value)))
     }
 }
 
@@ -185,18 +247,32 @@ mod tests {
     fn every_line_of_every_panel_is_drawn_through_all_points() {
         let picture = svg(&[1_000, 10_000, 100_000, 1_000_000].map(point));
         assert_eq!(picture.matches("<g ").count(), 3);
-        let drawn = picture.lines().filter(|line| line.matches('L').count() == 3).count();
+        let drawn = picture
+            .lines()
+            .filter(|line| line.matches('L').count() == 3)
+            .count();
         assert_eq!(drawn, 6, "{picture}");
-        for label in ["1k", "10k", "100k", "1M", "100 µs", "1 ms", "100 MB", "10 s"] {
-            assert!(picture.contains(&format!(">{label}</text>")), "no {label} in {picture}");
+        for label in [
+            "1k", "10k", "100k", "1M", "100 µs", "1 ms", "100 MB", "10 s",
+        ] {
+            assert!(
+                picture.contains(&format!(">{label}</text>")),
+                "no {label} in {picture}"
+            );
         }
-        assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+        assert!(
+            !picture.contains("NaN") && !picture.contains("inf"),
+            "{picture}"
+        );
     }
 
     #[test]
     fn ten_times_as_much_is_always_as_far() {
         let scale = Scale::over([1_000.0, 1e6].into_iter(), 0.0, 300.0);
-        let places: Vec<i64> = scale.ticks().map(|(_, place)| place.round() as i64).collect();
+        let places: Vec<i64> = scale
+            .ticks()
+            .map(|(_, place)| place.round() as i64)
+            .collect();
         assert_eq!(places, [0, 100, 200, 300]);
     }
 

@@ -19,14 +19,30 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let plan = Plan::parse(arguments)?;
     cargo::run(
         repository,
-        &["build", "--release", "-p", "kitbag-gateway", "-p", "kitbag-testbed", "-p", "xtask-load"],
+        &[
+            "build",
+            "--release",
+            "-p",
+            "kitbag-gateway",
+            "-p",
+            "kitbag-testbed",
+            "-p",
+            "xtask-load",
+        ],
     )?;
     let mut rows = Vec::new();
     for upstream in Upstream::available(repository) {
         let ways = Ways::open(repository, upstream, plan.mcp_proxy.as_deref())?;
         for &clients in upstream.clients() {
-            let (era, Plan { rounds, seconds, .. }) = (upstream.era(), &plan);
-            eprintln!("{upstream}, {era}, {clients} clients: {rounds} rounds of {seconds} s each way");
+            let (
+                era,
+                Plan {
+                    rounds, seconds, ..
+                },
+            ) = (upstream.era(), &plan);
+            eprintln!(
+                "{upstream}, {era}, {clients} clients: {rounds} rounds of {seconds} s each way"
+            );
             rows.extend(compare(repository, &ways, upstream, clients, &plan)?);
         }
     }
@@ -49,7 +65,12 @@ struct Plan {
 
 impl Plan {
     fn parse(arguments: &[&str]) -> anyhow::Result<Self> {
-        let mut plan = Self { json: false, rounds: 5, seconds: 3.0, mcp_proxy: installed_mcp_proxy() };
+        let mut plan = Self {
+            json: false,
+            rounds: 5,
+            seconds: 3.0,
+            mcp_proxy: installed_mcp_proxy(),
+        };
         let mut rest = arguments;
         loop {
             rest = match rest {
@@ -67,7 +88,8 @@ impl Plan {
                     rest
                 }
                 ["--with-mcp-proxy", path, rest @ ..] => {
-                    plan.mcp_proxy = Some(fs::canonicalize(path).with_context(|| format!("finding {path}"))?);
+                    plan.mcp_proxy =
+                        Some(fs::canonicalize(path).with_context(|| format!("finding {path}"))?);
                     rest
                 }
                 [unknown, ..] => bail!("`cargo xtask bench proxy` does not take {unknown}"),
@@ -86,13 +108,25 @@ fn compare(
     let mut samples: Vec<Vec<Sample>> = ways.0.iter().map(|_| Vec::new()).collect();
     for _ in 0..plan.rounds.max(1) {
         for (way, samples) in ways.0.iter().zip(&mut samples) {
-            samples.push(load::measure(repository, &way.endpoint, clients, plan.seconds)?);
+            samples.push(load::measure(
+                repository,
+                &way.endpoint,
+                clients,
+                plan.seconds,
+            )?);
         }
     }
     let direct = load::median(&samples[0]);
     let rows = ways.0.iter().zip(&samples).map(|(way, samples)| {
         let (sample, memory) = (load::median(samples), way.process.memory()?);
-        Ok(Row { upstream, clients, way: way.name, sample, direct, memory })
+        Ok(Row {
+            upstream,
+            clients,
+            way: way.name,
+            sample,
+            direct,
+            memory,
+        })
     });
     rows.collect()
 }

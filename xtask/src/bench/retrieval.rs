@@ -28,7 +28,11 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     for case in &cases {
         eprintln!("{}, {}", case.name, case.group);
         let figures = arms.iter().map(|arm| arm.measure(repository, case));
-        rows.push(Row { label: case.name.clone(), case, figures: figures.collect::<anyhow::Result<_>>()? });
+        rows.push(Row {
+            label: case.name.clone(),
+            case,
+            figures: figures.collect::<anyhow::Result<_>>()?,
+        });
     }
     if options.json {
         let lines: Vec<Value> = rows.iter().flat_map(|row| row.json(&arms)).collect();
@@ -55,10 +59,17 @@ impl Arm {
             Ok(path)
         };
         let ours = config("ours.toml", "")?;
-        let arm = |name, ranker, config: &Path| Self { name, ranker, config: config.to_owned() };
+        let arm = |name, ranker, config: &Path| Self {
+            name,
+            ranker,
+            config: config.to_owned(),
+        };
         let mut arms = vec![arm("BM25", "bm25", &ours)];
         if let Some(model) = published {
-            let text = format!("[index]\nembedder = {{ directory = '{}' }}\n", model.display());
+            let text = format!(
+                "[index]\nembedder = {{ directory = '{}' }}\n",
+                model.display()
+            );
             let theirs = config("published.toml", &text)?;
             arms.push(arm("MiniLM", "dense", &theirs));
             arms.push(arm("MiniLM + BM25", "equal", &theirs));
@@ -72,18 +83,36 @@ impl Arm {
         let mut command = Command::new(repository.built(Profile::Release, "kitbag"));
         command.arg("--config").arg(&self.config);
         // Kept from run to run: vectors are told apart by text and model, so that old ones do no harm.
-        command.arg("--data-dir").arg(repository.kept("bench-vectors")?);
-        command.args(["--json", "eval", "retrieval", "--ranker", self.ranker, "--dataset"]);
+        command
+            .arg("--data-dir")
+            .arg(repository.kept("bench-vectors")?);
+        command.args([
+            "--json",
+            "eval",
+            "retrieval",
+            "--ranker",
+            self.ranker,
+            "--dataset",
+        ]);
         command.arg(&case.dataset);
         for catalog in &case.catalogs {
             command.arg("--catalog").arg(catalog);
         }
-        let output =
-            command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("starting kitbag")?;
+        let output = command
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .context("starting kitbag")?;
         if !output.status.success() {
-            bail!("{} could not be measured on {}, {}", self.name, case.name, case.group);
+            bail!(
+                "{} could not be measured on {}, {}",
+                self.name,
+                case.name,
+                case.group
+            );
         }
-        let report = serde_json::from_slice(&output.stdout).context("reading the report of kitbag")?;
+        let report =
+            serde_json::from_slice(&output.stdout).context("reading the report of kitbag")?;
         Figures::read(&report)
     }
 }
@@ -118,7 +147,8 @@ impl Figures {
 
     /// Of several sets, each counting the same however many requests it has.
     fn mean(all: &[Self]) -> Self {
-        let mean = |number: fn(&Self) -> f64| all.iter().map(number).sum::<f64>() / all.len() as f64;
+        let mean =
+            |number: fn(&Self) -> f64| all.iter().map(number).sum::<f64>() / all.len() as f64;
         Self {
             tools: mean(|it| it.tools as f64) as u64,
             queries: all.iter().map(|it| it.queries).sum(),
@@ -158,19 +188,32 @@ impl Row<'_> {
     fn cells(&self) -> Vec<String> {
         let first = self.figures.first();
         let count = |number: fn(&Figures) -> u64| first.map(number).unwrap_or_default().to_string();
-        let mut cells = vec![format!("  {}", self.label), count(|it| it.tools), count(|it| it.queries)];
+        let mut cells = vec![
+            format!("  {}", self.label),
+            count(|it| it.tools),
+            count(|it| it.queries),
+        ];
         cells.extend(
-            self.figures.iter().map(|it| [it.recall_5, it.recall_20, it.ndcg_10].map(share).join(" ")),
+            self.figures
+                .iter()
+                .map(|it| [it.recall_5, it.recall_20, it.ndcg_10].map(share).join(" ")),
         );
         cells
     }
 }
 
 fn print(arms: &[Arm], rows: &[Row<'_>]) {
-    println!("Under each ranker: recall@5, recall@20, nDCG@10. A mean counts every set the same.\n");
+    println!(
+        "Under each ranker: recall@5, recall@20, nDCG@10. A mean counts every set the same.\n"
+    );
     let mut lines = vec![["set", "tools", "requests"].map(str::to_owned).to_vec()];
     lines[0].extend(arms.iter().map(|arm| arm.name.to_owned()));
-    for group in [Group::Alone, Group::AmongCatalogs, Group::AmongRealTools, Group::Published] {
+    for group in [
+        Group::Alone,
+        Group::AmongCatalogs,
+        Group::AmongRealTools,
+        Group::Published,
+    ] {
         let of_group: Vec<&Row<'_>> = rows.iter().filter(|row| row.case.group == group).collect();
         if of_group.is_empty() {
             continue;
@@ -196,7 +239,14 @@ fn mean(label: &str, rows: &[&Row<'_>]) -> Option<Vec<String>> {
     let arms = rows.first()?.figures.len();
     let of_arm = |at: usize| rows.iter().map(|row| row.figures[at]).collect::<Vec<_>>();
     let figures = (0..arms).map(|at| Figures::mean(&of_arm(at))).collect();
-    Some(Row { label: label.to_owned(), case: rows[0].case, figures }.cells())
+    Some(
+        Row {
+            label: label.to_owned(),
+            case: rows[0].case,
+            figures,
+        }
+        .cells(),
+    )
 }
 
 #[cfg(test)]
@@ -210,8 +260,14 @@ mod tests {
             "ndcg": { "10": 0.7 }, "latency_ms": { "p50": 1.5, "p99": 2.0 }, "build_s": 0.1,
         });
         let read = Figures::read(&report).unwrap();
-        let expected =
-            Figures { tools: 2, queries: 1, recall_5: 0.5, recall_20: 1.0, ndcg_10: 0.7, p50_ms: 1.5 };
+        let expected = Figures {
+            tools: 2,
+            queries: 1,
+            recall_5: 0.5,
+            recall_20: 1.0,
+            ndcg_10: 0.7,
+            p50_ms: 1.5,
+        };
         assert_eq!(read, expected);
         assert!(Figures::read(&json!({ "tools": 2 })).is_err());
     }

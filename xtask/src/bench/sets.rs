@@ -41,7 +41,11 @@ impl fmt::Display for Group {
 }
 
 /// Everything there is to measure; sets in other people's formats are written anew to `scratch`.
-pub(crate) fn all(repository: &Repository, data: Option<&Path>, scratch: &Path) -> anyhow::Result<Vec<Case>> {
+pub(crate) fn all(
+    repository: &Repository,
+    data: Option<&Path>,
+    scratch: &Path,
+) -> anyhow::Result<Vec<Case>> {
     let cases = match data {
         Some(data) => outside(data, scratch)?,
         None => in_the_repository(repository),
@@ -64,8 +68,13 @@ pub(crate) fn most_real(repository: &Repository, data: Option<&Path>) -> Case {
 }
 
 /// Folders with tools, the real ones first.
-pub(crate) fn tool_folders(repository: &Repository, data: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
-    let Some(data) = data else { return Ok(OURS.map(|name| repository.evals().join(name)).to_vec()) };
+pub(crate) fn tool_folders(
+    repository: &Repository,
+    data: Option<&Path>,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let Some(data) = data else {
+        return Ok(OURS.map(|name| repository.evals().join(name)).to_vec());
+    };
     let mut folders = vec![data.join(REAL_CATALOG)];
     folders.extend(folders_in(&data.join(CATALOGS))?);
     Ok(folders)
@@ -90,7 +99,11 @@ fn in_the_repository(repository: &Repository) -> Vec<Case> {
         sets.map(one).collect::<Vec<_>>()
     };
     let others = |own: &Path| folders.iter().filter(|it| *it != own).cloned().collect();
-    [case(Group::Alone, &|_| Vec::new()), case(Group::AmongCatalogs, &others)].concat()
+    [
+        case(Group::Alone, &|_| Vec::new()),
+        case(Group::AmongCatalogs, &others),
+    ]
+    .concat()
 }
 
 fn outside(data: &Path, scratch: &Path) -> anyhow::Result<Vec<Case>> {
@@ -98,18 +111,33 @@ fn outside(data: &Path, scratch: &Path) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
     for (group, catalogs) in [(Group::Alone, Vec::new()), (Group::AmongCatalogs, catalogs)] {
         for dataset in folders_in(&data.join(DEV))? {
-            cases.push(Case { group, name: name_of(&dataset), dataset, catalogs: catalogs.clone() });
+            cases.push(Case {
+                group,
+                name: name_of(&dataset),
+                dataset,
+                catalogs: catalogs.clone(),
+            });
         }
     }
     let real = data.join(REAL_CATALOG);
     if real.is_dir() {
         let dataset = data.join(DEV).join(REAL_INTENTS);
         let name = REAL_INTENTS.to_owned();
-        cases.push(Case { group: Group::AmongRealTools, name, dataset, catalogs: vec![real] });
+        cases.push(Case {
+            group: Group::AmongRealTools,
+            name,
+            dataset,
+            catalogs: vec![real],
+        });
     }
     for dataset in convert::peers_sets(&data.join("peers"), scratch)? {
         let (group, catalogs) = (Group::Published, Vec::new());
-        cases.push(Case { group, name: name_of(&dataset), dataset, catalogs });
+        cases.push(Case {
+            group,
+            name: name_of(&dataset),
+            dataset,
+            catalogs,
+        });
     }
     Ok(cases)
 }
@@ -120,12 +148,17 @@ fn folders_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         return Ok(Vec::new());
     }
     let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
-    let mut folders: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut folders: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
     folders.retain(|it| it.join("tools.jsonl").is_file());
     folders.sort();
     Ok(folders)
 }
 
 fn name_of(folder: &Path) -> String {
-    folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    folder
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }

@@ -24,14 +24,28 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let options = Options::parse("speed", arguments)?;
     let folders = sets::tool_folders(repository, options.data.as_deref())?;
     let tools = catalog::read(&folders)?;
-    cargo::run(repository, &["build", "--release", "-p", "kitbag-gateway", "-p", "kitbag-testbed"])?;
+    cargo::run(
+        repository,
+        &[
+            "build",
+            "--release",
+            "-p",
+            "kitbag-gateway",
+            "-p",
+            "kitbag-testbed",
+        ],
+    )?;
     let points = curve(repository, &tools, options.up_to.unwrap_or(usize::MAX))?;
     let picture = repository.root().join("docs/speed.svg");
-    fs::write(&picture, plot::svg(&points)).with_context(|| format!("writing {}", picture.display()))?;
+    fs::write(&picture, plot::svg(&points))
+        .with_context(|| format!("writing {}", picture.display()))?;
     if options.json {
         let points: Vec<Value> = points.iter().map(Point::json).collect();
         let whole = Whole::measure(repository, &tools)?.json();
-        println!("{}", serde_json::to_string_pretty(&json!({ "curve": points, "whole": whole }))?);
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&json!({ "curve": points, "whole": whole }))?
+        );
     } else {
         print_curve(&points);
         println!("\nThe curve is drawn in {}\n", picture.display());
@@ -54,8 +68,13 @@ pub(crate) struct Point {
 
 impl Point {
     fn read(line: &str) -> anyhow::Result<Self> {
-        let report: Value = serde_json::from_str(line).with_context(|| format!("`{line}` is not JSON"))?;
-        let number = |key: &str| report[key].as_f64().with_context(|| format!("no {key} in {report}"));
+        let report: Value =
+            serde_json::from_str(line).with_context(|| format!("`{line}` is not JSON"))?;
+        let number = |key: &str| {
+            report[key]
+                .as_f64()
+                .with_context(|| format!("no {key} in {report}"))
+        };
         Ok(Self {
             tools: number("tools")? as u64,
             build_ms: number("build_ms")?,
@@ -96,20 +115,44 @@ const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 /// Each size in a process of its own, so that its memory is its own too.
 fn curve(repository: &Repository, tools: &[Tool], up_to: usize) -> anyhow::Result<Vec<Point>> {
     let texts = repository.scratch("bench-curve")?.join("tools.txt");
-    fs::write(&texts, tools.iter().map(|tool| tool.in_a_line() + "\n").collect::<String>())
-        .with_context(|| format!("writing {}", texts.display()))?;
+    fs::write(
+        &texts,
+        tools
+            .iter()
+            .map(|tool| tool.in_a_line() + "\n")
+            .collect::<String>(),
+    )
+    .with_context(|| format!("writing {}", texts.display()))?;
     let mut points = Vec::new();
     for size in SIZES.into_iter().filter(|size| *size <= up_to) {
         eprintln!("searching among {size} tools");
         let size = size.to_string();
         let mut command = cargo::command(
             repository,
-            &["run", "--quiet", "--release", "-p", "kitbag-relevance", "--example", "curve", "--", &size],
+            &[
+                "run",
+                "--quiet",
+                "--release",
+                "-p",
+                "kitbag-relevance",
+                "--example",
+                "curve",
+                "--",
+                &size,
+            ],
         );
-        let output = command.arg(&texts).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let output = command
+            .arg(&texts)
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output();
         let output = output.context("starting the example `curve`")?;
         if !output.status.success() {
-            bail!("`{}` ended with {}", processes::written(&command), output.status);
+            bail!(
+                "`{}` ended with {}",
+                processes::written(&command),
+                output.status
+            );
         }
         let printed = String::from_utf8_lossy(&output.stdout);
         for line in printed.lines().filter(|line| line.starts_with('{')) {
@@ -120,8 +163,15 @@ fn curve(repository: &Repository, tools: &[Tool], up_to: usize) -> anyhow::Resul
 }
 
 fn print_curve(points: &[Point]) {
-    let header =
-        ["tools", "search p50", "p99", "with embedding p50", "p99", "memory", "built in (vectors known)"];
+    let header = [
+        "tools",
+        "search p50",
+        "p99",
+        "with embedding p50",
+        "p99",
+        "memory",
+        "built in (vectors known)",
+    ];
     let mut lines = vec![header.map(str::to_owned).to_vec()];
     lines.extend(points.iter().map(Point::cells));
     table::print(&lines);
@@ -144,7 +194,10 @@ impl Whole {
         let many = &tools[..tools.len().min(10_000)];
         eprintln!("indexing {} tools from nothing", some.len());
         let upstreams = Upstreams::start(repository, &folder, some)?;
-        let config = Config { repository, folder: &folder };
+        let config = Config {
+            repository,
+            folder: &folder,
+        };
         config.write(&upstreams)?;
         let from_nothing = config.build_index()?;
         let (gateway, from_store) = config.serve(&upstreams, some.len())?;
@@ -155,7 +208,13 @@ impl Whole {
         config.build_index()?;
         let (gateway, _) = config.serve(&upstreams, many.len())?;
         let memory_kib = gateway.process.memory()?.now_kib;
-        Ok(Self { some: some.len(), from_nothing, from_store, many: many.len(), memory_kib })
+        Ok(Self {
+            some: some.len(),
+            from_nothing,
+            from_store,
+            many: many.len(),
+            memory_kib,
+        })
     }
 
     fn json(&self) -> Value {
@@ -170,11 +229,20 @@ impl Whole {
 
     fn print(&self) {
         let seconds = |it: Duration| format!("{:.2} s", it.as_secs_f64());
-        let row = |what: String, measured: String, wanted: &str| vec![what, measured, wanted.to_owned()];
+        let row =
+            |what: String, measured: String, wanted: &str| vec![what, measured, wanted.to_owned()];
         table::print(&[
             row("what".to_owned(), "measured".to_owned(), "wanted"),
-            row(format!("{} tools from nothing", self.some), seconds(self.from_nothing), "120 s"),
-            row(format!("{} tools from the store", self.some), seconds(self.from_store), "1 s"),
+            row(
+                format!("{} tools from nothing", self.some),
+                seconds(self.from_nothing),
+                "120 s",
+            ),
+            row(
+                format!("{} tools from the store", self.some),
+                seconds(self.from_store),
+                "1 s",
+            ),
             row(
                 format!("resident with {} tools", self.many),
                 format!("{:.0} MB", self.memory_kib as f64 * 1.024e-3),
@@ -193,13 +261,17 @@ struct Config<'a> {
 impl Config<'_> {
     fn write(&self, upstreams: &Upstreams) -> anyhow::Result<()> {
         let path = self.folder.join("kitbag.toml");
-        fs::write(&path, upstreams.sections()).with_context(|| format!("writing {}", path.display()))
+        fs::write(&path, upstreams.sections())
+            .with_context(|| format!("writing {}", path.display()))
     }
 
     fn build_index(&self) -> anyhow::Result<Duration> {
         let mut command = Command::new(self.repository.built(Profile::Release, "kitbag"));
         command.arg("--config").arg(self.folder.join("kitbag.toml"));
-        command.arg("--data-dir").arg(self.folder.join("data")).args(["index", "build"]);
+        command
+            .arg("--data-dir")
+            .arg(self.folder.join("data"))
+            .args(["index", "build"]);
         let start = Instant::now();
         processes::run(&mut command)?;
         Ok(start.elapsed())
@@ -208,8 +280,12 @@ impl Config<'_> {
     /// A gateway that finds everything by meaning, and how long that took from its start.
     fn serve(&self, upstreams: &Upstreams, tools: usize) -> anyhow::Result<(Gateway, Duration)> {
         let start = Instant::now();
-        let gateway =
-            Gateway::in_front_of(self.repository, Profile::Release, self.folder, &upstreams.sections())?;
+        let gateway = Gateway::in_front_of(
+            self.repository,
+            Profile::Release,
+            self.folder,
+            &upstreams.sections(),
+        )?;
         let mut connection = Connection::open(&gateway.origin)?;
         let ready = until_all(&mut connection, "embedded", tools, start)?;
         Ok((gateway, ready))

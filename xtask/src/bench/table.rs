@@ -3,13 +3,22 @@
 /// The first column is read from the left, the others are numbers.
 pub(crate) fn print(rows: &[Vec<String>]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|it| it.chars().count()).max();
+    let width = |at: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(at))
+            .map(|it| it.chars().count())
+            .max()
+    };
     let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
     for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| match at {
-            0 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(at, (cell, width))| match at {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
         println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
     }
 }

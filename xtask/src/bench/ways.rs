@@ -85,7 +85,12 @@ impl Ways {
         let era = upstream.era();
         let folder = repository.scratch(&format!("bench-{upstream}-{era}"))?;
         let (process, url) = upstream.start(repository, &folder)?;
-        let gateway = Gateway::start(repository, Profile::Release, &folder, &scene::http_section(&url))?;
+        let gateway = Gateway::start(
+            repository,
+            Profile::Release,
+            &folder,
+            &scene::http_section(&url),
+        )?;
         let way = |name, url: String, tool: String, process| Way {
             name,
             endpoint: Endpoint { url, tool, era },
@@ -100,16 +105,29 @@ impl Ways {
         let mut ways = vec![
             way("direct", url, TOOL.to_owned(), process),
             way("bare", bare_url, TOOL.to_owned(), bare),
-            way("kitbag", format!("{}/mcp/all", gateway.origin), format!("{name}__{TOOL}"), gateway.process),
+            way(
+                "kitbag",
+                format!("{}/mcp/all", gateway.origin),
+                format!("{name}__{TOOL}"),
+                gateway.process,
+            ),
         ];
-        ways.extend(proxied.map(|(process, url)| way("mcp-proxy", url, format!("{name}/{TOOL}"), process)));
+        ways.extend(
+            proxied.map(|(process, url)| way("mcp-proxy", url, format!("{name}/{TOOL}"), process)),
+        );
         Ok(Self(ways))
     }
 }
 
 /// What passes requests on unread, for how much of the cost cannot be avoided.
-fn start_bare(repository: &Repository, folder: &Path, upstream: &str) -> anyhow::Result<(Server, String)> {
-    let address = upstream.trim_start_matches("http://").trim_end_matches("/mcp");
+fn start_bare(
+    repository: &Repository,
+    folder: &Path,
+    upstream: &str,
+) -> anyhow::Result<(Server, String)> {
+    let address = upstream
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp");
     let mut command = Command::new(repository.built(Profile::Release, "xtask-bare"));
     let server = Server::start(command.arg(address), &folder.join("bare.log"))?;
     let url = format!("{}/mcp", server.origin()?);
@@ -123,7 +141,11 @@ pub(crate) fn installed_mcp_proxy() -> Option<PathBuf> {
     Some(cargo.join("bin/mcp-proxy")).filter(|program| program.is_file())
 }
 
-fn start_mcp_proxy(program: &Path, folder: &Path, upstream: &str) -> anyhow::Result<(Server, String)> {
+fn start_mcp_proxy(
+    program: &Path,
+    folder: &Path,
+    upstream: &str,
+) -> anyhow::Result<(Server, String)> {
     let port = free_port()?;
     let config = folder.join("mcp-proxy.toml");
     let name = scene::NAME;
@@ -142,14 +164,19 @@ fn start_mcp_proxy(program: &Path, folder: &Path, upstream: &str) -> anyhow::Res
 fn start_everything(repository: &Repository, folder: &Path) -> anyhow::Result<(Server, String)> {
     let port = free_port()?;
     let mut command = Command::new(repository.node());
-    command.arg(everything(repository)).arg("streamableHttp").env("PORT", port.to_string());
+    command
+        .arg(everything(repository))
+        .arg("streamableHttp")
+        .env("PORT", port.to_string());
     let server = Server::start(&mut command, &folder.join("everything.log"))?;
     wait_for(port, START_LIMIT)?;
     Ok((server, format!("http://127.0.0.1:{port}/mcp")))
 }
 
 fn everything(repository: &Repository) -> PathBuf {
-    repository.tools().join("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
+    repository
+        .tools()
+        .join("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 }
 
 /// For programs that cannot let the system choose a port.

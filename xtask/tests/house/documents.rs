@@ -6,19 +6,34 @@ use crate::{root, texts};
 
 #[test]
 fn every_path_a_document_names_exists() {
-    let begins = [".cargo/", ".ci/", "crates/", "docs/", "packaging/", "xtask/"];
+    let begins = [
+        ".cargo/",
+        ".ci/",
+        "crates/",
+        "docs/",
+        "packaging/",
+        "xtask/",
+    ];
     check(|text| {
         let quoted = text.split('`').skip(1).step_by(2);
-        quoted.filter(|word| begins.iter().any(|begin| word.starts_with(begin))).map(PathBuf::from).collect()
+        quoted
+            .filter(|word| begins.iter().any(|begin| word.starts_with(begin)))
+            .map(PathBuf::from)
+            .collect()
     });
 }
 
 #[test]
 fn every_link_between_documents_leads_somewhere() {
     check(|text| {
-        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        let targets = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
         let inside = targets.filter(|target| !target.contains("://") && !target.starts_with('#'));
-        inside.map(|target| PathBuf::from(target.split('#').next().unwrap_or_default())).collect()
+        inside
+            .map(|target| PathBuf::from(target.split('#').next().unwrap_or_default()))
+            .collect()
     });
 }
 
@@ -26,10 +41,23 @@ fn every_link_between_documents_leads_somewhere() {
 fn every_function_a_document_finds_in_a_file_is_there() {
     let mut missing = Vec::new();
     for (path, text) in texts().iter().filter(|(path, _)| path.ends_with(".md")) {
-        for (file, names) in text.split("`crates/").skip(1).filter_map(|rest| rest.split_once("` (`")) {
-            let Ok(source) = std::fs::read_to_string(root().join("crates").join(file)) else { continue };
-            let names = names.split(')').next().unwrap_or_default().split(['`', ',', ' ']);
-            for name in names.filter_map(|name| name.rsplit("::").next()).filter(|name| !name.is_empty()) {
+        for (file, names) in text
+            .split("`crates/")
+            .skip(1)
+            .filter_map(|rest| rest.split_once("` (`"))
+        {
+            let Ok(source) = std::fs::read_to_string(root().join("crates").join(file)) else {
+                continue;
+            };
+            let names = names
+                .split(')')
+                .next()
+                .unwrap_or_default()
+                .split(['`', ',', ' ']);
+            for name in names
+                .filter_map(|name| name.rsplit("::").next())
+                .filter(|name| !name.is_empty())
+            {
                 if !source.contains(name) {
                     missing.push(format!("{path} finds `{name}` in `crates/{file}`"));
                 }

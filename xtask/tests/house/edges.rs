@@ -22,7 +22,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-sandbox", &["kitbag-domain"]),
     ("kitbag-agents", &["kitbag-wire"]),
     ("kitbag-exam", &["kitbag-fetch", "kitbag-vendor"]),
-    ("kitbag-upstream", &["kitbag-domain", "kitbag-wire", "kitbag-fetch"]),
+    (
+        "kitbag-upstream",
+        &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
+    ),
     (
         "kitbag-gateway",
         &[
@@ -58,7 +61,10 @@ fn every_crate_has_its_row_on_the_map() {
     let map = std::fs::read_to_string(crate::root().join("ARCHITECTURE.md")).unwrap();
     for (name, _) in edges() {
         let row = format!("| `{}` |", name.trim_start_matches("kitbag-"));
-        assert!(map.contains(&row), "`{name}` has no row under \"The crates\" in ARCHITECTURE.md");
+        assert!(
+            map.contains(&row),
+            "`{name}` has no row under \"The crates\" in ARCHITECTURE.md"
+        );
     }
 }
 
@@ -67,20 +73,30 @@ fn an_edge_between_two_rooms_is_found_and_named() {
     let edge = |from: &str, to: &str| wrong_edges(&[(from.to_owned(), vec![to.to_owned()])]);
     assert_eq!(edge("kitbag-gateway", "kitbag-policy"), [""; 0]);
     let found = edge("kitbag-policy", "kitbag-store");
-    assert!(found[0].contains("`kitbag-policy` must not depend on `kitbag-store`"), "{found:?}");
+    assert!(
+        found[0].contains("`kitbag-policy` must not depend on `kitbag-store`"),
+        "{found:?}"
+    );
     let found = edge("kitbag-attic", "kitbag-domain");
-    assert!(found[0].contains("`kitbag-attic` is not in the table"), "{found:?}");
+    assert!(
+        found[0].contains("`kitbag-attic` is not in the table"),
+        "{found:?}"
+    );
 }
 
 fn wrong_edges(edges: &[(String, Vec<String>)]) -> Vec<String> {
-    let judge = |(from, to): &(String, Vec<String>)| match MAY_KNOW.iter().find(|(name, _)| name == from) {
-        None => vec![format!("`{from}` is not in the table of {}; {RULE}", file!())],
-        Some((_, may_know)) => to
-            .iter()
-            .filter(|to| !may_know.contains(&to.as_str()))
-            .map(|to| format!("`{from}` must not depend on `{to}`; {RULE}"))
-            .collect(),
-    };
+    let judge =
+        |(from, to): &(String, Vec<String>)| match MAY_KNOW.iter().find(|(name, _)| name == from) {
+            None => vec![format!(
+                "`{from}` is not in the table of {}; {RULE}",
+                file!()
+            )],
+            Some((_, may_know)) => to
+                .iter()
+                .filter(|to| !may_know.contains(&to.as_str()))
+                .map(|to| format!("`{from}` must not depend on `{to}`; {RULE}"))
+                .collect(),
+        };
     edges.iter().flat_map(judge).collect()
 }
 
@@ -94,12 +110,25 @@ fn edges() -> Vec<(String, Vec<String>)> {
         .current_dir(crate::root())
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let name = |it: &Value| it["name"].as_str().unwrap().to_owned();
     let ours = |package: &Value| {
         let dependencies = package["dependencies"].as_array().unwrap();
-        dependencies.iter().filter(|it| it["path"].is_string()).map(name).collect()
+        dependencies
+            .iter()
+            .filter(|it| it["path"].is_string())
+            .map(name)
+            .collect()
     };
-    metadata["packages"].as_array().unwrap().iter().map(|it| (name(it), ours(it))).collect()
+    metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (name(it), ours(it)))
+        .collect()
 }

@@ -5,7 +5,10 @@
 //! - [`tidy`]: how every file looks
 //! - [`documents`]: what the documents point at exists
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot read the repository has failed")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot read the repository has failed"
+)]
 
 mod documents;
 mod edges;
@@ -17,7 +20,10 @@ use std::path::{Path, PathBuf};
 /// The folder of the checkout.
 fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR").expect("tests are started by cargo");
-    Path::new(&here).parent().expect("the chores lie one folder below the root").to_owned()
+    Path::new(&here)
+        .parent()
+        .expect("the chores lie one folder below the root")
+        .to_owned()
 }
 
 /// Every text file of the repository, by its path from the root.
@@ -41,7 +47,11 @@ fn texts() -> Vec<(String, String)> {
         }
     }
     texts.sort();
-    assert!(texts.iter().any(|(path, _)| path == "Cargo.toml"), "{} is no checkout", root.display());
+    assert!(
+        texts.iter().any(|(path, _)| path == "Cargo.toml"),
+        "{} is no checkout",
+        root.display()
+    );
     texts
 }
 

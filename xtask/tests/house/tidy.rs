@@ -25,8 +25,15 @@ fn every_source_file_opens_with_the_sentence_one_would_say_about_it() {
 #[test]
 fn a_lint_is_expected_with_a_reason_and_never_allowed() {
     check_sources(|text| {
-        let silenced = text.contains(concat!("#[al", "low(")) || text.contains(concat!("#![al", "low("));
-        silenced.then(|| concat!("write #[expect(lint, reason = \"…\")] instead of #[al", "low]").to_owned())
+        let silenced =
+            text.contains(concat!("#[al", "low(")) || text.contains(concat!("#![al", "low("));
+        silenced.then(|| {
+            concat!(
+                "write #[expect(lint, reason = \"…\")] instead of #[al",
+                "low]"
+            )
+            .to_owned()
+        })
     });
 }
 
@@ -34,8 +41,14 @@ fn a_lint_is_expected_with_a_reason_and_never_allowed() {
 fn no_file_names_a_registry_or_a_folder_of_one_machine() {
     let here = format!("{}/", root().display());
     check(|_, text| {
-        let found = ELSEWHERE.iter().copied().chain([here.as_str()]).find(|word| text.contains(word))?;
-        Some(format!("`{found}` is the business of one machine; say it in its configuration"))
+        let found = ELSEWHERE
+            .iter()
+            .copied()
+            .chain([here.as_str()])
+            .find(|word| text.contains(word))?;
+        Some(format!(
+            "`{found}` is the business of one machine; say it in its configuration"
+        ))
     });
 }
 
@@ -56,15 +69,21 @@ fn lock_files_leave_the_registry_to_the_machine() {
     let usual = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
     check(|path, text| match path.rsplit('/').next() {
         Some("Cargo.lock") => {
-            let other = text.lines().find(|line| line.starts_with("source = ") && *line != usual)?;
+            let other = text
+                .lines()
+                .find(|line| line.starts_with("source = ") && *line != usual)?;
             Some(format!("`{other}` comes from elsewhere"))
         }
         Some("package-lock.json") => {
-            let resolved = text.lines().find(|line| line.trim_start().starts_with("\"resolved\""))?;
+            let resolved = text
+                .lines()
+                .find(|line| line.trim_start().starts_with("\"resolved\""))?;
             Some(format!("`{}` names a registry", resolved.trim()))
         }
         Some(name) if name.starts_with("requirements") => {
-            let option = text.lines().find(|line| line.starts_with("--") || line.contains("://"))?;
+            let option = text
+                .lines()
+                .find(|line| line.starts_with("--") || line.contains("://"))?;
             Some(format!("`{option}` names a registry"))
         }
         _ => None,
@@ -79,7 +98,9 @@ fn check_sources(wrong: impl Fn(&str) -> Option<String>) {
 
 #[track_caller]
 fn check(wrong: impl Fn(&str, &str) -> Option<String>) {
-    let complaints: Vec<String> =
-        texts().iter().filter_map(|(path, text)| Some(format!("{path}: {}", wrong(path, text)?))).collect();
+    let complaints: Vec<String> = texts()
+        .iter()
+        .filter_map(|(path, text)| Some(format!("{path}: {}", wrong(path, text)?)))
+        .collect();
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }

@@ -16,7 +16,10 @@ fn every_file_keeps_the_schema_and_the_twelve_in_the_binary_are_those_on_disk() 
     let library = Library::built_in();
     assert_eq!(library.agents.len(), 12);
     for agent in &library.agents {
-        let path = root().join(format!("agents/{}/capabilities/current.json", agent.agent.id));
+        let path = root().join(format!(
+            "agents/{}/capabilities/current.json",
+            agent.agent.id
+        ));
         let file: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
         let wrong: Vec<String> = schema.iter_errors(&file).map(|it| it.to_string()).collect();
         assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
@@ -28,9 +31,16 @@ fn every_file_keeps_the_schema_and_the_twelve_in_the_binary_are_those_on_disk() 
 #[test]
 fn the_four_first_class_agents_come_first() {
     let library = Library::built_in();
-    let first: Vec<&str> =
-        library.agents.iter().filter(|it| it.agent.first_class).map(|it| it.agent.id.as_str()).collect();
-    assert_eq!(first, ["claude-code", "copilot-cli", "gemini-cli", "vscode-copilot"]);
+    let first: Vec<&str> = library
+        .agents
+        .iter()
+        .filter(|it| it.agent.first_class)
+        .map(|it| it.agent.id.as_str())
+        .collect();
+    assert_eq!(
+        first,
+        ["claude-code", "copilot-cli", "gemini-cli", "vscode-copilot"]
+    );
     assert!(library.agents[..4].iter().all(|it| it.agent.first_class));
 }
 
@@ -38,7 +48,9 @@ fn the_four_first_class_agents_come_first() {
 fn the_closed_sets_of_the_schema_are_those_of_the_program() {
     fn check<T: DeserializeOwned + std::fmt::Debug>(place: &str) {
         // Whoever is given a word it does not know names all it does.
-        let known = serde_json::from_value::<T>(json!("?")).unwrap_err().to_string();
+        let known = serde_json::from_value::<T>(json!("?"))
+            .unwrap_err()
+            .to_string();
         let known: Vec<&str> = known.split('`').skip(3).step_by(2).collect();
         assert_eq!(read_schema().pointer(place), Some(&json!(known)), "{place}");
     }
@@ -54,10 +66,20 @@ fn the_closed_sets_of_the_schema_are_those_of_the_program() {
 fn the_schema_says_of_every_field_what_it_is_for() {
     fn check(place: &str, part: &Value) {
         let Some(part) = part.as_object() else { return };
-        for (name, field) in part.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        for (name, field) in part
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             assert!(field["description"].is_string(), "{place}/{name}");
         }
-        for (name, below) in part.get("$defs").and_then(Value::as_object).into_iter().flatten() {
+        for (name, below) in part
+            .get("$defs")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             check(name, below);
         }
     }
@@ -68,29 +90,81 @@ fn the_schema_says_of_every_field_what_it_is_for() {
 fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
     let entry = "capabilities/0";
     let mistakes: [(&str, Value, &str); 22] = [
-        ("agent/id", json!("Some Agent"), "field `agent.id`: an id is made of small letters"),
-        ("agent/vendor", json!(" "), "field `agent.vendor`: there is nothing in it"),
-        ("agent/lastUpdated", json!("2026-08-22T00:00:00Z"), "field `agent.lastUpdated`: `2026-08-22T00"),
-        ("agent/colour", json!("red"), "field `agent.colour`: unknown field `colour`"),
+        (
+            "agent/id",
+            json!("Some Agent"),
+            "field `agent.id`: an id is made of small letters",
+        ),
+        (
+            "agent/vendor",
+            json!(" "),
+            "field `agent.vendor`: there is nothing in it",
+        ),
+        (
+            "agent/lastUpdated",
+            json!("2026-08-22T00:00:00Z"),
+            "field `agent.lastUpdated`: `2026-08-22T00",
+        ),
+        (
+            "agent/colour",
+            json!("red"),
+            "field `agent.colour`: unknown field `colour`",
+        ),
         (
             "documentation/github",
             json!("ftp://x/y"),
             "field `documentation.github`: not an address that begins",
         ),
-        ("capabilities", json!([]), "field `capabilities`: there is nothing in it"),
-        (entry, json!({}), "entry `number 0`, field ``: missing field `name`"),
+        (
+            "capabilities",
+            json!([]),
+            "field `capabilities`: there is nothing in it",
+        ),
+        (
+            entry,
+            json!({}),
+            "entry `number 0`, field ``: missing field `name`",
+        ),
         (
             "capabilities/0/category",
             json!("cooking"),
             "entry `MCP`, field `category`: unknown variant `cooking`",
         ),
-        ("capabilities/0/available", json!("yes"), "entry `MCP`, field `available`: invalid type"),
-        ("capabilities/0/available", Value::Null, "entry `MCP`, field `status`: what is not known"),
-        ("capabilities/0/status", json!("unknown"), "entry `MCP`, field `status`: what is not known"),
-        ("capabilities/0/tier", json!("gold"), "entry `MCP`, field `tier`: unknown variant `gold`"),
-        ("capabilities/0/maturityLevel", json!(1), "entry `MCP`, field `maturityLevel`: invalid type"),
-        ("capabilities/0/description", json!(""), "entry `MCP`, field `description`: there is nothing in it"),
-        ("capabilities/0/sources", json!([]), "entry `MCP`, field `sources`: what is known needs a source"),
+        (
+            "capabilities/0/available",
+            json!("yes"),
+            "entry `MCP`, field `available`: invalid type",
+        ),
+        (
+            "capabilities/0/available",
+            Value::Null,
+            "entry `MCP`, field `status`: what is not known",
+        ),
+        (
+            "capabilities/0/status",
+            json!("unknown"),
+            "entry `MCP`, field `status`: what is not known",
+        ),
+        (
+            "capabilities/0/tier",
+            json!("gold"),
+            "entry `MCP`, field `tier`: unknown variant `gold`",
+        ),
+        (
+            "capabilities/0/maturityLevel",
+            json!(1),
+            "entry `MCP`, field `maturityLevel`: invalid type",
+        ),
+        (
+            "capabilities/0/description",
+            json!(""),
+            "entry `MCP`, field `description`: there is nothing in it",
+        ),
+        (
+            "capabilities/0/sources",
+            json!([]),
+            "entry `MCP`, field `sources`: what is known needs a source",
+        ),
         (
             "capabilities/0/implementationNotes",
             json!({ "set-up": "x" }),
@@ -106,13 +180,21 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
             json!({ "gotchas": [""] }),
             "`implementationNotes.gotchas[0]`",
         ),
-        ("capabilities/0/sources/0/url", json!("example.org"), "entry `MCP`, field `sources[0].url`"),
+        (
+            "capabilities/0/sources/0/url",
+            json!("example.org"),
+            "entry `MCP`, field `sources[0].url`",
+        ),
         (
             "capabilities/0/sources/0/verifiedDate",
             json!("May 2026"),
             "`sources[0].verifiedDate`: `May 2026` is not",
         ),
-        ("capabilities/0/sources/0/granularity", json!("excerpt"), "field `sources[0].excerpt`: a quotation"),
+        (
+            "capabilities/0/sources/0/granularity",
+            json!("excerpt"),
+            "field `sources[0].excerpt`: a quotation",
+        ),
         (
             "capabilities/0/sources/0/excerpt",
             json!("x".repeat(60)),
@@ -126,22 +208,44 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
         put(&mut file, at, value.clone());
         assert!(!schema.is_valid(&file), "the schema takes {at} = {value}");
         let error = open(&file).unwrap_err().to_string();
-        assert!(error.contains("agents/some-agent/capabilities/current.json"), "{error}");
+        assert!(
+            error.contains("agents/some-agent/capabilities/current.json"),
+            "{error}"
+        );
         assert!(error.contains(told), "{at} = {value} is told as: {error}");
     }
 }
 
 #[test]
 fn what_is_left_out_is_missed_by_both() {
-    let fields =
-        ["agent", "capabilities", "agent/version", "capabilities/0/available", "capabilities/0/status"];
-    let more =
-        ["capabilities/0/sources", "capabilities/0/description", "capabilities/0/sources/0/verifiedDate"];
+    let fields = [
+        "agent",
+        "capabilities",
+        "agent/version",
+        "capabilities/0/available",
+        "capabilities/0/status",
+    ];
+    let more = [
+        "capabilities/0/sources",
+        "capabilities/0/description",
+        "capabilities/0/sources/0/verifiedDate",
+    ];
     for at in fields.into_iter().chain(more) {
         let mut file = sound();
-        let (parent, field) = at.rsplit_once('/').map_or(("", at), |(parent, field)| (parent, field));
-        let pointer = if parent.is_empty() { String::new() } else { format!("/{parent}") };
-        file.pointer_mut(&pointer).unwrap().as_object_mut().unwrap().remove(field).unwrap();
+        let (parent, field) = at
+            .rsplit_once('/')
+            .map_or(("", at), |(parent, field)| (parent, field));
+        let pointer = if parent.is_empty() {
+            String::new()
+        } else {
+            format!("/{parent}")
+        };
+        file.pointer_mut(&pointer)
+            .unwrap()
+            .as_object_mut()
+            .unwrap()
+            .remove(field)
+            .unwrap();
         assert!(!schema().is_valid(&file), "{at}");
         let error = open(&file).unwrap_err().to_string();
         assert!(error.contains(field), "{error}");
@@ -155,7 +259,9 @@ fn files_that_contradict_each_other_are_refused() {
         put(&mut other, "agent/id", json!("other"));
         put(&mut other, "capabilities/0/name", json!(name));
         put(&mut other, "capabilities/0/category", json!(category));
-        let error = open_all(&[("some-agent", &sound()), ("other", &other)]).unwrap_err().to_string();
+        let error = open_all(&[("some-agent", &sound()), ("other", &other)])
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(told), "{error}");
     };
     check("mcp", "api-integration", "one capability has one name");
@@ -163,8 +269,15 @@ fn files_that_contradict_each_other_are_refused() {
     let mut twice = sound();
     let first = twice["capabilities"][0].clone();
     twice["capabilities"].as_array_mut().unwrap().push(first);
-    assert!(open(&twice).unwrap_err().to_string().contains("written twice"));
-    let error = open_all(&[("elsewhere", &sound())]).unwrap_err().to_string();
+    assert!(
+        open(&twice)
+            .unwrap_err()
+            .to_string()
+            .contains("written twice")
+    );
+    let error = open_all(&[("elsewhere", &sound())])
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("lies in the folder `elsewhere`"), "{error}");
 }
 
@@ -179,11 +292,26 @@ fn an_alias_for_nothing_is_refused_and_names_itself() {
         fs::remove_file(path.join(file)).unwrap();
         assert!(error.contains(file) && error.contains(told), "{error}");
     };
-    check("aliases.json", r#"{"tools":"Magic"}"#, "field `tools`: no agent has a capability called `Magic`");
-    check("aliases.json", r#"{"tools":7}"#, "field `tools`: invalid type");
-    check("agent-aliases.json", r#"{"some":["nobody"]}"#, "field `some`: there is no agent `nobody`");
+    check(
+        "aliases.json",
+        r#"{"tools":"Magic"}"#,
+        "field `tools`: no agent has a capability called `Magic`",
+    );
+    check(
+        "aliases.json",
+        r#"{"tools":7}"#,
+        "field `tools`: invalid type",
+    );
+    check(
+        "agent-aliases.json",
+        r#"{"some":["nobody"]}"#,
+        "field `some`: there is no agent `nobody`",
+    );
     check("aliases.json", "{", "field `line 1, column 1`: EOF");
-    assert!(Library::open(directory.path()).is_ok(), "the aliases in the binary apply as far as they fit");
+    assert!(
+        Library::open(directory.path()).is_ok(),
+        "the aliases in the binary apply as far as they fit"
+    );
 }
 
 #[test]
@@ -193,7 +321,13 @@ fn a_directory_without_agents_says_what_it_should_hold() {
     assert!(matches!(error, DataError::Unreadable { .. }), "{error}");
     fs::create_dir(directory.path().join("agents")).unwrap();
     let error = Library::open(directory.path()).unwrap_err();
-    assert!(error.remedy().unwrap().contains("agents/<agent>/capabilities/current.json"), "{error}");
+    assert!(
+        error
+            .remedy()
+            .unwrap()
+            .contains("agents/<agent>/capabilities/current.json"),
+        "{error}"
+    );
 }
 
 /// A small file that is right in everything.
@@ -223,7 +357,11 @@ fn sound() -> Value {
 
 fn put(file: &mut Value, at: &str, value: Value) {
     let (parent, field) = at.rsplit_once('/').unwrap_or(("", at));
-    let parent = if parent.is_empty() { String::new() } else { format!("/{parent}") };
+    let parent = if parent.is_empty() {
+        String::new()
+    } else {
+        format!("/{parent}")
+    };
     match file.pointer_mut(&parent).unwrap() {
         Value::Array(items) => items[field.parse::<usize>().unwrap()] = value,
         object => object[field] = value,
@@ -241,7 +379,9 @@ fn open_all(files: &[(&str, &Value)]) -> Result<Library, DataError> {
 fn lay_out(files: &[(&str, &Value)]) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (folder, file) in files {
-        let path = directory.path().join(format!("agents/{folder}/capabilities"));
+        let path = directory
+            .path()
+            .join(format!("agents/{folder}/capabilities"));
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("current.json"), file.to_string()).unwrap();
     }

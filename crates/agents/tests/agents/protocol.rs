@@ -20,19 +20,47 @@ async fn a_legacy_client_greets_lists_and_calls() {
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
         request(2, "ping", json!({})),
         request(3, "tools/list", json!({})),
-        request(4, "tools/call", call("lookup_capability", json!({ "agent": "zed", "capability": "mcp" }))),
+        request(
+            4,
+            "tools/call",
+            call(
+                "lookup_capability",
+                json!({ "agent": "zed", "capability": "mcp" }),
+            ),
+        ),
     ])
     .await;
     assert_eq!(answers[0]["result"]["protocolVersion"], "2025-06-18");
-    assert_eq!(answers[0]["result"]["serverInfo"]["name"], "agent-capabilities");
+    assert_eq!(
+        answers[0]["result"]["serverInfo"]["name"],
+        "agent-capabilities"
+    );
     assert_eq!(answers[1]["result"], json!({}));
     let tools = answers[2]["result"]["tools"].as_array().unwrap();
-    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["lookup_capability", "compare_capability", "list_capabilities", "get_sources"]);
-    assert!(tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true));
+    let names: Vec<&str> = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "lookup_capability",
+            "compare_capability",
+            "list_capabilities",
+            "get_sources"
+        ]
+    );
+    assert!(
+        tools
+            .iter()
+            .all(|tool| tool["annotations"]["readOnlyHint"] == true)
+    );
     assert!(answers[2]["result"].get("resultType").is_none());
     let result = &answers[3]["result"];
-    assert_eq!(result["structuredContent"]["capability"]["name"], "MCP Support");
+    assert_eq!(
+        result["structuredContent"]["capability"]["name"],
+        "MCP Support"
+    );
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(text, result["structuredContent"]);
 }
@@ -42,7 +70,11 @@ async fn a_modern_client_needs_no_greeting() {
     let answers = dialogue(&[
         modern(1, "server/discover", json!({})),
         modern(2, "tools/list", json!({})),
-        modern(3, "tools/call", call("list_capabilities", json!({ "agent": "gemini" }))),
+        modern(
+            3,
+            "tools/call",
+            call("list_capabilities", json!({ "agent": "gemini" })),
+        ),
         modern(4, "initialize", json!({})),
     ])
     .await;
@@ -51,7 +83,10 @@ async fn a_modern_client_needs_no_greeting() {
         assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
     }
     assert_eq!(answers[1]["result"]["cacheScope"], "public");
-    assert_eq!(answers[2]["result"]["structuredContent"]["agent"], "gemini-cli");
+    assert_eq!(
+        answers[2]["result"]["structuredContent"]["agent"],
+        "gemini-cli"
+    );
     assert_eq!(answers[3]["error"]["code"], -32601);
 }
 
@@ -62,47 +97,92 @@ async fn what_is_wrong_is_said_in_the_protocols_own_codes() {
     let answers = dialogue(&[
         other,
         request(2, "tools/call", call("delete_everything", json!({}))),
-        request(3, "tools/call", call("lookup_capability", json!({ "agent": "zed" }))),
-        request(4, "tools/call", call("lookup_capability", json!({ "agent": 7, "capability": "mcp" }))),
+        request(
+            3,
+            "tools/call",
+            call("lookup_capability", json!({ "agent": "zed" })),
+        ),
+        request(
+            4,
+            "tools/call",
+            call(
+                "lookup_capability",
+                json!({ "agent": 7, "capability": "mcp" }),
+            ),
+        ),
         request(5, "resources/list", json!({})),
         json!([]),
-        request(7, "tools/call", call("get_sources", json!({ "agnt": "zed" }))),
+        request(
+            7,
+            "tools/call",
+            call("get_sources", json!({ "agnt": "zed" })),
+        ),
         request(8, "tools/call", call("get_sources", json!(["zed"]))),
-        request(6, "tools/call", call("lookup_capability", json!({ "agent": "zed", "capability": "zzz" }))),
+        request(
+            6,
+            "tools/call",
+            call(
+                "lookup_capability",
+                json!({ "agent": "zed", "capability": "zzz" }),
+            ),
+        ),
     ])
     .await;
-    let codes: Vec<i64> = answers[..8].iter().map(|it| it["error"]["code"].as_i64().unwrap()).collect();
-    assert_eq!(codes, [-32022, -32602, -32602, -32602, -32601, -32600, -32602, -32602]);
+    let codes: Vec<i64> = answers[..8]
+        .iter()
+        .map(|it| it["error"]["code"].as_i64().unwrap())
+        .collect();
+    assert_eq!(
+        codes,
+        [
+            -32022, -32602, -32602, -32602, -32601, -32600, -32602, -32602
+        ]
+    );
     assert_eq!(answers[0]["error"]["data"]["supported"], json!([MODERN]));
-    assert_eq!(answers[8]["result"]["isError"], true, "a model should read it and ask again");
+    assert_eq!(
+        answers[8]["result"]["isError"], true,
+        "a model should read it and ask again"
+    );
 }
 
 #[tokio::test]
 async fn every_answer_keeps_the_schema_the_tool_declares() {
     let mut asked = VecDeque::from([
-        ("lookup_capability", json!({ "agent": "cursor", "capability": "mcp" })),
-        ("lookup_capability", json!({ "agent": "cursor", "capability": "agents that talk" })),
+        (
+            "lookup_capability",
+            json!({ "agent": "cursor", "capability": "mcp" }),
+        ),
+        (
+            "lookup_capability",
+            json!({ "agent": "cursor", "capability": "agents that talk" }),
+        ),
         ("compare_capability", json!({ "capability": "skills" })),
         ("list_capabilities", json!({ "agent": "aider" })),
         ("list_capabilities", json!({ "category": "testing" })),
-        ("get_sources", json!({ "agent": "goose", "capability": "memory" })),
+        (
+            "get_sources",
+            json!({ "agent": "goose", "capability": "memory" }),
+        ),
         ("get_sources", json!({})),
     ]);
     let mut requests = vec![request(0, "tools/list", json!({}))];
-    requests.extend(
-        asked
-            .iter()
-            .enumerate()
-            .map(|(at, (tool, arguments))| request(at + 1, "tools/call", call(tool, arguments.clone()))),
-    );
+    requests.extend(asked.iter().enumerate().map(|(at, (tool, arguments))| {
+        request(at + 1, "tools/call", call(tool, arguments.clone()))
+    }));
     let answers = dialogue(&requests).await;
     let tools = answers[0]["result"]["tools"].as_array().unwrap();
     for answer in &answers[1..] {
         let (name, arguments) = asked.pop_front().unwrap();
         let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
-        assert!(jsonschema::is_valid(&tool["inputSchema"], &arguments), "{arguments}");
+        assert!(
+            jsonschema::is_valid(&tool["inputSchema"], &arguments),
+            "{arguments}"
+        );
         let result = &answer["result"]["structuredContent"];
-        assert!(jsonschema::is_valid(&tool["outputSchema"], result), "{name} {arguments}: {answer}");
+        assert!(
+            jsonschema::is_valid(&tool["outputSchema"], result),
+            "{name} {arguments}: {answer}"
+        );
     }
 }
 
@@ -131,7 +211,10 @@ async fn dialogue(messages: &[Value]) -> Vec<Value> {
     let serving = tokio::spawn(serve(answers, input, output));
     let (reading, mut writing) = tokio::io::split(ours);
     for message in messages {
-        writing.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        writing
+            .write_all(format!("{message}\n").as_bytes())
+            .await
+            .unwrap();
     }
     writing.shutdown().await.unwrap();
     serving.await.unwrap().unwrap();

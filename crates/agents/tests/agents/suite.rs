@@ -60,19 +60,34 @@ async fn the_arguments_of_fifty_prompts_are_understood_in_three_paraphrases_each
         assert_eq!(prompt.paraphrases.len(), 3, "{}", prompt.id);
         let accepted = prompt.accept.iter().map(|it| (&it.tool, &it.args));
         for (tool, arguments) in accepted {
-            assert!(run(&answers, tool, arguments).await.is_some(), "{}: {arguments}", prompt.id);
+            assert!(
+                run(&answers, tool, arguments).await.is_some(),
+                "{}: {arguments}",
+                prompt.id
+            );
         }
         for arguments in prompt.paraphrases.iter().chain([&prompt.expected_args]) {
             asked += 1;
-            let answer = run(&answers, &prompt.expected_tool, arguments).await.unwrap_or_default();
+            let answer = run(&answers, &prompt.expected_tool, arguments)
+                .await
+                .unwrap_or_default();
             if !contains(&answer, &prompt.resolves) {
                 missed.push(format!("{} {arguments} gives {answer:.200}", prompt.id));
             }
         }
     }
     assert_eq!(asked, 200);
-    println!("{} of {asked} understood\n{}", asked - missed.len(), missed.join("\n"));
-    assert!(missed.len() * 50 <= asked, "{} of {asked}:\n{}", missed.len(), missed.join("\n"));
+    println!(
+        "{} of {asked} understood\n{}",
+        asked - missed.len(),
+        missed.join("\n")
+    );
+    assert!(
+        missed.len() * 50 <= asked,
+        "{} of {asked}:\n{}",
+        missed.len(),
+        missed.join("\n")
+    );
 }
 
 #[tokio::test]
@@ -80,12 +95,22 @@ async fn each_scenario_is_done_within_its_calls_and_no_call_is_repeated() {
     let (suite, answers) = (suite(), answers());
     assert_eq!(suite.scenarios.len(), 5);
     for scenario in &suite.scenarios {
-        assert!(scenario.steps.len() <= scenario.max_calls, "{}", scenario.id);
+        assert!(
+            scenario.steps.len() <= scenario.max_calls,
+            "{}",
+            scenario.id
+        );
         for step in &scenario.steps {
             let answer = run(&answers, &step.call.tool, &step.call.args).await;
-            let answer = answer.unwrap_or_else(|| panic!("{} would have to ask again", scenario.id));
+            let answer =
+                answer.unwrap_or_else(|| panic!("{} would have to ask again", scenario.id));
             for (pointer, expected) in &step.expect {
-                assert_eq!(answer.pointer(pointer), Some(expected), "{} {pointer} in {answer}", scenario.id);
+                assert_eq!(
+                    answer.pointer(pointer),
+                    Some(expected),
+                    "{} {pointer} in {answer}",
+                    scenario.id
+                );
             }
         }
     }
@@ -93,22 +118,45 @@ async fn each_scenario_is_done_within_its_calls_and_no_call_is_repeated() {
 
 #[tokio::test]
 async fn whoever_does_not_have_it_is_one_short_line() {
-    let rows = run(&answers(), "compare_capability", &json!({ "capability": "hooks" })).await.unwrap();
-    let zed = rows["comparison"].as_array().unwrap().iter().find(|row| row["agent"] == "zed").unwrap();
+    let rows = run(
+        &answers(),
+        "compare_capability",
+        &json!({ "capability": "hooks" }),
+    )
+    .await
+    .unwrap();
+    let zed = rows["comparison"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["agent"] == "zed")
+        .unwrap();
     assert_eq!(*zed, json!({ "agent": "zed", "available": null }));
 }
 
 #[tokio::test]
 async fn lists_have_no_notes_and_need_a_filter() {
     let answers = answers();
-    let list = run(&answers, "list_capabilities", &json!({ "agent": "claude-code" })).await.unwrap();
-    let row =
-        json!({ "name": "Agent Mode", "category": "agent-orchestration", "tier": "pro", "available": true });
-    assert!(list["capabilities"].as_array().unwrap().contains(&row), "{list}");
+    let list = run(
+        &answers,
+        "list_capabilities",
+        &json!({ "agent": "claude-code" }),
+    )
+    .await
+    .unwrap();
+    let row = json!({ "name": "Agent Mode", "category": "agent-orchestration", "tier": "pro", "available": true });
+    assert!(
+        list["capabilities"].as_array().unwrap().contains(&row),
+        "{list}"
+    );
     assert!(!list.to_string().contains("implementationNotes"));
     assert_eq!(
         list["undocumented"],
-        json!(["Code Completion", "Next Edit Suggestions", "Agent Client Protocol"])
+        json!([
+            "Code Completion",
+            "Next Edit Suggestions",
+            "Agent Client Protocol"
+        ])
     );
     let told = miss(&answers, "list_capabilities", &json!({})).await;
     assert_eq!(told, "Give `agent`, `category` or both.");
@@ -123,25 +171,58 @@ async fn a_field_that_does_not_exist_is_refused_by_every_tool() {
             json!({ "agent": "zed", "capability": "mcp", "agents": [] }),
             "`agent` and `capability`",
         ),
-        ("compare_capability", json!({ "capability": "mcp", "agent": "zed" }), "`capability` and `agents`"),
-        ("list_capabilities", json!({ "agent": "zed", "catgory": "testing" }), "`agent` and `category`"),
-        ("get_sources", json!({ "agentt": "zed" }), "`agent` and `capability`"),
+        (
+            "compare_capability",
+            json!({ "capability": "mcp", "agent": "zed" }),
+            "`capability` and `agents`",
+        ),
+        (
+            "list_capabilities",
+            json!({ "agent": "zed", "catgory": "testing" }),
+            "`agent` and `category`",
+        ),
+        (
+            "get_sources",
+            json!({ "agentt": "zed" }),
+            "`agent` and `capability`",
+        ),
     ] {
         let told = miss(&answers(), tool, &arguments).await;
-        assert!(told.contains("has no parameter `") && told.ends_with(known), "{tool}: {told}");
+        assert!(
+            told.contains("has no parameter `") && told.ends_with(known),
+            "{tool}: {told}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_word_that_could_be_many_things_is_answered_with_candidates() {
     for said in ["code", "support", "Code", "is it supported"] {
-        let answer = run(&answers(), "compare_capability", &json!({ "capability": said })).await.unwrap();
-        let matches = answer["matches"].as_array().unwrap_or_else(|| panic!("{said}: {answer}"));
+        let answer = run(
+            &answers(),
+            "compare_capability",
+            &json!({ "capability": said }),
+        )
+        .await
+        .unwrap();
+        let matches = answer["matches"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{said}: {answer}"));
         assert_eq!(matches.len(), 3, "{said}: {answer}");
-        assert!(matches.iter().all(|row| row["matchConfidence"].as_f64().unwrap() < 1.0), "{answer}");
+        assert!(
+            matches
+                .iter()
+                .all(|row| row["matchConfidence"].as_f64().unwrap() < 1.0),
+            "{answer}"
+        );
         let arguments = json!({ "agent": "cursor", "capability": said });
-        let answer = run(&answers(), "lookup_capability", &arguments).await.unwrap();
-        assert!(answer["matches"].is_array() && answer["capability"].is_null(), "{said}: {answer}");
+        let answer = run(&answers(), "lookup_capability", &arguments)
+            .await
+            .unwrap();
+        assert!(
+            answer["matches"].is_array() && answer["capability"].is_null(),
+            "{said}: {answer}"
+        );
     }
 }
 
@@ -149,7 +230,11 @@ async fn a_word_that_could_be_many_things_is_answered_with_candidates() {
 async fn rows_have_the_same_shape_whether_it_is_there_or_not() {
     let folder = tempfile::tempdir().unwrap();
     let capability = |name: &str, available: Value| {
-        let status = if available.is_null() { "unknown" } else { "active" };
+        let status = if available.is_null() {
+            "unknown"
+        } else {
+            "active"
+        };
         json!({
             "name": name, "category": "testing", "available": available, "status": status, "tier": "pro",
             "maturityLevel": "stable", "description": name, "implementationNotes": { "setup": "press" },
@@ -165,26 +250,49 @@ async fn rows_have_the_same_shape_whether_it_is_there_or_not() {
             "capabilities": [capability("Cooking", available)],
         })
     };
-    for (id, available) in [("has", json!(true)), ("lacks", json!(false)), ("silent", Value::Null)] {
+    for (id, available) in [
+        ("has", json!(true)),
+        ("lacks", json!(false)),
+        ("silent", Value::Null),
+    ] {
         let place = folder.path().join("agents").join(id).join("capabilities");
         fs::create_dir_all(&place).unwrap();
         fs::write(place.join("current.json"), file(id, available).to_string()).unwrap();
     }
     let answers = Answers::new(Library::open(folder.path()).unwrap(), None);
-    let compared = run(&answers, "compare_capability", &json!({ "capability": "cooking" })).await.unwrap();
+    let compared = run(
+        &answers,
+        "compare_capability",
+        &json!({ "capability": "cooking" }),
+    )
+    .await
+    .unwrap();
     let rows = compared["comparison"].as_array().unwrap();
     let of = |id: &str| rows.iter().find(|row| row["agent"] == id).unwrap().clone();
     assert_eq!(of("lacks"), json!({ "agent": "lacks", "available": false }));
-    assert_eq!(of("silent"), json!({ "agent": "silent", "available": null }));
-    let listed = run(&answers, "list_capabilities", &json!({ "category": "testing" })).await.unwrap();
+    assert_eq!(
+        of("silent"),
+        json!({ "agent": "silent", "available": null })
+    );
+    let listed = run(
+        &answers,
+        "list_capabilities",
+        &json!({ "category": "testing" }),
+    )
+    .await
+    .unwrap();
     let rows = listed["capabilities"].as_array().unwrap();
     let keys = |row: &Value| row.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert!(
-        rows.iter().all(|row| keys(row) == ["agent", "name", "category", "tier", "available"]),
+        rows.iter()
+            .all(|row| keys(row) == ["agent", "name", "category", "tier", "available"]),
         "{listed}"
     );
     let lacks = rows.iter().find(|row| row["agent"] == "lacks").unwrap();
-    assert_eq!((&lacks["tier"], &lacks["available"]), (&Value::Null, &json!(false)));
+    assert_eq!(
+        (&lacks["tier"], &lacks["available"]),
+        (&Value::Null, &json!(false))
+    );
 }
 
 #[tokio::test]
@@ -192,10 +300,15 @@ async fn sources_of_everything_say_what_and_in_which_state_each_is() {
     let all = run(&answers(), "get_sources", &json!({})).await.unwrap();
     for row in all["sources"].as_array().unwrap() {
         assert!(
-            row["description"].as_str().is_some_and(|text| text.starts_with("Documentation of ")),
+            row["description"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("Documentation of ")),
             "{row}"
         );
-        assert!(["active", "deprecated", "unknown"].contains(&row["status"].as_str().unwrap()), "{row}");
+        assert!(
+            ["active", "deprecated", "unknown"].contains(&row["status"].as_str().unwrap()),
+            "{row}"
+        );
         assert!(row["verifiedDate"].is_string(), "{row}");
     }
 }
@@ -203,12 +316,36 @@ async fn sources_of_everything_say_what_and_in_which_state_each_is() {
 #[tokio::test]
 async fn what_is_meant_by_nobody_is_answered_with_what_there_is() {
     let answers = answers();
-    let told = miss(&answers, "lookup_capability", &json!({ "agent": "clippy", "capability": "mcp" })).await;
-    assert!(told.starts_with("No agent `clippy`. Agents: claude-code, copilot-cli, "), "{told}");
-    let told = miss(&answers, "list_capabilities", &json!({ "category": "cooking" })).await;
-    assert!(told.contains("agent-orchestration, api-integration"), "{told}");
-    let told = miss(&answers, "compare_capability", &json!({ "capability": "zzz" })).await;
-    assert!(told.contains("No capability like `zzz`. Nearest: "), "{told}");
+    let told = miss(
+        &answers,
+        "lookup_capability",
+        &json!({ "agent": "clippy", "capability": "mcp" }),
+    )
+    .await;
+    assert!(
+        told.starts_with("No agent `clippy`. Agents: claude-code, copilot-cli, "),
+        "{told}"
+    );
+    let told = miss(
+        &answers,
+        "list_capabilities",
+        &json!({ "category": "cooking" }),
+    )
+    .await;
+    assert!(
+        told.contains("agent-orchestration, api-integration"),
+        "{told}"
+    );
+    let told = miss(
+        &answers,
+        "compare_capability",
+        &json!({ "capability": "zzz" }),
+    )
+    .await;
+    assert!(
+        told.contains("No capability like `zzz`. Nearest: "),
+        "{told}"
+    );
 }
 
 #[tokio::test]
@@ -220,7 +357,13 @@ async fn an_agent_named_beside_the_capability_is_no_hindrance() {
         ("Gemini CLI sandbox", "Sandboxing"),
         ("claude.md", "Custom Instructions"),
     ] {
-        let answer = run(&answers, "compare_capability", &json!({ "capability": said })).await.unwrap();
+        let answer = run(
+            &answers,
+            "compare_capability",
+            &json!({ "capability": said }),
+        )
+        .await
+        .unwrap();
         assert_eq!(answer["capability"], meant, "{said}");
     }
 }
@@ -228,21 +371,38 @@ async fn an_agent_named_beside_the_capability_is_no_hindrance() {
 #[tokio::test]
 async fn what_is_longer_than_any_name_is_refused() {
     let (answers, long) = (answers(), "mcp ".repeat(200));
-    let told = miss(&answers, "compare_capability", &json!({ "capability": long })).await;
+    let told = miss(
+        &answers,
+        "compare_capability",
+        &json!({ "capability": long }),
+    )
+    .await;
     assert_eq!(told, "`capability` may have 500 letters");
     let many = vec!["zed"; 200];
-    let told = miss(&answers, "compare_capability", &json!({ "capability": "mcp", "agents": many })).await;
+    let told = miss(
+        &answers,
+        "compare_capability",
+        &json!({ "capability": "mcp", "agents": many }),
+    )
+    .await;
     assert_eq!(told, "`agents` may have 100 entries");
 }
 
 #[tokio::test]
 async fn several_that_may_be_meant_are_told_with_how_likely_they_are() {
     let arguments = json!({ "agent": "claude-code", "capability": "agents that talk" });
-    let answer = run(&answers(), "lookup_capability", &arguments).await.unwrap();
-    let matches = answer["matches"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let answer = run(&answers(), "lookup_capability", &arguments)
+        .await
+        .unwrap();
+    let matches = answer["matches"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
     assert_eq!(matches.len(), 3, "{answer}");
     for row in matches {
-        assert!(row["matchConfidence"].as_f64().unwrap() < 1.0 && row["description"].is_string(), "{row}");
+        assert!(
+            row["matchConfidence"].as_f64().unwrap() < 1.0 && row["description"].is_string(),
+            "{row}"
+        );
     }
 }
 
@@ -250,12 +410,23 @@ async fn several_that_may_be_meant_are_told_with_how_likely_they_are() {
 async fn a_word_for_two_agents_means_the_likelier_and_mentions_the_other() {
     let answers = answers();
     let arguments = json!({ "agent": "Copilot", "capability": "mcp" });
-    let answer = run(&answers, "lookup_capability", &arguments).await.unwrap();
-    assert_eq!((&answer["agent"], &answer["seeAlso"]), (&json!("vscode-copilot"), &json!(["copilot-cli"])));
+    let answer = run(&answers, "lookup_capability", &arguments)
+        .await
+        .unwrap();
+    assert_eq!(
+        (&answer["agent"], &answer["seeAlso"]),
+        (&json!("vscode-copilot"), &json!(["copilot-cli"]))
+    );
     let arguments = json!({ "capability": "mcp", "agents": ["copilot"] });
-    let answer = run(&answers, "compare_capability", &arguments).await.unwrap();
-    let agents: Vec<&Value> =
-        answer["comparison"].as_array().unwrap().iter().map(|it| &it["agent"]).collect();
+    let answer = run(&answers, "compare_capability", &arguments)
+        .await
+        .unwrap();
+    let agents: Vec<&Value> = answer["comparison"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["agent"])
+        .collect();
     assert_eq!(agents, ["vscode-copilot", "copilot-cli"]);
 }
 
@@ -280,16 +451,19 @@ async fn miss(answers: &Answers, tool: &str, arguments: &Value) -> String {
 async fn call(answers: &Answers, tool: &str, arguments: &Value) -> Result<Value, String> {
     let tool: Tool = tool.parse().map_err(|_| format!("no tool {tool}"))?;
     let arguments: RawObject = serde_json::from_value(arguments.clone()).unwrap();
-    let told = tool.call(answers, &arguments).await.map_err(|error| error.message)?;
+    let told = tool
+        .call(answers, &arguments)
+        .await
+        .map_err(|error| error.message)?;
     told.map_err(|miss| miss.to_string())
 }
 
 /// Whether everything expected is in the answer, which may hold more.
 fn contains(answer: &Value, expected: &Value) -> bool {
     match (answer, expected) {
-        (Value::Object(answer), Value::Object(expected)) => {
-            expected.iter().all(|(key, value)| answer.get(key).is_some_and(|it| contains(it, value)))
-        }
+        (Value::Object(answer), Value::Object(expected)) => expected
+            .iter()
+            .all(|(key, value)| answer.get(key).is_some_and(|it| contains(it, value))),
         _ => answer == expected,
     }
 }

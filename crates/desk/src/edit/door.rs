@@ -10,17 +10,24 @@ pub enum Door {
     /// The client launches it.
     Stdio { command: String, args: Vec<String> },
     /// It is running already.
-    Http { url: String, headers: Vec<(String, String)> },
+    Http {
+        url: String,
+        headers: Vec<(String, String)>,
+    },
 }
 
 impl Door {
     pub(super) fn value(&self, client: Client) -> Result<Value, EditError> {
         match self {
             Self::Stdio { command, args } => Ok(stdio(client, command, args)),
-            Self::Http { .. } if client == Client::ClaudeDesktop => Err(EditError::NoAddress { client }),
+            Self::Http { .. } if client == Client::ClaudeDesktop => {
+                Err(EditError::NoAddress { client })
+            }
             Self::Http { url, headers } => {
-                let headers: Map<String, Value> =
-                    headers.iter().map(|(name, text)| (name.clone(), json!(text))).collect();
+                let headers: Map<String, Value> = headers
+                    .iter()
+                    .map(|(name, text)| (name.clone(), json!(text)))
+                    .collect();
                 Ok(http(client, url, headers))
             }
         }
@@ -34,12 +41,17 @@ fn stdio(client: Client, command: &str, args: &[String]) -> Value {
             json!({ "type": "stdio", "command": command, "args": args, "alwaysLoad": true })
         }
         Client::VsCode => json!({ "type": "stdio", "command": command, "args": args }),
-        Client::Continue => json!({ "name": NAME, "type": "stdio", "command": command, "args": args }),
+        Client::Continue => {
+            json!({ "name": NAME, "type": "stdio", "command": command, "args": args })
+        }
         Client::Goose => json!({
             "enabled": true, "type": "stdio", "name": NAME, "cmd": command, "args": args, "timeout": 300,
         }),
         Client::Opencode => {
-            let words: Vec<&str> = [command].into_iter().chain(args.iter().map(String::as_str)).collect();
+            let words: Vec<&str> = [command]
+                .into_iter()
+                .chain(args.iter().map(String::as_str))
+                .collect();
             json!({ "type": "local", "command": words, "enabled": true })
         }
         _ => json!({ "command": command, "args": args }),

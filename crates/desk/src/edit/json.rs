@@ -10,7 +10,12 @@ use serde_json::Value;
 use super::{EditError, splice};
 use crate::tree::{self, Format, Node};
 
-pub(super) fn add(text: &str, keys: &[&str], name: &str, value: &Value) -> Result<String, EditError> {
+pub(super) fn add(
+    text: &str,
+    keys: &[&str],
+    name: &str,
+    value: &Value,
+) -> Result<String, EditError> {
     Page::of(text)?.insert(keys, name, Letters::Ours(value))
 }
 
@@ -26,10 +31,18 @@ pub(super) fn switch(
     value: bool,
 ) -> Result<String, EditError> {
     let page = Page::of(text)?;
-    let server = page.root.at(keys).and_then(|section| section.get(name)).ok_or(EditError::Entangled)?;
+    let server = page
+        .root
+        .at(keys)
+        .and_then(|section| section.get(name))
+        .ok_or(EditError::Entangled)?;
     match server.get(key) {
         Some(there) => Ok(splice(text, there.span.clone(), &value.to_string())),
-        None => page.insert(&[keys, &[name]].concat(), key, Letters::Ours(&Value::Bool(value))),
+        None => page.insert(
+            &[keys, &[name]].concat(),
+            key,
+            Letters::Ours(&Value::Bool(value)),
+        ),
     }
 }
 
@@ -44,7 +57,9 @@ pub(super) fn bring_back(text: &str, keys: &[&str]) -> Result<String, EditError>
     let mut text = text.to_owned();
     loop {
         let page = Page::of(&text)?;
-        let Some(parked) = page.root.at(&aside) else { return Ok(text) };
+        let Some(parked) = page.root.at(&aside) else {
+            return Ok(text);
+        };
         let Some((name, _)) = parked.entries().first() else {
             let (last, around) = aside.split_last().ok_or(EditError::Entangled)?;
             return page.remove(around, last);
@@ -57,7 +72,11 @@ pub(super) fn bring_back(text: &str, keys: &[&str]) -> Result<String, EditError>
 /// Takes a server from one object to another, letter for letter.
 fn carry(text: &str, from: &[&str], to: &[&str], name: &str) -> Result<String, EditError> {
     let page = Page::of(text)?;
-    let server = page.root.at(from).and_then(|section| section.get(name)).ok_or(EditError::Entangled)?;
+    let server = page
+        .root
+        .at(from)
+        .and_then(|section| section.get(name))
+        .ok_or(EditError::Entangled)?;
     let letters = Letters::Theirs(&text[server.span.clone()]);
     Page::of(&page.remove(from, name)?)?.insert(to, name, letters)
 }
@@ -102,9 +121,17 @@ impl<'a> Page<'a> {
             line: tree::line(text, wrong.at),
             message: wrong.message,
         })?;
-        let collect = CollectOptions { tokens: true, ..CollectOptions::default() };
-        let tokens = parse_to_ast(text, &collect, &tree::options()).ok().and_then(|parsed| parsed.tokens);
-        let commas = tokens.into_iter().flatten().filter(|it| matches!(it.token, Token::Comma));
+        let collect = CollectOptions {
+            tokens: true,
+            ..CollectOptions::default()
+        };
+        let tokens = parse_to_ast(text, &collect, &tree::options())
+            .ok()
+            .and_then(|parsed| parsed.tokens);
+        let commas = tokens
+            .into_iter()
+            .flatten()
+            .filter(|it| matches!(it.token, Token::Comma));
         let commas = commas.map(|it| it.start()..it.end()).collect();
         Ok(Self { text, root, commas })
     }
@@ -113,8 +140,11 @@ impl<'a> Page<'a> {
     fn insert(&self, keys: &[&str], name: &str, letters: Letters<'_>) -> Result<String, EditError> {
         if !self.text[self.root.span.start..].starts_with('{') {
             // Nothing but comments so far.
-            let between =
-                if self.text.is_empty() || self.text.ends_with('\n') { "" } else { self.line_end() };
+            let between = if self.text.is_empty() || self.text.ends_with('\n') {
+                ""
+            } else {
+                self.line_end()
+            };
             let text = format!("{}{between}{{}}{}", self.text, self.line_end());
             return Page::of(&text)?.insert(keys, name, letters);
         }
@@ -123,7 +153,11 @@ impl<'a> Page<'a> {
         for (depth, key) in keys.iter().enumerate() {
             match object.get(key) {
                 Some(inner) if inner.is_map() => object = inner,
-                Some(_) => return Err(EditError::NotATable { key: keys.join(".") }),
+                Some(_) => {
+                    return Err(EditError::NotATable {
+                        key: keys.join("."),
+                    });
+                }
                 None => return Ok(self.append(object, key, &path[depth + 1..], letters)),
             }
         }
@@ -134,8 +168,14 @@ impl<'a> Page<'a> {
     fn append(&self, object: &Node, name: &str, below: &[&str], letters: Letters<'_>) -> String {
         let close = object.span.end - 1;
         let is_empty = object.entries().is_empty();
-        let last = object.entries().last().map_or(object.span.start + 1, |(_, node)| node.span.end);
-        let has_comma = self.commas.iter().any(|comma| comma.start >= last && comma.end <= close);
+        let last = object
+            .entries()
+            .last()
+            .map_or(object.span.start + 1, |(_, node)| node.span.end);
+        let has_comma = self
+            .commas
+            .iter()
+            .any(|comma| comma.start >= last && comma.end <= close);
         let comma = if is_empty || has_comma { "" } else { "," };
         let end_comma = if has_comma { "," } else { "" };
         let name = Value::from(name);
@@ -143,14 +183,36 @@ impl<'a> Page<'a> {
         let at = last + gap.trim_end().len();
         if !self.is_open(object) {
             let space = if is_empty { "" } else { " " };
-            let value = spelt(below, letters, Margin { indent: "", step: None });
-            return splice(self.text, at..at, &format!("{comma}{space}{name}: {value}{end_comma}"));
+            let value = spelt(
+                below,
+                letters,
+                Margin {
+                    indent: "",
+                    step: None,
+                },
+            );
+            return splice(
+                self.text,
+                at..at,
+                &format!("{comma}{space}{name}: {value}{end_comma}"),
+            );
         }
         let (indent, step, outer) = self.indentation(object);
-        let value = spelt(below, letters, Margin { indent: &indent, step: Some(&step) });
+        let value = spelt(
+            below,
+            letters,
+            Margin {
+                indent: &indent,
+                step: Some(&step),
+            },
+        );
         // An object that closes on the line of its last entry does so on a line of its own now.
         let closes_below = gap[at - last..].contains('\n');
-        let (until, after) = if closes_below { (at, String::new()) } else { (close, format!("\n{outer}")) };
+        let (until, after) = if closes_below {
+            (at, String::new())
+        } else {
+            (close, format!("\n{outer}"))
+        };
         let entry = format!("\n{indent}{name}: {value}{end_comma}{after}");
         let entry = entry.replace("\r\n", "\n").replace('\n', self.line_end());
         splice(&splice(self.text, at..until, &entry), last..last, comma)
@@ -171,7 +233,9 @@ impl<'a> Page<'a> {
         let own = object.entries().iter().map(|(key, _)| key.span.start);
         let mut own = own.filter(|at| self.text[line_of(self.text, *at)..*at].trim().is_empty());
         let own = own.next_back().map(|at| indent(self.text, at));
-        let step = own.and_then(|own| own.strip_prefix(outer)).filter(|step| !step.is_empty());
+        let step = own
+            .and_then(|own| own.strip_prefix(outer))
+            .filter(|step| !step.is_empty());
         let unit = step.unwrap_or_else(|| self.usual_step()).to_owned();
         let inner = own.map_or_else(|| format!("{outer}{unit}"), str::to_owned);
         (inner, unit, outer.to_owned())
@@ -179,48 +243,73 @@ impl<'a> Page<'a> {
 
     /// The indentation of the first line that has one.
     fn usual_step(&self) -> &str {
-        let indents = self.text.lines().map(|line| &line[..line.len() - line.trim_start().len()]);
-        indents.filter(|indent| !indent.is_empty()).min_by_key(|indent| indent.len()).unwrap_or("  ")
+        let indents = self
+            .text
+            .lines()
+            .map(|line| &line[..line.len() - line.trim_start().len()]);
+        indents
+            .filter(|indent| !indent.is_empty())
+            .min_by_key(|indent| indent.len())
+            .unwrap_or("  ")
     }
 
     fn remove(&self, keys: &[&str], name: &str) -> Result<String, EditError> {
         let section = self.root.at(keys).ok_or(EditError::Entangled)?;
         let entries = section.entries();
-        let index = entries.iter().position(|(key, _)| key.text == name).ok_or(EditError::Entangled)?;
+        let index = entries
+            .iter()
+            .position(|(key, _)| key.text == name)
+            .ok_or(EditError::Entangled)?;
         let (key, node) = &entries[index];
-        let next = entries.get(index + 1).map_or(section.span.end - 1, |(key, _)| key.span.start);
+        let next = entries
+            .get(index + 1)
+            .map_or(section.span.end - 1, |(key, _)| key.span.start);
         let comma_in = |range: Range<usize>| {
-            self.commas.iter().find(|comma| comma.start >= range.start && comma.end <= range.end)
+            self.commas
+                .iter()
+                .find(|comma| comma.start >= range.start && comma.end <= range.end)
         };
         let begin = key.span.start - spaces_before(self.text, key.span.start);
         if let Some(after) = comma_in(node.span.end..next) {
             return Ok(splice(self.text, begin..after.end, ""));
         }
         let text = splice(self.text, begin..node.span.end, "");
-        let before = index.checked_sub(1).map(|before| entries[before].1.span.end);
+        let before = index
+            .checked_sub(1)
+            .map(|before| entries[before].1.span.end);
         let comma = before.and_then(|before| comma_in(before..key.span.start));
         Ok(comma.map_or(text.clone(), |comma| splice(&text, comma.clone(), "")))
     }
 
     fn line_end(&self) -> &'static str {
-        if self.text.contains("\r\n") { "\r\n" } else { "\n" }
+        if self.text.contains("\r\n") {
+            "\r\n"
+        } else {
+            "\n"
+        }
     }
 }
 
 fn spelt(below: &[&str], letters: Letters<'_>, margin: Margin<'_>) -> String {
     match (below.split_first(), letters) {
-        (Some((name, rest)), _) => {
-            object([*name].into_iter(), margin, |_, margin| spelt(rest, letters, margin))
-        }
+        (Some((name, rest)), _) => object([*name].into_iter(), margin, |_, margin| {
+            spelt(rest, letters, margin)
+        }),
         (None, Letters::Theirs(text)) => text.to_owned(),
-        (None, Letters::Ours(Value::Object(entries))) => {
-            object(entries.keys().map(String::as_str), margin, |name, margin| {
-                spelt(&[], Letters::Ours(&entries[name]), margin)
-            })
-        }
+        (None, Letters::Ours(Value::Object(entries))) => object(
+            entries.keys().map(String::as_str),
+            margin,
+            |name, margin| spelt(&[], Letters::Ours(&entries[name]), margin),
+        ),
         (None, Letters::Ours(Value::Array(items))) => {
-            let closed = Margin { indent: "", step: None };
-            let items: Vec<_> = items.iter().map(|item| spelt(&[], Letters::Ours(item), closed)).collect();
+            let closed = Margin {
+                indent: "",
+                step: None,
+            };
+            let items: Vec<_> = items
+                .iter()
+                .map(|item| spelt(&[], Letters::Ours(item), closed))
+                .collect();
             format!("[{}]", items.join(", "))
         }
         (None, Letters::Ours(other)) => other.to_string(),
@@ -232,10 +321,17 @@ fn object<'n>(
     margin: Margin<'_>,
     value: impl Fn(&str, Margin<'_>) -> String,
 ) -> String {
-    let indent = margin.step.map(|step| format!("{}{step}", margin.indent)).unwrap_or_default();
-    let inner = Margin { indent: &indent, ..margin };
-    let entries: Vec<_> =
-        names.map(|name| format!("{indent}{}: {}", Value::from(name), value(name, inner))).collect();
+    let indent = margin
+        .step
+        .map(|step| format!("{}{step}", margin.indent))
+        .unwrap_or_default();
+    let inner = Margin {
+        indent: &indent,
+        ..margin
+    };
+    let entries: Vec<_> = names
+        .map(|name| format!("{indent}{}: {}", Value::from(name), value(name, inner)))
+        .collect();
     match margin.step {
         Some(_) => format!("{{\n{}\n{}}}", entries.join(",\n"), margin.indent),
         None => format!("{{{}}}", entries.join(", ")),

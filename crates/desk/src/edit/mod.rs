@@ -45,7 +45,12 @@ pub enum Undone {
 
 /// The text with Kitbag in it, and with the servers named in `behind` switched off, since Kitbag
 /// has them now. An entry that is there already is replaced.
-pub fn install(spot: &Spot, text: &str, door: &Door, behind: &[String]) -> Result<String, EditError> {
+pub fn install(
+    spot: &Spot,
+    text: &str,
+    door: &Door,
+    behind: &[String],
+) -> Result<String, EditError> {
     let value = door.value(spot.client)?;
     match uninstall(spot, text, None)? {
         Undone::Nothing => place(spot, "", &value, behind),
@@ -57,7 +62,9 @@ pub fn install(spot: &Spot, text: &str, door: &Door, behind: &[String]) -> Resul
 /// The text without Kitbag. `before` is what the file held when Kitbag was put in, if it is known.
 pub fn uninstall(spot: &Spot, text: &str, before: Option<&str>) -> Result<Undone, EditError> {
     let file = File::of(spot, text)?;
-    let Some(value) = file.server(NAME).map(Node::value) else { return Ok(Undone::NotThere) };
+    let Some(value) = file.server(NAME).map(Node::value) else {
+        return Ok(Undone::NotThere);
+    };
     let behind = before.map_or(Ok(Vec::new()), |before| behind(spot, text, before))?;
     let again = place(spot, before.unwrap_or_default(), &value, &behind);
     match (again, before) {
@@ -69,7 +76,10 @@ pub fn uninstall(spot: &Spot, text: &str, before: Option<&str>) -> Result<Undone
 
 /// The servers that an installation has switched off, judged by what the file held before it.
 pub(crate) fn behind(spot: &Spot, text: &str, before: &str) -> Result<Vec<String>, EditError> {
-    Ok(switched_off(&File::of(spot, before)?, &File::of(spot, text)?))
+    Ok(switched_off(
+        &File::of(spot, before)?,
+        &File::of(spot, text)?,
+    ))
 }
 
 /// How a server is kept from being used without losing it.
@@ -82,12 +92,14 @@ enum Off {
 
 fn off(client: Client) -> Off {
     match client {
-        Client::Windsurf | Client::Cline | Client::Roo | Client::Kilo => {
-            Off::Switch { key: "disabled", value: true }
-        }
-        Client::Zed | Client::Codex | Client::Goose | Client::Opencode => {
-            Off::Switch { key: "enabled", value: false }
-        }
+        Client::Windsurf | Client::Cline | Client::Roo | Client::Kilo => Off::Switch {
+            key: "disabled",
+            value: true,
+        },
+        Client::Zed | Client::Codex | Client::Goose | Client::Opencode => Off::Switch {
+            key: "enabled",
+            value: false,
+        },
         Client::ClaudeDesktop
         | Client::ClaudeCode
         | Client::Cursor
@@ -115,10 +127,18 @@ impl<'a> File<'a> {
             line: tree::line(text, wrong.at),
             message: wrong.message,
         })?;
-        let everywhere = sections(spot.client, &root).into_iter().find(|section| section.project.is_none());
+        let everywhere = sections(spot.client, &root)
+            .into_iter()
+            .find(|section| section.project.is_none());
         let keys = everywhere.map(|section| section.keys);
         let keys = keys.unwrap_or_else(|| usual(spot));
-        Ok(Self { client: spot.client, format, text, root, keys })
+        Ok(Self {
+            client: spot.client,
+            format,
+            text,
+            root,
+            keys,
+        })
     }
 
     fn keys(&self) -> Vec<&str> {
@@ -126,23 +146,34 @@ impl<'a> File<'a> {
     }
 
     fn section(&self) -> Option<Section<'_>> {
-        sections(self.client, &self.root).into_iter().find(|section| section.keys == self.keys)
+        sections(self.client, &self.root)
+            .into_iter()
+            .find(|section| section.keys == self.keys)
     }
 
     fn servers(&self) -> Vec<(String, &Node)> {
-        let all = self.section().map(|section| named(&section)).unwrap_or_default();
-        all.into_iter().filter_map(|(name, _, node)| Some((name?, node))).collect()
+        let all = self
+            .section()
+            .map(|section| named(&section))
+            .unwrap_or_default();
+        all.into_iter()
+            .filter_map(|(name, _, node)| Some((name?, node)))
+            .collect()
     }
 
     fn server(&self, name: &str) -> Option<&Node> {
-        self.servers().into_iter().find(|(found, _)| found == name).map(|(_, node)| node)
+        self.servers()
+            .into_iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, node)| node)
     }
 
     fn is_on(&self, name: &str) -> bool {
-        self.server(name).is_some_and(|node| match off(self.client) {
-            Off::Switch { key, value } => node.get(key).and_then(Node::bool) != Some(value),
-            Off::Aside => true,
-        })
+        self.server(name)
+            .is_some_and(|node| match off(self.client) {
+                Off::Switch { key, value } => node.get(key).and_then(Node::bool) != Some(value),
+                Off::Aside => true,
+            })
     }
 }
 
@@ -164,25 +195,40 @@ fn usual(spot: &Spot) -> Vec<String> {
 /// The servers that were on before and are not any more.
 fn switched_off(before: &File<'_>, now: &File<'_>) -> Vec<String> {
     let names = before.servers().into_iter().map(|(name, _)| name);
-    names.filter(|name| name != NAME && before.is_on(name) && !now.is_on(name)).collect()
+    names
+        .filter(|name| name != NAME && before.is_on(name) && !now.is_on(name))
+        .collect()
 }
 
 fn place(spot: &Spot, text: &str, value: &Value, behind: &[String]) -> Result<String, EditError> {
     let (mark, text) = without_mark(text);
     let file = File::of(spot, text)?;
-    if file.section().is_some_and(|section| !section.node.holds_servers()) {
-        return Err(EditError::NotATable { key: file.keys.join(".") });
+    if file
+        .section()
+        .is_some_and(|section| !section.node.holds_servers())
+    {
+        return Err(EditError::NotATable {
+            key: file.keys.join("."),
+        });
     }
     let names = file.servers().into_iter().map(|(name, _)| name);
     // In the order of the file, so that the same wish always gives the same text.
-    let behind: Vec<String> = names.filter(|name| behind.contains(name) && file.is_on(name)).collect();
+    let behind: Vec<String> = names
+        .filter(|name| behind.contains(name) && file.is_on(name))
+        .collect();
     let keys = file.keys();
     let mut new = file.text.to_owned();
     for name in &behind {
         new = match (file.format, off(spot.client)) {
-            (Format::Json, Off::Switch { key, value }) => json::switch(&new, &keys, name, key, value)?,
-            (Format::Toml, Off::Switch { key, value }) => toml::switch(&new, &keys, name, key, value)?,
-            (Format::Yaml, Off::Switch { key, value }) => yaml::switch(&new, &keys, name, key, value)?,
+            (Format::Json, Off::Switch { key, value }) => {
+                json::switch(&new, &keys, name, key, value)?
+            }
+            (Format::Toml, Off::Switch { key, value }) => {
+                toml::switch(&new, &keys, name, key, value)?
+            }
+            (Format::Yaml, Off::Switch { key, value }) => {
+                yaml::switch(&new, &keys, name, key, value)?
+            }
             (Format::Json, Off::Aside) => json::put_aside(&new, &keys, name)?,
             (Format::Yaml, Off::Aside) => yaml::put_aside(&new, &keys, name)?,
             (Format::Toml, Off::Aside) => return Err(EditError::Entangled),
@@ -198,21 +244,41 @@ fn place(spot: &Spot, text: &str, value: &Value, behind: &[String]) -> Result<St
 }
 
 /// Whatever the editing has done, the servers that are not ours must be as they were.
-fn check(before: &File<'_>, after: &File<'_>, value: &Value, behind: &[String]) -> Result<(), EditError> {
-    let ours = after.server(NAME).is_some_and(|node| node.value() == *value);
+fn check(
+    before: &File<'_>,
+    after: &File<'_>,
+    value: &Value,
+    behind: &[String],
+) -> Result<(), EditError> {
+    let ours = after
+        .server(NAME)
+        .is_some_and(|node| node.value() == *value);
     let untouched = |name: &String| match behind.contains(name) {
         true => !after.is_on(name),
         false => before.server(name) == after.server(name),
     };
-    let others = before.servers().into_iter().map(|(name, _)| name).filter(|name| name != NAME);
+    let others = before
+        .servers()
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| name != NAME);
     let around = |file: &File<'_>| {
         let first = file.keys.first().map(String::as_str).unwrap_or_default();
-        let kept = file.root.entries().iter().map(|(key, node)| (key.text.clone(), node.clone()));
-        kept.filter(|(key, _)| !key.starts_with(first)).collect::<Vec<_>>()
+        let kept = file
+            .root
+            .entries()
+            .iter()
+            .map(|(key, node)| (key.text.clone(), node.clone()));
+        kept.filter(|(key, _)| !key.starts_with(first))
+            .collect::<Vec<_>>()
     };
     let around_is_kept = before.text.trim().is_empty() || around(before) == around(after);
     let fine = ours && around_is_kept && others.into_iter().all(|name| untouched(&name));
-    if fine { Ok(()) } else { Err(EditError::Entangled) }
+    if fine {
+        Ok(())
+    } else {
+        Err(EditError::Entangled)
+    }
 }
 
 fn take_out(spot: &Spot, text: &str, behind: &[String]) -> Result<String, EditError> {
@@ -234,8 +300,15 @@ fn take_out(spot: &Spot, text: &str, behind: &[String]) -> Result<String, EditEr
         }
     }
     let after = File::of(spot, &new)?;
-    let kept = file.servers().into_iter().all(|(name, _)| name == NAME || after.server(&name).is_some());
-    if kept && after.server(NAME).is_none() { Ok(format!("{mark}{new}")) } else { Err(EditError::Entangled) }
+    let kept = file
+        .servers()
+        .into_iter()
+        .all(|(name, _)| name == NAME || after.server(&name).is_some());
+    if kept && after.server(NAME).is_none() {
+        Ok(format!("{mark}{new}"))
+    } else {
+        Err(EditError::Entangled)
+    }
 }
 
 fn splice(text: &str, range: Range<usize>, with: &str) -> String {

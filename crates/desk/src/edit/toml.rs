@@ -6,7 +6,12 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
 use super::EditError;
 use crate::tree;
 
-pub(super) fn add(text: &str, keys: &[&str], name: &str, server: &Value) -> Result<String, EditError> {
+pub(super) fn add(
+    text: &str,
+    keys: &[&str],
+    name: &str,
+    server: &Value,
+) -> Result<String, EditError> {
     edit(text, |document| {
         let section = walk(document, keys)?;
         let table = table(server)?;
@@ -35,7 +40,9 @@ pub(super) fn switch(
     on: bool,
 ) -> Result<String, EditError> {
     edit(text, |document| {
-        let server = walk(document, keys)?.get_mut(name).and_then(Item::as_table_like_mut);
+        let server = walk(document, keys)?
+            .get_mut(name)
+            .and_then(Item::as_table_like_mut);
         let server = server.ok_or(EditError::Entangled)?;
         match server.get_mut(key) {
             Some(Item::Value(there)) => {
@@ -56,7 +63,10 @@ fn edit(
     let plain = text.replace("\r\n", "\n");
     let mut document: DocumentMut = plain.parse().map_err(|error: toml_edit::TomlError| {
         let at = error.span().map_or(0, |span| span.start);
-        EditError::Misspelt { line: tree::line(&plain, at), message: error.message().to_owned() }
+        EditError::Misspelt {
+            line: tree::line(&plain, at),
+            message: error.message().to_owned(),
+        }
     })?;
     change(&mut document)?;
     Ok(with_line_ends_of(text, &document.to_string()))
@@ -73,15 +83,37 @@ fn with_line_ends_of(before: &str, after: &str) -> String {
     };
     let head = old.iter().zip(&new).take_while(same).count();
     let rest = old.len().min(new.len()) - head;
-    let tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(same).count();
-    let end = if old.first().is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" };
-    let between = new[head..new.len() - tail].iter().map(|line| line.replace('\n', end));
+    let tail = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take(rest)
+        .take_while(same)
+        .count();
+    let end = if old.first().is_some_and(|line| line.ends_with("\r\n")) {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let between = new[head..new.len() - tail]
+        .iter()
+        .map(|line| line.replace('\n', end));
     let kept = |lines: &[&str]| lines.concat();
-    format!("{}{}{}", kept(&old[..head]), between.collect::<String>(), kept(&old[old.len() - tail..]))
+    format!(
+        "{}{}{}",
+        kept(&old[..head]),
+        between.collect::<String>(),
+        kept(&old[old.len() - tail..])
+    )
 }
 
-fn walk<'a>(document: &'a mut DocumentMut, keys: &[&str]) -> Result<&'a mut dyn TableLike, EditError> {
-    let wrong = || EditError::NotATable { key: keys.join(".") };
+fn walk<'a>(
+    document: &'a mut DocumentMut,
+    keys: &[&str],
+) -> Result<&'a mut dyn TableLike, EditError> {
+    let wrong = || EditError::NotATable {
+        key: keys.join("."),
+    };
     let mut table: &mut dyn TableLike = document.as_table_mut();
     for key in keys {
         let item = table.entry(key).or_insert_with(|| {
@@ -101,7 +133,10 @@ fn is_inline(table: &dyn TableLike) -> bool {
 
 fn table(server: &Value) -> Result<Table, EditError> {
     let entries = server.as_object().ok_or(EditError::Entangled)?;
-    entries.iter().map(|(key, entry)| Ok((key.clone(), value(plain(entry)?)))).collect::<Result<_, _>>()
+    entries
+        .iter()
+        .map(|(key, entry)| Ok((key.clone(), value(plain(entry)?))))
+        .collect::<Result<_, _>>()
 }
 
 fn plain(entry: &Value) -> Result<toml_edit::Value, EditError> {
@@ -109,9 +144,15 @@ fn plain(entry: &Value) -> Result<toml_edit::Value, EditError> {
         Value::Bool(it) => (*it).into(),
         Value::String(text) => text.into(),
         Value::Number(number) => number.as_i64().ok_or(EditError::Entangled)?.into(),
-        Value::Array(items) => items.iter().map(plain).collect::<Result<Array, _>>()?.into(),
+        Value::Array(items) => items
+            .iter()
+            .map(plain)
+            .collect::<Result<Array, _>>()?
+            .into(),
         Value::Object(entries) => {
-            let pairs = entries.iter().map(|(key, entry)| Ok((key.clone(), plain(entry)?)));
+            let pairs = entries
+                .iter()
+                .map(|(key, entry)| Ok((key.clone(), plain(entry)?)));
             pairs.collect::<Result<InlineTable, EditError>>()?.into()
         }
         Value::Null => return Err(EditError::Entangled),

@@ -18,25 +18,51 @@ pub(super) fn add(
 ) -> Result<String, EditError> {
     let key = *keys.first().ok_or(EditError::Entangled)?;
     let (root, end) = (parse(text)?, line_end(text));
-    let block =
-        |indent: &str| if in_list { item(server, indent, end) } else { under(name, server, indent, end) };
+    let block = |indent: &str| {
+        if in_list {
+            item(server, indent, end)
+        } else {
+            under(name, server, indent, end)
+        }
+    };
     let Some((at, section)) = root.entry(key) else {
-        let before = if text.trim().is_empty() && in_list { HEADER } else { text };
-        let between = if before.is_empty() || before.ends_with('\n') { "" } else { end };
+        let before = if text.trim().is_empty() && in_list {
+            HEADER
+        } else {
+            text
+        };
+        let between = if before.is_empty() || before.ends_with('\n') {
+            ""
+        } else {
+            end
+        };
         return Ok(format!("{before}{between}{key}:{end}{}", block("  ")));
     };
     if let Some(opening) = opening(text, section) {
         let is_empty = text[opening + 1..].trim_start().starts_with([']', '}']);
         let comma = if is_empty { "" } else { ", " };
-        let entry = if in_list { server.to_string() } else { format!("{name}: {server}") };
-        return Ok(splice(text, opening + 1..opening + 1, &format!("{entry}{comma}")));
+        let entry = if in_list {
+            server.to_string()
+        } else {
+            format!("{name}: {server}")
+        };
+        return Ok(splice(
+            text,
+            opening + 1..opening + 1,
+            &format!("{entry}{comma}"),
+        ));
     }
     let begin = match section.list() {
         Some(items) => items.first().map(|node| node.span.start),
         None => section.entries().first().map(|(key, _)| key.span.start),
     };
     let indent = begin.map_or("  ", |begin| indent(text, begin));
-    Ok(inserted(text, line_after(text, at.span.end), &block(indent), end))
+    Ok(inserted(
+        text,
+        line_after(text, at.span.end),
+        &block(indent),
+        end,
+    ))
 }
 
 pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, EditError> {
@@ -53,14 +79,27 @@ pub(super) fn switch(
     on: bool,
 ) -> Result<String, EditError> {
     let root = parse(text)?;
-    let server = root.at(keys).and_then(|section| section.get(name)).ok_or(EditError::Entangled)?;
+    let server = root
+        .at(keys)
+        .and_then(|section| section.get(name))
+        .ok_or(EditError::Entangled)?;
     if let Some(there) = server.get(key) {
         return Ok(splice(text, there.span.clone(), &on.to_string()));
     }
     if let Some(opening) = opening(text, server) {
-        return Ok(splice(text, opening + 1..opening + 1, &format!("{key}: {on}, ")));
+        return Ok(splice(
+            text,
+            opening + 1..opening + 1,
+            &format!("{key}: {on}, "),
+        ));
     }
-    let first = server.entries().first().ok_or(EditError::Entangled)?.0.span.start;
+    let first = server
+        .entries()
+        .first()
+        .ok_or(EditError::Entangled)?
+        .0
+        .span
+        .start;
     let line = format!("{key}: {on}{}{}", line_end(text), indent(text, first));
     Ok(splice(text, first..first, &line))
 }
@@ -69,13 +108,17 @@ pub(super) fn switch(
 pub(super) fn put_aside(text: &str, keys: &[&str], name: &str) -> Result<String, EditError> {
     let root = parse(text)?;
     let lines = lines_of(text, &root, keys, name).ok_or(EditError::Entangled)?;
-    let commented: String =
-        text[lines.clone()].split_inclusive('\n').map(|line| format!("{ASIDE}{line}")).collect();
+    let commented: String = text[lines.clone()]
+        .split_inclusive('\n')
+        .map(|line| format!("{ASIDE}{line}"))
+        .collect();
     Ok(splice(text, lines, &commented))
 }
 
 pub(super) fn bring_back(text: &str) -> String {
-    text.split_inclusive('\n').map(|line| line.strip_prefix(ASIDE).unwrap_or(line)).collect()
+    text.split_inclusive('\n')
+        .map(|line| line.strip_prefix(ASIDE).unwrap_or(line))
+        .collect()
 }
 
 const ASIDE: &str = "#kitbag ";
@@ -84,7 +127,9 @@ const ASIDE: &str = "#kitbag ";
 const HEADER: &str = "name: kitbag\nversion: 0.0.1\nschema: v1\n";
 
 fn item(server: &Value, indent: &str, end: &str) -> String {
-    let mut lines = settings(server).map(|line| format!("{indent}  {line}{end}")).collect::<String>();
+    let mut lines = settings(server)
+        .map(|line| format!("{indent}  {line}{end}"))
+        .collect::<String>();
     if lines.len() > indent.len() {
         lines.replace_range(indent.len()..=indent.len(), "-");
     }
@@ -92,7 +137,9 @@ fn item(server: &Value, indent: &str, end: &str) -> String {
 }
 
 fn under(name: &str, server: &Value, indent: &str, end: &str) -> String {
-    let lines: String = settings(server).map(|line| format!("{indent}  {line}{end}")).collect();
+    let lines: String = settings(server)
+        .map(|line| format!("{indent}  {line}{end}"))
+        .collect();
     format!("{indent}{name}:{end}{lines}")
 }
 
@@ -100,7 +147,9 @@ fn under(name: &str, server: &Value, indent: &str, end: &str) -> String {
 fn settings(server: &Value) -> impl Iterator<Item = String> {
     let plain = |text: &str| {
         let letters = text.starts_with(|c: char| c.is_ascii_alphabetic())
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
         let meant = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
         letters && !meant.contains(&text.to_lowercase().as_str())
     };
@@ -114,19 +163,31 @@ fn settings(server: &Value) -> impl Iterator<Item = String> {
 
 /// A server that we have put into a list or table written in one line, and the comma after it.
 fn in_line(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<usize>> {
-    let section = root.at(keys).filter(|section| opening(text, section).is_some())?;
+    let section = root
+        .at(keys)
+        .filter(|section| opening(text, section).is_some())?;
     let (begin, value) = match section.list() {
         Some(items) => {
-            let item = items.iter().find(|it| it.get("name").and_then(Node::text) == Some(name))?;
+            let item = items
+                .iter()
+                .find(|it| it.get("name").and_then(Node::text) == Some(name))?;
             (item.span.start, item.span.start)
         }
-        None => section.entry(name).map(|(key, node)| (key.span.start, node.span.start))?,
+        None => section
+            .entry(name)
+            .map(|(key, node)| (key.span.start, node.span.start))?,
     };
     // What we write in one line is JSON, so a reader of JSON knows where it ends.
     let mut values = serde_json::Deserializer::from_str(&text[value..]).into_iter::<Value>();
     values.next()?.ok()?;
     let end = value + values.byte_offset();
-    Some(begin..if text[end..].starts_with(", ") { end + 2 } else { end })
+    Some(
+        begin..if text[end..].starts_with(", ") {
+            end + 2
+        } else {
+            end
+        },
+    )
 }
 
 /// The whole lines of one server.
@@ -137,7 +198,9 @@ fn lines_of(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<
     }
     let begin = match section.list() {
         Some(items) => {
-            let item = items.iter().find(|it| it.get("name").and_then(Node::text) == Some(name))?;
+            let item = items
+                .iter()
+                .find(|it| it.get("name").and_then(Node::text) == Some(name))?;
             let line = line_of(text, item.span.start);
             // The dash may stand alone, above.
             if text[line..].trim_start().starts_with('-') {
@@ -165,12 +228,16 @@ fn lines_of(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<
 
 /// Where the bracket of a value written in one line stands.
 fn opening(text: &str, node: &Node) -> Option<usize> {
-    text[node.span.start..].starts_with(['[', '{']).then_some(node.span.start)
+    text[node.span.start..]
+        .starts_with(['[', '{'])
+        .then_some(node.span.start)
 }
 
 fn parse(text: &str) -> Result<Node, EditError> {
-    tree::parse(Format::Yaml, text)
-        .map_err(|wrong| EditError::Misspelt { line: tree::line(text, wrong.at), message: wrong.message })
+    tree::parse(Format::Yaml, text).map_err(|wrong| EditError::Misspelt {
+        line: tree::line(text, wrong.at),
+        message: wrong.message,
+    })
 }
 
 fn line_end(text: &str) -> &'static str {
@@ -192,6 +259,10 @@ fn indent(text: &str, at: usize) -> &str {
 
 /// A block of lines at the begin of a line, or after a last line that does not end.
 fn inserted(text: &str, at: usize, block: &str, end: &str) -> String {
-    let between = if text[..at].ends_with('\n') || at == 0 { "" } else { end };
+    let between = if text[..at].ends_with('\n') || at == 0 {
+        ""
+    } else {
+        end
+    };
     splice(text, at..at, &format!("{between}{block}"))
 }

@@ -13,8 +13,16 @@ pub(super) struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     pub(super) fn new(server: &'a str, node: &'a Node) -> Result<Self, Wrong> {
-        let entry = Self { server, node, asked: RefCell::default() };
-        if node.is_map() { Ok(entry) } else { Err(entry.wrong("", node, "a table of settings")) }
+        let entry = Self {
+            server,
+            node,
+            asked: RefCell::default(),
+        };
+        if node.is_map() {
+            Ok(entry)
+        } else {
+            Err(entry.wrong("", node, "a table of settings"))
+        }
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'a Node> {
@@ -24,51 +32,86 @@ impl<'a> Entry<'a> {
 
     /// The first of several names for the same thing.
     pub(super) fn first<'k>(&self, keys: &[&'k str]) -> Option<(&'k str, &'a Node)> {
-        let found: Vec<_> = keys.iter().filter_map(|key| Some((*key, self.get(key)?))).collect();
+        let found: Vec<_> = keys
+            .iter()
+            .filter_map(|key| Some((*key, self.get(key)?)))
+            .collect();
         found.into_iter().next()
     }
 
     pub(super) fn text(&self, keys: &[&str]) -> Result<Option<&'a str>, Wrong> {
-        let Some((key, node)) = self.first(keys) else { return Ok(None) };
-        node.text().map(Some).ok_or_else(|| self.wrong(key, node, "text"))
+        let Some((key, node)) = self.first(keys) else {
+            return Ok(None);
+        };
+        node.text()
+            .map(Some)
+            .ok_or_else(|| self.wrong(key, node, "text"))
     }
 
     pub(super) fn bool(&self, key: &str) -> Result<Option<bool>, Wrong> {
-        let Some(node) = self.get(key) else { return Ok(None) };
-        node.bool().map(Some).ok_or_else(|| self.wrong(key, node, "true or false"))
+        let Some(node) = self.get(key) else {
+            return Ok(None);
+        };
+        node.bool()
+            .map(Some)
+            .ok_or_else(|| self.wrong(key, node, "true or false"))
     }
 
     /// A list of words; numbers and switches count as words.
     pub(super) fn words(&self, keys: &[&str]) -> Result<Vec<String>, Wrong> {
-        let Some((key, node)) = self.first(keys) else { return Ok(Vec::new()) };
+        let Some((key, node)) = self.first(keys) else {
+            return Ok(Vec::new());
+        };
         let items = node.list().ok_or_else(|| self.wrong(key, node, "a list"))?;
-        items.iter().map(|item| word(item).ok_or_else(|| self.wrong(key, item, "text"))).collect()
+        items
+            .iter()
+            .map(|item| word(item).ok_or_else(|| self.wrong(key, item, "text")))
+            .collect()
     }
 
     /// Names and what stands under them; a name without a value does not count.
     pub(super) fn pairs(&self, keys: &[&str]) -> Result<Vec<(String, String)>, Wrong> {
-        let Some((key, node)) = self.first(keys) else { return Ok(Vec::new()) };
+        let Some((key, node)) = self.first(keys) else {
+            return Ok(Vec::new());
+        };
         if !node.is_map() {
             return Err(self.wrong(key, node, "a table"));
         }
-        let filled = node.entries().iter().filter(|(_, value)| value.data != Data::Null);
+        let filled = node
+            .entries()
+            .iter()
+            .filter(|(_, value)| value.data != Data::Null);
         let pair = |name: &str, value: &Node| {
-            let text = word(value).ok_or_else(|| self.wrong(&format!("{key}.{name}"), value, "text"))?;
+            let text =
+                word(value).ok_or_else(|| self.wrong(&format!("{key}.{name}"), value, "text"))?;
             Ok((name.to_owned(), text))
         };
-        filled.map(|(name, value)| pair(&name.text, value)).collect()
+        filled
+            .map(|(name, value)| pair(&name.text, value))
+            .collect()
     }
 
     pub(super) fn wrong(&self, key: &str, node: &Node, expected: &'static str) -> Wrong {
         let (server, found) = (self.server.to_owned(), node.kind());
         if key.is_empty() {
-            return Wrong::Type { key: server, expected, found };
+            return Wrong::Type {
+                key: server,
+                expected,
+                found,
+            };
         }
-        Wrong::ServerType { server, key: key.to_owned(), expected, found }
+        Wrong::ServerType {
+            server,
+            key: key.to_owned(),
+            expected,
+            found,
+        }
     }
 
     pub(super) fn nowhere(&self) -> Wrong {
-        Wrong::Nowhere { server: self.server.to_owned() }
+        Wrong::Nowhere {
+            server: self.server.to_owned(),
+        }
     }
 
     /// Settings that nobody asked for and that say something.

@@ -18,10 +18,14 @@ use crate::variables::{Input, Speech};
 
 /// What all clients have written down, or one of them. Files that are not there say nothing.
 pub fn find(places: &Places, only: Option<Client>) -> Vec<Found> {
-    let clients = Client::ALL.into_iter().filter(|client| only.is_none_or(|only| only == *client));
+    let clients = Client::ALL
+        .into_iter()
+        .filter(|client| only.is_none_or(|only| only == *client));
     let mut seen = BTreeSet::new();
     // In the home itself, the person's file and the project's are the same.
-    let spots = clients.flat_map(|client| client.spots(places)).filter(|spot| seen.insert(spot.path.clone()));
+    let spots = clients
+        .flat_map(|client| client.spots(places))
+        .filter(|spot| seen.insert(spot.path.clone()));
     let mut found: Vec<Found> = spots.flat_map(|spot| open(&spot, places)).collect();
     refused::mark(&mut found, places);
     found
@@ -43,7 +47,13 @@ pub fn read(spot: &Spot, text: &str, places: &Places) -> Vec<Found> {
         Ok(root) => root,
         Err(misspelt) => {
             let line = tree::line(text, misspelt.at);
-            return vec![hopeless(spot, Some(line), Wrong::Misspelt { message: misspelt.message })];
+            return vec![hopeless(
+                spot,
+                Some(line),
+                Wrong::Misspelt {
+                    message: misspelt.message,
+                },
+            )];
         }
     };
     let off = switched_off(&root);
@@ -60,7 +70,13 @@ pub fn read(spot: &Spot, text: &str, places: &Places) -> Vec<Found> {
                 files: &|path| readable(path, spot, places),
                 fixed: Cell::default(),
             };
-            Reader { spot, text, speech: &speech, off: &off }.section(&section)
+            Reader {
+                spot,
+                text,
+                speech: &speech,
+                off: &off,
+            }
+            .section(&section)
         })
         .collect()
 }
@@ -81,7 +97,11 @@ pub(crate) fn sections(client: Client, root: &Node) -> Vec<Section<'_>> {
     let mut look = |keys: &[&str]| {
         if let Some(node) = root.at(keys) {
             let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-            sections.push(Section { keys, node, project: None });
+            sections.push(Section {
+                keys,
+                node,
+                project: None,
+            });
         }
     };
     match client {
@@ -104,10 +124,16 @@ pub(crate) fn sections(client: Client, root: &Node) -> Vec<Section<'_>> {
     if client == Client::ClaudeCode {
         let projects = root.get("projects").map(Node::entries).unwrap_or_default();
         sections.extend(projects.iter().filter_map(|(folder, settings)| {
-            let keys = ["projects", &folder.text, "mcpServers"].map(str::to_owned).into();
+            let keys = ["projects", &folder.text, "mcpServers"]
+                .map(str::to_owned)
+                .into();
             let node = settings.get("mcpServers")?;
             let project = Some(PathBuf::from(&folder.text));
-            (!node.entries().is_empty()).then_some(Section { keys, node, project })
+            (!node.entries().is_empty()).then_some(Section {
+                keys,
+                node,
+                project,
+            })
         }));
     }
     sections
@@ -116,18 +142,30 @@ pub(crate) fn sections(client: Client, root: &Node) -> Vec<Section<'_>> {
 /// Whether opencode's servers stand one level deeper, as they do since its second layout. A
 /// server that happens to be called `servers` says what type it is.
 fn nests(root: &Node) -> bool {
-    root.at(&["mcp", "servers"]).is_some_and(|node| node.is_map() && node.get("type").is_none())
+    root.at(&["mcp", "servers"])
+        .is_some_and(|node| node.is_map() && node.get("type").is_none())
 }
 
 /// The servers of a section by name; lists name theirs inside.
 pub(crate) fn named<'a>(section: &Section<'a>) -> Vec<(Option<String>, &'a Key, &'a Node)> {
-    const NO_KEY: &Key = &Key { text: String::new(), span: 0..0 };
+    const NO_KEY: &Key = &Key {
+        text: String::new(),
+        span: 0..0,
+    };
     match &section.node.data {
         Data::List(items) => {
             let name = |node: &Node| node.get("name").and_then(Node::text).map(str::to_owned);
-            items.iter().map(|node| (name(node), NO_KEY, node)).collect()
+            items
+                .iter()
+                .map(|node| (name(node), NO_KEY, node))
+                .collect()
         }
-        _ => section.node.entries().iter().map(|(key, node)| (Some(key.text.clone()), key, node)).collect(),
+        _ => section
+            .node
+            .entries()
+            .iter()
+            .map(|(key, node)| (Some(key.text.clone()), key, node))
+            .collect(),
     }
 }
 
@@ -145,10 +183,23 @@ impl Reader<'_> {
         let path = self.spot.path.clone();
         let (servers, problems) = (Vec::new(), Vec::new());
         let (client, scope) = (self.spot.client, self.spot.scope);
-        let mut found = Found { client, path, project, scope, servers, kitbag: false, door: None, problems };
+        let mut found = Found {
+            client,
+            path,
+            project,
+            scope,
+            servers,
+            kitbag: false,
+            door: None,
+            problems,
+        };
         if !section.node.holds_servers() {
             let (key, expected) = (section.keys.join("."), "a table of servers");
-            let wrong = Wrong::Type { key, expected, found: section.node.kind() };
+            let wrong = Wrong::Type {
+                key,
+                expected,
+                found: section.node.kind(),
+            };
             found.problems.push(self.problem(section.node, wrong));
         }
         for (name, _, node) in named(section) {
@@ -166,13 +217,19 @@ impl Reader<'_> {
 
     fn problem(&self, node: &Node, what: Wrong) -> Problem {
         let line = Some(tree::line(self.text, node.span.start));
-        Problem { path: self.spot.path.clone(), line, what }
+        Problem {
+            path: self.spot.path.clone(),
+            line,
+            what,
+        }
     }
 
     fn server(&self, name: Option<String>, node: &Node) -> Result<crate::FoundServer, Wrong> {
         let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
             return Err(match node.get("uses").and_then(Node::text) {
-                Some(block) => Wrong::PartOfClient { server: block.to_owned() },
+                Some(block) => Wrong::PartOfClient {
+                    server: block.to_owned(),
+                },
                 None => Wrong::Nameless,
             });
         };
@@ -192,12 +249,23 @@ fn switched_off(root: &Node) -> BTreeSet<String> {
 /// What VS Code asks the person for.
 fn inputs(root: &Node) -> BTreeMap<String, Input> {
     let nested = root.at(&["mcp", "inputs"]);
-    let items = root.get("inputs").or(nested).and_then(Node::list).unwrap_or_default();
+    let items = root
+        .get("inputs")
+        .or(nested)
+        .and_then(Node::list)
+        .unwrap_or_default();
     let input = |item: &Node| {
         let text = |key| item.get(key).and_then(Node::text).map(str::to_owned);
         let password = item.get("password").and_then(Node::bool).unwrap_or(false);
         let description = text("description").unwrap_or_default();
-        Some((text("id")?, Input { description, password, default: text("default") }))
+        Some((
+            text("id")?,
+            Input {
+                description,
+                password,
+                default: text("default"),
+            },
+        ))
     };
     items.iter().filter_map(input).collect()
 }
@@ -207,7 +275,9 @@ fn inputs(root: &Node) -> BTreeMap<String, Input> {
 fn readable(path: &Path, spot: &Spot, places: &Places) -> Option<String> {
     if spot.scope == Scope::Project {
         let project = fs::canonicalize(&places.cwd).ok()?;
-        fs::canonicalize(path).ok().filter(|path| path.starts_with(project))?;
+        fs::canonicalize(path)
+            .ok()
+            .filter(|path| path.starts_with(project))?;
     }
     read_text(path).ok()
 }
@@ -240,10 +310,17 @@ fn hopeless(spot: &Spot, line: Option<usize>, what: Wrong) -> Found {
         servers: Vec::new(),
         kitbag: false,
         door: None,
-        problems: vec![Problem { path: spot.path.clone(), line, what }],
+        problems: vec![Problem {
+            path: spot.path.clone(),
+            line,
+            what,
+        }],
     }
 }
 
 fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }

@@ -14,20 +14,38 @@ use crate::variables::{Speech, variable, wanted};
 
 pub(super) fn read(name: &str, node: &Node, speech: &Speech<'_>) -> Result<FoundServer, Wrong> {
     let entry = Entry::new(name, node)?;
-    let mut writer = Writer { speech, variables: Vec::new(), notes: Vec::new() };
+    let mut writer = Writer {
+        speech,
+        variables: Vec::new(),
+        notes: Vec::new(),
+    };
     let launch = match kind(name, &entry)? {
         Kind::Stdio => stdio(&entry, &mut writer)?,
         Kind::Remote(transport) => remote(name, &entry, transport, &mut writer)?,
     };
-    let disabled = entry.bool("disabled")?.unwrap_or(false) || entry.bool("enabled")? == Some(false);
-    for ignored in
-        ["name", "description", "source", "display_name", "bundled", "alwaysLoad", "version", "gallery"]
-    {
+    let disabled =
+        entry.bool("disabled")?.unwrap_or(false) || entry.bool("enabled")? == Some(false);
+    for ignored in [
+        "name",
+        "description",
+        "source",
+        "display_name",
+        "bundled",
+        "alwaysLoad",
+        "version",
+        "gallery",
+    ] {
         entry.get(ignored);
     }
-    let Writer { variables, mut notes, .. } = writer;
+    let Writer {
+        variables,
+        mut notes,
+        ..
+    } = writer;
     if let Some(project) = speech.project.filter(|_| speech.fixed.take()) {
-        notes.push(Note::FixedTo { folder: project.display().to_string() });
+        notes.push(Note::FixedTo {
+            folder: project.display().to_string(),
+        });
     }
     let keys = entry.left();
     if !keys.is_empty() {
@@ -36,7 +54,13 @@ pub(super) fn read(name: &str, node: &Node, speech: &Speech<'_>) -> Result<Found
     if speech.is_literal() && !variables.is_empty() {
         notes.push(Note::FillsIn);
     }
-    Ok(FoundServer { name: name.to_owned(), launch, disabled, variables, notes })
+    Ok(FoundServer {
+        name: name.to_owned(),
+        launch,
+        disabled,
+        variables,
+        notes,
+    })
 }
 
 /// Whether this is the gateway itself, as we install it or as a person would.
@@ -44,13 +68,16 @@ pub(super) fn is_kitbag(server: &FoundServer) -> bool {
     match &server.launch {
         Launch::Stdio { command, args, .. } => {
             let command = command.masked();
-            let program = Path::new(&command).file_stem().is_some_and(|stem| stem == "kitbag");
+            let program = Path::new(&command)
+                .file_stem()
+                .is_some_and(|stem| stem == "kitbag");
             program && args.iter().any(|word| word.masked() == "serve")
         }
         Launch::Http { url, .. } => {
             let url = Url::parse(&url.masked()).ok();
-            let local =
-                url.is_some_and(|it| matches!(it.host_str(), Some("127.0.0.1" | "localhost" | "[::1]")));
+            let local = url.is_some_and(|it| {
+                matches!(it.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
+            });
             server.name == "kitbag" && local
         }
     }
@@ -77,11 +104,20 @@ fn kind(name: &str, entry: &Entry<'_>) -> Result<Kind, Wrong> {
         Some("builtin" | "platform" | "frontend" | "inline_python") => {
             return Err(Wrong::PartOfClient { server: server() });
         }
-        Some(other) => return Err(Wrong::Transport { server: server(), found: other.to_owned() }),
+        Some(other) => {
+            return Err(Wrong::Transport {
+                server: server(),
+                found: other.to_owned(),
+            });
+        }
         None if has_command => Kind::Stdio,
         None => Kind::Remote(None),
     };
-    let reachable = if matches!(kind, Kind::Stdio) { has_command } else { has_address };
+    let reachable = if matches!(kind, Kind::Stdio) {
+        has_command
+    } else {
+        has_address
+    };
     if reachable {
         return Ok(kind);
     }
@@ -101,7 +137,9 @@ fn stdio(entry: &Entry<'_>, writer: &mut Writer<'_>) -> Result<Launch, Wrong> {
         .enumerate()
         .map(|(index, word)| {
             let before = index.checked_sub(1).and_then(|before| words.get(before));
-            writer.text(word, |text| secret::split_argument(before.map(String::as_str), text))
+            writer.text(word, |text| {
+                secret::split_argument(before.map(String::as_str), text)
+            })
         })
         .collect();
     let mut env = writer.pairs(env);
@@ -112,7 +150,12 @@ fn stdio(entry: &Entry<'_>, writer: &mut Writer<'_>) -> Result<Launch, Wrong> {
     let cwd = entry.text(&["cwd"])?;
     let cwd = cwd.map(|cwd| writer.speech.translate(cwd, &mut unneeded, plain).masked());
     let cwd = writer.folder(cwd, words.iter().chain([&program]));
-    Ok(Launch::Stdio { command, args: arguments, env, cwd })
+    Ok(Launch::Stdio {
+        command,
+        args: arguments,
+        env,
+        cwd,
+    })
 }
 
 /// The words of the command line and the variables of the program; the older Zed has all of them
@@ -128,10 +171,17 @@ fn command(entry: &Entry<'_>) -> Result<(Vec<String>, Pairs), Wrong> {
     } else if node.list().is_some() {
         entry.words(&[key])?
     } else {
-        vec![node.text().ok_or_else(|| entry.wrong(key, node, "text"))?.to_owned()]
+        vec![
+            node.text()
+                .ok_or_else(|| entry.wrong(key, node, "text"))?
+                .to_owned(),
+        ]
     };
     words.extend(entry.words(&["args"])?);
-    if words.first().is_none_or(|program| program.trim().is_empty()) {
+    if words
+        .first()
+        .is_none_or(|program| program.trim().is_empty())
+    {
         return Err(entry.nowhere());
     }
     Ok((words, env))
@@ -139,7 +189,10 @@ fn command(entry: &Entry<'_>) -> Result<(Vec<String>, Pairs), Wrong> {
 
 type Pairs = Vec<(String, String)>;
 
-const NOTHING: &Node = &Node { data: crate::tree::Data::Null, span: 0..0 };
+const NOTHING: &Node = &Node {
+    data: crate::tree::Data::Null,
+    span: 0..0,
+};
 
 fn remote(
     name: &str,
@@ -152,7 +205,11 @@ fn remote(
     let url = writer.address(name, text.trim())?;
     // For Gemini a plain `url` means the older transport.
     let older = writer.speech.client == Client::Gemini && key == "url";
-    let transport = transport.unwrap_or(if older { Transport::Sse } else { Transport::Http });
+    let transport = transport.unwrap_or(if older {
+        Transport::Sse
+    } else {
+        Transport::Http
+    });
     let mut headers = entry.pairs(&["headers", "http_headers"])?;
     if let Some(options) = entry.get("requestOptions").filter(|node| node.is_map()) {
         headers.extend(Entry::new(name, options)?.pairs(&["headers"])?);
@@ -167,9 +224,16 @@ fn remote(
     }
     if let Some(key) = entry.text(&["apiKey"])? {
         let bearer = format!("Bearer {key}");
-        headers.push(("Authorization".to_owned(), writer.text(&bearer, |text| secret::split("", text))));
+        headers.push((
+            "Authorization".to_owned(),
+            writer.text(&bearer, |text| secret::split("", text)),
+        ));
     }
-    Ok(Launch::Http { url, transport, headers })
+    Ok(Launch::Http {
+        url,
+        transport,
+        headers,
+    })
 }
 
 /// Puts texts into our words, and remembers what came up on the way.
@@ -205,8 +269,15 @@ impl Writer<'_> {
 
     /// Variables that are named without a value: Codex hands on its own, Goose keeps them locked.
     fn handed_on(&mut self, entry: &Entry<'_>) -> Result<Vec<(String, Value)>, Wrong> {
-        let listed = entry.get("env_vars").and_then(Node::list).unwrap_or_default();
-        let name = |item: &Node| item.text().or(item.get("name").and_then(Node::text)).map(str::to_owned);
+        let listed = entry
+            .get("env_vars")
+            .and_then(Node::list)
+            .unwrap_or_default();
+        let name = |item: &Node| {
+            item.text()
+                .or(item.get("name").and_then(Node::text))
+                .map(str::to_owned)
+        };
         let mut all = Vec::new();
         for name in listed.iter().filter_map(name) {
             let value = self.variable(&name, "");
@@ -220,18 +291,35 @@ impl Writer<'_> {
     }
 
     /// Lines of `NAME=value`, under what the client says itself.
-    fn read_env_file(&mut self, entry: &Entry<'_>, env: &mut Vec<(String, Value)>) -> Result<(), Wrong> {
-        let Some(path) = entry.text(&["envFile"])? else { return Ok(()) };
-        let path = self.speech.path(&self.plain(path).masked());
-        let Some(text) = (self.speech.files)(&path) else {
-            self.notes.push(Note::NotCarried { keys: vec!["envFile".to_owned()] });
+    fn read_env_file(
+        &mut self,
+        entry: &Entry<'_>,
+        env: &mut Vec<(String, Value)>,
+    ) -> Result<(), Wrong> {
+        let Some(path) = entry.text(&["envFile"])? else {
             return Ok(());
         };
-        for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
-            let Some((name, value)) = line.trim_start_matches("export ").split_once('=') else { continue };
+        let path = self.speech.path(&self.plain(path).masked());
+        let Some(text) = (self.speech.files)(&path) else {
+            self.notes.push(Note::NotCarried {
+                keys: vec!["envFile".to_owned()],
+            });
+            return Ok(());
+        };
+        for line in text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.starts_with('#'))
+        {
+            let Some((name, value)) = line.trim_start_matches("export ").split_once('=') else {
+                continue;
+            };
             if !env.iter().any(|(known, _)| known == name.trim()) {
                 let value = value.trim().trim_matches(['"', '\'']);
-                env.push((name.trim().to_owned(), Value::of([Part::Secret(value.to_owned())])));
+                env.push((
+                    name.trim().to_owned(),
+                    Value::of([Part::Secret(value.to_owned())]),
+                ));
             }
         }
         self.notes.push(Note::EnvFile { path });
@@ -254,22 +342,34 @@ impl Writer<'_> {
                 None => self.without_cwd(),
             },
             None => {
-                let project = self.speech.project.filter(|_| words.any(|word| names_a_file(word)))?;
+                let project = self
+                    .speech
+                    .project
+                    .filter(|_| words.any(|word| names_a_file(word)))?;
                 let folder = project.display().to_string();
-                self.notes.push(Note::LaunchedIn { folder: folder.clone() });
+                self.notes.push(Note::LaunchedIn {
+                    folder: folder.clone(),
+                });
                 Some(folder)
             }
         }
     }
 
     fn without_cwd(&mut self) -> Option<String> {
-        self.notes.push(Note::NotCarried { keys: vec!["cwd".to_owned()] });
+        self.notes.push(Note::NotCarried {
+            keys: vec!["cwd".to_owned()],
+        });
         None
     }
 
     fn address(&mut self, server: &str, text: &str) -> Result<Value, Wrong> {
-        let wrong = |reason: &str| Wrong::Address { server: server.to_owned(), reason: reason.to_owned() };
-        let text = self.with_a_fixed_host(text).ok_or_else(|| wrong("it begins with a variable"))?;
+        let wrong = |reason: &str| Wrong::Address {
+            server: server.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let text = self
+            .with_a_fixed_host(text)
+            .ok_or_else(|| wrong("it begins with a variable"))?;
         let value = self.text(&text, secret::address);
         // The parser quotes nothing, but what it is given need not hold a secret either.
         let url = Url::parse(&value.masked()).map_err(|error| wrong(&error.to_string()))?;
@@ -281,7 +381,10 @@ impl Writer<'_> {
 
     /// The default of a variable in the place of the variable, up to where the path begins.
     fn with_a_fixed_host(&mut self, text: &str) -> Option<String> {
-        let Some(inside) = text.strip_prefix("${").and_then(|rest| rest.split_once('}')) else {
+        let Some(inside) = text
+            .strip_prefix("${")
+            .and_then(|rest| rest.split_once('}'))
+        else {
             return Some(text.to_owned());
         };
         let (_, default) = inside.0.split_once(":-")?;
@@ -296,7 +399,11 @@ fn plain(text: &str) -> Vec<Part> {
 
 /// `.`, `./server.js`, `src/server.py`: means something only where the project is.
 fn names_a_file(word: &str) -> bool {
-    let script = [".js", ".mjs", ".cjs", ".ts", ".py", ".sh"].iter().any(|end| word.ends_with(end));
-    let loose = !word.starts_with(['/', '~', '-', '$', '@']) && !word.contains("://") && !word.contains(':');
+    let script = [".js", ".mjs", ".cjs", ".ts", ".py", ".sh"]
+        .iter()
+        .any(|end| word.ends_with(end));
+    let loose = !word.starts_with(['/', '~', '-', '$', '@'])
+        && !word.contains("://")
+        && !word.contains(':');
     word == "." || word.starts_with("./") || word.starts_with("../") || (script && loose)
 }

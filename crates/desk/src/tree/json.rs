@@ -12,7 +12,10 @@ pub(super) fn parse(text: &str) -> Result<Node, Misspelt> {
         at: error.range().start,
         message: error.kind().to_string().to_lowercase(),
     })?;
-    let empty = || Node { data: Data::Map(Vec::new()), span: 0..text.len() };
+    let empty = || Node {
+        data: Data::Map(Vec::new()),
+        span: 0..text.len(),
+    };
     Ok(parsed.value.as_ref().map_or_else(empty, node))
 }
 
@@ -40,13 +43,22 @@ fn node(value: &Value<'_>) -> Node {
         Value::StringLit(literal) => Data::Text(literal.value.clone().into_owned()),
         Value::Array(array) => Data::List(array.elements.iter().map(node).collect()),
         Value::Object(object) => {
-            let entries = object.properties.iter().map(|it| (key(&it.name), node(&it.value)));
+            let entries = object
+                .properties
+                .iter()
+                .map(|it| (key(&it.name), node(&it.value)));
             Data::Map(entries.collect())
         }
     };
-    Node { data, span: value.start()..value.end() }
+    Node {
+        data,
+        span: value.start()..value.end(),
+    }
 }
 
 fn key(name: &ObjectPropName<'_>) -> Key {
-    Key { text: name.as_str().to_owned(), span: name.start()..name.end() }
+    Key {
+        text: name.as_str().to_owned(),
+        span: name.start()..name.end(),
+    }
 }

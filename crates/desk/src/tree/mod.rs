@@ -54,7 +54,10 @@ pub(crate) struct Misspelt {
 /// An empty text is an empty map.
 pub(crate) fn parse(format: Format, text: &str) -> Result<Node, Misspelt> {
     if text.trim().is_empty() {
-        return Ok(Node { data: Data::Map(Vec::new()), span: 0..text.len() });
+        return Ok(Node {
+            data: Data::Map(Vec::new()),
+            span: 0..text.len(),
+        });
     }
     match format {
         Format::Json => json::parse(text),
@@ -85,7 +88,11 @@ impl Node {
 
     pub(crate) fn entry(&self, key: &str) -> Option<(&Key, &Self)> {
         // Of a key written twice the last counts, as it does for every client.
-        self.entries().iter().rev().find(|(found, _)| found.text == key).map(|(key, node)| (key, node))
+        self.entries()
+            .iter()
+            .rev()
+            .find(|(found, _)| found.text == key)
+            .map(|(key, node)| (key, node))
     }
 
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
@@ -147,12 +154,15 @@ impl Node {
         match &self.data {
             Data::Null => Value::Null,
             Data::Bool(value) => Value::Bool(*value),
-            Data::Number(number) => serde_json::from_str(number).unwrap_or(Value::String(number.clone())),
+            Data::Number(number) => {
+                serde_json::from_str(number).unwrap_or(Value::String(number.clone()))
+            }
             Data::Text(text) => Value::String(text.clone()),
             Data::List(items) => items.iter().map(Self::value).collect(),
-            Data::Map(entries) => {
-                entries.iter().map(|(key, node)| (key.text.clone(), node.value())).collect()
-            }
+            Data::Map(entries) => entries
+                .iter()
+                .map(|(key, node)| (key.text.clone(), node.value()))
+                .collect(),
         }
     }
 }
@@ -175,7 +185,11 @@ mod tests {
 
     #[test]
     fn the_three_formats_give_the_same_tree() {
-        let json = parse(Format::Json, "{ \"a\": { \"b\": [1, true, \"é\", null,], }, } // end").unwrap();
+        let json = parse(
+            Format::Json,
+            "{ \"a\": { \"b\": [1, true, \"é\", null,], }, } // end",
+        )
+        .unwrap();
         let yaml = parse(Format::Yaml, "a:\n  b: [1, true, é, null]\n").unwrap();
         assert_eq!(json, yaml);
         let toml = parse(Format::Toml, "[a]\nb = [1, true, 'é']").unwrap();

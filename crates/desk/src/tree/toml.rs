@@ -9,13 +9,25 @@ pub(super) fn parse(text: &str) -> Result<Node, Misspelt> {
         at: error.span().map_or(0, |span| span.start),
         message: error.message().to_owned(),
     })?;
-    Ok(Node { data: table(document.as_table()), span: 0..text.len() })
+    Ok(Node {
+        data: table(document.as_table()),
+        span: 0..text.len(),
+    })
 }
 
 fn table(table: &dyn TableLike) -> Data {
     let entries = table.iter().map(|(name, item)| {
-        let span = table.key(name).and_then(toml_edit::Key::span).unwrap_or_default();
-        (Key { text: name.to_owned(), span }, node(item))
+        let span = table
+            .key(name)
+            .and_then(toml_edit::Key::span)
+            .unwrap_or_default();
+        (
+            Key {
+                text: name.to_owned(),
+                span,
+            },
+            node(item),
+        )
     });
     Data::Map(entries.collect())
 }
@@ -27,12 +39,18 @@ fn node(item: &Item) -> Node {
         Item::ArrayOfTables(tables) => Data::List(
             tables
                 .iter()
-                .map(|inner| Node { data: table(inner), span: inner.span().unwrap_or_default() })
+                .map(|inner| Node {
+                    data: table(inner),
+                    span: inner.span().unwrap_or_default(),
+                })
                 .collect(),
         ),
         Item::Value(inner) => value(inner),
     };
-    Node { data, span: item.span().unwrap_or_default() }
+    Node {
+        data,
+        span: item.span().unwrap_or_default(),
+    }
 }
 
 fn value(value: &Value) -> Data {
@@ -48,5 +66,8 @@ fn value(value: &Value) -> Data {
 }
 
 fn element(item: &Value) -> Node {
-    Node { data: value(item), span: item.span().unwrap_or_default() }
+    Node {
+        data: value(item),
+        span: item.span().unwrap_or_default(),
+    }
 }

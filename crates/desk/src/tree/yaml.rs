@@ -13,13 +13,23 @@ pub(super) fn parse(text: &str) -> Result<Node, Misspelt> {
         at: places.byte(error.marker().index()),
         message: unquoted(error.info()),
     })?;
-    let empty = || Node { data: Data::Map(Vec::new()), span: 0..text.len() };
-    Ok(documents.first().map_or_else(empty, |document| places.node(document)))
+    let empty = || Node {
+        data: Data::Map(Vec::new()),
+        span: 0..text.len(),
+    };
+    Ok(documents
+        .first()
+        .map_or_else(empty, |document| places.node(document)))
 }
 
 /// What follows a colon or a quote may be taken from the file.
 fn unquoted(message: &str) -> String {
-    message.split([':', '"', '\'', '`']).next().unwrap_or_default().trim().to_owned()
+    message
+        .split([':', '"', '\'', '`'])
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 /// The scanner counts characters, we count bytes.
@@ -30,7 +40,10 @@ struct Places {
 
 impl Places {
     fn of(text: &str) -> Self {
-        Self { bytes: text.char_indices().map(|(byte, _)| byte).collect(), end: text.len() }
+        Self {
+            bytes: text.char_indices().map(|(byte, _)| byte).collect(),
+            end: text.len(),
+        }
     }
 
     fn byte(&self, index: usize) -> usize {
@@ -44,8 +57,14 @@ impl Places {
     fn node(&self, node: &MarkedYaml<'_>) -> Node {
         let span = self.span(node);
         match &node.data {
-            YamlData::Tagged(_, inner) => Node { span, ..self.node(inner) },
-            data => Node { data: self.data(data), span },
+            YamlData::Tagged(_, inner) => Node {
+                span,
+                ..self.node(inner)
+            },
+            data => Node {
+                data: self.data(data),
+                span,
+            },
         }
     }
 
@@ -59,10 +78,15 @@ impl Places {
                 Scalar::String(text) => Data::Text(text.clone().into_owned()),
             },
             YamlData::Representation(text, ..) => Data::Text(text.clone().into_owned()),
-            YamlData::Sequence(items) => Data::List(items.iter().map(|item| self.node(item)).collect()),
-            YamlData::Mapping(entries) => {
-                Data::Map(entries.iter().map(|(key, value)| (self.key(key), self.node(value))).collect())
+            YamlData::Sequence(items) => {
+                Data::List(items.iter().map(|item| self.node(item)).collect())
             }
+            YamlData::Mapping(entries) => Data::Map(
+                entries
+                    .iter()
+                    .map(|(key, value)| (self.key(key), self.node(value)))
+                    .collect(),
+            ),
             YamlData::Tagged(..) | YamlData::Alias(_) | YamlData::BadValue => Data::Null,
         }
     }
@@ -73,6 +97,9 @@ impl Places {
             Data::Bool(value) => value.to_string(),
             _ => String::new(),
         };
-        Key { text, span: self.span(key) }
+        Key {
+            text,
+            span: self.span(key),
+        }
     }
 }

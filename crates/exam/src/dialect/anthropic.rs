@@ -19,19 +19,39 @@ pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
 }
 
 pub(super) fn read(body: &Value) -> Result<Answer, String> {
-    let mut said = body.get("content").cloned().ok_or("there is no `content`")?;
+    let mut said = body
+        .get("content")
+        .cloned()
+        .ok_or("there is no `content`")?;
     let blocks = said.as_array_mut().ok_or("`content` is not a list")?;
     let is = |block: &Value, kind: &str| text(block, "type") == kind;
-    let words: Vec<_> = blocks.iter().filter(|it| is(it, "text")).map(|it| text(it, "text")).collect();
-    let calls = blocks.iter_mut().filter(|it| is(it, "tool_use")).enumerate();
+    let words: Vec<_> = blocks
+        .iter()
+        .filter(|it| is(it, "text"))
+        .map(|it| text(it, "text"))
+        .collect();
+    let calls = blocks
+        .iter_mut()
+        .filter(|it| is(it, "tool_use"))
+        .enumerate();
     let calls = calls.map(|(number, call)| take(call, number)).collect();
-    Ok(Answer { said, words: words.join("\n"), calls, stop: stop(body), usage: usage(body) })
+    Ok(Answer {
+        said,
+        words: words.join("\n"),
+        calls,
+        stop: stop(body),
+        usage: usage(body),
+    })
 }
 
 /// A call, which is left as it can be repeated.
 fn take(call: &mut Value, number: usize) -> ToolCall {
     let arguments = Given::read(call.get("input"));
-    let taken = ToolCall { id: id(call, number), name: text(call, "name"), arguments };
+    let taken = ToolCall {
+        id: id(call, number),
+        name: text(call, "name"),
+        arguments,
+    };
     call["id"] = taken.id.clone().into();
     call["input"] = taken.arguments.repeatable();
     taken
@@ -49,8 +69,13 @@ fn stop(body: &Value) -> Option<Stop> {
 fn usage(body: &Value) -> Option<Usage> {
     let usage = body.get("usage")?;
     let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
-    let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"].into_iter().filter_map(tokens);
-    Some(Usage { input: tokens("input_tokens")? + cached.sum::<u64>(), output: tokens("output_tokens")? })
+    let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"]
+        .into_iter()
+        .filter_map(tokens);
+    Some(Usage {
+        input: tokens("input_tokens")? + cached.sum::<u64>(),
+        output: tokens("output_tokens")?,
+    })
 }
 
 #[cfg(test)]
@@ -71,18 +96,40 @@ mod tests {
         let word = json!({ "word": "hi" }).as_object().unwrap().clone();
         assert_eq!(
             answer.calls,
-            [ToolCall { id: "t1".into(), name: "echo".into(), arguments: Given::Arguments(word) }]
+            [ToolCall {
+                id: "t1".into(),
+                name: "echo".into(),
+                arguments: Given::Arguments(word)
+            }]
         );
-        assert_eq!(answer.usage, Some(Usage { input: 15, output: 3 }));
-        assert_eq!((&answer.said, answer.words.as_str()), (&body["content"], "Let me look."));
-        assert_eq!(read(&json!({ "type": "error" })), Err("there is no `content`".to_owned()));
+        assert_eq!(
+            answer.usage,
+            Some(Usage {
+                input: 15,
+                output: 3
+            })
+        );
+        assert_eq!(
+            (&answer.said, answer.words.as_str()),
+            (&body["content"], "Let me look.")
+        );
+        assert_eq!(
+            read(&json!({ "type": "error" })),
+            Err("there is no `content`".to_owned())
+        );
     }
     #[test]
     fn what_broke_off_is_repeated_as_a_call_and_said_to_have_broken_off() {
         let call = json!({ "type": "tool_use", "id": "", "name": "echo", "input": "{\"word\":" });
         let answer = read(&json!({ "content": [call], "stop_reason": "max_tokens" })).unwrap();
-        assert_eq!((&answer.said[0]["id"], &answer.said[0]["input"]), (&json!("call_0"), &json!({})));
-        assert_eq!((answer.calls[0].id.as_str(), answer.stop), ("call_0", Some(Stop::Length)));
+        assert_eq!(
+            (&answer.said[0]["id"], &answer.said[0]["input"]),
+            (&json!("call_0"), &json!({}))
+        );
+        assert_eq!(
+            (answer.calls[0].id.as_str(), answer.stop),
+            ("call_0", Some(Stop::Length))
+        );
         let refused = read(&json!({ "content": [], "stop_reason": "refusal" })).unwrap();
         assert_eq!(refused.stop, Some(Stop::Refusal));
     }

@@ -97,8 +97,10 @@ impl Dialect {
     pub(crate) fn headers(self) -> HeaderMap {
         match self {
             Self::Anthropic => {
-                let version =
-                    (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
+                let version = (
+                    HeaderName::from_static("anthropic-version"),
+                    HeaderValue::from_static("2023-06-01"),
+                );
                 HeaderMap::from_iter([version])
             }
             Self::OpenAi => HeaderMap::new(),
@@ -115,11 +117,15 @@ impl Dialect {
 
     /// The definitions as they are sent; those that no vendor would take are left out.
     pub(crate) fn tools(self, tools: &Tools) -> Vec<Value> {
-        tools.iter().filter_map(|tool| self.definition(tool).ok()).collect()
+        tools
+            .iter()
+            .filter_map(|tool| self.definition(tool).ok())
+            .collect()
     }
 
     pub(crate) fn definition(self, tool: &Tool) -> Result<Value, Unfit> {
-        self.vendor().tool(&tool.name, &tool.description, &tool.schema)
+        self.vendor()
+            .tool(&tool.name, &tool.description, &tool.schema)
     }
 
     pub(crate) fn vendor(self) -> Vendor {
@@ -188,16 +194,27 @@ impl Stop {
 
 impl Usage {
     pub(crate) fn and(self, other: Self) -> Self {
-        Self { input: self.input + other.input, output: self.output + other.output }
+        Self {
+            input: self.input + other.input,
+            output: self.output + other.output,
+        }
     }
 }
 
 fn text(value: &Value, key: &str) -> String {
-    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+    value
+        .get(key)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The id of a call, or one for a call that came without.
 fn id(call: &Value, number: usize) -> String {
     let id = text(call, "id");
-    if id.is_empty() { format!("call_{number}") } else { id }
+    if id.is_empty() {
+        format!("call_{number}")
+    } else {
+        id
+    }
 }

@@ -7,8 +7,7 @@ use super::{Answer, Conversation, Given, Stop, ToolCall, Usage, id, text};
 pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];
     if let Some(retry) = &conversation.retry {
-        let result =
-            |(id, error): &(String, String)| json!({ "role": "tool", "tool_call_id": id, "content": error });
+        let result = |(id, error): &(String, String)| json!({ "role": "tool", "tool_call_id": id, "content": error });
         messages.push(retry.said.clone());
         messages.extend(retry.errors.iter().map(result));
     }
@@ -16,13 +15,28 @@ pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
 }
 
 pub(super) fn read(body: &Value) -> Result<Answer, String> {
-    let choice = body.pointer("/choices/0").ok_or("there is no `choices[0]`")?;
-    let mut said = choice.get("message").cloned().ok_or("there is no `choices[0].message`")?;
+    let choice = body
+        .pointer("/choices/0")
+        .ok_or("there is no `choices[0]`")?;
+    let mut said = choice
+        .get("message")
+        .cloned()
+        .ok_or("there is no `choices[0].message`")?;
     let (words, stop) = (text(&said, "content"), stop(choice, &said));
     let calls = said.get_mut("tool_calls").and_then(Value::as_array_mut);
-    let calls = calls.into_iter().flatten().filter(|it| it["function"].is_object()).enumerate();
+    let calls = calls
+        .into_iter()
+        .flatten()
+        .filter(|it| it["function"].is_object())
+        .enumerate();
     let calls = calls.map(|(number, call)| take(call, number)).collect();
-    Ok(Answer { said, words, calls, stop, usage: usage(body) })
+    Ok(Answer {
+        said,
+        words,
+        calls,
+        stop,
+        usage: usage(body),
+    })
 }
 
 /// A call, which is left as it can be repeated.
@@ -35,7 +49,8 @@ fn take(call: &mut Value, number: usize) -> ToolCall {
     };
     let arguments = function.get("arguments").and_then(Value::as_str);
     let as_it_came = arguments.filter(|_| matches!(taken.arguments, Given::Arguments(_)));
-    let arguments = as_it_came.map_or_else(|| taken.arguments.repeatable().to_string(), str::to_owned);
+    let arguments =
+        as_it_came.map_or_else(|| taken.arguments.repeatable().to_string(), str::to_owned);
     call["id"] = taken.id.clone().into();
     call["type"] = "function".into();
     call["function"]["arguments"] = arguments.into();
@@ -53,7 +68,10 @@ fn stop(choice: &Value, said: &Value) -> Option<Stop> {
 fn usage(body: &Value) -> Option<Usage> {
     let usage = body.get("usage")?;
     let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
-    Some(Usage { input: tokens("prompt_tokens")?, output: tokens("completion_tokens")? })
+    Some(Usage {
+        input: tokens("prompt_tokens")?,
+        output: tokens("completion_tokens")?,
+    })
 }
 
 #[cfg(test)]
@@ -63,18 +81,26 @@ mod tests {
     #[track_caller]
     fn check(arguments: &Value, expected: &Given) {
         let function = json!({ "name": "echo", "arguments": arguments });
-        let body =
-            json!({ "choices": [{ "message": { "tool_calls": [{ "id": "c1", "function": function }] } }] });
+        let body = json!({ "choices": [{ "message": { "tool_calls": [{ "id": "c1", "function": function }] } }] });
         assert_eq!(read(&body).unwrap().calls[0].arguments, *expected);
     }
 
     #[test]
     fn arguments_are_json_in_a_string_or_what_else_was_written() {
         let arguments = |value: Value| Given::Arguments(value.as_object().unwrap().clone());
-        check(&json!("{\"word\":\"hi\"}"), &arguments(json!({ "word": "hi" })));
-        check(&json!({ "word": "hi" }), &arguments(json!({ "word": "hi" })));
+        check(
+            &json!("{\"word\":\"hi\"}"),
+            &arguments(json!({ "word": "hi" })),
+        );
+        check(
+            &json!({ "word": "hi" }),
+            &arguments(json!({ "word": "hi" })),
+        );
         check(&json!(""), &arguments(json!({})));
-        check(&json!("{\"word\":"), &Given::Malformed("{\"word\":".to_owned()));
+        check(
+            &json!("{\"word\":"),
+            &Given::Malformed("{\"word\":".to_owned()),
+        );
         check(&json!("[1]"), &Given::Malformed("[1]".to_owned()));
         check(&json!(7), &Given::Malformed("7".to_owned()));
     }
@@ -83,7 +109,9 @@ mod tests {
     fn what_is_repeated_is_what_was_said_but_for_calls_nobody_would_take_back() {
         let said = |call: Value| {
             let message = json!({ "content": null, "reasoning": "hm", "tool_calls": [call] });
-            read(&json!({ "choices": [{ "message": message }] })).unwrap().said
+            read(&json!({ "choices": [{ "message": message }] }))
+                .unwrap()
+                .said
         };
         let call = |id: &str, arguments: &str| {
             let function = json!({ "name": "echo", "arguments": arguments });
@@ -91,21 +119,42 @@ mod tests {
         };
         let untouched = call("c1", "{\"word\": \"hi\"}");
         let kept = said(untouched.clone());
-        assert_eq!((&kept["tool_calls"][0], &kept["reasoning"]), (&untouched, &json!("hm")));
-        assert_eq!(said(call("c1", "{\"word\":"))["tool_calls"][0], call("c1", "{}"));
+        assert_eq!(
+            (&kept["tool_calls"][0], &kept["reasoning"]),
+            (&untouched, &json!("hm"))
+        );
+        assert_eq!(
+            said(call("c1", "{\"word\":"))["tool_calls"][0],
+            call("c1", "{}")
+        );
         let loose = json!({ "function": { "name": "echo", "arguments": { "word": "hi" } } });
-        assert_eq!(said(loose)["tool_calls"][0], call("call_0", "{\"word\":\"hi\"}"));
+        assert_eq!(
+            said(loose)["tool_calls"][0],
+            call("call_0", "{\"word\":\"hi\"}")
+        );
     }
 
     #[test]
     fn an_answer_that_ended_early_says_why() {
         let stop = |choice: Value| read(&json!({ "choices": [choice] })).unwrap().stop;
         let words = json!({ "content": "Well," });
-        assert_eq!(stop(json!({ "message": words, "finish_reason": "length" })), Some(Stop::Length));
-        assert_eq!(stop(json!({ "message": words, "finish_reason": "content_filter" })), Some(Stop::Refusal));
+        assert_eq!(
+            stop(json!({ "message": words, "finish_reason": "length" })),
+            Some(Stop::Length)
+        );
+        assert_eq!(
+            stop(json!({ "message": words, "finish_reason": "content_filter" })),
+            Some(Stop::Refusal)
+        );
         let refusal = json!({ "content": null, "refusal": "I can't." });
-        assert_eq!(stop(json!({ "message": refusal, "finish_reason": "stop" })), Some(Stop::Refusal));
-        assert_eq!(stop(json!({ "message": { "content": "Hi.", "refusal": null } })), None);
+        assert_eq!(
+            stop(json!({ "message": refusal, "finish_reason": "stop" })),
+            Some(Stop::Refusal)
+        );
+        assert_eq!(
+            stop(json!({ "message": { "content": "Hi.", "refusal": null } })),
+            None
+        );
     }
 
     #[test]

@@ -6,18 +6,39 @@ use crate::judge::Outcome;
 use crate::report::{ModelReport, Rate, Report};
 
 pub(super) fn charts(report: &Report) -> String {
-    let mut charts =
-        rates(report, "Right tool", "Share of answers, more is better.", |it| it.invocation_accuracy);
-    charts +=
-        &rates(report, "Right arguments", "Share of answers, more is better.", |it| it.argument_accuracy);
-    charts +=
-        &rates(report, "Tried again after an error", "Share of answers, less is better.", |it| it.retry_rate);
+    let mut charts = rates(
+        report,
+        "Right tool",
+        "Share of answers, more is better.",
+        |it| it.invocation_accuracy,
+    );
+    charts += &rates(
+        report,
+        "Right arguments",
+        "Share of answers, more is better.",
+        |it| it.argument_accuracy,
+    );
+    charts += &rates(
+        report,
+        "Tried again after an error",
+        "Share of answers, less is better.",
+        |it| it.retry_rate,
+    );
     charts + &outcomes(report) + &tokens(report)
 }
 
 /// One bar a model; a line shows where the share may really be.
-fn rates(report: &Report, title: &str, note: &str, rate: fn(&ModelReport) -> Option<Rate>) -> String {
-    let measured: Vec<_> = report.models.iter().filter_map(|it| Some((it, rate(it)?))).collect();
+fn rates(
+    report: &Report,
+    title: &str,
+    note: &str,
+    rate: fn(&ModelReport) -> Option<Rate>,
+) -> String {
+    let measured: Vec<_> = report
+        .models
+        .iter()
+        .filter_map(|it| Some((it, rate(it)?)))
+        .collect();
     if measured.is_empty() {
         return String::new();
     }
@@ -25,11 +46,20 @@ fn rates(report: &Report, title: &str, note: &str, rate: fn(&ModelReport) -> Opt
     for (model, rate) in measured {
         let told = format!("{}, 95 % interval {}", percent(rate.mean), interval(&rate));
         let bars = [all(), rect("own", 0.0, 100.0 * rate.mean), reach(&rate)].concat();
-        let value = format!("{} <small>{} of {}</small>", percent(rate.mean), rate.count, rate.of);
+        let value = format!(
+            "{} <small>{} of {}</small>",
+            percent(rate.mean),
+            rate.count,
+            rate.of
+        );
         rows += &row(&model.short, &svg(&told, &bars), &value, "");
     }
     rows += &axis("0 %", "50 %", "100 %");
-    figure(title, &format!("{note} The line is the 95 % interval."), &rows)
+    figure(
+        title,
+        &format!("{note} The line is the 95 % interval."),
+        &rows,
+    )
 }
 
 /// For each model, its answers by what became of them.
@@ -48,42 +78,81 @@ fn outcomes(report: &Report) -> String {
             from += long;
         }
         let told = told.join(", ");
-        rows += &row(&model.short, &svg(&told, &bars), &count(model.answered, "answer"), &told);
+        rows += &row(
+            &model.short,
+            &svg(&told, &bars),
+            &count(model.answered, "answer"),
+            &told,
+        );
     }
     let entry = |outcome: Outcome| {
         let patch = rect(class(outcome), 0.0, 100.0);
         let name = outcome.as_str();
         format!("<li><svg viewBox=\"0 0 100 100\" aria-hidden=\"true\">{patch}</svg>{name}</li>")
     };
-    let legend = format!("<ul class=\"legend\">{}</ul>\n", Outcome::ALL.map(entry).concat());
-    figure("What became of the first call", "Number of answers.", &(rows + &legend))
+    let legend = format!(
+        "<ul class=\"legend\">{}</ul>\n",
+        Outcome::ALL.map(entry).concat()
+    );
+    figure(
+        "What became of the first call",
+        "Number of answers.",
+        &(rows + &legend),
+    )
 }
 
 /// What tools put into a context, and what would be there without them.
 fn tokens(report: &Report) -> String {
-    let measured: Vec<_> = report.models.iter().filter_map(|it| Some((it, it.tokens.per_prompt?))).collect();
-    let raw = report.baseline_tokens.filter(|it| *it > 0).map(|it| it as f64);
+    let measured: Vec<_> = report
+        .models
+        .iter()
+        .filter_map(|it| Some((it, it.tokens.per_prompt?)))
+        .collect();
+    let raw = report
+        .baseline_tokens
+        .filter(|it| *it > 0)
+        .map(|it| it as f64);
     if measured.is_empty() {
         return String::new();
     }
-    let most = measured.iter().map(|(_, tokens)| *tokens).chain(raw).fold(0.0, f64::max);
+    let most = measured
+        .iter()
+        .map(|(_, tokens)| *tokens)
+        .chain(raw)
+        .fold(0.0, f64::max);
     let part = |tokens: f64| 100.0 * tokens / most;
     let mut rows = String::new();
     for (model, tokens) in measured {
         let definitions = model.tokens.definitions as f64;
         let rest = tokens - definitions;
-        let bars =
-            [all(), rect("own", 0.0, part(definitions)), rect("second", part(definitions), part(rest))];
-        let mut told =
-            format!("{} definitions, {} calls and results", thousands(definitions), thousands(rest));
+        let bars = [
+            all(),
+            rect("own", 0.0, part(definitions)),
+            rect("second", part(definitions), part(rest)),
+        ];
+        let mut told = format!(
+            "{} definitions, {} calls and results",
+            thousands(definitions),
+            thousands(rest)
+        );
         if let Some(share) = model.tokens.share_of_baseline {
             told += &format!("; {} of the raw JSON", percent(share));
         }
-        rows += &row(&model.short, &svg(&told, &bars.concat()), &thousands(tokens), &told);
+        rows += &row(
+            &model.short,
+            &svg(&told, &bars.concat()),
+            &thousands(tokens),
+            &told,
+        );
     }
     if let Some(raw) = raw {
         let bars = [all(), rect("second", 0.0, part(raw))].concat();
-        rows += &row("raw JSON, without tools", &svg("the raw JSON", &bars), &thousands(raw), "");
+        rows += &row(
+            "raw JSON, without tools",
+            &svg("the raw JSON", &bars),
+            &thousands(raw),
+            "",
+        );
     }
     rows += &axis("0", "", &format!("{} tokens", thousands(most)));
     let note = "Mean over all answers; the first part is the definitions. Less is better.";
@@ -96,8 +165,11 @@ fn figure(title: &str, note: &str, rows: &str) -> String {
 
 fn row(name: &str, bar: &str, value: &str, below: &str) -> String {
     let name = escaped(name);
-    let below =
-        if below.is_empty() { String::new() } else { format!("<small class=\"below\">{below}</small>") };
+    let below = if below.is_empty() {
+        String::new()
+    } else {
+        format!("<small class=\"below\">{below}</small>")
+    };
     format!(
         "<div class=\"row\"><span class=\"name\">{name}</span>{bar}<span class=\"value\">{value}</span>{below}</div>\n"
     )

@@ -43,7 +43,11 @@ pub fn percent(share: f64) -> String {
 pub fn luck(comparison: &Comparison) -> Option<String> {
     let probability = comparison.chance?;
     let prompts = count(comparison.prompts - comparison.alike, "prompt");
-    let share = if probability < 0.001 { "less than 0.1 %".to_owned() } else { percent(probability) };
+    let share = if probability < 0.001 {
+        "less than 0.1 %".to_owned()
+    } else {
+        percent(probability)
+    };
     Some(format!(
         "If both were equally good, chance would split {prompts} at least this unevenly in {share} of cases."
     ))
@@ -55,15 +59,22 @@ pub fn interval(rate: &Rate) -> String {
 }
 
 fn summary(report: &Report) -> String {
-    let times = if report.runs == 1 { "once".to_owned() } else { format!("{} times", report.runs) };
+    let times = if report.runs == 1 {
+        "once".to_owned()
+    } else {
+        format!("{} times", report.runs)
+    };
     let parameters = match report.parameters.is_empty() {
         true => String::new(),
         false => {
-            let parameters = serde_json::to_string(&report.parameters).expect("parameters are JSON");
+            let parameters =
+                serde_json::to_string(&report.parameters).expect("parameters are JSON");
             format!(" Every request said <code>{}</code>.", escaped(&parameters))
         }
     };
-    let raw = report.baseline_tokens.map(|it| format!(" The raw JSON is {} tokens.", thousands(it as f64)));
+    let raw = report
+        .baseline_tokens
+        .map(|it| format!(" The raw JSON is {} tokens.", thousands(it as f64)));
     format!(
         "<p>{}, each put {times} to each model with {}.{parameters} {}.</p>\n\
          <p class=\"faint\">An interval holds the share for prompts like these, with 95 % confidence after Wilson; \
@@ -94,7 +105,11 @@ fn escaped(text: &str) -> String {
 }
 
 fn count(number: usize, noun: &str) -> String {
-    format!("{} {noun}{}", thousands(number as f64), if number == 1 { "" } else { "s" })
+    format!(
+        "{} {noun}{}",
+        thousands(number as f64),
+        if number == 1 { "" } else { "s" }
+    )
 }
 
 /// To the nearest whole, with commas: `12,368`.

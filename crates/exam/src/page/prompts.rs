@@ -6,15 +6,23 @@ use crate::judge::Outcome;
 use crate::report::{ModelReport, PromptRow, Report};
 
 pub(super) fn prompts(report: &Report) -> String {
-    let kinds: Vec<_> = report.prompts.iter().map(|it| Kind::of(report, &it.id)).collect();
+    let kinds: Vec<_> = report
+        .prompts
+        .iter()
+        .map(|it| Kind::of(report, &it.id))
+        .collect();
     let number = |is: fn(&Kind) -> bool| kinds.iter().filter(|it| is(it)).count();
     let mut filters = filter("all", "All", kinds.len(), true);
     filters += &filter("wrong", "Wrong at least once", number(|it| it.wrong), false);
     if report.models.len() > 1 {
         filters += &filter("differs", "Models differ", number(|it| it.differs), false);
     }
-    let articles: String =
-        report.prompts.iter().zip(&kinds).map(|(row, kind)| article(report, row, kind)).collect();
+    let articles: String = report
+        .prompts
+        .iter()
+        .zip(&kinds)
+        .map(|(row, kind)| article(report, row, kind))
+        .collect();
     format!("<h2>Prompts</h2>\n<section class=\"prompts\">\n{filters}{articles}</section>\n")
 }
 
@@ -27,14 +35,23 @@ struct Kind {
 impl Kind {
     fn of(report: &Report, prompt: &str) -> Self {
         let right = |model: &ModelReport| {
-            let of: Vec<_> = model.records.iter().filter(|it| it.prompt == prompt).collect();
-            let right = of.iter().filter(|it| it.outcome() == Outcome::Right).count();
+            let of: Vec<_> = model
+                .records
+                .iter()
+                .filter(|it| it.prompt == prompt)
+                .collect();
+            let right = of
+                .iter()
+                .filter(|it| it.outcome() == Outcome::Right)
+                .count();
             (!of.is_empty()).then_some((right, of.len()))
         };
         let shares: Vec<_> = report.models.iter().filter_map(right).collect();
         Self {
             wrong: shares.iter().any(|(right, of)| right < of),
-            differs: shares.windows(2).any(|pair| pair[0].0 * pair[1].1 != pair[1].0 * pair[0].1),
+            differs: shares
+                .windows(2)
+                .any(|pair| pair[0].0 * pair[1].1 != pair[1].0 * pair[0].1),
         }
     }
 }
@@ -49,9 +66,20 @@ fn filter(name: &str, title: &str, number: usize, checked: bool) -> String {
 
 fn article(report: &Report, row: &PromptRow, kind: &Kind) -> String {
     let classes = [("wrong", kind.wrong), ("differs", kind.differs)];
-    let classes: Vec<_> = classes.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
-    let category = row.category.as_deref().map(|it| format!(" <small>{}</small>", escaped(it)));
-    let answers: String = report.models.iter().map(|it| answers(it, &row.id)).collect();
+    let classes: Vec<_> = classes
+        .into_iter()
+        .filter(|(_, is)| *is)
+        .map(|(name, _)| name)
+        .collect();
+    let category = row
+        .category
+        .as_deref()
+        .map(|it| format!(" <small>{}</small>", escaped(it)));
+    let answers: String = report
+        .models
+        .iter()
+        .map(|it| answers(it, &row.id))
+        .collect();
     format!(
         "<article class=\"{}\">\n<h3><span class=\"faint\">{}</span> {}{}</h3>\n\
          <p><span class=\"faint\">expected</span> <code>{}</code></p>\n<table><thead><tr><th scope=\"col\">model</th>\
@@ -68,9 +96,18 @@ fn article(report: &Report, row: &PromptRow, kind: &Kind) -> String {
 /// What a model answered; answers that are the same are told once.
 fn answers(model: &ModelReport, prompt: &str) -> String {
     let mut told: Vec<(String, String, usize)> = Vec::new();
-    let records = model.records.iter().filter(|it| it.prompt == prompt).map(|it| (verdict(it), story(it)));
+    let records = model
+        .records
+        .iter()
+        .filter(|it| it.prompt == prompt)
+        .map(|it| (verdict(it), story(it)));
     let missing = model.unanswered.iter().filter(|it| it.prompt == prompt);
-    let missing = missing.map(|it| ("<span class=\"bad\">no answer</span>".to_owned(), escaped(&it.why)));
+    let missing = missing.map(|it| {
+        (
+            "<span class=\"bad\">no answer</span>".to_owned(),
+            escaped(&it.why),
+        )
+    });
     for (verdict, story) in records.chain(missing) {
         match told.iter_mut().find(|it| it.0 == verdict && it.1 == story) {
             Some(same) => same.2 += 1,
@@ -78,7 +115,11 @@ fn answers(model: &ModelReport, prompt: &str) -> String {
         }
     }
     let runs: usize = told.iter().map(|it| it.2).sum();
-    let name = format!("<th scope=\"rowgroup\" rowspan=\"{}\">{}</th>", told.len(), escaped(&model.short));
+    let name = format!(
+        "<th scope=\"rowgroup\" rowspan=\"{}\">{}</th>",
+        told.len(),
+        escaped(&model.short)
+    );
     let row = |(place, (verdict, story, times)): (usize, &(String, String, usize))| {
         let name = if place == 0 { name.as_str() } else { "" };
         let times = if runs > 1 {
@@ -93,7 +134,11 @@ fn answers(model: &ModelReport, prompt: &str) -> String {
 
 fn verdict(record: &Record) -> String {
     let outcome = record.outcome();
-    let (class, sign) = if outcome == Outcome::Right { ("good", '✓') } else { ("bad", '✗') };
+    let (class, sign) = if outcome == Outcome::Right {
+        ("good", '✓')
+    } else {
+        ("bad", '✗')
+    };
     format!("<span class=\"{class}\">{sign} {}</span>", outcome.as_str())
 }
 
@@ -103,18 +148,32 @@ fn story(record: &Record) -> String {
         let then = match (number, call.outcome == Outcome::Right) {
             (0, _) => String::new(),
             (_, true) => "then <span class=\"good\">✓</span> ".to_owned(),
-            (_, false) => format!("then <span class=\"bad\">✗</span> {}: ", call.outcome.as_str()),
+            (_, false) => format!(
+                "then <span class=\"bad\">✗</span> {}: ",
+                call.outcome.as_str()
+            ),
         };
         parts.push(format!("{then}<code>{}</code>", escaped(&call.to_string())));
         parts.extend(call.why.as_deref().map(escaped));
     }
-    parts.extend(record.words.as_deref().map(|it| format!("“{}”", escaped(it))));
+    parts.extend(
+        record
+            .words
+            .as_deref()
+            .map(|it| format!("“{}”", escaped(it))),
+    );
     parts.extend(record.stop.map(|it| it.as_str().to_owned()));
     if record.also > 0 {
-        parts.push(format!("{} in the same answer did not count", count(record.also, "further call")));
+        parts.push(format!(
+            "{} in the same answer did not count",
+            count(record.also, "further call")
+        ));
     }
     parts.extend(
-        record.untold.as_deref().map(|it| format!("it could not be shown the error: {}", escaped(it))),
+        record
+            .untold
+            .as_deref()
+            .map(|it| format!("it could not be shown the error: {}", escaped(it))),
     );
     parts.join("<br>")
 }

@@ -7,11 +7,22 @@ use crate::report::{Comparison, Group, ModelReport, Rate, Report};
 
 pub(super) fn figures(report: &Report) -> String {
     let heading = |it: &ModelReport| {
-        let place = if it.short == it.model { "" } else { it.model.as_str() };
-        format!("<th scope=\"col\">{}<br><small>{}</small></th>", escaped(&it.short), escaped(place))
+        let place = if it.short == it.model {
+            ""
+        } else {
+            it.model.as_str()
+        };
+        format!(
+            "<th scope=\"col\">{}<br><small>{}</small></th>",
+            escaped(&it.short),
+            escaped(place)
+        )
     };
     let headings: String = report.models.iter().map(heading).collect();
-    let rows: String = FIGURES.iter().map(|(title, figure)| row(report, title, *figure)).collect();
+    let rows: String = FIGURES
+        .iter()
+        .map(|(title, figure)| row(report, title, *figure))
+        .collect();
     format!(
         "<div class=\"wide\"><table><thead><tr><td></td>{headings}</tr></thead>\n<tbody>{rows}</tbody></table></div>\n"
     )
@@ -20,26 +31,47 @@ pub(super) fn figures(report: &Report) -> String {
 type Figure = fn(&ModelReport) -> Option<String>;
 
 const FIGURES: [(&str, Figure); 11] = [
-    ("answered", |it| Some(format!("{} of {}", it.answered, it.asked))),
-    ("right tool", |it| it.invocation_accuracy.map(|it| rate(&it, "answers"))),
-    ("right arguments", |it| it.argument_accuracy.map(|it| rate(&it, "answers"))),
-    ("right arguments in every run", |it| it.right_every_time.map(|it| rate(&it, "prompts"))),
+    ("answered", |it| {
+        Some(format!("{} of {}", it.answered, it.asked))
+    }),
+    ("right tool", |it| {
+        it.invocation_accuracy.map(|it| rate(&it, "answers"))
+    }),
+    ("right arguments", |it| {
+        it.argument_accuracy.map(|it| rate(&it, "answers"))
+    }),
+    ("right arguments in every run", |it| {
+        it.right_every_time.map(|it| rate(&it, "prompts"))
+    }),
     ("tried again after an error", |it| {
         let retried = rate(&it.retry_rate?, "answers");
-        Some(format!("{retried}<small>{} came out right then</small>", it.recovered))
+        Some(format!(
+            "{retried}<small>{} came out right then</small>",
+            it.recovered
+        ))
     }),
     ("cut off, refused", |it| {
         (it.cut_off + it.refused > 0).then(|| format!("{}, {}", it.cut_off, it.refused))
     }),
     ("tokens a prompt", |it| it.tokens.per_prompt.map(thousands)),
-    ("as a part of the raw JSON", |it| it.tokens.share_of_baseline.map(percent)),
+    ("as a part of the raw JSON", |it| {
+        it.tokens.share_of_baseline.map(percent)
+    }),
     ("tokens charged, read and written", |it| {
         let Usage { input, output } = it.usage?;
-        Some(format!("{}, {}", thousands(input as f64), thousands(output as f64)))
+        Some(format!(
+            "{}, {}",
+            thousands(input as f64),
+            thousands(output as f64)
+        ))
     }),
-    ("cost", |it| it.cost_usd.map(|cost| format!("{cost:.4} USD"))),
+    ("cost", |it| {
+        it.cost_usd.map(|cost| format!("{cost:.4} USD"))
+    }),
     ("time to answer, p50 and p99", |it| {
-        it.latency_ms.as_ref().map(|it| format!("{} ms, {} ms", it.p50, it.p99))
+        it.latency_ms
+            .as_ref()
+            .map(|it| format!("{} ms, {} ms", it.p50, it.p99))
     }),
 ];
 
@@ -56,12 +88,22 @@ fn row(report: &Report, title: &str, figure: Figure) -> String {
 
 /// With what it is of, and the interval.
 fn rate(rate: &Rate, of: &str) -> String {
-    let Rate { count, of: total, mean, .. } = rate;
-    format!("{}<small>{count} of {total} {of}</small><small>95 %: {}</small>", percent(*mean), interval(rate))
+    let Rate {
+        count,
+        of: total,
+        mean,
+        ..
+    } = rate;
+    format!(
+        "{}<small>{count} of {total} {of}</small><small>95 %: {}</small>",
+        percent(*mean),
+        interval(rate)
+    )
 }
 
 pub(super) fn groups(report: &Report) -> String {
-    by(report, "By expected tool", |it| &it.by_tool) + &by(report, "By category", |it| &it.by_category)
+    by(report, "By expected tool", |it| &it.by_tool)
+        + &by(report, "By category", |it| &it.by_category)
 }
 
 /// A single group has the figures of the whole.
@@ -82,8 +124,17 @@ fn by(report: &Report, title: &str, groups: fn(&ModelReport) -> &[Group]) -> Str
             rows += &format!("<tr>{name}{}</tr>\n", cells(model, &groups(model)[place]));
         }
     }
-    let headings = ["", "model", "right tool", "right arguments", "called instead"];
-    let headings: String = headings.iter().map(|it| format!("<th scope=\"col\">{it}</th>")).collect();
+    let headings = [
+        "",
+        "model",
+        "right tool",
+        "right arguments",
+        "called instead",
+    ];
+    let headings: String = headings
+        .iter()
+        .map(|it| format!("<th scope=\"col\">{it}</th>"))
+        .collect();
     format!(
         "<h2>{title}</h2>\n<div class=\"wide\"><table><thead><tr>{headings}</tr></thead>\n<tbody>{rows}</tbody></table></div>\n"
     )
@@ -91,8 +142,11 @@ fn by(report: &Report, title: &str, groups: fn(&ModelReport) -> &[Group]) -> Str
 
 fn cells(model: &ModelReport, group: &Group) -> String {
     let share = |it: Option<Rate>| it.map_or_else(|| "–".to_owned(), |it| rate(&it, "answers"));
-    let instead: Vec<_> =
-        group.instead.iter().map(|it| format!("<code>{}</code> {}", escaped(&it.tool), it.count)).collect();
+    let instead: Vec<_> = group
+        .instead
+        .iter()
+        .map(|it| format!("<code>{}</code> {}", escaped(&it.tool), it.count))
+        .collect();
     format!(
         "<td class=\"model\">{}</td><td>{}</td><td>{}</td><td>{}</td>",
         escaped(&model.short),
@@ -103,15 +157,31 @@ fn cells(model: &ModelReport, group: &Group) -> String {
 }
 
 pub(super) fn comparisons(report: &Report) -> String {
-    let told: String = report.comparisons.iter().map(|it| comparison(report, it)).collect();
-    if told.is_empty() { told } else { format!("<h2>Compared with the first model</h2>\n{told}") }
+    let told: String = report
+        .comparisons
+        .iter()
+        .map(|it| comparison(report, it))
+        .collect();
+    if told.is_empty() {
+        told
+    } else {
+        format!("<h2>Compared with the first model</h2>\n{told}")
+    }
 }
 
 fn comparison(report: &Report, it: &Comparison) -> String {
     let [first, second] = [&it.first, &it.second].map(|model| escaped(report.short(model)));
     let better = |name: &str, prompts: &[String]| {
-        let ids = prompts.iter().map(|id| escaped(id)).collect::<Vec<_>>().join(", ");
-        let ids = if ids.is_empty() { "none".to_owned() } else { ids };
+        let ids = prompts
+            .iter()
+            .map(|id| escaped(id))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let ids = if ids.is_empty() {
+            "none".to_owned()
+        } else {
+            ids
+        };
         format!(
             "<tr><th scope=\"row\">only or more often right: {name}</th><td>{}</td><td>{ids}</td></tr>\n",
             prompts.len()
@@ -124,7 +194,9 @@ fn comparison(report: &Report, it: &Comparison) -> String {
         better(&second, &it.second_better),
         it.alike,
         count(it.prompts, "prompt"),
-        luck(it).map(|told| format!("<p>{told}</p>\n")).unwrap_or_default(),
+        luck(it)
+            .map(|told| format!("<p>{told}</p>\n"))
+            .unwrap_or_default(),
     )
 }
 

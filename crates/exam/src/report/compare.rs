@@ -22,7 +22,11 @@ pub struct Comparison {
     pub chance: Option<f64>,
 }
 
-pub(super) fn compare(suite: &Suite, first: (&str, &[Record]), second: (&str, &[Record])) -> Comparison {
+pub(super) fn compare(
+    suite: &Suite,
+    first: (&str, &[Record]),
+    second: (&str, &[Record]),
+) -> Comparison {
     let mut comparison = Comparison {
         first: first.0.to_owned(),
         second: second.0.to_owned(),
@@ -33,7 +37,9 @@ pub(super) fn compare(suite: &Suite, first: (&str, &[Record]), second: (&str, &[
         chance: None,
     };
     for id in suite.prompts.iter().map(|it| &it.id) {
-        let Some((one, other)) = right(first.1, id).zip(right(second.1, id)) else { continue };
+        let Some((one, other)) = right(first.1, id).zip(right(second.1, id)) else {
+            continue;
+        };
         comparison.prompts += 1;
         if one > other {
             comparison.first_better.push(id.clone());
@@ -43,14 +49,20 @@ pub(super) fn compare(suite: &Suite, first: (&str, &[Record]), second: (&str, &[
             comparison.alike += 1;
         }
     }
-    comparison.chance = chance(comparison.first_better.len(), comparison.second_better.len());
+    comparison.chance = chance(
+        comparison.first_better.len(),
+        comparison.second_better.len(),
+    );
     comparison
 }
 
 /// How often the answers to a prompt were right, if there are any.
 fn right(records: &[Record], prompt: &str) -> Option<f64> {
     let of: Vec<_> = records.iter().filter(|it| it.prompt == prompt).collect();
-    let right = of.iter().filter(|it| it.outcome() == Outcome::Right).count();
+    let right = of
+        .iter()
+        .filter(|it| it.outcome() == Outcome::Right)
+        .count();
     (!of.is_empty()).then(|| right as f64 / of.len() as f64)
 }
 

@@ -42,9 +42,16 @@ fn groups(suite: &Suite, records: &[Record], name: fn(&Prompt) -> Option<&String
         }
     }
     let group = |group: &String| {
-        let prompts: Vec<_> = suite.prompts.iter().filter(|it| name(it) == Some(group)).collect();
+        let prompts: Vec<_> = suite
+            .prompts
+            .iter()
+            .filter(|it| name(it) == Some(group))
+            .collect();
         let ids: Vec<_> = prompts.iter().map(|it| it.id.as_str()).collect();
-        let of: Vec<_> = records.iter().filter(|it| ids.contains(&it.prompt.as_str())).collect();
+        let of: Vec<_> = records
+            .iter()
+            .filter(|it| ids.contains(&it.prompt.as_str()))
+            .collect();
         let rate = |is: fn(&Record) -> bool| Rate::of(of.iter().copied(), is);
         Group {
             name: group.clone(),
@@ -60,10 +67,15 @@ fn groups(suite: &Suite, records: &[Record], name: fn(&Prompt) -> Option<&String
 fn instead(records: &[&Record]) -> Vec<Instead> {
     let mut found: Vec<Instead> = Vec::new();
     for record in records.iter().filter(|it| !it.outcome().is_right_tool()) {
-        let Some(tool) = record.calls.first().map(|it| &it.tool) else { continue };
+        let Some(tool) = record.calls.first().map(|it| &it.tool) else {
+            continue;
+        };
         match found.iter_mut().find(|it| it.tool == *tool) {
             Some(same) => same.count += 1,
-            None => found.push(Instead { tool: tool.clone(), count: 1 }),
+            None => found.push(Instead {
+                tool: tool.clone(),
+                count: 1,
+            }),
         }
     }
     found.sort_by_key(|it| std::cmp::Reverse(it.count));

@@ -116,7 +116,12 @@ impl Price {
 
 impl Report {
     pub fn new(exam: &Exam<'_>, sat: &Sat, setting: Setting) -> Self {
-        let Setting { at, counted_with, baseline_tokens, scenarios } = setting;
+        let Setting {
+            at,
+            counted_with,
+            baseline_tokens,
+            scenarios,
+        } = setting;
         let model = |candidate| ModelReport::new(exam, candidate, sat, baseline_tokens);
         let models: Vec<_> = exam.candidates.iter().map(model).collect();
         let comparisons = match models.split_first() {
@@ -142,13 +147,17 @@ impl Report {
 impl Report {
     /// What a model is called in a few letters.
     pub fn short<'a>(&'a self, model: &'a str) -> &'a str {
-        self.models.iter().find(|it| it.model == model).map_or(model, |it| &it.short)
+        self.models
+            .iter()
+            .find(|it| it.model == model)
+            .map_or(model, |it| &it.short)
     }
 }
 
 impl PromptRow {
     fn new(prompt: &Prompt) -> Self {
-        let arguments = serde_json::to_string(&prompt.expect.arguments).expect("arguments are JSON");
+        let arguments =
+            serde_json::to_string(&prompt.expect.arguments).expect("arguments are JSON");
         Self {
             id: prompt.id.clone(),
             prompt: prompt.prompt.clone(),
@@ -161,8 +170,18 @@ impl PromptRow {
 impl ModelReport {
     fn new(exam: &Exam<'_>, candidate: &Candidate, sat: &Sat, baseline: Option<usize>) -> Self {
         let model = candidate.client.endpoint().to_string();
-        let records: Vec<_> = sat.records.iter().filter(|it| it.model == model).cloned().collect();
-        let unanswered = sat.unanswered.iter().filter(|it| it.model == model).cloned().collect();
+        let records: Vec<_> = sat
+            .records
+            .iter()
+            .filter(|it| it.model == model)
+            .cloned()
+            .collect();
+        let unanswered = sat
+            .unanswered
+            .iter()
+            .filter(|it| it.model == model)
+            .cloned()
+            .collect();
         let rate = |is: fn(&Record) -> bool| Rate::of(&records, is);
         let number = |is: &dyn Fn(&Record) -> bool| records.iter().filter(|it| is(it)).count();
         let usage = (!records.is_empty()).then(|| sum(&records)).flatten();
@@ -175,14 +194,19 @@ impl ModelReport {
             retry_rate: rate(Record::retried),
             recovered: number(&Record::recovered),
             right_every_time: (exam.runs > 1).then(|| every_time(&records)).flatten(),
-            outcomes: Outcome::ALL.map(|outcome| (outcome, number(&|it| it.outcome() == outcome))).into(),
+            outcomes: Outcome::ALL
+                .map(|outcome| (outcome, number(&|it| it.outcome() == outcome)))
+                .into(),
             cut_off: number(&|it| it.stop == Some(Stop::Length)),
             refused: number(&|it| it.stop == Some(Stop::Refusal)),
             by_tool: group::by_tool(exam.suite, &records),
             by_category: group::by_category(exam.suite, &records),
             tokens: Tokens::new(exam, candidate, &records, baseline),
             usage,
-            cost_usd: candidate.price.zip(usage).map(|(price, usage)| price.of(usage)),
+            cost_usd: candidate
+                .price
+                .zip(usage)
+                .map(|(price, usage)| price.of(usage)),
             latency_ms: Latency::of(&records),
             unanswered,
             records,
@@ -191,32 +215,59 @@ impl ModelReport {
     }
 
     fn compared(&self, other: &Self, exam: &Exam<'_>) -> Comparison {
-        compare::compare(exam.suite, (&self.model, &self.records), (&other.model, &other.records))
+        compare::compare(
+            exam.suite,
+            (&self.model, &self.records),
+            (&other.model, &other.records),
+        )
     }
 }
 
 fn short(exam: &Exam<'_>, candidate: &Candidate) -> String {
     let endpoint = candidate.client.endpoint();
-    let alike = exam.candidates.iter().filter(|it| it.client.endpoint().model() == endpoint.model());
-    if alike.count() == 1 { endpoint.model().to_owned() } else { endpoint.to_string() }
+    let alike = exam
+        .candidates
+        .iter()
+        .filter(|it| it.client.endpoint().model() == endpoint.model());
+    if alike.count() == 1 {
+        endpoint.model().to_owned()
+    } else {
+        endpoint.to_string()
+    }
 }
 
 fn every_time(records: &[Record]) -> Option<Rate> {
     // The runs of a prompt lie side by side.
-    let prompts: Vec<_> = records.chunk_by(|one, next| one.prompt == next.prompt).collect();
+    let prompts: Vec<_> = records
+        .chunk_by(|one, next| one.prompt == next.prompt)
+        .collect();
     let right = |runs: &&&[Record]| runs.iter().all(|it| it.outcome() == Outcome::Right);
-    (!prompts.is_empty())
-        .then(|| Rate::new(prompts.iter().filter(right).count(), prompts.len(), prompts.len()))
+    (!prompts.is_empty()).then(|| {
+        Rate::new(
+            prompts.iter().filter(right).count(),
+            prompts.len(),
+            prompts.len(),
+        )
+    })
 }
 
 impl Tokens {
-    fn new(exam: &Exam<'_>, candidate: &Candidate, records: &[Record], baseline: Option<usize>) -> Self {
+    fn new(
+        exam: &Exam<'_>,
+        candidate: &Candidate,
+        records: &[Record],
+        baseline: Option<usize>,
+    ) -> Self {
         let shown = serde_json::to_string(&candidate.client.endpoint().definitions(exam.tools));
         let definitions = (exam.count)(&shown.expect("definitions are JSON"));
         let calls = |it: &Record| it.calls.iter().map(|call| call.tokens).sum::<usize>();
         let per_prompt = mean(records.iter().map(|it| (definitions + calls(it)) as f64));
         let share = per_prompt.zip(baseline.filter(|it| *it > 0));
-        Self { definitions, per_prompt, share_of_baseline: share.map(|(own, raw)| own / raw as f64) }
+        Self {
+            definitions,
+            per_prompt,
+            share_of_baseline: share.map(|(own, raw)| own / raw as f64),
+        }
     }
 }
 
@@ -228,7 +279,10 @@ impl Latency {
             let place = (sorted.len() as f64 * quantile).ceil() as usize;
             sorted.get(place.saturating_sub(1)).copied()
         };
-        Some(Self { p50: at(0.5)?, p99: at(0.99)? })
+        Some(Self {
+            p50: at(0.5)?,
+            p99: at(0.99)?,
+        })
     }
 }
 
@@ -238,5 +292,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 }
 
 fn sum(records: &[Record]) -> Option<Usage> {
-    records.iter().try_fold(Usage::default(), |sum, it| Some(sum.and(it.usage?)))
+    records
+        .iter()
+        .try_fold(Usage::default(), |sum, it| Some(sum.and(it.usage?)))
 }

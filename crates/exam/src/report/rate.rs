@@ -37,7 +37,13 @@ impl Rate {
     pub(super) fn new(count: usize, of: usize, prompts: usize) -> Self {
         let mean = count as f64 / of as f64;
         let (low, high) = wilson(mean, prompts as f64);
-        Self { count, of, mean, low, high }
+        Self {
+            count,
+            of,
+            mean,
+            low,
+            high,
+        }
     }
 }
 
@@ -59,7 +65,10 @@ mod tests {
     fn an_interval_is_the_one_wilson_found() {
         let check = |count, of, low: f64, high: f64| {
             let rate = Rate::new(count, of, of);
-            assert!((rate.low - low).abs() < 5e-4 && (rate.high - high).abs() < 5e-4, "{rate:?}");
+            assert!(
+                (rate.low - low).abs() < 5e-4 && (rate.high - high).abs() < 5e-4,
+                "{rate:?}"
+            );
         };
         check(0, 10, 0.0, 0.2775);
         check(5, 10, 0.2366, 0.7634);

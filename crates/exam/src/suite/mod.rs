@@ -61,9 +61,15 @@ pub struct Step {
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
     #[error("the suite {path} cannot be read")]
-    Unreadable { path: PathBuf, source: std::io::Error },
+    Unreadable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("the suite {path} is not JSON")]
-    NotJson { path: PathBuf, source: serde_json::Error },
+    NotJson {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
     #[error("the suite {path} is wrong in {fault}")]
     Wrong { path: PathBuf, fault: Fault },
 }
@@ -100,33 +106,52 @@ pub enum Problem {
 impl Suite {
     pub fn load(path: &Path) -> Result<Self, SuiteError> {
         let path_buf = || path.to_owned();
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| SuiteError::Unreadable { path: path_buf(), source })?;
-        let value =
-            serde_json::from_str(&text).map_err(|source| SuiteError::NotJson { path: path_buf(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| SuiteError::Unreadable {
+            path: path_buf(),
+            source,
+        })?;
+        let value = serde_json::from_str(&text).map_err(|source| SuiteError::NotJson {
+            path: path_buf(),
+            source,
+        })?;
         let unnamed = path.file_stem().unwrap_or_default().to_string_lossy();
-        read::suite(value, &unnamed).map_err(|fault| SuiteError::Wrong { path: path_buf(), fault })
+        read::suite(value, &unnamed).map_err(|fault| SuiteError::Wrong {
+            path: path_buf(),
+            fault,
+        })
     }
 
     /// Every call the suite names, with the place where it does, to be spelt as the tools are.
     pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = Named<'_>> {
         let prompts = self.prompts.iter_mut().flat_map(|prompt| {
             let place = format!("the prompt `{}`", prompt.id);
-            let expected = Named { entry: place.clone(), field: "expectedTool", call: &mut prompt.expect };
-            let accepted = prompt.accept.iter_mut().enumerate().map(move |(number, call)| Named {
-                entry: format!("{place}, accept[{number}]"),
-                field: "tool",
-                call,
-            });
+            let expected = Named {
+                entry: place.clone(),
+                field: "expectedTool",
+                call: &mut prompt.expect,
+            };
+            let accepted = prompt
+                .accept
+                .iter_mut()
+                .enumerate()
+                .map(move |(number, call)| Named {
+                    entry: format!("{place}, accept[{number}]"),
+                    field: "tool",
+                    call,
+                });
             std::iter::once(expected).chain(accepted)
         });
         let scenarios = self.scenarios.iter_mut().flat_map(|scenario| {
             let place = format!("the scenario `{}`", scenario.id);
-            scenario.steps.iter_mut().enumerate().map(move |(number, step)| Named {
-                entry: format!("{place}, steps[{number}]"),
-                field: "tool",
-                call: &mut step.call,
-            })
+            scenario
+                .steps
+                .iter_mut()
+                .enumerate()
+                .map(move |(number, step)| Named {
+                    entry: format!("{place}, steps[{number}]"),
+                    field: "tool",
+                    call: &mut step.call,
+                })
         });
         prompts.chain(scenarios)
     }

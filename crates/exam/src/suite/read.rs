@@ -22,18 +22,27 @@ pub(super) fn suite(value: Value, unnamed: &str) -> Result<Suite, Fault> {
     }
     let scenarios: Vec<Value> = suite.may("scenarios")?;
     suite.end(&["version", "name", "prompts", "scenarios"])?;
-    prompts.iter_mut().enumerate().for_each(|(number, prompt)| identify(prompt, number));
+    prompts
+        .iter_mut()
+        .enumerate()
+        .for_each(|(number, prompt)| identify(prompt, number));
     let prompts = each(prompts, "prompts", prompt)?;
     let scenarios = each(scenarios, "scenarios", scenario)?;
     unique("prompts", prompts.iter().map(|it| it.id.as_str()))?;
     unique("scenarios", scenarios.iter().map(|it| it.id.as_str()))?;
-    Ok(Suite { name, prompts, scenarios })
+    Ok(Suite {
+        name,
+        prompts,
+        scenarios,
+    })
 }
 
 /// Whoever gives no ids has counted.
 fn identify(prompt: &mut Value, number: usize) {
     if let Value::Object(fields) = prompt {
-        fields.entry("id").or_insert_with(|| format!("p{:02}", number + 1).into());
+        fields
+            .entry("id")
+            .or_insert_with(|| format!("p{:02}", number + 1).into());
     }
 }
 
@@ -42,7 +51,10 @@ fn prompt(mut entry: Entry) -> Result<Prompt, Fault> {
         id: entry.need_text("id")?,
         prompt: entry.need_text("input")?,
         category: entry.may("category")?,
-        expect: Expected { tool: entry.need_text("expectedTool")?, arguments: entry.need("expectedArgs")? },
+        expect: Expected {
+            tool: entry.need_text("expectedTool")?,
+            arguments: entry.need("expectedArgs")?,
+        },
         accept: entry.list("accept", expected)?,
         paraphrases: entry.may("paraphrases")?,
         resolves: entry.may("resolves")?,
@@ -51,11 +63,22 @@ fn prompt(mut entry: Entry) -> Result<Prompt, Fault> {
     Ok(prompt)
 }
 
-const PROMPT: [&str; 8] =
-    ["id", "input", "category", "expectedTool", "expectedArgs", "accept", "paraphrases", "resolves"];
+const PROMPT: [&str; 8] = [
+    "id",
+    "input",
+    "category",
+    "expectedTool",
+    "expectedArgs",
+    "accept",
+    "paraphrases",
+    "resolves",
+];
 
 fn expected(mut entry: Entry) -> Result<Expected, Fault> {
-    let expected = Expected { tool: entry.need_text("tool")?, arguments: entry.need("args")? };
+    let expected = Expected {
+        tool: entry.need_text("tool")?,
+        arguments: entry.need("args")?,
+    };
     entry.end(&["tool", "args"])?;
     Ok(expected)
 }
@@ -75,13 +98,22 @@ fn scenario(mut entry: Entry) -> Result<Scenario, Fault> {
 }
 
 fn step(mut entry: Entry) -> Result<Step, Fault> {
-    let call = Expected { tool: entry.need_text("tool")?, arguments: entry.need("args")? };
+    let call = Expected {
+        tool: entry.need_text("tool")?,
+        arguments: entry.need("args")?,
+    };
     let expect: Map<String, Value> = entry.may("expect")?;
-    if let Some(text) = expect.keys().find(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
+    if let Some(text) = expect
+        .keys()
+        .find(|pointer| !pointer.is_empty() && !pointer.starts_with('/'))
+    {
         return Err(entry.fault("expect", Problem::Pointer { text: text.clone() }));
     }
     entry.end(&["tool", "args", "expect"])?;
-    Ok(Step { call, expect: expect.into_iter().collect() })
+    Ok(Step {
+        call,
+        expect: expect.into_iter().collect(),
+    })
 }
 
 fn each<T>(
@@ -90,7 +122,9 @@ fn each<T>(
     read: impl Fn(Entry) -> Result<T, Fault>,
 ) -> Result<Vec<T>, Fault> {
     let numbered = values.into_iter().enumerate();
-    numbered.map(|(number, value)| read(Entry::open(place(list, number, &value), value)?)).collect()
+    numbered
+        .map(|(number, value)| read(Entry::open(place(list, number, &value), value)?))
+        .collect()
 }
 
 /// By number and, where there is one, by id: `prompts[3] (p04)`.
@@ -105,8 +139,14 @@ fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), Faul
     let mut seen = HashSet::new();
     let twice = ids.enumerate().find(|(_, id)| !seen.insert(*id));
     twice.map_or(Ok(()), |(number, id)| {
-        let problem = Problem::Twice { value: id.to_owned() };
-        Err(Fault { entry: format!("{list}[{number}]"), field: "id".to_owned(), problem })
+        let problem = Problem::Twice {
+            value: id.to_owned(),
+        };
+        Err(Fault {
+            entry: format!("{list}[{number}]"),
+            field: "id".to_owned(),
+            problem,
+        })
     })
 }
 
@@ -121,20 +161,33 @@ impl Entry {
         match value {
             Value::Object(fields) => Ok(Self { place, fields }),
             other => {
-                let problem = Problem::WrongType { reason: format!("expected an object, not {other}") };
-                Err(Fault { entry: place, field: String::new(), problem })
+                let problem = Problem::WrongType {
+                    reason: format!("expected an object, not {other}"),
+                };
+                Err(Fault {
+                    entry: place,
+                    field: String::new(),
+                    problem,
+                })
             }
         }
     }
 
     fn need<T: DeserializeOwned>(&mut self, field: &str) -> Result<T, Fault> {
-        let value = self.fields.remove(field).ok_or_else(|| self.fault(field, Problem::Missing))?;
+        let value = self
+            .fields
+            .remove(field)
+            .ok_or_else(|| self.fault(field, Problem::Missing))?;
         self.typed(field, value)
     }
 
     fn need_text(&mut self, field: &str) -> Result<String, Fault> {
         let text: String = self.need(field)?;
-        if text.trim().is_empty() { Err(self.fault(field, Problem::Empty)) } else { Ok(text) }
+        if text.trim().is_empty() {
+            Err(self.fault(field, Problem::Empty))
+        } else {
+            Ok(text)
+        }
     }
 
     fn may<T: DeserializeOwned + Default>(&mut self, field: &str) -> Result<T, Fault> {
@@ -142,23 +195,38 @@ impl Entry {
         value.map_or_else(|| Ok(T::default()), |value| self.typed(field, value))
     }
 
-    fn list<T>(&mut self, field: &str, read: impl Fn(Self) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
+    fn list<T>(
+        &mut self,
+        field: &str,
+        read: impl Fn(Self) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, Fault> {
         let values: Vec<Value> = self.may(field)?;
         each(values, &format!("{}, {field}", self.place), read)
     }
 
     fn end(self, known: &[&str]) -> Result<(), Fault> {
-        let problem = || Problem::Unknown { known: known.join(", ") };
-        self.fields.keys().next().map_or(Ok(()), |field| Err(self.fault(field, problem())))
+        let problem = || Problem::Unknown {
+            known: known.join(", "),
+        };
+        self.fields
+            .keys()
+            .next()
+            .map_or(Ok(()), |field| Err(self.fault(field, problem())))
     }
 
     fn typed<T: DeserializeOwned>(&self, field: &str, value: Value) -> Result<T, Fault> {
-        let wrong = |error: serde_json::Error| Problem::WrongType { reason: error.to_string() };
+        let wrong = |error: serde_json::Error| Problem::WrongType {
+            reason: error.to_string(),
+        };
         serde_json::from_value(value).map_err(|error| self.fault(field, wrong(error)))
     }
 
     fn fault(&self, field: &str, problem: Problem) -> Fault {
-        Fault { entry: self.place.clone(), field: field.to_owned(), problem }
+        Fault {
+            entry: self.place.clone(),
+            field: field.to_owned(),
+            problem,
+        }
     }
 }
 
@@ -212,15 +280,34 @@ mod tests {
         assert_eq!((prompt.accept.len(), prompt.paraphrases.len()), (1, 1));
         assert_eq!(prompt.category.as_deref(), Some("greetings"));
         assert_eq!(prompt.resolves.as_ref().unwrap()["word"], "hi");
-        assert_eq!(suite.scenarios[0].steps[0].expect, [("/word".to_owned(), json!("hi"))]);
+        assert_eq!(
+            suite.scenarios[0].steps[0].expect,
+            [("/word".to_owned(), json!("hi"))]
+        );
     }
 
     #[test]
     fn a_fault_is_named_by_entry_and_field() {
-        check("/version", json!(2), "the suite, field `version`: this program knows version 1 only, not 2");
-        check("/prompts", json!([]), "the suite, field `prompts`: it must not be empty");
-        check("/prompts/0/input", json!("gone"), "prompts[0] (p1), field `input`: it is missing");
-        check("/prompts/0/id", json!(" "), "prompts[0] ( ), field `id`: it must not be empty");
+        check(
+            "/version",
+            json!(2),
+            "the suite, field `version`: this program knows version 1 only, not 2",
+        );
+        check(
+            "/prompts",
+            json!([]),
+            "the suite, field `prompts`: it must not be empty",
+        );
+        check(
+            "/prompts/0/input",
+            json!("gone"),
+            "prompts[0] (p1), field `input`: it is missing",
+        );
+        check(
+            "/prompts/0/id",
+            json!(" "),
+            "prompts[0] ( ), field `id`: it must not be empty",
+        );
         check(
             "/prompts/0/expectedTool",
             json!(7),
@@ -246,9 +333,13 @@ mod tests {
 
     #[test]
     fn a_list_of_prompts_is_a_suite() {
-        let bare = json!({ "prompts": [{ "input": "Hi?", "expectedTool": "echo", "expectedArgs": {} }] });
+        let bare =
+            json!({ "prompts": [{ "input": "Hi?", "expectedTool": "echo", "expectedArgs": {} }] });
         let suite = suite(bare, "hello").unwrap();
-        assert_eq!((suite.name.as_str(), suite.prompts[0].id.as_str()), ("hello", "p01"));
+        assert_eq!(
+            (suite.name.as_str(), suite.prompts[0].id.as_str()),
+            ("hello", "p01")
+        );
     }
 
     #[test]
@@ -257,6 +348,9 @@ mod tests {
         let prompt = twice["prompts"][0].clone();
         twice["prompts"].as_array_mut().unwrap().push(prompt);
         let told = suite(twice, "s").unwrap_err().to_string();
-        assert_eq!(told, "prompts[1], field `id`: `p1` is the id of an earlier entry, too");
+        assert_eq!(
+            told,
+            "prompts[1], field `id`: `p1` is the id of an earlier entry, too"
+        );
     }
 }

@@ -70,14 +70,22 @@ impl<'a> AuditLine<'a> {
             detail: None,
         };
         match &row.what {
-            What::Call { capability, latency, purpose } => {
+            What::Call {
+                capability,
+                latency,
+                purpose,
+            } => {
                 line.server = Some(capability.server.as_str());
                 line.kind = Some(capability.kind.as_str());
                 line.name = &capability.name;
                 line.latency_ms = Some(latency.as_micros() as f64 / 1000.0);
                 line.purpose = Some(purpose.as_str());
             }
-            What::Event { action, subject, detail } => {
+            What::Event {
+                action,
+                subject,
+                detail,
+            } => {
                 line.event = action.as_str();
                 line.name = subject;
                 line.detail = detail.as_deref();
@@ -89,5 +97,6 @@ impl<'a> AuditLine<'a> {
 
 /// To the millisecond, in UTC.
 fn moment(at: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |moment| format!("{moment:.3}"))
+    jiff::Timestamp::from_millisecond(at.0)
+        .map_or_else(|_| at.0.to_string(), |moment| format!("{moment:.3}"))
 }

@@ -25,13 +25,20 @@ pub(crate) enum TermError {
 }
 
 /// What went wrong at a server, whosever fault it is.
-const FAILED: [Outcome; 4] = [Outcome::ToolError, Outcome::Refused, Outcome::Unavailable, Outcome::TimedOut];
+const FAILED: [Outcome; 4] = [
+    Outcome::ToolError,
+    Outcome::Refused,
+    Outcome::Unavailable,
+    Outcome::TimedOut,
+];
 
 pub(crate) fn outcomes(text: &str) -> Result<Outcomes, TermError> {
     if text == "failed" {
         return Ok(Outcomes(FAILED.to_vec()));
     }
-    Outcome::parse(text).map(|one| Outcomes(vec![one])).ok_or(TermError::Outcome)
+    Outcome::parse(text)
+        .map(|one| Outcomes(vec![one]))
+        .ok_or(TermError::Outcome)
 }
 
 pub(crate) fn entry(text: &str) -> Result<Entry, TermError> {
@@ -45,7 +52,10 @@ pub(crate) fn start(text: &str) -> Result<Timestamp, TermError> {
 
 fn start_from(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
     if let Ok(span) = text.parse::<Span>() {
-        let ago = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.as_millis();
+        let ago = span
+            .to_duration(SpanRelativeTo::days_are_24_hours())
+            .ok()?
+            .as_millis();
         let ago = i64::try_from(ago).ok().filter(|ago| *ago >= 0)?;
         return Some(Timestamp(now.0.saturating_sub(ago)));
     }
@@ -56,7 +66,13 @@ fn start_from(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> 
         Ok(moment) => moment,
         Err(_) => text.parse::<Date>().ok()?.to_datetime(Time::midnight()),
     };
-    Some(Timestamp(local.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond()))
+    Some(Timestamp(
+        local
+            .to_zoned(zone.clone())
+            .ok()?
+            .timestamp()
+            .as_millisecond(),
+    ))
 }
 
 #[cfg(test)]
@@ -91,7 +107,17 @@ mod tests {
     fn failed_stands_for_whatever_went_wrong_at_a_server() {
         assert_eq!(outcomes("ok").unwrap().0, [Outcome::Ok]);
         assert!(outcomes("failed").unwrap().0.contains(&Outcome::TimedOut));
-        assert!(outcomes("fine").unwrap_err().to_string().contains("timed_out"));
-        assert!(entry("keys").unwrap_err().to_string().contains("key_refused"));
+        assert!(
+            outcomes("fine")
+                .unwrap_err()
+                .to_string()
+                .contains("timed_out")
+        );
+        assert!(
+            entry("keys")
+                .unwrap_err()
+                .to_string()
+                .contains("key_refused")
+        );
     }
 }

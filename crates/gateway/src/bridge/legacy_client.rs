@@ -15,13 +15,22 @@ use crate::turn::{BackChannel, Turn};
 /// A modern server that asks again and again is stopped here.
 const MAX_ROUNDS: usize = 10;
 
-pub(super) async fn carry(turn: &Turn, target: &Target, mut outbound: Outbound) -> Result<Raw, Failure> {
+pub(super) async fn carry(
+    turn: &Turn,
+    target: &Target,
+    mut outbound: Outbound,
+) -> Result<Raw, Failure> {
     for _ in 0..MAX_ROUNDS {
         let (in_flight, first) = send(target, &outbound).await?;
         let result = follow(turn, target, in_flight, first).await?;
-        let Some(questions) = is_input_required(&result) else { return Ok(result) };
+        let Some(questions) = is_input_required(&result) else {
+            return Ok(result);
+        };
         if is_too_deep(result.get().as_bytes()) {
-            return Err(CallError::TooDeep { server: target.capability.server.clone() }.into());
+            return Err(CallError::TooDeep {
+                server: target.capability.server.clone(),
+            }
+            .into());
         }
         let answers = ask_all(turn, target, &questions).await?;
         outbound.params.put("inputResponses", &answers);
@@ -30,11 +39,19 @@ pub(super) async fn carry(turn: &Turn, target: &Target, mut outbound: Outbound) 
             None => drop(outbound.params.remove("requestState")),
         }
     }
-    Err(Failure::TooManyRounds { server: target.capability.server.clone(), rounds: MAX_ROUNDS })
+    Err(Failure::TooManyRounds {
+        server: target.capability.server.clone(),
+        rounds: MAX_ROUNDS,
+    })
 }
 
 /// Follows the call to its end; questions are put while it goes on.
-async fn follow(turn: &Turn, target: &Target, mut in_flight: InFlight, first: Event) -> Result<Raw, Failure> {
+async fn follow(
+    turn: &Turn,
+    target: &Target,
+    mut in_flight: InFlight,
+    first: Event,
+) -> Result<Raw, Failure> {
     let mut questions = FuturesUnordered::new();
     let mut event = first;
     loop {
@@ -46,8 +63,18 @@ async fn follow(turn: &Turn, target: &Target, mut in_flight: InFlight, first: Ev
                 return Ok(done?);
             }
             Event::Ask(ask) if questions.len() >= MOST_QUESTIONS => refuse_further(ask),
-            Event::Ask(ask) if turn.client.capabilities.can_answer(&ask.method, ask.params.as_ref()) => {
-                let params = presented(turn, &target.capability.server, &ask.method, ask.params.as_ref());
+            Event::Ask(ask)
+                if turn
+                    .client
+                    .capabilities
+                    .can_answer(&ask.method, ask.params.as_ref()) =>
+            {
+                let params = presented(
+                    turn,
+                    &target.capability.server,
+                    &ask.method,
+                    ask.params.as_ref(),
+                );
                 questions.push(put(turn.back.clone(), params, ask));
             }
             other => pass_on(turn, other),
@@ -70,11 +97,16 @@ async fn put(back: BackChannel, params: Raw, ask: Ask) {
 }
 
 /// Puts all questions of a modern server at once and gathers the answers under their keys.
-async fn ask_all(turn: &Turn, target: &Target, questions: &RawObject) -> Result<RawObject, Failure> {
+async fn ask_all(
+    turn: &Turn,
+    target: &Target,
+    questions: &RawObject,
+) -> Result<RawObject, Failure> {
     let questions = questions.object("inputRequests").unwrap_or_default();
     let asked = questions.iter().map(|(key, question)| async move {
-        let question = RawObject::open(question)
-            .map_err(|error| Failure::params(format!("the server's question is malformed: {error}")))?;
+        let question = RawObject::open(question).map_err(|error| {
+            Failure::params(format!("the server's question is malformed: {error}"))
+        })?;
         let method: String = question.read("method").unwrap_or_default();
         let params = question.get("params").map(ToOwned::to_owned);
         let params = presented(turn, &target.capability.server, &method, params.as_ref());
@@ -96,7 +128,9 @@ fn with_elicitation_id(method: &str, params: Raw) -> Raw {
     if method != method::ELICIT {
         return params;
     }
-    let Ok(mut object) = RawObject::open(&params) else { return params };
+    let Ok(mut object) = RawObject::open(&params) else {
+        return params;
+    };
     if object.read::<String>("mode").as_deref() != Some("url") || object.contains("elicitationId") {
         return params;
     }

@@ -152,13 +152,18 @@ fn presented(turn: &Turn, server: &ServerName, method: &str, params: Option<&Raw
     match turn.view {
         View::One(_) => signed,
         View::House(_) if !turn.view.cleans() => authored::introduced(method, signed, server),
-        View::House(_) => authored::shown(authored::introduced(method, signed, server), &Secrets::default()),
+        View::House(_) => authored::shown(
+            authored::introduced(method, signed, server),
+            &Secrets::default(),
+        ),
     }
 }
 
 /// Adds to a question who asks it, for programs.
 fn signed(params: Option<&Raw>, server: &ServerName) -> Raw {
-    let mut params = params.and_then(|params| RawObject::open(params).ok()).unwrap_or_default();
+    let mut params = params
+        .and_then(|params| RawObject::open(params).ok())
+        .unwrap_or_default();
     let mut meta = params.object("_meta").unwrap_or_default();
     meta.put(ASKED_BY, server.as_str());
     params.put("_meta", &meta);

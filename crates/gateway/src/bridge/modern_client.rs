@@ -34,12 +34,24 @@ pub(super) async fn carry(
     let state: Option<String> = outbound.params.read("requestState");
     let Some(ticket) = state.as_deref().and_then(Ticket::parse) else {
         // The state of a modern server, or none: both go on as they are.
-        return Carrying { rooms, turn, target, outbound: &outbound }.begin().await;
+        return Carrying {
+            rooms,
+            turn,
+            target,
+            outbound: &outbound,
+        }
+        .begin()
+        .await;
     };
     let answers = outbound.params.object("inputResponses").unwrap_or_default();
     outbound.params.remove("inputResponses");
     outbound.params.remove("requestState");
-    let call = Carrying { rooms, turn, target, outbound: &outbound };
+    let call = Carrying {
+        rooms,
+        turn,
+        target,
+        outbound: &outbound,
+    };
     match rooms.parking.claim(&ticket, &call.purpose())? {
         Parked::Waiting { in_flight, asks } => call.resume(in_flight, asks, &answers).await,
         Parked::CallAgain => call.begin().await,
@@ -88,7 +100,10 @@ impl Carrying<'_> {
         in_flight.step_in();
         let mut missing = Vec::new();
         for (key, ask) in asks {
-            match answers.get(&key).filter(|answer| answer.get().starts_with('{')) {
+            match answers
+                .get(&key)
+                .filter(|answer| answer.get().starts_with('{'))
+            {
                 Some(answer) => ask.answer(Ok(answer.to_owned())),
                 None => missing.push((key, ask)),
             }
@@ -103,12 +118,17 @@ impl Carrying<'_> {
     fn park(&self, mut in_flight: InFlight, asks: Vec<(String, Ask)>) -> Raw {
         let questions = asks.iter().map(|(key, ask)| {
             let params = signed(ask.params.as_ref(), &self.target.capability.server);
-            let question = RawObject::new().with("method", &ask.method).with("params", &params);
+            let question = RawObject::new()
+                .with("method", &ask.method)
+                .with("params", &params);
             (key.clone(), question.to_raw())
         });
         let questions: RawObject = questions.collect();
         in_flight.step_aside();
-        let ticket = self.rooms.parking.park(self.purpose(), Parked::Waiting { in_flight, asks });
+        let ticket = self
+            .rooms
+            .parking
+            .park(self.purpose(), Parked::Waiting { in_flight, asks });
         input_required(&questions, &ticket)
     }
 
@@ -116,14 +136,20 @@ impl Carrying<'_> {
         match done {
             Ok(result) => Ok(complete(result)),
             Err(CallError::Refused { server, error }) => match url_questions(&error, &server) {
-                Some(_) if !self.turn.client.capabilities.can_visit() => {
-                    Err(CallError::Refused { server, error: cannot_visit() }.into())
+                Some(_) if !self.turn.client.capabilities.can_visit() => Err(CallError::Refused {
+                    server,
+                    error: cannot_visit(),
                 }
+                .into()),
                 Some(questions) => {
                     let ticket = self.rooms.parking.park(self.purpose(), Parked::CallAgain);
                     Ok(input_required(&questions, &ticket))
                 }
-                None => Err(CallError::Refused { server, error: modern_code(error) }.into()),
+                None => Err(CallError::Refused {
+                    server,
+                    error: modern_code(error),
+                }
+                .into()),
             },
             Err(error) => Err(error.into()),
         }
@@ -152,7 +178,10 @@ async fn gather(turn: &Turn, in_flight: &mut InFlight, first: Ask) -> Gathered {
             other => pass_on(turn, other),
         }
     }
-    let keyed = asks.into_iter().enumerate().map(|(number, ask)| (format!("question-{}", number + 1), ask));
+    let keyed = asks
+        .into_iter()
+        .enumerate()
+        .map(|(number, ask)| (format!("question-{}", number + 1), ask));
     Gathered::Asks(keyed.collect())
 }
 
@@ -169,17 +198,25 @@ fn url_questions(error: &ErrorObject, server: &ServerName) -> Option<RawObject> 
     if error.code != URL_ELICITATION_REQUIRED {
         return None;
     }
-    let elicitations: Vec<Raw> = RawObject::open(error.data.as_ref()?).ok()?.read("elicitations")?;
-    let questions = elicitations.into_iter().enumerate().map(|(number, params)| {
-        let params = signed(Some(&params), server);
-        let question = RawObject::new().with("method", method::ELICIT).with("params", &params);
-        (format!("question-{}", number + 1), question.to_raw())
-    });
+    let elicitations: Vec<Raw> = RawObject::open(error.data.as_ref()?)
+        .ok()?
+        .read("elicitations")?;
+    let questions = elicitations
+        .into_iter()
+        .enumerate()
+        .map(|(number, params)| {
+            let params = signed(Some(&params), server);
+            let question = RawObject::new()
+                .with("method", method::ELICIT)
+                .with("params", &params);
+            (format!("question-{}", number + 1), question.to_raw())
+        });
     Some(questions.collect())
 }
 
 fn cannot_visit() -> ErrorObject {
-    let message = "the server wants a page visited, and the client has not declared that it can show one";
+    let message =
+        "the server wants a page visited, and the client has not declared that it can show one";
     ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message)
         .with_data(&json!({ "requiredCapabilities": { "elicitation": { "url": {} } } }))
 }
@@ -204,5 +241,7 @@ pub(crate) fn complete(result: Raw) -> Raw {
 }
 
 fn can_answer(turn: &Turn, ask: &Ask) -> bool {
-    turn.client.capabilities.can_answer(&ask.method, ask.params.as_ref())
+    turn.client
+        .capabilities
+        .can_answer(&ask.method, ask.params.as_ref())
 }

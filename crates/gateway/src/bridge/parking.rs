@@ -33,7 +33,10 @@ pub(crate) struct Parking {
 
 pub(super) enum Parked {
     /// A legacy server that waits for answers in the middle of a call.
-    Waiting { in_flight: InFlight, asks: Vec<(String, Ask)> },
+    Waiting {
+        in_flight: InFlight,
+        asks: Vec<(String, Ask)>,
+    },
     /// A call that is simply made again once the person has done what was asked.
     CallAgain,
 }
@@ -59,7 +62,14 @@ impl Parking {
         let ticket = Ticket(random_token());
         let mut places = lock(&self.places);
         make_room(&mut places, &purpose.caller);
-        places.insert(ticket.clone(), Place { purpose, parked, since: Instant::now() });
+        places.insert(
+            ticket.clone(),
+            Place {
+                purpose,
+                parked,
+                since: Instant::now(),
+            },
+        );
         drop(places);
         self.clear_later(ticket.clone());
         ticket
@@ -69,7 +79,11 @@ impl Parking {
         let mut places = lock(&self.places);
         match places.get(ticket) {
             Some(place) if place.purpose == *purpose => {}
-            Some(_) => return Err(Failure::params("this `requestState` belongs to another request")),
+            Some(_) => {
+                return Err(Failure::params(
+                    "this `requestState` belongs to another request",
+                ));
+            }
             None => {
                 return Err(Failure::params(
                     "this `requestState` is unknown or has expired; call again without it",
@@ -82,14 +96,25 @@ impl Parking {
 
     /// The keys whose callers have a call parked.
     pub(crate) fn keys(&self) -> HashSet<KeyId> {
-        lock(&self.places).values().filter_map(|place| place.purpose.caller.key.clone()).collect()
+        lock(&self.places)
+            .values()
+            .filter_map(|place| place.purpose.caller.key.clone())
+            .collect()
     }
 
     /// Gives up the calls of keys that open nothing any more.
     pub(crate) fn give_up_of(&self, ended: &[KeyId]) {
-        let is_ended =
-            |place: &Place| place.purpose.caller.key.as_ref().is_some_and(|key| ended.contains(key));
-        let given_up: Vec<_> = lock(&self.places).extract_if(|_, place| is_ended(place)).collect();
+        let is_ended = |place: &Place| {
+            place
+                .purpose
+                .caller
+                .key
+                .as_ref()
+                .is_some_and(|key| ended.contains(key))
+        };
+        let given_up: Vec<_> = lock(&self.places)
+            .extract_if(|_, place| is_ended(place))
+            .collect();
         // Dropping one cancels it at its server, which is nothing to do while others wait.
         drop(given_up);
     }
@@ -106,7 +131,10 @@ impl Parking {
 }
 
 fn make_room(places: &mut HashMap<Ticket, Place>, parking: &Caller) {
-    let own = places.values().filter(|it| it.purpose.caller == *parking).count();
+    let own = places
+        .values()
+        .filter(|it| it.purpose.caller == *parking)
+        .count();
     let payer = if own >= MAX_PARKED_EACH {
         Some(parking)
     } else if places.len() >= MAX_PARKED {
@@ -114,8 +142,12 @@ fn make_room(places: &mut HashMap<Ticket, Place>, parking: &Caller) {
     } else {
         None
     };
-    let theirs = places.iter().filter(|(_, place)| Some(&place.purpose.caller) == payer);
-    let oldest = theirs.min_by_key(|(_, place)| place.since).map(|(ticket, _)| ticket.clone());
+    let theirs = places
+        .iter()
+        .filter(|(_, place)| Some(&place.purpose.caller) == payer);
+    let oldest = theirs
+        .min_by_key(|(_, place)| place.since)
+        .map(|(ticket, _)| ticket.clone());
     if let Some(oldest) = oldest {
         places.remove(&oldest);
     }
@@ -125,7 +157,9 @@ impl Ticket {
     const PREFIX: &str = "kitbag-call-";
 
     pub(super) fn parse(state: &str) -> Option<Self> {
-        state.strip_prefix(Self::PREFIX).map(|token| Self(token.to_owned()))
+        state
+            .strip_prefix(Self::PREFIX)
+            .map(|token| Self(token.to_owned()))
     }
 }
 
@@ -143,9 +177,15 @@ impl Purpose {
             .update(b"\0")
             .update(outbound.method.as_bytes());
         for (name, value) in outbound.params.iter().filter(|(name, _)| *name != "_meta") {
-            hash.update(b"\0").update(name.as_bytes()).update(b"\0").update(value.get().as_bytes());
+            hash.update(b"\0")
+                .update(name.as_bytes())
+                .update(b"\0")
+                .update(value.get().as_bytes());
         }
-        Self { caller: turn.client.caller.clone(), digest: *hash.finalize().as_bytes() }
+        Self {
+            caller: turn.client.caller.clone(),
+            digest: *hash.finalize().as_bytes(),
+        }
     }
 }
 
@@ -157,8 +197,10 @@ mod tests {
     async fn calls_parked_with_a_key_that_has_ended_are_given_up() {
         let parking = Parking::default();
         let key = |id: &str| KeyId(id.to_owned());
-        let purpose =
-            |id: &str| Purpose { caller: Caller::user("acme".parse().unwrap(), key(id)), digest: [0; 32] };
+        let purpose = |id: &str| Purpose {
+            caller: Caller::user("acme".parse().unwrap(), key(id)),
+            digest: [0; 32],
+        };
         let ended = parking.park(purpose("ended"), Parked::CallAgain);
         let living = parking.park(purpose("living"), Parked::CallAgain);
         assert_eq!(parking.keys().len(), 2);
@@ -168,15 +210,22 @@ mod tests {
     }
 
     fn purpose(tenant: &str) -> Purpose {
-        Purpose { caller: Caller { tenant: tenant.parse().unwrap(), ..Caller::local() }, digest: [0; 32] }
+        Purpose {
+            caller: Caller {
+                tenant: tenant.parse().unwrap(),
+                ..Caller::local()
+            },
+            digest: [0; 32],
+        }
     }
 
     #[tokio::test]
     async fn who_parks_without_end_gives_up_their_own_calls() {
         let parking = Parking::default();
         let high = parking.park(purpose("high"), Parked::CallAgain);
-        let low: Vec<_> =
-            (0..MAX_PARKED + 100).map(|_| parking.park(purpose("low"), Parked::CallAgain)).collect();
+        let low: Vec<_> = (0..MAX_PARKED + 100)
+            .map(|_| parking.park(purpose("low"), Parked::CallAgain))
+            .collect();
         assert!(parking.claim(&low[0], &purpose("low")).is_err());
         assert!(parking.claim(low.last().unwrap(), &purpose("low")).is_ok());
         assert!(parking.claim(&high, &purpose("high")).is_ok());

@@ -59,7 +59,9 @@ struct ServeArguments {
 
 /// Write the data as a static site: `api/v1/index.json`, a page for each agent and capability.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  kitbag agents export site\n  kitbag agents export site --directory .")]
+#[command(
+    after_help = "Examples:\n  kitbag agents export site\n  kitbag agents export site --directory ."
+)]
 struct ExportArguments {
     /// Where to; what is there is written over, what else is there stays.
     #[arg(value_name = "DIR")]
@@ -68,7 +70,9 @@ struct ExportArguments {
 
 /// Say which sources should be read again; 1 when some must be.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  kitbag agents lint\n  kitbag agents lint --date 2026-09-30 --json")]
+#[command(
+    after_help = "Examples:\n  kitbag agents lint\n  kitbag agents lint --date 2026-09-30 --json"
+)]
 struct LintArguments {
     /// The day to count from, instead of today.
     #[arg(long, value_name = "YYYY-MM-DD")]
@@ -91,11 +95,17 @@ struct Vague {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let configured = config.agents.as_ref().and_then(|agents| agents.directory.clone());
+    let configured = config
+        .agents
+        .as_ref()
+        .and_then(|agents| agents.directory.clone());
     let directory = arguments.directory.or(configured);
     match arguments.verb {
         Verb::Serve(ServeArguments { stdio: _ }) => {
-            let embedder = Arc::new(Embedder::new(&config.embedder, &vault::lookup_anywhere(&config).await?));
+            let embedder = Arc::new(Embedder::new(
+                &config.embedder,
+                &vault::lookup_anywhere(&config).await?,
+            ));
             let answers = inside::answers(directory.as_deref(), Some(embedder))?;
             serve(Arc::new(answers), tokio::io::stdin(), tokio::io::stdout()).await?;
             Ok(ExitCode::SUCCESS)
@@ -122,9 +132,15 @@ fn write_site(library: &Library, to: &Path, invocation: &Invocation) -> anyhow::
         write().with_context(|| format!("{} could not be written", path.display()))?;
     }
     let index = to.join("api/v1/index.json");
-    invocation.output.show(&json!({ "files": pages.len(), "index": index }), |_| {
-        format!("Wrote {}; begin at {}", count(pages.len(), "file"), index.display())
-    })
+    invocation
+        .output
+        .show(&json!({ "files": pages.len(), "index": index }), |_| {
+            format!(
+                "Wrote {}; begin at {}",
+                count(pages.len(), "file"),
+                index.display()
+            )
+        })
 }
 
 fn tell_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::Result<ExitCode> {
@@ -132,11 +148,23 @@ fn tell_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::
     let report = Report {
         date,
         sources: lint::ages(library, date),
-        vague: vague.map(|(agent, capabilities)| Vague { agent: agent.to_owned(), capabilities }).collect(),
+        vague: vague
+            .map(|(agent, capabilities)| Vague {
+                agent: agent.to_owned(),
+                capabilities,
+            })
+            .collect(),
     };
     invocation.output.show(&report, for_people)?;
-    let too_old = report.sources.iter().any(|finding| finding.age == Age::TooOld);
-    Ok(if too_old { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let too_old = report
+        .sources
+        .iter()
+        .any(|finding| finding.age == Age::TooOld);
+    Ok(if too_old {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn for_people(report: &Report) -> String {
@@ -146,14 +174,28 @@ fn for_people(report: &Report) -> String {
             Age::Old => format!("over {WARN_AFTER} days: read it again"),
             Age::TooOld => format!("over {FAIL_AFTER} days: too old"),
         };
-        [it.agent.clone(), it.verified.to_string(), it.days.to_string(), it.sources.to_string(), state]
+        [
+            it.agent.clone(),
+            it.verified.to_string(),
+            it.days.to_string(),
+            it.sources.to_string(),
+            state,
+        ]
     };
-    let mut text = table(["AGENT", "VERIFIED", "DAYS", "SOURCES", "STATE"], report.sources.iter().map(cells));
+    let mut text = table(
+        ["AGENT", "VERIFIED", "DAYS", "SOURCES", "STATE"],
+        report.sources.iter().map(cells),
+    );
     let vague: usize = report.vague.iter().map(|it| it.capabilities).sum();
     if vague > 0 {
-        let capabilities =
-            if vague == 1 { "1 capability has" } else { &format!("{vague} capabilities have") };
-        text.push_str(&format!("\n{capabilities} no source nearer than a page about much else.\n"));
+        let capabilities = if vague == 1 {
+            "1 capability has"
+        } else {
+            &format!("{vague} capabilities have")
+        };
+        text.push_str(&format!(
+            "\n{capabilities} no source nearer than a page about much else.\n"
+        ));
     }
     text
 }

@@ -22,7 +22,10 @@ pub enum ArgumentError {
 }
 
 /// The words laid over `base`, which they may change but not contradict each other about.
-pub fn overlay(base: Map<String, Value>, words: &[String]) -> Result<Map<String, Value>, ArgumentError> {
+pub fn overlay(
+    base: Map<String, Value>,
+    words: &[String],
+) -> Result<Map<String, Value>, ArgumentError> {
     let mut arguments = base;
     let mut seen = Vec::new();
     for word in words {
@@ -38,28 +41,40 @@ pub fn overlay(base: Map<String, Value>, words: &[String]) -> Result<Map<String,
 
 /// The arguments as one JSON object.
 pub fn parse_object(text: &str) -> Result<Map<String, Value>, ArgumentError> {
-    serde_json::from_str(text).map_err(|error| ArgumentError::NotArguments { reason: error.to_string() })
+    serde_json::from_str(text).map_err(|error| ArgumentError::NotArguments {
+        reason: error.to_string(),
+    })
 }
 
 fn parse_word(word: &str) -> Result<(String, Value), ArgumentError> {
-    let no_value = || ArgumentError::NoValue { word: word.to_owned() };
+    let no_value = || ArgumentError::NoValue {
+        word: word.to_owned(),
+    };
     let (key, text) = word.split_once('=').ok_or_else(no_value)?;
     let (key, value) = match key.strip_suffix(':') {
         Some(key) => (key, insist(key, text)?),
         None => (key, guess(text)),
     };
-    if key.is_empty() { Err(no_value()) } else { Ok((key.to_owned(), value)) }
+    if key.is_empty() {
+        Err(no_value())
+    } else {
+        Ok((key.to_owned(), value))
+    }
 }
 
 fn insist(key: &str, text: &str) -> Result<Value, ArgumentError> {
-    serde_json::from_str(text)
-        .map_err(|error| ArgumentError::NotJson { key: key.to_owned(), reason: error.to_string() })
+    serde_json::from_str(text).map_err(|error| ArgumentError::NotJson {
+        key: key.to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 fn guess(text: &str) -> Value {
     match serde_json::from_str(text) {
         // Digits beyond 64 bits are an identifier; as a number they would be rounded.
-        Ok(Value::Number(number)) if number.is_f64() && !text.contains(['.', 'e', 'E']) => text.into(),
+        Ok(Value::Number(number)) if number.is_f64() && !text.contains(['.', 'e', 'E']) => {
+            text.into()
+        }
         Ok(value) => value,
         Err(_) => text.into(),
     }
@@ -69,11 +84,15 @@ fn set(arguments: &mut Map<String, Value>, key: &str, value: Value) -> Result<()
     let (outer, last) = steps(key);
     let mut object = arguments;
     for (depth, step) in outer.iter().enumerate() {
-        let inner = object.entry(step.clone()).or_insert_with(|| Value::Object(Map::new()));
-        object = inner.as_object_mut().ok_or_else(|| ArgumentError::NotAnObject {
-            key: key.to_owned(),
-            outer: outer[..=depth].join("."),
-        })?;
+        let inner = object
+            .entry(step.clone())
+            .or_insert_with(|| Value::Object(Map::new()));
+        object = inner
+            .as_object_mut()
+            .ok_or_else(|| ArgumentError::NotAnObject {
+                key: key.to_owned(),
+                outer: outer[..=depth].join("."),
+            })?;
     }
     object.insert(last, value);
     Ok(())
@@ -102,21 +121,42 @@ mod tests {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let found = overlay(parse_object(r#"{"base":{"kept":1}}"#).unwrap(), &words)
             .map(|arguments| {
-                serde_json::to_string(&arguments).unwrap().replacen(r#""base":{"kept":1}"#, "", 1)
+                serde_json::to_string(&arguments)
+                    .unwrap()
+                    .replacen(r#""base":{"kept":1}"#, "", 1)
             })
             .map_err(|error| error.to_string());
-        assert_eq!(found.as_deref().map_err(String::as_str), expected, "{words:?}");
+        assert_eq!(
+            found.as_deref().map_err(String::as_str),
+            expected,
+            "{words:?}"
+        );
     }
 
     #[test]
     fn words_become_arguments() {
         check(&[], Ok("{}"));
         check(&["name=Ann"], Ok(r#"{,"name":"Ann"}"#));
-        check(&["n=3", "x=1.5", "on=true", "none=null"], Ok(r#"{,"n":3,"x":1.5,"on":true,"none":null}"#));
-        check(&["list=[1,2]", r#"object={"a":1}"#], Ok(r#"{,"list":[1,2],"object":{"a":1}}"#));
-        check(&["quoted=\"3\"", "empty=", "zip=007"], Ok(r#"{,"quoted":"3","empty":"","zip":"007"}"#));
-        check(&["query=a=b", "url=http://h/?q=1"], Ok(r#"{,"query":"a=b","url":"http://h/?q=1"}"#));
-        check(&["id=123456789012345678901234567890"], Ok(r#"{,"id":"123456789012345678901234567890"}"#));
+        check(
+            &["n=3", "x=1.5", "on=true", "none=null"],
+            Ok(r#"{,"n":3,"x":1.5,"on":true,"none":null}"#),
+        );
+        check(
+            &["list=[1,2]", r#"object={"a":1}"#],
+            Ok(r#"{,"list":[1,2],"object":{"a":1}}"#),
+        );
+        check(
+            &["quoted=\"3\"", "empty=", "zip=007"],
+            Ok(r#"{,"quoted":"3","empty":"","zip":"007"}"#),
+        );
+        check(
+            &["query=a=b", "url=http://h/?q=1"],
+            Ok(r#"{,"query":"a=b","url":"http://h/?q=1"}"#),
+        );
+        check(
+            &["id=123456789012345678901234567890"],
+            Ok(r#"{,"id":"123456789012345678901234567890"}"#),
+        );
         check(&["n:=3", r#"s:="x""#], Ok(r#"{,"n":3,"s":"x"}"#));
         check(&["a.b=1", "a.c.d=x"], Ok(r#"{,"a":{"b":1,"c":{"d":"x"}}}"#));
         check(&[r"a\.b=1", r"c\d=2"], Ok(r#"{,"a.b":1,"c\\d":2}"#));
@@ -128,8 +168,14 @@ mod tests {
     fn words_that_cannot_be_meant_are_refused() {
         check(&["Ann"], Err("`Ann` is not an argument: write key=value"));
         check(&["=Ann"], Err("`=Ann` is not an argument: write key=value"));
-        check(&["n:=Ann"], Err("the value of `n` is not JSON: expected value at line 1 column 1"));
+        check(
+            &["n:=Ann"],
+            Err("the value of `n` is not JSON: expected value at line 1 column 1"),
+        );
         check(&["n=1", "n=2"], Err("`n` is given twice"));
-        check(&["a=1", "a.b.c=2"], Err("`a.b.c` cannot be set: `a` is not an object"));
+        check(
+            &["a=1", "a.b.c=2"],
+            Err("`a.b.c` cannot be set: `a` is not an object"),
+        );
     }
 }

@@ -27,7 +27,10 @@ pub fn secret(question: &str) -> io::Result<String> {
     drop(hidden);
     // The Enter was not shown either.
     writeln!(stderr())?;
-    if answer.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+    if answer
+        .as_ref()
+        .is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
+    {
         hidden::interrupt();
     }
     answer
@@ -43,7 +46,9 @@ mod hidden {
     use std::io::{self, Read as _};
 
     use rustix::process::{Signal, getpid, kill_process};
-    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+    use rustix::termios::{
+        LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+    };
 
     /// While this lives, the terminal does not show what is typed. An interrupt ends the line
     /// instead of the process, which would leave a terminal behind that shows nothing.
@@ -53,7 +58,9 @@ mod hidden {
         pub(super) fn begin() -> io::Result<Self> {
             let before = tcgetattr(io::stdin())?;
             let mut without_echo = before.clone();
-            without_echo.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
+            without_echo
+                .local_modes
+                .remove(LocalModes::ECHO | LocalModes::ISIG);
             without_echo.special_codes[SpecialCodeIndex::VEOL] =
                 before.special_codes[SpecialCodeIndex::VINTR];
             tcsetattr(io::stdin(), OptionalActions::Flush, &without_echo)?;
@@ -66,7 +73,8 @@ mod hidden {
             for byte in io::stdin().lock().bytes() {
                 match byte? {
                     b'\n' => {
-                        return String::from_utf8(typed).map_err(|_| io::ErrorKind::InvalidData.into());
+                        return String::from_utf8(typed)
+                            .map_err(|_| io::ErrorKind::InvalidData.into());
                     }
                     byte if byte == interrupt => return Err(io::ErrorKind::Interrupted.into()),
                     byte => typed.push(byte),

@@ -44,15 +44,25 @@ A value is JSON if it reads as JSON, and text otherwise; `:=` insists on JSON.
 The exit code is 1 when the tool reports an error.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let base = arguments.args.as_deref().map_or_else(|| Ok(Map::new()), read_object)?;
+    let base = arguments
+        .args
+        .as_deref()
+        .map_or_else(|| Ok(Map::new()), read_object)?;
     let given = overlay(base, &arguments.words)?;
     let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
     let called = call(&mut gateway, &arguments.name, given, invocation.output).await;
     gateway.close().await;
     let result = called?;
     invocation.output.show(&result, for_people)?;
-    let failed = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let failed = result
+        .get("isError")
+        .and_then(Value::as_bool)
+        .unwrap_or(false);
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 async fn call(
@@ -66,7 +76,11 @@ async fn call(
     }
     let calling = format!("Calling {name}");
     let shown = output.progress(&calling);
-    gateway.call(name, given, |step| shown.update(&format!("{calling}: {}", how_far(&step)))).await
+    gateway
+        .call(name, given, |step| {
+            shown.update(&format!("{calling}: {}", how_far(&step)))
+        })
+        .await
 }
 
 /// What the server says of its progress, in a few words.
@@ -83,10 +97,14 @@ fn how_far(step: &Progress) -> String {
 
 fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
     let text = match source.strip_prefix('@') {
-        Some(path) => fs::read_to_string(path).with_context(|| format!("the file {path} cannot be read"))?,
+        Some(path) => {
+            fs::read_to_string(path).with_context(|| format!("the file {path} cannot be read"))?
+        }
         None if source == "-" => {
             let mut text = String::new();
-            io::stdin().read_to_string(&mut text).context("stdin cannot be read")?;
+            io::stdin()
+                .read_to_string(&mut text)
+                .context("stdin cannot be read")?;
             text
         }
         None => source.to_owned(),
@@ -97,7 +115,11 @@ fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
 /// The text of the result; what is not text is named. Structure is shown where there is
 /// nothing else.
 fn for_people(result: &Value) -> String {
-    let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let blocks = result
+        .get("content")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let shown: Vec<_> = blocks.iter().map(block).collect();
     printable(&match (shown.is_empty(), result.get("structuredContent")) {
         (true, Some(structured)) => format!("{structured:#}"),
@@ -108,15 +130,23 @@ fn for_people(result: &Value) -> String {
 
 fn block(block: &Value) -> String {
     let text = |key: &str| block.get(key).and_then(Value::as_str);
-    let inner =
-        |key: &str| block.get("resource").and_then(|resource| resource.get(key)).and_then(Value::as_str);
+    let inner = |key: &str| {
+        block
+            .get("resource")
+            .and_then(|resource| resource.get(key))
+            .and_then(Value::as_str)
+    };
     let size = |data: &str| data.len() / 4 * 3;
     match (text("type"), text("text"), text("data"), inner("text")) {
         (Some("text"), Some(text), ..) | (Some("resource"), .., Some(text)) => text.to_owned(),
         (Some("resource_link"), ..) => format!("[{}]", text("uri").unwrap_or("resource")),
         (Some("resource"), ..) => format!("[{}]", inner("uri").unwrap_or("resource")),
         (Some(kind), _, Some(data), _) => {
-            format!("[{kind} {}, about {} bytes]", text("mimeType").unwrap_or_default(), size(data))
+            format!(
+                "[{kind} {}, about {} bytes]",
+                text("mimeType").unwrap_or_default(),
+                size(data)
+            )
         }
         _ => format!("{block:#}"),
     }
@@ -131,7 +161,11 @@ mod tests {
     #[test]
     fn progress_is_told_in_parts_of_the_whole_where_there_is_one() {
         let check = |progress, total, message: Option<&str>, expected: &str| {
-            let step = Progress { progress, total, message: message.map(str::to_owned) };
+            let step = Progress {
+                progress,
+                total,
+                message: message.map(str::to_owned),
+            };
             assert_eq!(how_far(&step), expected);
         };
         check(1.0, Some(3.0), None, "33 %");
@@ -151,12 +185,21 @@ mod tests {
             json!({ "content": [{ "type": "image", "mimeType": "image/png", "data": "AAAA" }] }),
             "[image image/png, about 3 bytes]",
         );
-        check(json!({ "content": [{ "type": "resource", "resource": { "uri": "x:y", "text": "t" } }] }), "t");
+        check(
+            json!({ "content": [{ "type": "resource", "resource": { "uri": "x:y", "text": "t" } }] }),
+            "t",
+        );
         check(
             json!({ "content": [{ "type": "resource", "resource": { "uri": "x:y", "blob": "" } }] }),
             "[x:y]",
         );
-        check(json!({ "content": [], "structuredContent": { "n": 1 } }), "{\n  \"n\": 1\n}");
-        check(json!({ "content": [{ "type": "hologram" }] }), "{\n  \"type\": \"hologram\"\n}");
+        check(
+            json!({ "content": [], "structuredContent": { "n": 1 } }),
+            "{\n  \"n\": 1\n}",
+        );
+        check(
+            json!({ "content": [{ "type": "hologram" }] }),
+            "{\n  \"type\": \"hologram\"\n}",
+        );
     }
 }

@@ -45,43 +45,78 @@ enum Shell {
 pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let shells = Shells::builtins();
     let value = arguments.shell.to_possible_value();
-    let shell = value.as_ref().and_then(|shell| shells.completer(shell.get_name()));
+    let shell = value
+        .as_ref()
+        .and_then(|shell| shells.completer(shell.get_name()));
     let shell = shell.ok_or_else(|| anyhow!("this shell cannot be served"))?;
-    let program = env::current_exe().context("the operating system does not say where Kitbag is")?;
+    let program =
+        env::current_exe().context("the operating system does not say where Kitbag is")?;
     let mut script = Vec::new();
-    shell.write_registration(ASKED, "kitbag", "kitbag", &program.to_string_lossy(), &mut script)?;
+    shell.write_registration(
+        ASKED,
+        "kitbag",
+        "kitbag",
+        &program.to_string_lossy(),
+        &mut script,
+    )?;
     invocation.output.print(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Answers a shell that asks what could come next, and ends; returns if none has asked.
 pub fn answer() {
-    CompleteEnv::with_factory(Cli::command).var(ASKED).complete();
+    CompleteEnv::with_factory(Cli::command)
+        .var(ASKED)
+        .complete();
 }
 
 /// The variable by which a shell asks.
 const ASKED: &str = "KITBAG_COMPLETE";
 
 pub(super) fn servers() -> Vec<CompletionCandidate> {
-    let Some(config) = config() else { return Vec::new() };
+    let Some(config) = config() else {
+        return Vec::new();
+    };
     let running = config.running().map(|spec| &spec.name);
-    running.chain(config.disabled.keys()).map(|name| name.as_str().into()).collect()
+    running
+        .chain(config.disabled.keys())
+        .map(|name| name.as_str().into())
+        .collect()
 }
 
 /// Those somebody configured, without what is built in.
 pub(super) fn own_servers() -> Vec<CompletionCandidate> {
-    let Some(config) = config() else { return Vec::new() };
-    config.servers.keys().chain(config.disabled.keys()).map(|name| name.as_str().into()).collect()
+    let Some(config) = config() else {
+        return Vec::new();
+    };
+    config
+        .servers
+        .keys()
+        .chain(config.disabled.keys())
+        .map(|name| name.as_str().into())
+        .collect()
 }
 
 pub(super) fn enabled_servers() -> Vec<CompletionCandidate> {
-    let Some(config) = config() else { return Vec::new() };
-    config.servers.keys().map(|name| name.as_str().into()).collect()
+    let Some(config) = config() else {
+        return Vec::new();
+    };
+    config
+        .servers
+        .keys()
+        .map(|name| name.as_str().into())
+        .collect()
 }
 
 pub(super) fn disabled_servers() -> Vec<CompletionCandidate> {
-    let Some(config) = config() else { return Vec::new() };
-    config.disabled.keys().map(|name| name.as_str().into()).collect()
+    let Some(config) = config() else {
+        return Vec::new();
+    };
+    config
+        .disabled
+        .keys()
+        .map(|name| name.as_str().into())
+        .collect()
 }
 
 /// Those that are known without starting a server.
@@ -114,5 +149,10 @@ fn config() -> Option<Config> {
         data_dir: path("KITBAG_DATA_DIR"),
         ..Overrides::default()
     };
-    Whereabouts { overrides, around: Surroundings::of_this_process() }.load().ok()
+    Whereabouts {
+        overrides,
+        around: Surroundings::of_this_process(),
+    }
+    .load()
+    .ok()
 }

@@ -41,7 +41,9 @@ enum Verb {
     #[command(after_help = "Examples:\n  kitbag config path\n  kitbag config path --json")]
     Path,
     /// Say whether the configuration can be used; 1 when it cannot.
-    #[command(after_help = "Examples:\n  kitbag config check\n  kitbag config check --config new.toml")]
+    #[command(
+        after_help = "Examples:\n  kitbag config check\n  kitbag config check --config new.toml"
+    )]
     Check,
 }
 
@@ -68,7 +70,10 @@ Examples:
   kitbag config show --all --json
   KITBAG_BIND=127.0.0.1:9000 kitbag config show serve";
 
-pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    arguments: Arguments,
+    mut invocation: Invocation,
+) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Show(arguments) => {
             arguments.overriding.apply(&mut invocation.at.overrides);
@@ -85,27 +90,44 @@ async fn show(arguments: &ShowArguments, invocation: &Invocation) -> anyhow::Res
     let all = all_entries(&config, invocation).await?;
     let shown: Vec<_> = match &arguments.section {
         Some(section) => section_of(section, &all)?,
-        None => all.iter().filter(|entry| arguments.all || is_interesting(entry)).cloned().collect(),
+        None => all
+            .iter()
+            .filter(|entry| arguments.all || is_interesting(entry))
+            .cloned()
+            .collect(),
     };
     let data = data_dir_origin(&invocation.at.overrides);
     if invocation.output.json {
         let data = json!({ "key": "data_dir", "value": config.data_dir, "origin": origin(&data, &config) });
         let head = arguments.section.is_none().then_some(data);
-        let rows: Vec<_> = head.into_iter().chain(shown.iter().map(|entry| row(entry, &config))).collect();
+        let rows: Vec<_> = head
+            .into_iter()
+            .chain(shown.iter().map(|entry| row(entry, &config)))
+            .collect();
         return invocation.output.show(&rows, |_| String::new());
     }
-    let head = if arguments.section.is_none() { heading(&config, &data) } else { String::new() };
+    let head = if arguments.section.is_none() {
+        heading(&config, &data)
+    } else {
+        String::new()
+    };
     let text = text::toml(&shown, config.origin.as_deref());
-    invocation.output.print(&printable(&format!("{head}{text}")))?;
+    invocation
+        .output
+        .print(&printable(&format!("{head}{text}")))?;
     if shown.len() < all.len() && arguments.section.is_none() {
-        invocation.output.note("\nEverything else has its default: kitbag config show --all");
+        invocation
+            .output
+            .note("\nEverything else has its default: kitbag config show --all");
     }
     Ok(())
 }
 
 async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<Entry>> {
     let text = match &config.origin {
-        Some(path) => fs::read_to_string(path).with_context(|| format!("{} is gone", path.display()))?,
+        Some(path) => {
+            fs::read_to_string(path).with_context(|| format!("{} is gone", path.display()))?
+        }
         None => String::new(),
     };
     let secrets = names_of_secrets(config, &text).await?;
@@ -114,7 +136,12 @@ async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result
         None => env::var_os(name).is_some(),
     };
     let given = given(&invocation.at.overrides);
-    Ok(entries(&Sources { text: &text, config, given: &given, is_set: &is_set }))
+    Ok(entries(&Sources {
+        text: &text,
+        config,
+        given: &given,
+        is_set: &is_set,
+    }))
 }
 
 /// A store that nobody needs is neither opened nor made.
@@ -122,10 +149,15 @@ async fn names_of_secrets(config: &Config, text: &str) -> anyhow::Result<BTreeSe
     if !text.contains(&format!("${{{}", Template::SECRET)) || !config.store_path.exists() {
         return Ok(BTreeSet::new());
     }
-    let store = Store::open(&config.store_path).await.context("the secrets cannot be reached")?;
+    let store = Store::open(&config.store_path)
+        .await
+        .context("the secrets cannot be reached")?;
     let secrets = store.vault(None).list().await?;
     store.close().await;
-    Ok(secrets.iter().map(|secret| secret.name.as_str().to_owned()).collect())
+    Ok(secrets
+        .iter()
+        .map(|secret| secret.name.as_str().to_owned())
+        .collect())
 }
 
 /// What somebody has set, and where things are.
@@ -141,8 +173,10 @@ fn section_of(section: &str, all: &[Entry]) -> anyhow::Result<Vec<Entry>> {
     if !found.is_empty() {
         return Ok(found);
     }
-    let known: BTreeSet<_> =
-        all.iter().flat_map(|entry| [entry.table[0].clone(), entry.table.join(".")]).collect();
+    let known: BTreeSet<_> = all
+        .iter()
+        .flat_map(|entry| [entry.table[0].clone(), entry.table.join(".")])
+        .collect();
     let advice = || match nearest(section, known.iter().map(String::as_str)) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => "see everything with `kitbag config show --all`".to_owned(),
@@ -154,7 +188,9 @@ fn heading(config: &Config, data: &Origin) -> String {
     let file = config
         .origin
         .as_ref()
-        .map_or("none, the defaults apply".to_owned(), |path| path.display().to_string());
+        .map_or("none, the defaults apply".to_owned(), |path| {
+            path.display().to_string()
+        });
     let project = match &config.project {
         Project::InForce { path, servers, .. } => {
             let names: Vec<_> = servers.iter().map(ServerName::as_str).collect();
@@ -191,7 +227,9 @@ fn path(invocation: &Invocation) -> anyhow::Result<()> {
     let path = invocation.at.editable()?;
     let exists = path.is_file();
     let result = json!({ "path": path, "exists": exists, "project": invocation.at.project_file() });
-    invocation.output.show(&result, |_| path.display().to_string())?;
+    invocation
+        .output
+        .show(&result, |_| path.display().to_string())?;
     if !exists {
         let missing = format!("There is no {} yet, so the defaults apply.", path.display());
         invocation.output.note(&missing);
@@ -204,9 +242,17 @@ async fn check(invocation: &Invocation) -> anyhow::Result<()> {
     let entries = all_entries(&config, invocation).await?;
     let mut unset = Vec::new();
     for entry in &entries {
-        for variable in entry.variables.iter().filter(|it| !it.set && !it.has_default) {
-            let missing = Unresolved { variable: variable.name.clone() };
-            invocation.output.warn(&format!("`{}`: {missing}", entry.path()));
+        for variable in entry
+            .variables
+            .iter()
+            .filter(|it| !it.set && !it.has_default)
+        {
+            let missing = Unresolved {
+                variable: variable.name.clone(),
+            };
+            invocation
+                .output
+                .warn(&format!("`{}`: {missing}", entry.path()));
             unset.push(json!({ "key": entry.path(), "variable": variable.name }));
         }
     }
@@ -217,9 +263,15 @@ async fn check(invocation: &Invocation) -> anyhow::Result<()> {
         "unset": unset,
     });
     invocation.output.show(&result, |_| {
-        let file = config.origin.as_ref().map(|path| path.display().to_string());
+        let file = config
+            .origin
+            .as_ref()
+            .map(|path| path.display().to_string());
         let file = file.unwrap_or("There is no file; the defaults".to_owned());
         let servers = count(config.servers.len(), "server");
-        format!("{file} can be used: {servers}, {}", count(config.providers.len(), "provider"))
+        format!(
+            "{file} can be used: {servers}, {}",
+            count(config.providers.len(), "provider")
+        )
     })
 }

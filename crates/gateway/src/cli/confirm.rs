@@ -20,9 +20,15 @@ pub(super) struct Question<'a> {
 
 /// Shows everything and comes back if the person says yes, or has said so by `--yes`. Where there
 /// is no terminal, what would run is part of the error.
-pub(super) fn confirm(reviews: &[Review], question: Question<'_>, output: Output) -> anyhow::Result<()> {
+pub(super) fn confirm(
+    reviews: &[Review],
+    question: Question<'_>,
+    output: Output,
+) -> anyhow::Result<()> {
     if question.yes || (!output.json && ask::is_somebody_there()) {
-        reviews.iter().for_each(|review| output.note(&format!("{review}\n")));
+        reviews
+            .iter()
+            .for_each(|review| output.note(&format!("{review}\n")));
         if question.yes || is_yes(&ask::line(&format!("{} [y/N] ", question.text))?) {
             return Ok(());
         }
@@ -32,11 +38,14 @@ pub(super) fn confirm(reviews: &[Review], question: Question<'_>, output: Output
     let shown: Vec<_> = reviews.iter().map(ToString::to_string).collect();
     Err(anyhow!(shown.join("\n")))
         .map_err(|shown| {
-            shown.context("others wrote what would run here, and there is no terminal to ask you at")
+            shown
+                .context("others wrote what would run here, and there is no terminal to ask you at")
         })
         .advise(|| format!("read it, and if you want it to run: {}", question.command))
 }
 
 fn is_yes(answer: &str) -> bool {
-    ["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))
+    ["y", "yes"]
+        .iter()
+        .any(|yes| answer.trim().eq_ignore_ascii_case(yes))
 }

@@ -36,7 +36,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
     let found = find(&mut gateway, &arguments.name, invocation.output).await;
     gateway.close().await;
-    invocation.output.show(&found?, |definition| for_people(&arguments.name, definition))?;
+    invocation.output.show(&found?, |definition| {
+        for_people(&arguments.name, definition)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -49,30 +51,50 @@ async fn find(gateway: &mut Gateway, name: &str, output: Output) -> anyhow::Resu
     if let Some(definition) = gateway.definition(name).await? {
         return Ok(definition);
     }
-    let near = near(name, rows.iter().map(|row| row.name.as_str())).into_iter().map(str::to_owned).collect();
-    Err(Failure::UnknownTool { name: name.to_owned(), near }.into())
+    let near = near(name, rows.iter().map(|row| row.name.as_str()))
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    Err(Failure::UnknownTool {
+        name: name.to_owned(),
+        near,
+    }
+    .into())
 }
 
 fn for_people(name: &str, definition: &Value) -> String {
-    let description = definition.get("description").and_then(Value::as_str).unwrap_or_default();
+    let description = definition
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let parameters = parameters(definition.get("inputSchema").unwrap_or(&Value::Null));
     let rows = parameters.iter().map(Parameter::cells);
     let takes = match parameters.is_empty() {
         true => "It takes no parameters.\n".to_owned(),
         false => table(["PARAMETER", "TYPE", "NEEDED", "MEANING"], rows),
     };
-    let needed: Vec<_> =
-        parameters.iter().filter(|it| it.needed).map(|it| format!(" {}=…", it.name)).collect();
+    let needed: Vec<_> = parameters
+        .iter()
+        .filter(|it| it.needed)
+        .map(|it| format!(" {}=…", it.name))
+        .collect();
     let call = format!("Call it: kitbag call {name}{}", needed.concat());
     let description = printable(description.trim());
     let hints = hints(definition);
-    let head: Vec<_> = [name, &description, &hints].into_iter().filter(|text| !text.is_empty()).collect();
+    let head: Vec<_> = [name, &description, &hints]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect();
     format!("{}\n\n{takes}\n{}", head.join("\n\n"), printable(&call))
 }
 
 /// What its server says of its effects.
 fn hints(definition: &Value) -> String {
-    let says = |hint: &str| definition.pointer(&format!("/annotations/{hint}")).and_then(Value::as_bool);
+    let says = |hint: &str| {
+        definition
+            .pointer(&format!("/annotations/{hint}"))
+            .and_then(Value::as_bool)
+    };
     let said = [
         (says("readOnlyHint") == Some(true), "only reads"),
         (says("readOnlyHint") == Some(false), "writes"),
@@ -80,10 +102,21 @@ fn hints(definition: &Value) -> String {
             says("destructiveHint") == Some(true) && says("readOnlyHint") != Some(true),
             "may destroy something",
         ),
-        (says("idempotentHint") == Some(true), "can be repeated without harm"),
+        (
+            says("idempotentHint") == Some(true),
+            "can be repeated without harm",
+        ),
     ];
-    let said: Vec<_> = said.into_iter().filter(|(holds, _)| *holds).map(|(_, words)| words).collect();
-    if said.is_empty() { String::new() } else { format!("Its server says that it {}.", said.join(", ")) }
+    let said: Vec<_> = said
+        .into_iter()
+        .filter(|(holds, _)| *holds)
+        .map(|(_, words)| words)
+        .collect();
+    if said.is_empty() {
+        String::new()
+    } else {
+        format!("Its server says that it {}.", said.join(", "))
+    }
 }
 
 struct Parameter {
@@ -96,10 +129,18 @@ struct Parameter {
 /// Those it needs come first.
 fn parameters(schema: &Value) -> Vec<Parameter> {
     let needed = |name: &str| {
-        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+        let required = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         required.filter_map(Value::as_str).any(|it| it == name)
     };
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     let mut parameters: Vec<_> = properties
         .map(|(name, schema)| Parameter {
             name: name.clone(),
@@ -113,21 +154,38 @@ fn parameters(schema: &Value) -> Vec<Parameter> {
 }
 
 fn meaning(schema: &Value) -> String {
-    let description = schema.get("description").and_then(Value::as_str).map(one_line);
-    let default = schema.get("default").map(|default| format!("default {default}"));
+    let description = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .map(one_line);
+    let default = schema
+        .get("default")
+        .map(|default| format!("default {default}"));
     // Few choices are part of the type.
-    let choices = schema.get("enum").and_then(Value::as_array).filter(|choices| choices.len() > 5);
+    let choices = schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .filter(|choices| choices.len() > 5);
     let choices = choices.map(|choices| {
         let choices: Vec<_> = choices.iter().map(Value::to_string).collect();
         format!("one of {}", choices.join(", "))
     });
-    [description, choices, default].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    [description, choices, default]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 impl Parameter {
     fn cells(&self) -> [String; 4] {
         let needed = if self.needed { "yes" } else { "" };
-        [self.name.clone(), self.kind.clone(), needed.to_owned(), self.meaning.clone()]
+        [
+            self.name.clone(),
+            self.kind.clone(),
+            needed.to_owned(),
+            self.meaning.clone(),
+        ]
     }
 }
 
@@ -151,12 +209,21 @@ mod tests {
             },
         });
         let told = anstream::adapter::strip_str(&for_people("git__open", &definition)).to_string();
-        let lines: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
+        let lines: Vec<Vec<&str>> = told
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
         assert_eq!(lines[0], ["git__open"]);
         assert_eq!(told.lines().nth(4), Some("Its server says that it writes."));
-        assert_eq!(lines[7], ["title", "string", "yes", "What", "it", "is", "about"]);
+        assert_eq!(
+            lines[7],
+            ["title", "string", "yes", "What", "it", "is", "about"]
+        );
         assert_eq!(lines[8], ["labels", "string[]", "default", "[]"]);
-        assert!(told.ends_with("Call it: kitbag call git__open title=…"), "{told}");
+        assert!(
+            told.ends_with("Call it: kitbag call git__open title=…"),
+            "{told}"
+        );
         assert!(for_people("a__b", &json!({})).contains("no parameters"));
     }
 }

@@ -50,7 +50,12 @@ pub trait Advise<T> {
 
 impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
     fn advise(self, advice: impl FnOnce() -> String) -> anyhow::Result<T> {
-        self.map_err(|error| anyhow::Error::new(Advised { error: error.into(), advice: advice() }))
+        self.map_err(|error| {
+            anyhow::Error::new(Advised {
+                error: error.into(),
+                advice: advice(),
+            })
+        })
     }
 }
 
@@ -60,7 +65,11 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let failure = Failure::of(error);
-    let text = if json { serde_json::json!(failure).to_string() } else { failure.to_string() };
+    let text = if json {
+        serde_json::json!(failure).to_string()
+    } else {
+        failure.to_string()
+    };
     // Nothing is left to do when not even stderr listens.
     let _unheard = writeln!(stderr(), "{text}");
     ExitCode::FAILURE
@@ -89,8 +98,16 @@ impl Failure {
         let hint = |part: &&str| part.trim_start().starts_with("tip:");
         let (tips, rest): (Vec<_>, Vec<_>) = parts.partition(hint);
         Self {
-            error: what.trim_start_matches("error:").split_whitespace().collect::<Vec<_>>().join(" "),
-            why: rest.into_iter().filter(|part| part.starts_with("Usage:")).map(str::to_owned).collect(),
+            error: what
+                .trim_start_matches("error:")
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" "),
+            why: rest
+                .into_iter()
+                .filter(|part| part.starts_with("Usage:"))
+                .map(str::to_owned)
+                .collect(),
             advice: tips
                 .into_iter()
                 .map(|tip| tip.trim().trim_start_matches("tip:").trim().to_owned())
@@ -166,7 +183,9 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
 }
 
 fn is_taken(cause: &(dyn Error + 'static)) -> bool {
-    cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+    cause
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
 fn is_about_a_file_of_the_store(cause: &(dyn Error + 'static)) -> bool {
@@ -196,7 +215,11 @@ impl fmt::Display for Failure {
             write!(f, "\n  {DIM}why:{DIM:#} {}", indented(why, "       "))?;
         }
         if let Some(text) = &self.last_words {
-            write!(f, "\n  {DIM}it said:{DIM:#}\n    {}", indented(text, "    "))?;
+            write!(
+                f,
+                "\n  {DIM}it said:{DIM:#}\n    {}",
+                indented(text, "    ")
+            )?;
         }
         for advice in &self.advice {
             write!(f, "\n  {CYAN}try:{CYAN:#} {}", indented(advice, "       "))?;
@@ -235,7 +258,10 @@ mod tests {
     #[test]
     fn an_error_is_told_as_what_why_and_what_now() {
         let result: anyhow::Result<()> = Err(anyhow!("the file is\ngone")).context("no keys");
-        let error = result.advise(|| "look again".to_owned()).context("cannot start").unwrap_err();
+        let error = result
+            .advise(|| "look again".to_owned())
+            .context("cannot start")
+            .unwrap_err();
         assert_eq!(
             told(&error),
             "error: cannot start\n  why: no keys\n  why: the file is\n       gone\n  try: look again"
@@ -244,12 +270,17 @@ mod tests {
 
     #[test]
     fn a_server_that_ended_is_quoted_and_its_remedy_shown() {
-        let cause = Cause::MissingVariable { variable: "TOKEN".to_owned() };
+        let cause = Cause::MissingVariable {
+            variable: "TOKEN".to_owned(),
+        };
         let start = StartError::Exited {
             server: "git".parse().unwrap(),
             status: "exit status 1".to_owned(),
             stderr: "no TOKEN\nbye\n".to_owned(),
-            diagnosis: Some(Box::new(Diagnosis { cause, remedy: "set `TOKEN`".to_owned() })),
+            diagnosis: Some(Box::new(Diagnosis {
+                cause,
+                remedy: "set `TOKEN`".to_owned(),
+            })),
         };
         let expected = "error: `git` ended before it was ready (exit status 1)\n  it said:\n    no TOKEN\n    \
                         bye\n  try: set `TOKEN`";

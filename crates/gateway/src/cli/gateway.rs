@@ -51,12 +51,18 @@ impl Gateway {
 
     /// Asks this server what it offers, or all that have not been asked yet, and tells of those
     /// that give no answer.
-    pub(super) async fn know(&mut self, server: Option<&ServerName>, output: Output) -> anyhow::Result<()> {
+    pub(super) async fn know(
+        &mut self,
+        server: Option<&ServerName>,
+        output: Output,
+    ) -> anyhow::Result<()> {
         let what = match server {
             Some(_) => "Asking the server what it offers",
             None => ASKING_ALL,
         };
-        let request = Request::Know { server: server.cloned() };
+        let request = Request::Know {
+            server: server.cloned(),
+        };
         match output.during(what, self.ask(request)).await? {
             Answer::Silent(silent) => mention(&silent, output),
             other => return Err(unexpected(&other)),
@@ -79,14 +85,23 @@ impl Gateway {
 
     /// What clients are told of the tool, if it is known without asking any server.
     pub(super) async fn definition(&mut self, name: &str) -> anyhow::Result<Option<Value>> {
-        match self.ask(Request::Definition { name: name.to_owned() }).await? {
+        match self
+            .ask(Request::Definition {
+                name: name.to_owned(),
+            })
+            .await?
+        {
             Answer::Definition(definition) => Ok(definition),
             other => Err(unexpected(&other)),
         }
     }
 
     /// The tools for an intent, best first.
-    pub(super) async fn search(&mut self, intent: String, options: Options) -> anyhow::Result<Search> {
+    pub(super) async fn search(
+        &mut self,
+        intent: String,
+        options: Options,
+    ) -> anyhow::Result<Search> {
         match self.ask(Request::Search { intent, options }).await? {
             Answer::Found(searched) => Ok(searched),
             other => Err(unexpected(&other)),
@@ -106,7 +121,10 @@ impl Gateway {
         arguments: Map<String, Value>,
         progress: impl FnMut(Progress) + Send,
     ) -> anyhow::Result<Value> {
-        let request = Request::Call { name: name.to_owned(), arguments };
+        let request = Request::Call {
+            name: name.to_owned(),
+            arguments,
+        };
         match self.ask_watching(request, progress).await? {
             Answer::Result(result) => Ok(result),
             other => Err(unexpected(&other)),
@@ -144,13 +162,21 @@ pub(super) async fn restart(
     invocation: &Invocation,
 ) -> Option<anyhow::Result<ServerReport>> {
     let mut joined = Joined::find(&invocation.at, Some(config), Want::Ask).await?;
-    let request = Request::Restart { server: server.clone() };
+    let request = Request::Restart {
+        server: server.clone(),
+    };
     let what = format!("Restarting {server}");
-    Some(match invocation.output.during(&what, joined.ask(&request, |_| {})).await {
-        Ok(Answer::Restarted(report)) => Ok(report),
-        Ok(other) => Err(unexpected(&other)),
-        Err(error) => Err(error),
-    })
+    Some(
+        match invocation
+            .output
+            .during(&what, joined.ask(&request, |_| {}))
+            .await
+        {
+            Ok(Answer::Restarted(report)) => Ok(report),
+            Ok(other) => Err(unexpected(&other)),
+            Err(error) => Err(error),
+        },
+    )
 }
 
 /// Asks the servers that have not been asked yet, for a verb that always has an app of its own.

@@ -33,7 +33,10 @@ Examples:
 The exit code is 1 when nobody answers. No key is needed, and no server is
 started; whether the servers work is the business of `kitbag servers test`.";
 
-pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    arguments: Arguments,
+    mut invocation: Invocation,
+) -> anyhow::Result<ExitCode> {
     invocation.at.overrides.bind = arguments.bind;
     let config = invocation.config()?;
     let mut url = health(config.serve.bind);
@@ -46,7 +49,11 @@ pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> any
         asked = ask(&url).await;
     }
     asked.advise(|| "start it: kitbag serve".to_owned())?;
-    invocation.output.show(&json!({ "url": url, "up": true }), |_| format!("{url} answers"))?;
+    invocation
+        .output
+        .show(&json!({ "url": url, "up": true }), |_| {
+            format!("{url} answers")
+        })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,11 +73,17 @@ async fn running_elsewhere(config: &Config, invocation: &Invocation) -> Option<S
 
 async fn ask(url: &str) -> anyhow::Result<()> {
     // What is on this machine is not reached through a proxy.
-    let client = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build()?;
+    let client = reqwest::Client::builder()
+        .timeout(PATIENCE)
+        .no_proxy()
+        .build()?;
     let nobody = || format!("nobody answers at {url}");
     let answer = client.get(url).send().await.with_context(nobody)?;
     if !answer.status().is_success() {
-        return Err(anyhow!("{url} answers with {}, so it is not Kitbag", answer.status()));
+        return Err(anyhow!(
+            "{url} answers with {}, so it is not Kitbag",
+            answer.status()
+        ));
     }
     Ok(())
 }

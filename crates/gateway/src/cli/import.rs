@@ -67,21 +67,44 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     }
     let done = !arguments.dry_run && plan.edits;
     if arguments.dry_run {
-        plan.to_confirm().iter().for_each(|review| invocation.output.note(&format!("{review}\n")));
+        plan.to_confirm()
+            .iter()
+            .for_each(|review| invocation.output.note(&format!("{review}\n")));
     } else {
         let command = format!("{} --yes", arguments.for_good());
-        agree(&plan, Agreement { yes: arguments.yes, command: &command }, invocation.output)?;
+        agree(
+            &plan,
+            Agreement {
+                yes: arguments.yes,
+                command: &command,
+            },
+            invocation.output,
+        )?;
         plan.carry_out(&at).await?;
     }
-    let Plan { config, follow, rows: servers, problems, .. } = plan;
-    let told = Told { done, config, follow, servers, problems };
+    let Plan {
+        config,
+        follow,
+        rows: servers,
+        problems,
+        ..
+    } = plan;
+    let told = Told {
+        done,
+        config,
+        follow,
+        servers,
+        problems,
+    };
     tell_beside(&told, &elsewhere, invocation);
     if told.servers.is_empty() && !told.done && !invocation.output.json {
         invocation.output.note(NOTHING);
         return Ok(ExitCode::SUCCESS);
     }
     let again = arguments.dry_run.then(|| arguments.for_good());
-    invocation.output.show(&told, |told| for_people(told, again.as_deref()))?;
+    invocation
+        .output
+        .show(&told, |told| for_people(told, again.as_deref()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -103,7 +126,15 @@ pub(super) fn agree(plan: &Plan, agreement: Agreement<'_>, output: Output) -> an
         1 => "Run this?".to_owned(),
         number => format!("Run these {number}?"),
     };
-    confirm(&reviews, Question { text: &text, yes: agreement.yes, command: agreement.command }, output)
+    confirm(
+        &reviews,
+        Question {
+            text: &text,
+            yes: agreement.yes,
+            command: agreement.command,
+        },
+        output,
+    )
 }
 
 const NOTHING: &str = "\
@@ -115,13 +146,18 @@ fn tell_beside(told: &Told, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocati
     warn_of(&told.problems, invocation.output);
     for project in elsewhere {
         let project = project.display();
-        invocation.output.note(&format!("{project} has servers of its own; to import them, run this there."));
+        invocation.output.note(&format!(
+            "{project} has servers of its own; to import them, run this there."
+        ));
     }
 }
 
 /// For people; programs find them in the answer.
 pub(super) fn warn_of(problems: &[Problem], output: Output) {
-    for problem in problems.iter().filter(|problem| !output.json && !problem.is_harmless()) {
+    for problem in problems
+        .iter()
+        .filter(|problem| !output.json && !problem.is_harmless())
+    {
         output.warn(&problem.to_string());
     }
 }
@@ -129,31 +165,58 @@ pub(super) fn warn_of(problems: &[Problem], output: Output) {
 impl Arguments {
     /// The same command, so that it is carried out.
     fn for_good(&self) -> String {
-        let from = self.from.map(|client| format!(" --from {}", client.name())).unwrap_or_default();
+        let from = self
+            .from
+            .map(|client| format!(" --from {}", client.name()))
+            .unwrap_or_default();
         let follow = if self.follow { " --follow" } else { "" };
         format!("kitbag import{from}{follow}")
     }
 }
 
 fn for_people(told: &Told, rehearsed: Option<&str>) -> String {
-    let mut text = table(["NAME", "WHAT", "RUNS", "FROM"], told.servers.iter().map(cells));
-    for row in told.servers.iter().filter(|row| row.action != Action::Known) {
+    let mut text = table(
+        ["NAME", "WHAT", "RUNS", "FROM"],
+        told.servers.iter().map(cells),
+    );
+    for row in told
+        .servers
+        .iter()
+        .filter(|row| row.action != Action::Known)
+    {
         let sets = (!row.sets.is_empty()).then(|| format!("sets {}", row.sets.join(", ")));
-        let dangers = row.dangers.iter().map(|danger| format!("beware of {danger}"));
-        let notes = row.reason.iter().cloned().chain(renamed(row)).chain(sets).chain(dangers);
+        let dangers = row
+            .dangers
+            .iter()
+            .map(|danger| format!("beware of {danger}"));
+        let notes = row
+            .reason
+            .iter()
+            .cloned()
+            .chain(renamed(row))
+            .chain(sets)
+            .chain(dangers);
         let notes = notes.chain(row.notes.iter().map(ToString::to_string));
         let foreign = row.missing.iter().filter(|it| it.source == Source::Foreign);
-        let foreign = foreign.map(|it| format!("only the client can fill in ${{{}}}; replace it", it.name));
-        text.extend(notes.chain(foreign).map(|note| format!("\n{}: {}", row.name, printable(&note))));
+        let foreign =
+            foreign.map(|it| format!("only the client can fill in ${{{}}}; replace it", it.name));
+        text.extend(
+            notes
+                .chain(foreign)
+                .map(|note| format!("\n{}: {}", row.name, printable(&note))),
+        );
     }
     if !text.ends_with('\n') {
         text.push('\n');
     }
     text.push_str(&files(&told.servers));
-    text.push_str(&missing(told.servers.iter().filter(|row| row.action == Action::Add)));
+    text.push_str(&missing(
+        told.servers.iter().filter(|row| row.action == Action::Add),
+    ));
     let adds = told.servers.iter().filter(|row| row.action == Action::Add);
-    let (servers, secrets) =
-        adds.fold((0, 0), |(servers, secrets), row| (servers + 1, secrets + row.secrets.len()));
+    let (servers, secrets) = adds.fold((0, 0), |(servers, secrets), row| {
+        (servers + 1, secrets + row.secrets.len())
+    });
     let (added, servers, path) = (servers > 0, count(servers, "server"), told.config.display());
     let secrets = match secrets {
         0 => String::new(),
@@ -171,7 +234,10 @@ fn for_people(told: &Told, rehearsed: Option<&str>) -> String {
     });
     if !told.follow.is_empty() {
         let clients: Vec<_> = told.follow.iter().map(|client| client.title()).collect();
-        text.push_str(&format!("\nA running gateway takes over what is added in {}.", clients.join(", ")));
+        text.push_str(&format!(
+            "\nA running gateway takes over what is added in {}.",
+            clients.join(", ")
+        ));
     }
     text
 }
@@ -183,10 +249,23 @@ fn cells(row: &Row) -> [String; 4] {
         Action::Known => "known",
         Action::Refused => "refused",
     };
-    let mut clients: Vec<&str> = row.from.iter().map(|origin| origin.client.title()).collect();
+    let mut clients: Vec<&str> = row
+        .from
+        .iter()
+        .map(|origin| origin.client.title())
+        .collect();
     clients.dedup();
-    let of_project = if row.is_of_project() { ", project file" } else { "" };
-    [row.name.to_string(), what.to_owned(), row.target.clone(), clients.join(", ") + of_project]
+    let of_project = if row.is_of_project() {
+        ", project file"
+    } else {
+        ""
+    };
+    [
+        row.name.to_string(),
+        what.to_owned(),
+        row.target.clone(),
+        clients.join(", ") + of_project,
+    ]
 }
 
 /// The files that have something to add, and which of them came along with the project.
@@ -194,18 +273,31 @@ fn files(rows: &[Row]) -> String {
     let mut lines = Vec::new();
     let added = rows.iter().filter(|row| row.action == Action::Add);
     for origin in added.flat_map(|row| &row.from) {
-        let of_project = if origin.scope == Scope::Project { ", a project file" } else { "" };
-        let line = format!("  {} ({}{of_project})", origin.path.display(), origin.client);
+        let of_project = if origin.scope == Scope::Project {
+            ", a project file"
+        } else {
+            ""
+        };
+        let line = format!(
+            "  {} ({}{of_project})",
+            origin.path.display(),
+            origin.client
+        );
         if !lines.contains(&line) {
             lines.push(line);
         }
     }
-    if lines.is_empty() { String::new() } else { printable(&format!("\nFrom\n{}\n", lines.join("\n"))) }
+    if lines.is_empty() {
+        String::new()
+    } else {
+        printable(&format!("\nFrom\n{}\n", lines.join("\n")))
+    }
 }
 
 /// What the client calls it, unless our name is still easy to tell by that.
 fn renamed(row: &Row) -> Option<String> {
-    let letters = |name: &str| -> String { name.chars().filter(char::is_ascii_alphanumeric).collect() };
+    let letters =
+        |name: &str| -> String { name.chars().filter(char::is_ascii_alphanumeric).collect() };
     let origin = row.from.first()?;
     let ours = letters(row.name.as_str());
     let plain = letters(&origin.name).starts_with(&ours);
@@ -233,5 +325,8 @@ pub(super) fn missing<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
         return String::new();
     }
     let lines: Vec<_> = lines.into_iter().collect();
-    printable(&format!("\nBefore all of them can start:\n{}\n", lines.join("\n")))
+    printable(&format!(
+        "\nBefore all of them can start:\n{}\n",
+        lines.join("\n")
+    ))
 }

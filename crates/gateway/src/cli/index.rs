@@ -34,7 +34,9 @@ enum Verb {
     #[command(after_help = "Examples:\n  kitbag index build\n  kitbag index build --json")]
     Build,
     /// Check that every tool is indexed, has a vector and is found by its own description.
-    #[command(after_help = "Examples:\n  kitbag index verify\n\nThe exit code is 1 when something is wrong.")]
+    #[command(
+        after_help = "Examples:\n  kitbag index verify\n\nThe exit code is 1 when something is wrong."
+    )]
     Verify,
     /// Show what the index keeps of one tool.
     #[command(after_help = "Examples:\n  kitbag index show github__create_issue")]
@@ -60,25 +62,35 @@ async fn build(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let output = invocation.output;
     let going_on = output.progress("Asking servers what they offer");
     let mut last = None;
-    let built = app.build_index(|done, total| going_on.update(last.insert(embedded(done, total)))).await;
+    let built = app
+        .build_index(|done, total| going_on.update(last.insert(embedded(done, total))))
+        .await;
     drop(going_on);
     mention(&built?, output);
     if let Some(last) = last {
         output.note(&last);
     }
     let size = app.index_size();
-    output.show(&serde_json::json!({ "tools": size }), |_| format!("{} indexed", count(size, "tool")))?;
+    output.show(&serde_json::json!({ "tools": size }), |_| {
+        format!("{} indexed", count(size, "tool"))
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn verify(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     know_all(app, invocation.output).await;
     let going_on = invocation.output.progress("Indexing tools");
-    let verdict = app.verify_index(|done, total| going_on.update(&embedded(done, total))).await;
+    let verdict = app
+        .verify_index(|done, total| going_on.update(&embedded(done, total)))
+        .await;
     drop(going_on);
     let verdict = verdict?;
     invocation.output.show(&verdict, told)?;
-    Ok(if verdict.flaws.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if verdict.flaws.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 pub(super) fn embedded(done: usize, total: usize) -> String {
@@ -96,7 +108,10 @@ fn told(verdict: &Verdict) -> String {
         text.push('\n');
         text.push_str(&table(
             ["NAME", "PROBLEM"],
-            verdict.flaws.iter().map(|flaw| [flaw.tool_name.clone(), flaw.problem.clone()]),
+            verdict
+                .flaws
+                .iter()
+                .map(|flaw| [flaw.tool_name.clone(), flaw.problem.clone()]),
         ));
     }
     text
@@ -104,6 +119,8 @@ fn told(verdict: &Verdict) -> String {
 
 async fn show(app: &App, name: &str, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let entry = app.index_entry(name).await?;
-    invocation.output.show(&entry, |entry| printable(&format!("{entry:#}")))?;
+    invocation
+        .output
+        .show(&entry, |entry| printable(&format!("{entry:#}")))?;
     Ok(ExitCode::SUCCESS)
 }

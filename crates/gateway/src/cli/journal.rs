@@ -30,7 +30,11 @@ pub(super) fn keep_in(data_dir: &Path) {
 /// Why the gateway ended, where that is told to stderr alone.
 pub(super) fn last_words(error: &anyhow::Error) {
     if let Some(file) = FILE.get() {
-        file.append(&LogLine::new(LogStream::Gateway, Some(LogLevel::Error), &format!("{error:#}")));
+        file.append(&LogLine::new(
+            LogStream::Gateway,
+            Some(LogLevel::Error),
+            &format!("{error:#}"),
+        ));
     }
 }
 
@@ -41,7 +45,11 @@ impl<S: Subscriber> Layer<S> for Journal {
         event.record(&mut text);
         let target = event.metadata().target();
         let ours = target.starts_with("kitbag");
-        let line = LogLine::new(LogStream::Gateway, Some(level(event.metadata().level())), &text.0);
+        let line = LogLine::new(
+            LogStream::Gateway,
+            Some(level(event.metadata().level())),
+            &text.0,
+        );
         file.append(&line.by((!ours).then(|| target.to_owned())));
     }
 }
@@ -64,7 +72,8 @@ impl Visit for Text {
         if field.name() == "message" {
             self.0.insert_str(0, &format!("{value:?}"));
         } else {
-            write!(self.0, " {}={value:?}", field.name()).expect("writing into a string cannot fail");
+            write!(self.0, " {}={value:?}", field.name())
+                .expect("writing into a string cannot fail");
         }
     }
 

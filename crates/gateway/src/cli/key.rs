@@ -52,7 +52,10 @@ Examples:
   kitbag key create --role operator")]
     Create(CreateArguments),
     /// Show all keys, without the secret that nobody knows any more.
-    #[command(visible_alias = "ls", after_help = "Examples:\n  kitbag key list\n  kitbag key list --json")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  kitbag key list\n  kitbag key list --json"
+    )]
     List,
     /// Create a key like another, which goes on working for a while.
     #[command(
@@ -121,7 +124,9 @@ struct Seen {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(&config.store_path).await.context("the keys cannot be reached")?;
+    let store = Store::open(&config.store_path)
+        .await
+        .context("the keys cannot be reached")?;
     match arguments.verb {
         Verb::Create(wanted) => {
             let order = wanted.order()?;
@@ -140,8 +145,16 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 impl CreateArguments {
     fn order(self) -> anyhow::Result<KeyOrder> {
-        let Self { tenant, role, label, expires } = self;
-        if tenant.as_ref().is_some_and(|tenant| tenant.as_str() == "unknown") {
+        let Self {
+            tenant,
+            role,
+            label,
+            expires,
+        } = self;
+        if tenant
+            .as_ref()
+            .is_some_and(|tenant| tenant.as_str() == "unknown")
+        {
             return Err(anyhow!(
                 "no tenant can be called `unknown`: that is the setting for tenants without a table"
             ))
@@ -151,11 +164,17 @@ impl CreateArguments {
             (Role::User, tenant) => KeyOrder::user(tenant.unwrap_or_else(Tenant::local)),
             (Role::Operator, None) => KeyOrder::operator(),
             (Role::Operator, Some(tenant)) => {
-                return Err(anyhow!("an operator belongs to no tenant, and `{tenant}` was given"))
-                    .advise(|| "leave out --tenant, or leave out --role".to_owned());
+                return Err(anyhow!(
+                    "an operator belongs to no tenant, and `{tenant}` was given"
+                ))
+                .advise(|| "leave out --tenant, or leave out --role".to_owned());
             }
         };
-        Ok(KeyOrder { label, expires_at: expires, ..order })
+        Ok(KeyOrder {
+            label,
+            expires_at: expires,
+            ..order
+        })
     }
 }
 
@@ -165,9 +184,10 @@ async fn create(store: &Store, order: &KeyOrder, invocation: &Invocation) -> any
     let event = trail::key_change("kitbag key create", Action::KeyCreated, &key.id, of);
     trail::record(store, event).await?;
     let whose = whose(order);
-    invocation
-        .output
-        .note(&format!("Key {} {whose}. Keep it now: it is not stored and cannot be shown again.", key.id));
+    invocation.output.note(&format!(
+        "Key {} {whose}. Keep it now: it is not stored and cannot be shown again.",
+        key.id
+    ));
     let token = key.token.reveal();
     invocation.output.show(
         &json!({
@@ -201,11 +221,23 @@ fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invoca
 async fn list(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
     let rows: Vec<Row> = store.keys().await?.into_iter().map(row).collect();
     if rows.is_empty() && !invocation.output.json {
-        invocation.output.note("No keys yet. Create one: kitbag key create --tenant acme");
+        invocation
+            .output
+            .note("No keys yet. Create one: kitbag key create --tenant acme");
         return Ok(());
     }
-    let headings = ["ID", "TENANT", "ROLE", "LABEL", "CREATED", "LAST USED", "STATE"];
-    invocation.output.show(&rows, |rows| table(headings, rows.iter().map(cells)))
+    let headings = [
+        "ID",
+        "TENANT",
+        "ROLE",
+        "LABEL",
+        "CREATED",
+        "LAST USED",
+        "STATE",
+    ];
+    invocation
+        .output
+        .show(&rows, |rows| table(headings, rows.iter().map(cells)))
 }
 
 async fn rotate(
@@ -222,7 +254,14 @@ async fn rotate(
     let of = named_tenant(rotated.order.role, &rotated.order.tenant);
     let event = trail::key_change("kitbag key rotate", Action::KeyRotated, &rotated.key.id, of);
     let former = ShortText::cut(&format!("in place of {id}"));
-    trail::record(store, Event { detail: Some(former), ..event }).await?;
+    trail::record(
+        store,
+        Event {
+            detail: Some(former),
+            ..event
+        },
+    )
+    .await?;
     let (new, whose) = (&rotated.key.id, whose(&rotated.order));
     let ends = if grace.is_zero() {
         "no longer works".to_owned()
@@ -257,7 +296,11 @@ async fn revoke(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Re
     let of = revoked.and_then(|key| named_tenant(key.role, &key.tenant));
     let event = trail::key_change("kitbag key revoke", Action::KeyRevoked, &id, of);
     trail::record(store, event).await?;
-    invocation.output.show(&json!({ "id": id, "revoked": true }), |_| format!("Revoked key {id}"))
+    invocation
+        .output
+        .show(&json!({ "id": id, "revoked": true }), |_| {
+            format!("Revoked key {id}")
+        })
 }
 
 fn whose(order: &KeyOrder) -> String {
@@ -277,10 +320,21 @@ fn named_tenant(role: Role, tenant: &Tenant) -> Option<Tenant> {
 
 fn row(key: KeyInfo) -> Row {
     let seen = Seen {
-        last_used: key.last_used_at.map_or_else(|| "never".to_owned(), relative),
+        last_used: key
+            .last_used_at
+            .map_or_else(|| "never".to_owned(), relative),
         state: state(&key, now()),
     };
-    let KeyInfo { id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at } = key;
+    let KeyInfo {
+        id,
+        tenant,
+        role,
+        label,
+        created_at,
+        expires_at,
+        last_used_at,
+        revoked_at,
+    } = key;
     Row {
         id,
         tenant: named_tenant(role, &tenant),
@@ -304,11 +358,22 @@ fn state(key: &KeyInfo, now: Timestamp) -> String {
 }
 
 fn cells(row: &Row) -> [String; 7] {
-    let tenant = row.tenant.as_ref().map_or_else(|| "(all)".to_owned(), ToString::to_string);
+    let tenant = row
+        .tenant
+        .as_ref()
+        .map_or_else(|| "(all)".to_owned(), ToString::to_string);
     let label = row.label.clone().unwrap_or_default();
     let Seen { last_used, state } = &row.seen;
     let (role, created) = (row.role.to_string(), day(&row.created_at));
-    [row.id.to_string(), tenant, role, label, created, last_used.clone(), state.clone()]
+    [
+        row.id.to_string(),
+        tenant,
+        role,
+        label,
+        created,
+        last_used.clone(),
+        state.clone(),
+    ]
 }
 
 fn day(date: &str) -> String {

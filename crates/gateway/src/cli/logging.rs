@@ -45,13 +45,20 @@ pub fn start(logging: Logging) {
         LogFormat::Json => lines.with_ansi(false).json().boxed(),
     };
     let lines = lines.with_filter(targets.clone());
-    tracing_subscriber::registry().with(lines).with(Journal.with_filter(targets)).init();
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(Journal.with_filter(targets))
+        .init();
 }
 
 /// A verb that is about a server tells by itself how that fares; a gateway that serves has only
 /// its log for it.
 fn of_servers(default: Level) -> Level {
-    if default >= Level::INFO { default } else { Level::ERROR }
+    if default >= Level::INFO {
+        default
+    } else {
+        Level::ERROR
+    }
 }
 
 fn colored() -> bool {
@@ -63,7 +70,8 @@ struct Masked<W>(W);
 
 impl<W: Write> Write for Masked<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.write_all(written(&masked(&String::from_utf8_lossy(line))).as_bytes())?;
+        self.0
+            .write_all(written(&masked(&String::from_utf8_lossy(line))).as_bytes())?;
         Ok(line.len())
     }
 
@@ -78,13 +86,19 @@ fn written(line: &str) -> String {
     let text = line.trim_end_matches(['\r', '\n']);
     let mut clean = String::with_capacity(line.len());
     for piece in text.split_inclusive(ESCAPE) {
-        let (shown, escape) = piece.strip_suffix(ESCAPE).map_or((piece, ""), |shown| (shown, "\u{1b}"));
+        let (shown, escape) = piece
+            .strip_suffix(ESCAPE)
+            .map_or((piece, ""), |shown| (shown, "\u{1b}"));
         clean.push_str(&visible(shown));
         clean.push_str(escape);
     }
     // Only now: what else breaks lines has become a line break.
     let clean = clean.lines().collect::<Vec<_>>().join("\n    ");
-    if line.ends_with('\n') { clean + "\n" } else { clean }
+    if line.ends_with('\n') {
+        clean + "\n"
+    } else {
+        clean
+    }
 }
 
 const ESCAPE: char = '\u{1b}';
@@ -95,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_line_of_the_log_stays_one_line_whatever_is_in_it() {
-        let forged =
-            "\u{1b}[2mtime\u{1b}[0m client=x\n2026 kitbag error: a\u{202e}!\r2026 b\u{2028}2026 c\r\n";
-        let expected = "\u{1b}[2mtime\u{1b}[0m client=x\n    2026 kitbag error: a!\n    2026 b\n    2026 c\n";
+        let forged = "\u{1b}[2mtime\u{1b}[0m client=x\n2026 kitbag error: a\u{202e}!\r2026 b\u{2028}2026 c\r\n";
+        let expected =
+            "\u{1b}[2mtime\u{1b}[0m client=x\n    2026 kitbag error: a!\n    2026 b\n    2026 c\n";
         assert_eq!(written(forged), expected);
         assert_eq!(written("plain\n"), "plain\n");
     }

@@ -31,19 +31,25 @@ Examples:
 pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let pages = pages()?;
     let Some(dir) = &arguments.dir else {
-        let main = pages.iter().find(|page| page.name == "kitbag.1").context("there is no main page")?;
+        let main = pages
+            .iter()
+            .find(|page| page.name == "kitbag.1")
+            .context("there is no main page")?;
         invocation.output.print(&main.text)?;
         return Ok(ExitCode::SUCCESS);
     };
     fs::create_dir_all(dir).with_context(|| format!("{} cannot be created", dir.display()))?;
     for page in &pages {
         let path = dir.join(&page.name);
-        fs::write(&path, &page.text).with_context(|| format!("{} cannot be written", path.display()))?;
+        fs::write(&path, &page.text)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
     }
     let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
-    invocation.output.show(&json!({ "dir": dir, "pages": names }), |_| {
-        format!("{} in {}", count(pages.len(), "page"), dir.display())
-    })?;
+    invocation
+        .output
+        .show(&json!({ "dir": dir, "pages": names }), |_| {
+            format!("{} in {}", count(pages.len(), "page"), dir.display())
+        })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -57,7 +63,10 @@ struct Page {
 fn pages() -> io::Result<Vec<Page>> {
     fn collect(command: &Command, pages: &mut Vec<Page>) -> io::Result<()> {
         pages.push(page(command)?);
-        command.get_subcommands().filter(|it| !it.is_hide_set()).try_for_each(|it| collect(it, pages))
+        command
+            .get_subcommands()
+            .filter(|it| !it.is_hide_set())
+            .try_for_each(|it| collect(it, pages))
     }
     let mut whole = Cli::command().disable_help_subcommand(true);
     whole.build();
@@ -68,7 +77,9 @@ fn pages() -> io::Result<Vec<Page>> {
 
 fn page(command: &Command) -> io::Result<Page> {
     let version = env!("CARGO_PKG_VERSION");
-    let man = Man::new(command.clone()).source(format!("Kitbag {version}")).manual("Kitbag");
+    let man = Man::new(command.clone())
+        .source(format!("Kitbag {version}"))
+        .manual("Kitbag");
     let mut text = Vec::new();
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;
@@ -81,7 +92,10 @@ fn page(command: &Command) -> io::Result<Page> {
     if let Some(after) = command.get_after_help() {
         examples(&after.to_string()).to_writer(&mut text)?;
     }
-    Ok(Page { name: man.get_filename(), text: String::from_utf8_lossy(&text).into_owned() })
+    Ok(Page {
+        name: man.get_filename(),
+        text: String::from_utf8_lossy(&text).into_owned(),
+    })
 }
 
 /// Line by line as they stand: a command broken differently is another command.

@@ -124,16 +124,34 @@ enum Verb {
 #[command(next_help_heading = "Everywhere")]
 struct Global {
     /// The configuration file.
-    #[arg(long, global = true, env = "KITBAG_CONFIG", hide_env_values = true, value_name = "PATH")]
+    #[arg(
+        long,
+        global = true,
+        env = "KITBAG_CONFIG",
+        hide_env_values = true,
+        value_name = "PATH"
+    )]
     config: Option<PathBuf>,
     /// Where the database and the logs of servers are kept.
-    #[arg(long, global = true, env = "KITBAG_DATA_DIR", hide_env_values = true, value_name = "PATH")]
+    #[arg(
+        long,
+        global = true,
+        env = "KITBAG_DATA_DIR",
+        hide_env_values = true,
+        value_name = "PATH"
+    )]
     data_dir: Option<PathBuf>,
     /// Answer in JSON, for programs.
     #[arg(long, global = true)]
     json: bool,
     /// What to log: error, warn, info, debug, trace, or `module=level,…`.
-    #[arg(long, global = true, env = "KITBAG_LOG", hide_env_values = true, value_name = "LEVEL")]
+    #[arg(
+        long,
+        global = true,
+        env = "KITBAG_LOG",
+        hide_env_values = true,
+        value_name = "LEVEL"
+    )]
     log: Option<logging::Targets>,
     /// How log lines look.
     #[arg(
@@ -180,7 +198,14 @@ impl Cli {
     }
 
     pub fn run(self) -> ExitCode {
-        let Global { config, data_dir, json, log, log_format, color } = self.global;
+        let Global {
+            config,
+            data_dir,
+            json,
+            log,
+            log_format,
+            color,
+        } = self.global;
         color.apply();
         logging::start(Logging {
             targets: log,
@@ -190,7 +215,11 @@ impl Cli {
         let invocation = Invocation {
             output: Output { json },
             at: Whereabouts {
-                overrides: Overrides { config, data_dir, ..Overrides::default() },
+                overrides: Overrides {
+                    config,
+                    data_dir,
+                    ..Overrides::default()
+                },
                 around: Surroundings::of_this_process(),
             },
         };
@@ -198,7 +227,9 @@ impl Cli {
             Some(verb) => in_runtime(recorded(verb, invocation)),
             None => next_steps::run(&invocation),
         };
-        ended.inspect_err(journal::last_words).unwrap_or_else(|error| failure::report(&error, json))
+        ended
+            .inspect_err(journal::last_words)
+            .unwrap_or_else(|error| failure::report(&error, json))
     }
 }
 
@@ -247,7 +278,9 @@ async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode
 }
 
 async fn record_edits(edits: &[Edit], at: &Whereabouts) -> anyhow::Result<()> {
-    let store = Store::open(&at.load()?.store_path).await.context("the audit cannot be reached")?;
+    let store = Store::open(&at.load()?.store_path)
+        .await
+        .context("the audit cannot be reached")?;
     for edit in edits {
         trail::record(&store, trail::edit(&trail::typed(), edit)).await?;
     }

@@ -29,8 +29,9 @@ pub(super) fn end(text: &str) -> Result<Timestamp, MomentError> {
 /// A length of time; a day has 24 hours.
 pub(super) fn length(text: &str) -> Result<Duration, MomentError> {
     let span: Span = text.parse().map_err(|_| MomentError::NotALength)?;
-    let length =
-        span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| MomentError::NotALength)?;
+    let length = span
+        .to_duration(SpanRelativeTo::days_are_24_hours())
+        .map_err(|_| MomentError::NotALength)?;
     Duration::try_from(length).map_err(|_| MomentError::NotALength)
 }
 
@@ -40,18 +41,32 @@ pub(super) fn relative(at: Timestamp) -> String {
 }
 
 fn end_from(text: &str, now: Timestamp) -> Result<Timestamp, MomentError> {
-    let end = match (text.parse::<jiff::Timestamp>(), text.parse::<Date>(), text.parse::<Span>()) {
+    let end = match (
+        text.parse::<jiff::Timestamp>(),
+        text.parse::<Date>(),
+        text.parse::<Span>(),
+    ) {
         (Ok(moment), ..) => moment,
-        (_, Ok(day), _) => day.to_zoned(TimeZone::UTC).map_err(|_| MomentError::TooFar)?.timestamp(),
+        (_, Ok(day), _) => day
+            .to_zoned(TimeZone::UTC)
+            .map_err(|_| MomentError::TooFar)?
+            .timestamp(),
         (_, _, Ok(span)) => {
             let from = jiff::Timestamp::from_millisecond(now.0).map_err(|_| MomentError::TooFar)?;
-            let end = from.to_zoned(TimeZone::UTC).checked_add(span).map_err(|_| MomentError::TooFar)?;
+            let end = from
+                .to_zoned(TimeZone::UTC)
+                .checked_add(span)
+                .map_err(|_| MomentError::TooFar)?;
             end.timestamp()
         }
         _ => return Err(MomentError::Unreadable),
     };
     let end = Timestamp(end.as_millisecond());
-    if end > now { Ok(end) } else { Err(MomentError::Past) }
+    if end > now {
+        Ok(end)
+    } else {
+        Err(MomentError::Past)
+    }
 }
 
 fn relative_to(at: Timestamp, now: Timestamp) -> String {
@@ -64,7 +79,11 @@ fn relative_to(at: Timestamp, now: Timestamp) -> String {
         _ => ((seconds + 43_200) / 86_400, "day"),
     };
     let plural = if number == 1 { "" } else { "s" };
-    if at > now { format!("in {number} {unit}{plural}") } else { format!("{number} {unit}{plural} ago") }
+    if at > now {
+        format!("in {number} {unit}{plural}")
+    } else {
+        format!("{number} {unit}{plural} ago")
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +96,9 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Result<i64, &str>) {
-        let found = end_from(text, NOW).map(|at| at.0 - NOW.0).map_err(|error| error.to_string());
+        let found = end_from(text, NOW)
+            .map(|at| at.0 - NOW.0)
+            .map_err(|error| error.to_string());
         assert_eq!(found, expected.map_err(str::to_owned), "{text}");
     }
 
@@ -91,9 +112,15 @@ mod tests {
         check("2026-01-01T06:00:00Z", Ok(DAY / 4));
         check("2025-12-31", Err("that is in the past"));
         check("-1d", Err("that is in the past"));
-        check("99999999999y", Err("write how long, as in `90d` or `12h`, or until when, as in `2027-01-31`"));
+        check(
+            "99999999999y",
+            Err("write how long, as in `90d` or `12h`, or until when, as in `2027-01-31`"),
+        );
         check("9998y", Err("that is further away than any calendar goes"));
-        check("soon", Err("write how long, as in `90d` or `12h`, or until when, as in `2027-01-31`"));
+        check(
+            "soon",
+            Err("write how long, as in `90d` or `12h`, or until when, as in `2027-01-31`"),
+        );
     }
 
     #[test]

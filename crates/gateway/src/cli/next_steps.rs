@@ -32,10 +32,17 @@ struct Step {
 pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let desk = Desk::look(invocation);
-    let next = if is_bare(&config) { desk.begin() } else { desk.go_on(&config) };
-    invocation
-        .output
-        .show(&next, |next| format!("{ABOUT}\n\n{}\n\nEverything else: kitbag --help", next.for_people()))?;
+    let next = if is_bare(&config) {
+        desk.begin()
+    } else {
+        desk.go_on(&config)
+    };
+    invocation.output.show(&next, |next| {
+        format!(
+            "{ABOUT}\n\n{}\n\nEverything else: kitbag --help",
+            next.for_people()
+        )
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -62,11 +69,17 @@ struct Desk {
 
 impl Desk {
     fn look(invocation: &Invocation) -> Self {
-        let Ok(places) = places(&invocation.at.around) else { return Self::default() };
+        let Ok(places) = places(&invocation.at.around) else {
+            return Self::default();
+        };
         let (found, _) = of_this_project(find(&places, None), &places);
         Self {
             has_kitbag: found.iter().any(|found| found.kitbag),
-            clients: found.iter().filter(|it| !it.servers.is_empty()).map(|it| it.client).collect(),
+            clients: found
+                .iter()
+                .filter(|it| !it.servers.is_empty())
+                .map(|it| it.client)
+                .collect(),
             servers: distinct(found),
         }
     }
@@ -76,18 +89,29 @@ impl Desk {
         let next = if self.servers == 0 {
             [
                 Step::new(find, "find a server for a purpose"),
-                Step::new("kitbag servers add time -- uvx mcp-server-time", "or add one you know"),
+                Step::new(
+                    "kitbag servers add time -- uvx mcp-server-time",
+                    "or add one you know",
+                ),
                 self.install("then connect your client"),
             ]
         } else {
-            let theirs = format!("take over {} of {}", count(self.servers, "server"), self.owners());
+            let theirs = format!(
+                "take over {} of {}",
+                count(self.servers, "server"),
+                self.owners()
+            );
             [
                 Step::new("kitbag import", &theirs),
                 Step::new(find, "find another for a purpose"),
                 self.install("then connect your client"),
             ]
         };
-        NextSteps { servers: 0, heading: "No servers configured yet. What to do next:".to_owned(), next }
+        NextSteps {
+            servers: 0,
+            heading: "No servers configured yet. What to do next:".to_owned(),
+            next,
+        }
     }
 
     fn go_on(&self, config: &Config) -> NextSteps {
@@ -129,15 +153,26 @@ fn distinct(found: Vec<Found>) -> usize {
 
 impl NextSteps {
     fn for_people(&self) -> String {
-        let width = self.next.iter().map(|step| step.command.len()).max().unwrap_or_default();
-        let lines = self.next.iter().map(|step| format!("\n  {:width$}  {}", step.command, step.why));
+        let width = self
+            .next
+            .iter()
+            .map(|step| step.command.len())
+            .max()
+            .unwrap_or_default();
+        let lines = self
+            .next
+            .iter()
+            .map(|step| format!("\n  {:width$}  {}", step.command, step.why));
         lines.fold(self.heading.clone(), |text, line| text + &line)
     }
 }
 
 impl Step {
     fn new(command: &str, why: &str) -> Self {
-        Self { command: command.to_owned(), why: why.to_owned() }
+        Self {
+            command: command.to_owned(),
+            why: why.to_owned(),
+        }
     }
 }
 
@@ -149,12 +184,18 @@ mod tests {
     use crate::cli::Cli;
 
     fn desk(servers: usize, clients: &[Client]) -> Desk {
-        Desk { servers, clients: clients.iter().copied().collect(), has_kitbag: false }
+        Desk {
+            servers,
+            clients: clients.iter().copied().collect(),
+            has_kitbag: false,
+        }
     }
 
     #[test]
     fn whoever_has_servers_elsewhere_takes_them_over_first() {
-        let told = desk(12, &[Client::VsCode, Client::Cursor]).begin().for_people();
+        let told = desk(12, &[Client::VsCode, Client::Cursor])
+            .begin()
+            .for_people();
         assert_eq!(
             told,
             "No servers configured yet. What to do next:\n  \
@@ -166,9 +207,19 @@ mod tests {
 
     #[test]
     fn every_step_is_a_command_there_is_and_fits_a_line() {
-        for desk in [desk(0, &[]), desk(1, &[Client::ClaudeDesktop]), desk(120, &Client::ALL)] {
+        for desk in [
+            desk(0, &[]),
+            desk(1, &[Client::ClaudeDesktop]),
+            desk(120, &Client::ALL),
+        ] {
             let steps = desk.begin();
-            assert!(steps.for_people().lines().all(|line| line.chars().count() <= 80), "{steps:?}");
+            assert!(
+                steps
+                    .for_people()
+                    .lines()
+                    .all(|line| line.chars().count() <= 80),
+                "{steps:?}"
+            );
             for Step { command, .. } in &steps.next {
                 let words = command.replace("NAME", "cursor");
                 let parsed = Cli::try_parse_from(words.split(' '));

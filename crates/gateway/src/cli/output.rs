@@ -26,8 +26,16 @@ pub enum Color {
 
 impl Output {
     /// A result: as JSON, or as `people` would like to read it.
-    pub fn show<T: Serialize>(self, result: &T, people: impl FnOnce(&T) -> String) -> anyhow::Result<()> {
-        let text = if self.json { serde_json::to_string_pretty(result)? } else { people(result) };
+    pub fn show<T: Serialize>(
+        self,
+        result: &T,
+        people: impl FnOnce(&T) -> String,
+    ) -> anyhow::Result<()> {
+        let text = if self.json {
+            serde_json::to_string_pretty(result)?
+        } else {
+            people(result)
+        };
         self.print(&text)
     }
 
@@ -70,14 +78,19 @@ impl Color {
 
 /// Columns under bold headings. At a terminal texts are wrapped to its width; in a pipe or a file
 /// every row is one line, so that it can be searched and cut.
-pub fn table<const N: usize>(headings: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+pub fn table<const N: usize>(
+    headings: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
     table_within(width(), headings, rows)
 }
 
 /// The columns there are for a text: those `COLUMNS` names, or else those of the terminal, if stdout
 /// is one.
 fn width() -> Option<u16> {
-    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
+    let told = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.trim().parse().ok());
     told.filter(|columns| *columns > 0)
         .or_else(|| terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0))
 }
@@ -91,7 +104,10 @@ fn table_within<const N: usize>(
     headings: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
-    let rows: Vec<_> = rows.into_iter().map(|row| row.map(|cell| one_line(&printable(&cell)))).collect();
+    let rows: Vec<_> = rows
+        .into_iter()
+        .map(|row| row.map(|cell| one_line(&printable(&cell))))
+        .collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headings);
     match width {
@@ -105,7 +121,11 @@ fn table_within<const N: usize>(
     let mut text = String::new();
     for (index, line) in table.lines().enumerate() {
         let line = line.trim_end();
-        let styled = if index == 0 { format!("{BOLD}{line}{BOLD:#}") } else { line.to_owned() };
+        let styled = if index == 0 {
+            format!("{BOLD}{line}{BOLD:#}")
+        } else {
+            line.to_owned()
+        };
         writeln!(text, "{styled}").expect("writing into a string cannot fail");
     }
     text
@@ -115,14 +135,28 @@ fn table_within<const N: usize>(
 /// the words alone are wider than the terminal, the lines are, too.
 fn wrap<const N: usize>(table: &mut Table, width: u16, headings: [&str; N], rows: &[[String; N]]) {
     let longest: [u16; N] = std::array::from_fn(|column| {
-        let cells = rows.iter().map(|row| row[column].as_str()).chain([headings[column]]);
+        let cells = rows
+            .iter()
+            .map(|row| row[column].as_str())
+            .chain([headings[column]]);
         // The last column holds sentences, in which a word of any length may stand.
         let most = if column + 1 == N { width / 3 } else { u16::MAX };
-        cells.flat_map(str::split_whitespace).map(columns).max().unwrap_or_default().min(most)
+        cells
+            .flat_map(str::split_whitespace)
+            .map(columns)
+            .max()
+            .unwrap_or_default()
+            .min(most)
     });
-    let needed = longest.iter().map(|word| word.saturating_add(GAP)).fold(0, u16::saturating_add);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.max(needed));
-    let bounds = longest.map(|word| ColumnConstraint::LowerBoundary(Width::Fixed(word.saturating_add(GAP))));
+    let needed = longest
+        .iter()
+        .map(|word| word.saturating_add(GAP))
+        .fold(0, u16::saturating_add);
+    table
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width.max(needed));
+    let bounds =
+        longest.map(|word| ColumnConstraint::LowerBoundary(Width::Fixed(word.saturating_add(GAP))));
     table.set_constraints(bounds);
 }
 
@@ -134,7 +168,10 @@ fn columns(word: &str) -> u16 {
 /// Without anything that could steer the terminal or hide from the person: much of what is shown was
 /// written by other people's servers.
 pub fn printable(text: &str) -> String {
-    visible(text).chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+    visible(text)
+        .chars()
+        .map(|c| if c.is_control() && c != '\n' { ' ' } else { c })
+        .collect()
 }
 
 /// Without line breaks, by which a text could pass for several of ours.
@@ -144,7 +181,8 @@ pub fn one_line(text: &str) -> String {
 
 /// As programs write it down, too.
 pub fn date(at: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |date| date.to_string())
+    jiff::Timestamp::from_millisecond(at.0)
+        .map_or_else(|_| at.0.to_string(), |date| date.to_string())
 }
 
 /// `12 ms`, `3.2 s`, `4 min`.
@@ -164,16 +202,26 @@ pub fn count(number: usize, noun: &str) -> String {
 
 /// What a server offers: `3 tools, 1 prompt`.
 pub fn offers(tools: usize, prompts: usize, resources: usize) -> String {
-    let kinds = [(tools, "tool"), (prompts, "prompt"), (resources, "resource")];
+    let kinds = [
+        (tools, "tool"),
+        (prompts, "prompt"),
+        (resources, "resource"),
+    ];
     let some = kinds.into_iter().filter(|(number, _)| *number > 0);
     let named: Vec<_> = some.map(|(number, noun)| count(number, noun)).collect();
-    if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }
+    if named.is_empty() {
+        "nothing".to_owned()
+    } else {
+        named.join(", ")
+    }
 }
 
 /// Whether an error only says that whoever read our output has read enough.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
 }
 
@@ -190,10 +238,14 @@ mod tests {
     fn a_table_wraps_between_words_and_leaves_names_whole() {
         let (name, long) = ("x".repeat(50), "word ".repeat(40));
         let text = plain(Some(80), [[&name, &long], ["y", "z"]]);
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
         assert!(text.contains(&name) && text.lines().count() > 8, "{text}");
         assert!(
-            text.split_whitespace().all(|word| ["NAME", "TEXT", "word", "y", "z", &name].contains(&word))
+            text.split_whitespace()
+                .all(|word| ["NAME", "TEXT", "word", "y", "z", &name].contains(&word))
         );
         let text = plain(Some(40), [[&name, "two words"], ["y", "z"]]);
         assert!(text.contains(&name), "{text}");
@@ -204,12 +256,18 @@ mod tests {
         let long = "word ".repeat(60);
         let text = plain(None, [["a name", &long], ["y", "first\nsecond"]]);
         assert_eq!(text.lines().count(), 3, "{text}");
-        assert!(text.contains(long.trim()) && text.contains("first second"), "{text}");
+        assert!(
+            text.contains(long.trim()) && text.contains("first second"),
+            "{text}"
+        );
     }
 
     #[test]
     fn what_a_server_wrote_cannot_steer_the_terminal() {
         assert_eq!(printable("a\u{1b}[31mred\u{1b}[0m\u{7}\tb"), "ared b");
-        assert_eq!(printable("invoice\u{202e}fdp.exe \u{200b}\u{e0041}ok\r\n"), "invoicefdp.exe ok \n");
+        assert_eq!(
+            printable("invoice\u{202e}fdp.exe \u{200b}\u{e0041}ok\r\n"),
+            "invoicefdp.exe ok \n"
+        );
     }
 }

@@ -16,7 +16,12 @@ use crate::vault::KEY_VARIABLE;
 #[derive(Debug, Args)]
 pub(super) struct Overriding {
     /// What clients are shown where the path does not say: search, adaptive, code or all.
-    #[arg(long, env = "KITBAG_SURFACE", hide_env_values = true, value_name = "SURFACE")]
+    #[arg(
+        long,
+        env = "KITBAG_SURFACE",
+        hide_env_values = true,
+        value_name = "SURFACE"
+    )]
     pub(super) surface: Option<Surface>,
     /// The address to listen on; 127.0.0.1:7420 unless configured.
     #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
@@ -64,18 +69,41 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
     let typed = Typed::read();
     let bind = overrides.bind.map(|bind| Value::String(bind.to_string()));
     let require_key = overrides.require_key.map(Value::Boolean);
-    let surface = overrides.surface.map(|surface| Value::String(surface.as_str().to_owned()));
-    let key = std::env::var_os(KEY_VARIABLE).map(|_| Value::String(KeyPlace::Env.as_str().to_owned()));
+    let surface = overrides
+        .surface
+        .map(|surface| Value::String(surface.as_str().to_owned()));
+    let key =
+        std::env::var_os(KEY_VARIABLE).map(|_| Value::String(KeyPlace::Env.as_str().to_owned()));
     let given = [
         (("serve", "bind"), bind, ("bind", "--bind", "KITBAG_BIND")),
-        (("serve", "require_key"), require_key, ("require_key", "--require-key", "KITBAG_REQUIRE_KEY")),
-        (("surfaces", "default"), surface, ("surface", "--surface", "KITBAG_SURFACE")),
+        (
+            ("serve", "require_key"),
+            require_key,
+            ("require_key", "--require-key", "KITBAG_REQUIRE_KEY"),
+        ),
+        (
+            ("surfaces", "default"),
+            surface,
+            ("surface", "--surface", "KITBAG_SURFACE"),
+        ),
     ];
-    let given = given.into_iter().filter_map(|(key, value, (argument, flag, variable))| {
-        Some(Given { key, value: value?, origin: typed.origin(argument, flag, variable) })
-    });
+    let given = given
+        .into_iter()
+        .filter_map(|(key, value, (argument, flag, variable))| {
+            Some(Given {
+                key,
+                value: value?,
+                origin: typed.origin(argument, flag, variable),
+            })
+        });
     let origin = Origin::Variable { name: KEY_VARIABLE };
-    given.chain(key.map(|value| Given { key: ("secrets", "key"), value, origin })).collect()
+    given
+        .chain(key.map(|value| Given {
+            key: ("secrets", "key"),
+            value,
+            origin,
+        }))
+        .collect()
 }
 
 /// Where the data directory was named.

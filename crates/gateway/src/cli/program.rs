@@ -11,10 +11,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 pub(super) fn called_by() -> anyhow::Result<PathBuf> {
-    let program = env::current_exe().context("the operating system does not say where Kitbag is")?;
+    let program =
+        env::current_exe().context("the operating system does not say where Kitbag is")?;
     let word = env::args_os().next().unwrap_or_default();
-    let (cwd, path) = (env::current_dir().unwrap_or_default(), env::var_os("PATH").unwrap_or_default());
-    Ok(named(&word, &cwd, &path).filter(|named| is_same(named, &program)).unwrap_or(program))
+    let (cwd, path) = (
+        env::current_dir().unwrap_or_default(),
+        env::var_os("PATH").unwrap_or_default(),
+    );
+    Ok(named(&word, &cwd, &path)
+        .filter(|named| is_same(named, &program))
+        .unwrap_or(program))
 }
 
 /// Where a shell finds the word, which need not be us: a caller may hand over any first word.
@@ -24,7 +30,9 @@ fn named(word: &OsStr, cwd: &Path, path: &OsStr) -> Option<PathBuf> {
         return Some(cwd.join(word));
     }
     let folders = env::split_paths(path).filter(|folder| folder.is_absolute());
-    folders.map(|folder| folder.join(word)).find(|found| found.is_file())
+    folders
+        .map(|folder| folder.join(word))
+        .find(|found| found.is_file())
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
@@ -41,7 +49,11 @@ mod tests {
         let folder = folder.path();
         fs::write(folder.join("kitbag"), "").unwrap();
         let check = |word: &str, path: &Path, expected: Option<PathBuf>| {
-            assert_eq!(named(OsStr::new(word), folder, path.as_os_str()), expected, "{word}");
+            assert_eq!(
+                named(OsStr::new(word), folder, path.as_os_str()),
+                expected,
+                "{word}"
+            );
         };
         check("kitbag", folder, Some(folder.join("kitbag")));
         check("kitbag", Path::new("relative"), None);

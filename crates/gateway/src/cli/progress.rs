@@ -53,7 +53,9 @@ impl Progress {
 impl Drop for Progress {
     /// Waits for the line to be wiped away, so that what comes next begins on a clean one.
     fn drop(&mut self) {
-        let Some(Line { texts, writer }) = self.0.take() else { return };
+        let Some(Line { texts, writer }) = self.0.take() else {
+            return;
+        };
         drop(texts);
         let _panicked = writer.join();
     }
@@ -72,7 +74,11 @@ static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
 fn write(text: String, coming: &Receiver<String>) {
     // Nothing is left to do when not even stderr listens.
-    let _unheard = if io::stderr().is_terminal() { draw(text, coming) } else { report(text, coming) };
+    let _unheard = if io::stderr().is_terminal() {
+        draw(text, coming)
+    } else {
+        report(text, coming)
+    };
 }
 
 /// One line, drawn again and again.
@@ -86,7 +92,8 @@ fn draw(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
             News::None => {}
         }
         if begun.elapsed() >= BEFORE_THE_LINE {
-            let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
+            let width =
+                terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
             let line = frame(&text, begun.elapsed(), usize::from(width));
             let mut stderr = io::stderr().lock();
             wipe(&mut stderr)?;
@@ -102,7 +109,9 @@ fn draw(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
 fn report(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
     let mut due = Some(Instant::now() + BEFORE_LINES);
     loop {
-        let wait = due.map_or(BETWEEN_LINES, |due| due.saturating_duration_since(Instant::now()));
+        let wait = due.map_or(BETWEEN_LINES, |due| {
+            due.saturating_duration_since(Instant::now())
+        });
         match news(coming, wait) {
             News::Over => return Ok(()),
             News::Text(newer) if newer != text => {
@@ -138,7 +147,10 @@ fn frame(text: &str, since: Duration, width: usize) -> String {
     let turn = (since.as_millis() / FRAME.as_millis()) as usize % WHEEL.len();
     let line = format!("{} {text} ({} s)", WHEEL[turn], since.as_secs());
     // In the last column some terminals begin a new line, which could not be wiped away.
-    line.replace('\n', " ").chars().take(width.saturating_sub(1)).collect()
+    line.replace('\n', " ")
+        .chars()
+        .take(width.saturating_sub(1))
+        .collect()
 }
 
 /// With spaces, which every terminal understands.
@@ -161,7 +173,10 @@ mod tests {
     #[test]
     fn the_line_says_what_goes_on_for_how_long_and_fits_the_terminal() {
         let check = |text: &str, seconds: f64, width, expected: &str| {
-            assert_eq!(frame(text, Duration::from_secs_f64(seconds), width), expected);
+            assert_eq!(
+                frame(text, Duration::from_secs_f64(seconds), width),
+                expected
+            );
         };
         check("Asking", 0.5, 80, "⠴ Asking (0 s)");
         check("Asking", 12.1, 80, "⠙ Asking (12 s)");

@@ -61,21 +61,41 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         ..Options::default()
     };
     let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
-    let searched = search(&mut gateway, arguments.intent.join(" "), options, invocation.output).await;
+    let searched = search(
+        &mut gateway,
+        arguments.intent.join(" "),
+        options,
+        invocation.output,
+    )
+    .await;
     gateway.close().await;
-    let Search { found, confident, warning } = searched?;
+    let Search {
+        found,
+        confident,
+        warning,
+    } = searched?;
     if let Some(warning) = warning {
         invocation.output.warn(&warning);
     }
     if found.is_empty() && !invocation.output.json {
-        invocation.output.note("Nothing fits. See what there is: kitbag tools");
+        invocation
+            .output
+            .note("Nothing fits. See what there is: kitbag tools");
         return Ok(ExitCode::SUCCESS);
     }
     if confident == Some(false) {
-        invocation.output.note(&format!("{UNSURE}; the nearest there is:"));
+        invocation
+            .output
+            .note(&format!("{UNSURE}; the nearest there is:"));
     }
     let explain = arguments.explain;
-    invocation.output.show(&found, |found| if explain { explained(found) } else { plain(found) })?;
+    invocation.output.show(&found, |found| {
+        if explain {
+            explained(found)
+        } else {
+            plain(found)
+        }
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -86,13 +106,21 @@ async fn search(
     output: Output,
 ) -> anyhow::Result<Search> {
     gateway.know(None, output).await?;
-    output.during("Indexing tools", gateway.search(intent, options)).await
+    output
+        .during("Indexing tools", gateway.search(intent, options))
+        .await
 }
 
 fn plain(found: &[Found]) -> String {
     table(
         ["SCORE", "NAME", "DESCRIPTION"],
-        found.iter().map(|it| [format!("{:.2}", it.score), it.tool_name.clone(), described(it)]),
+        found.iter().map(|it| {
+            [
+                format!("{:.2}", it.score),
+                it.tool_name.clone(),
+                described(it),
+            ]
+        }),
     )
 }
 
@@ -100,7 +128,11 @@ fn plain(found: &[Found]) -> String {
 fn described(found: &Found) -> String {
     match found.also.as_slice() {
         [] => summary(&found.description),
-        also => format!("{} (also: {})", summary(&found.description), also.join(", ")),
+        also => format!(
+            "{} (also: {})",
+            summary(&found.description),
+            also.join(", ")
+        ),
     }
 }
 
@@ -113,7 +145,8 @@ fn explained(found: &[Found]) -> String {
                 it.tool_name.clone(),
                 format!("{:+.2}", it.parts.lexical),
                 format!("{:+.2}", it.parts.dense),
-                it.cosine.map_or_else(String::new, |cosine| format!("{cosine:.2}")),
+                it.cosine
+                    .map_or_else(String::new, |cosine| format!("{cosine:.2}")),
             ]
         }),
     )

@@ -42,7 +42,10 @@ Examples:
   kitbag serve --stdio --own
   kitbag serve --bind 0.0.0.0:7420 --require-key";
 
-pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    arguments: Arguments,
+    mut invocation: Invocation,
+) -> anyhow::Result<ExitCode> {
     arguments.overriding.apply(&mut invocation.at.overrides);
     prefer_small_pages();
     files::raise_limit();
@@ -54,7 +57,8 @@ pub(super) async fn run(arguments: Arguments, mut invocation: Invocation) -> any
     let config = follower.running().clone();
     config.serve.guarded()?;
     let app = App::open(&config).await?;
-    app.serve_http(follower, |banner| welcome(banner, &config, &invocation)).await?;
+    app.serve_http(follower, |banner| welcome(banner, &config, &invocation))
+        .await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,7 +91,9 @@ async fn joined(
     // the one it has.
     let config = invocation.config().ok();
     let want = Want::Stdio { surface };
-    let Some(gateway) = Joined::find(&invocation.at, config.as_ref(), want).await else { return Ok(None) };
+    let Some(gateway) = Joined::find(&invocation.at, config.as_ref(), want).await else {
+        return Ok(None);
+    };
     tracing::debug!("joined the gateway that runs");
     let mut stdout = tokio::io::stdout();
     tokio::select! {
@@ -124,14 +130,26 @@ fn welcome(banner: &Banner, config: &Config, invocation: &Invocation) {
     }
 }
 
-fn for_people(banner: &Banner, config: &Config, snippet: &serde_json::Value, next: Option<&str>) -> String {
-    let origin = config.origin.as_ref().map_or("the defaults".to_owned(), |path| path.display().to_string());
+fn for_people(
+    banner: &Banner,
+    config: &Config,
+    snippet: &serde_json::Value,
+    next: Option<&str>,
+) -> String {
+    let origin = config
+        .origin
+        .as_ref()
+        .map_or("the defaults".to_owned(), |path| path.display().to_string());
     let found = found(banner);
     let disabled = match config.disabled.len() {
         0 => String::new(),
         number => format!("; {number} disabled"),
     };
-    let door = if config.serve.keyless() { "from this machine, without a key" } else { "with a key" };
+    let door = if config.serve.keyless() {
+        "from this machine, without a key"
+    } else {
+        "with a key"
+    };
     let next = next.map(|next| format!("{next}\n\n")).unwrap_or_default();
     format!(
         "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Open:    {door}\n  Config:  {origin}\n\n\
@@ -147,7 +165,10 @@ fn found(banner: &Banner) -> String {
         (known, 0) => format!("{known} with {tools}"),
         (0, asking) => format!("{asking}, being asked what they offer"),
         (known, asking) => {
-            format!("{} ({known} known with {tools}, {asking} being asked)", known + asking)
+            format!(
+                "{} ({known} known with {tools}, {asking} being asked)",
+                known + asking
+            )
         }
     }
 }
@@ -168,7 +189,15 @@ mod tests {
     #[test]
     fn the_welcome_says_what_was_found() {
         let check = |known, asking, tools, expected: &str| {
-            assert_eq!(found(&Banner { endpoint: String::new(), known, asking, tools }), expected);
+            assert_eq!(
+                found(&Banner {
+                    endpoint: String::new(),
+                    known,
+                    asking,
+                    tools
+                }),
+                expected
+            );
         };
         check(0, 0, 0, "none yet");
         check(1, 0, 1, "1 with 1 tool");

@@ -35,21 +35,34 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     gateway.close().await;
     let tokens = counted?;
     invocation.output.show(&tokens, for_people)?;
-    invocation.output.note("Counted with o200k. For models with another vocabulary these are estimates.");
+    invocation
+        .output
+        .note("Counted with o200k. For models with another vocabulary these are estimates.");
     Ok(ExitCode::SUCCESS)
 }
 
-async fn counted(gateway: &mut Gateway, surface: Surface, output: Output) -> anyhow::Result<Tokens> {
+async fn counted(
+    gateway: &mut Gateway,
+    surface: Surface,
+    output: Output,
+) -> anyhow::Result<Tokens> {
     gateway.know(None, output).await?;
-    output.during("Counting tokens", gateway.tokens(surface)).await
+    output
+        .during("Counting tokens", gateway.tokens(surface))
+        .await
 }
 
 fn for_people(tokens: &Tokens) -> String {
     let rows = tokens.servers.iter();
     let mut servers: Vec<_> = rows.collect();
     servers.sort_by_key(|it| std::cmp::Reverse(it.tokens));
-    let rows =
-        servers.into_iter().map(|it| [it.server.to_string(), it.tools.to_string(), it.tokens.to_string()]);
+    let rows = servers.into_iter().map(|it| {
+        [
+            it.server.to_string(),
+            it.tools.to_string(),
+            it.tokens.to_string(),
+        ]
+    });
     let share = 100.0 * tokens.saved as f64 / tokens.catalog.max(1) as f64;
     format!(
         "{}\n{} would cost {} tokens. `{}` shows {}: {} saved ({share:.1} %).",

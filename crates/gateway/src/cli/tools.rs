@@ -36,12 +36,19 @@ Examples:
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    if let Some(server) = arguments.server.as_ref().filter(|name| !config.providers.contains_key(*name)) {
+    if let Some(server) = arguments
+        .server
+        .as_ref()
+        .filter(|name| !config.providers.contains_key(*name))
+    {
         find(&config, server)?;
     }
     let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
     // For the tools of one server no other needs to be started.
-    let only = arguments.server.as_ref().filter(|name| config.servers.contains_key(*name));
+    let only = arguments
+        .server
+        .as_ref()
+        .filter(|name| config.servers.contains_key(*name));
     let listed = gateway.list(only, invocation.output).await;
     gateway.close().await;
     let mut rows = listed?;
@@ -57,7 +64,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     if rows.is_empty() && !invocation.output.json {
         return Ok(ExitCode::SUCCESS);
     }
-    invocation.output.show(&rows, |rows| table(["NAME", "DESCRIPTION"], rows.iter().map(cells)))?;
+    invocation.output.show(&rows, |rows| {
+        table(["NAME", "DESCRIPTION"], rows.iter().map(cells))
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -68,7 +77,9 @@ impl Arguments {
         let among = format!("none of the {} known", count(known, "tool"));
         match (&self.server, self.words.join(" ")) {
             (Some(server), words) if words.is_empty() => {
-                format!("`{server}` has no tools; see whether it answers: kitbag servers test {server}")
+                format!(
+                    "`{server}` has no tools; see whether it answers: kitbag servers test {server}"
+                )
             }
             (Some(server), words) => {
                 format!("No tool of `{server}` has `{words}` in its name or description.")
@@ -80,12 +91,25 @@ impl Arguments {
     }
 
     fn accept(&self, row: &ToolRow) -> bool {
-        let text = format!("{} {}", row.name, row.description.as_deref().unwrap_or_default()).to_lowercase();
-        self.server.as_ref().is_none_or(|server| *server == row.server)
-            && self.words.iter().all(|word| text.contains(&word.to_lowercase()))
+        let text = format!(
+            "{} {}",
+            row.name,
+            row.description.as_deref().unwrap_or_default()
+        )
+        .to_lowercase();
+        self.server
+            .as_ref()
+            .is_none_or(|server| *server == row.server)
+            && self
+                .words
+                .iter()
+                .all(|word| text.contains(&word.to_lowercase()))
     }
 }
 
 fn cells(row: &ToolRow) -> [String; 2] {
-    [row.name.clone(), summary(row.description.as_deref().unwrap_or_default())]
+    [
+        row.name.clone(),
+        summary(row.description.as_deref().unwrap_or_default()),
+    ]
 }

@@ -75,7 +75,10 @@ struct TrustingArguments {
     yes: bool,
 }
 
-pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
     match &arguments.verb {
         None => trust(&arguments.trusting, invocation).await?,
         Some(Verb::List) => list(invocation)?,
@@ -94,9 +97,17 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
         secrets: arguments.grant_secret.iter().cloned().collect(),
         variables: arguments.grant_variable.iter().cloned().collect(),
     };
-    let refused: Vec<String> = file.variables().into_iter().filter(|name| !trust.grants(name)).collect();
+    let refused: Vec<String> = file
+        .variables()
+        .into_iter()
+        .filter(|name| !trust.grants(name))
+        .collect();
     let command = format!("kitbag trust {} --yes", path.display());
-    let question = Question { text: "Trust this file?", yes: arguments.yes, command: &command };
+    let question = Question {
+        text: "Trust this file?",
+        yes: arguments.yes,
+        command: &command,
+    };
     confirm(&reviews(&file, &path), question, invocation.output)?;
     let satisfied = |spec: &&ServerSpec| spec.variables().iter().all(|name| trust.grants(name));
     let in_force = file.servers.iter().filter(satisfied).count();
@@ -105,7 +116,10 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
     let told = json!({ "path": path, "servers": in_force, "not_granted": refused });
     invocation.output.show(&told, |_| {
         let servers = count(in_force, "server");
-        format!("{} is trusted as it is now: {servers} in force in its folder", path.display())
+        format!(
+            "{} is trusted as it is now: {servers} in force in its folder",
+            path.display()
+        )
     })?;
     for variable in &refused {
         invocation.output.warn(&not_granted(variable, &path));
@@ -116,7 +130,10 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
 /// Every server in the file, as it would run.
 fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
     let project = path.parent().unwrap_or(path).to_owned();
-    let origin = Origin::ProjectFile { path: path.to_owned(), project };
+    let origin = Origin::ProjectFile {
+        path: path.to_owned(),
+        project,
+    };
     file.servers
         .iter()
         .chain(&file.disabled)
@@ -144,7 +161,12 @@ fn list(invocation: &Invocation) -> anyhow::Result<()> {
     if all.is_empty() && !invocation.output.json {
         return Ok(());
     }
-    invocation.output.show(&rows, |_| table(["FILE", "STATE", "MAY HAVE", "SINCE"], all.iter().map(cells)))
+    invocation.output.show(&rows, |_| {
+        table(
+            ["FILE", "STATE", "MAY HAVE", "SINCE"],
+            all.iter().map(cells),
+        )
+    })
 }
 
 async fn withdraw(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<()> {
@@ -156,12 +178,15 @@ async fn withdraw(path: Option<&Path>, invocation: &Invocation) -> anyhow::Resul
             .advise(|| "see which are: kitbag trust list".to_owned());
     }
     record(Action::ProjectWithdrawn, &path, invocation).await?;
-    invocation.output.show(&json!({ "path": path }), |_| format!("{} is no longer trusted", path.display()))
+    invocation.output.show(&json!({ "path": path }), |_| {
+        format!("{} is no longer trusted", path.display())
+    })
 }
 
 async fn record(action: Action, path: &Path, invocation: &Invocation) -> anyhow::Result<()> {
-    let store =
-        Store::open(&invocation.at.load()?.store_path).await.context("the audit cannot be reached")?;
+    let store = Store::open(&invocation.at.load()?.store_path)
+        .await
+        .context("the audit cannot be reached")?;
     let event = trail::change(&trail::typed(), action, &path.display().to_string());
     let recorded = trail::record(&store, event).await;
     store.close().await;
@@ -169,7 +194,9 @@ async fn record(action: Action, path: &Path, invocation: &Invocation) -> anyhow:
 }
 
 fn trust_file(invocation: &Invocation) -> anyhow::Result<TrustFile> {
-    Ok(TrustFile::in_data_dir(&invocation.at.around.data_dir(&invocation.at.overrides)?))
+    Ok(TrustFile::in_data_dir(
+        &invocation.at.around.data_dir(&invocation.at.overrides)?,
+    ))
 }
 
 fn existing_file(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<PathBuf> {
@@ -183,7 +210,11 @@ fn existing_file(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result
 fn named_file(path: Option<&Path>, invocation: &Invocation) -> PathBuf {
     let cwd = &invocation.at.around.cwd;
     let named = path.map_or(cwd.clone(), |path| cwd.join(path));
-    if named.is_dir() { named.join("kitbag.toml") } else { named }
+    if named.is_dir() {
+        named.join("kitbag.toml")
+    } else {
+        named
+    }
 }
 
 fn is_current(trust: &Trust) -> bool {
@@ -198,12 +229,23 @@ fn cells(trust: &Trust) -> [String; 4] {
     };
     let secrets = trust.secrets.iter().map(|name| format!("secret {name}"));
     let granted: Vec<_> = secrets.chain(trust.variables.iter().cloned()).collect();
-    let granted = if granted.is_empty() { "nothing of yours".to_owned() } else { granted.join(", ") };
-    [trust.path.display().to_string(), state.to_owned(), granted, trust.since.strftime("%F").to_string()]
+    let granted = if granted.is_empty() {
+        "nothing of yours".to_owned()
+    } else {
+        granted.join(", ")
+    };
+    [
+        trust.path.display().to_string(),
+        state.to_owned(),
+        granted,
+        trust.since.strftime("%F").to_string(),
+    ]
 }
 
 fn not_granted(variable: &str, path: &Path) -> String {
     let (what, flag) = (wanted(variable), granting(variable));
     let path = path.display();
-    format!("it asks for {what}, which it does not get\n  try: kitbag trust {path} {flag}, if you mean to")
+    format!(
+        "it asks for {what}, which it does not get\n  try: kitbag trust {path} {flag}, if you mean to"
+    )
 }

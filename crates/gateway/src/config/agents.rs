@@ -33,14 +33,31 @@ pub(super) fn build(
         return Ok(None);
     }
     if taken(&name) {
-        let wanted = raw.enabled.map(|it| it.span()).or(raw.directory.map(|it| it.span()));
-        let clash = |span| Section { key: NAME.to_owned(), span }.wrong(Problem::NameTaken { name });
+        let wanted = raw
+            .enabled
+            .map(|it| it.span())
+            .or(raw.directory.map(|it| it.span()));
+        let clash = |span| {
+            Section {
+                key: NAME.to_owned(),
+                span,
+            }
+            .wrong(Problem::NameTaken { name })
+        };
         return wanted.map_or(Ok(None), |span| Err(clash(span)));
     }
     let directory = raw.directory.map(|path| ground.path(path.get_ref()));
-    let place = directory.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let place = directory
+        .as_ref()
+        .map(|path| path.display().to_string())
+        .unwrap_or_default();
     let edition = format!("{} {place}", env!("CARGO_PKG_VERSION"));
     let transport = Transport::Inside(Inside { edition });
-    let spec = ServerSpec { name, transport, era: None, limits: Limits::default() };
+    let spec = ServerSpec {
+        name,
+        transport,
+        era: None,
+        limits: Limits::default(),
+    };
     Ok(Some(Agents { directory, spec }))
 }

@@ -43,8 +43,16 @@ cost_usd = 0.1
 "#;
 
 fn read(text: &str) -> Result<Config, ConfigError> {
-    let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
-    parse(text, Some(Path::new("/etc/kitbag.toml")), &Overrides::default(), &around)
+    let around = Surroundings {
+        home: Some("/home/ann".into()),
+        ..Surroundings::default()
+    };
+    parse(
+        text,
+        Some(Path::new("/etc/kitbag.toml")),
+        &Overrides::default(),
+        &around,
+    )
 }
 
 #[test]
@@ -83,14 +91,29 @@ fn told(read: &Result<Config, ConfigError>) {
 
 fn check_edits(text: &str, config: &Config) -> Result<(), TestCaseError> {
     let name = "brand-new".parse().expect("a valid name");
-    let launch = Reach::Launch { command: "x".to_owned(), args: Vec::new(), env: Vec::new(), cwd: None };
-    let added = edit::add_server(text, &name, &NewServer { reach: launch, enabled: true });
+    let launch = Reach::Launch {
+        command: "x".to_owned(),
+        args: Vec::new(),
+        env: Vec::new(),
+        cwd: None,
+    };
+    let added = edit::add_server(
+        text,
+        &name,
+        &NewServer {
+            reach: launch,
+            enabled: true,
+        },
+    );
     // A table that is written inline in an odd way may not take another; it is told and left alone.
     let Ok(added) = added else { return Ok(()) };
     let after = read(&added).map_err(|error| TestCaseError::fail(format!("{error}:\n{added}")))?;
     prop_assert_eq!(after.servers.len(), config.servers.len() + 1);
-    let removed = edit::remove_server(&added, &name).expect("it was just read").expect("it was just added");
-    let again = read(&removed).map_err(|error| TestCaseError::fail(format!("{error}:\n{removed}")))?;
+    let removed = edit::remove_server(&added, &name)
+        .expect("it was just read")
+        .expect("it was just added");
+    let again =
+        read(&removed).map_err(|error| TestCaseError::fail(format!("{error}:\n{removed}")))?;
     prop_assert_eq!(again.servers.len(), config.servers.len());
     Ok(())
 }

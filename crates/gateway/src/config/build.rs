@@ -16,10 +16,12 @@ use url::Url;
 use super::error::{Fault, Problem};
 use super::load::Ground;
 use super::raw::{
-    Named, RawAudit, RawConfig, RawImport, RawRegistry, RawRules, RawSecrets, RawServe, RawTelemetry,
-    RawTenants, Texts,
+    Named, RawAudit, RawConfig, RawImport, RawRegistry, RawRules, RawSecrets, RawServe,
+    RawTelemetry, RawTenants, Texts,
 };
-use super::{Audit, Config, KeyPlace, Project, Serve, Telemetry, agents, index, provider, server, surfaces};
+use super::{
+    Audit, Config, KeyPlace, Project, Serve, Telemetry, agents, index, provider, server, surfaces,
+};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     let mut servers = BTreeMap::new();
@@ -28,12 +30,30 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         let key = format!("servers.{}", name.get_ref());
         let name_span = name.span();
         let name: ServerName = parse_key(&name, "servers")?;
-        let home = if raw.enabled.unwrap_or(true) { &mut servers } else { &mut disabled };
-        home.insert(name.clone(), server::build(name, raw, &Section { key, span: name_span }, ground)?);
+        let home = if raw.enabled.unwrap_or(true) {
+            &mut servers
+        } else {
+            &mut disabled
+        };
+        home.insert(
+            name.clone(),
+            server::build(
+                name,
+                raw,
+                &Section {
+                    key,
+                    span: name_span,
+                },
+                ground,
+            )?,
+        );
     }
     let mut providers = BTreeMap::new();
     for (name, raw) in raw.providers {
-        let section = Section { key: format!("providers.{}", name.get_ref()), span: name.span() };
+        let section = Section {
+            key: format!("providers.{}", name.get_ref()),
+            span: name.span(),
+        };
         let name: ServerName = parse_key(&name, "providers")?;
         // Both are called by name, and rules are written for names.
         if servers.contains_key(&name) || disabled.contains_key(&name) {
@@ -48,10 +68,10 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         agents: agents::build(raw.agents, taken, ground)?,
         serve: serve(raw.serve)?,
         data_dir: ground.data_dir.clone(),
-        store_path: raw
-            .store
-            .path
-            .map_or_else(|| ground.data_dir.join("kitbag.db"), |path| ground.path(&path)),
+        store_path: raw.store.path.map_or_else(
+            || ground.data_dir.join("kitbag.db"),
+            |path| ground.path(&path),
+        ),
         secret_key: secret_key(raw.secrets)?,
         audit: audit(raw.audit)?,
         embedder: index::embedder(raw.index, ground)?,
@@ -71,10 +91,14 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
 
 /// `127.0.0.1:7420`, `[::1]:7420` or `localhost:7420`.
 pub fn parse_bind(text: &str) -> Result<SocketAddr, Problem> {
-    let local = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+    let local = text
+        .strip_prefix("localhost:")
+        .and_then(|port| port.parse().ok());
     match local {
         Some(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-        None => text.parse().map_err(|_| Problem::Bind { found: text.to_owned() }),
+        None => text.parse().map_err(|_| Problem::Bind {
+            found: text.to_owned(),
+        }),
     }
 }
 
@@ -89,7 +113,12 @@ impl Section {
         Fault::new(self.span.clone(), &self.key, problem)
     }
 
-    pub(super) fn wrong_at<T>(&self, key: &str, value: &Spanned<T>, problem: impl Into<Problem>) -> Fault {
+    pub(super) fn wrong_at<T>(
+        &self,
+        key: &str,
+        value: &Spanned<T>,
+        problem: impl Into<Problem>,
+    ) -> Fault {
         Fault::new(value.span(), format!("{}.{key}", self.key), problem)
     }
 
@@ -101,7 +130,9 @@ impl Section {
         least: i64,
         default: usize,
     ) -> Result<usize, Fault> {
-        let Some(value) = value else { return Ok(default) };
+        let Some(value) = value else {
+            return Ok(default);
+        };
         let found = *value.get_ref();
         usize::try_from(found)
             .ok()
@@ -111,12 +142,14 @@ impl Section {
 }
 
 fn serve(raw: RawServe) -> Result<Serve, Fault> {
-    let section = Section { key: "serve".to_owned(), span: 0..0 };
+    let section = Section {
+        key: "serve".to_owned(),
+        span: 0..0,
+    };
     let default = Serve::default();
     let bind = match raw.bind {
-        Some(text) => {
-            parse_bind(text.get_ref()).map_err(|problem| section.wrong_at("bind", &text, problem))?
-        }
+        Some(text) => parse_bind(text.get_ref())
+            .map_err(|problem| section.wrong_at("bind", &text, problem))?,
         None => default.bind,
     };
     Ok(Serve {
@@ -128,55 +161,94 @@ fn serve(raw: RawServe) -> Result<Serve, Fault> {
             .iter()
             .map(|text| origin(&section, text))
             .collect::<Result<_, _>>()?,
-        max_body_bytes: section.number("max_body_bytes", raw.max_body_bytes, 1024, default.max_body_bytes)?,
+        max_body_bytes: section.number(
+            "max_body_bytes",
+            raw.max_body_bytes,
+            1024,
+            default.max_body_bytes,
+        )?,
         page_size: section.number("page_size", raw.page_size, 1, default.page_size)?,
         access_log: raw.access_log.unwrap_or(default.access_log),
     })
 }
 
 fn secret_key(raw: RawSecrets) -> Result<KeyPlace, Fault> {
-    let section = Section { key: "secrets".to_owned(), span: 0..0 };
+    let section = Section {
+        key: "secrets".to_owned(),
+        span: 0..0,
+    };
     Ok(server::choose(&section, "key", raw.key, &KeyPlace::ALL)?.unwrap_or_default())
 }
 
 pub(super) const KEEP_DAYS: usize = 90;
 
 fn audit(raw: RawAudit) -> Result<Audit, Fault> {
-    let section = Section { key: "audit".to_owned(), span: 0..0 };
+    let section = Section {
+        key: "audit".to_owned(),
+        span: 0..0,
+    };
     let days = section.number("keep_days", raw.keep_days, 1, KEEP_DAYS)?;
     let keep = Duration::from_secs(86_400).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX));
-    Ok(Audit { keep, required: raw.required })
+    Ok(Audit {
+        keep,
+        required: raw.required,
+    })
 }
 
 fn telemetry(raw: &RawTelemetry) -> Result<Telemetry, Fault> {
     let collector = raw.otlp_endpoint.as_ref().map(collector).transpose()?;
-    Ok(Telemetry { collector, per_tool: raw.metrics_per_tool.unwrap_or_default() })
+    Ok(Telemetry {
+        collector,
+        per_tool: raw.metrics_per_tool.unwrap_or_default(),
+    })
 }
 
 fn collector(text: &Spanned<String>) -> Result<Url, Fault> {
-    let section = Section { key: "telemetry".to_owned(), span: 0..0 };
-    let url = Url::parse(text.get_ref()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let section = Section {
+        key: "telemetry".to_owned(),
+        span: 0..0,
+    };
+    let url = Url::parse(text.get_ref())
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.filter(|url| url.has_host() && url.query().is_none() && url.fragment().is_none());
     let wrong = || section.wrong_at("otlp_endpoint", text, Problem::Collector);
     url.ok_or_else(wrong)
 }
 
 fn follow(raw: RawImport) -> Result<Vec<Client>, Fault> {
-    let section = Section { key: "import".to_owned(), span: 0..0 };
+    let section = Section {
+        key: "import".to_owned(),
+        span: 0..0,
+    };
     let clients = Client::ALL.map(|client| (client.name(), client));
-    let chosen = raw.follow.into_iter().map(|name| server::choose(&section, "follow", Some(name), &clients));
-    Ok(chosen.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    let chosen = raw
+        .follow
+        .into_iter()
+        .map(|name| server::choose(&section, "follow", Some(name), &clients));
+    Ok(chosen
+        .collect::<Result<Vec<_>, _>>()?
+        .into_iter()
+        .flatten()
+        .collect())
 }
 
 fn registry(raw: RawRegistry) -> Result<Url, Fault> {
-    let section = Section { key: "registry".to_owned(), span: 0..0 };
-    let Some(text) = raw.url else { return Ok(default_registry()) };
+    let section = Section {
+        key: "registry".to_owned(),
+        span: 0..0,
+    };
+    let Some(text) = raw.url else {
+        return Ok(default_registry());
+    };
     parse_registry(text.get_ref()).map_err(|problem| section.wrong_at("url", &text, problem))
 }
 
 /// The address of a registry, up to and without `/v0.1`.
 pub fn parse_registry(text: &str) -> Result<Url, Problem> {
-    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.filter(|url| url.has_host() && url.query().is_none() && url.fragment().is_none());
     url.ok_or(Problem::RegistryUrl)
 }
@@ -193,12 +265,21 @@ fn origin(section: &Section, text: &Spanned<String>) -> Result<String, Fault> {
         .map(|url| url.origin().ascii_serialization())
         .filter(|origin| origin != "null")
         .ok_or_else(|| {
-            section.wrong_at("allowed_origins", text, Problem::Origin { found: text.get_ref().clone() })
+            section.wrong_at(
+                "allowed_origins",
+                text,
+                Problem::Origin {
+                    found: text.get_ref().clone(),
+                },
+            )
         })
 }
 
 fn policy(default: RawRules, tenants: Named<RawRules>, all: RawTenants) -> Result<Policy, Fault> {
-    let section = Section { key: "tenants".to_owned(), span: 0..0 };
+    let section = Section {
+        key: "tenants".to_owned(),
+        span: 0..0,
+    };
     let unknown = server::choose(&section, "unknown", all.unknown, &UnknownTenants::ALL)?;
     let tenants = tenants
         .into_iter()
@@ -207,14 +288,22 @@ fn policy(default: RawRules, tenants: Named<RawRules>, all: RawTenants) -> Resul
             Ok((parse_key::<Tenant, _>(&name, "tenants")?, rules(raw, key)?))
         })
         .collect::<Result<_, Fault>>()?;
-    Ok(Policy::new(rules(default, "policy".to_owned())?, tenants, unknown.unwrap_or_default()))
+    Ok(Policy::new(
+        rules(default, "policy".to_owned())?,
+        tenants,
+        unknown.unwrap_or_default(),
+    ))
 }
 
 fn rules(raw: RawRules, key: String) -> Result<Rules, Fault> {
     type List = fn(&mut RuleText) -> &mut Vec<String>;
     let lists: [(&'static str, Option<Spanned<Texts>>, List); 4] = [
-        ("allow_servers", raw.allow_servers, |text| &mut text.allow_servers),
-        ("deny_servers", raw.deny_servers, |text| &mut text.deny_servers),
+        ("allow_servers", raw.allow_servers, |text| {
+            &mut text.allow_servers
+        }),
+        ("deny_servers", raw.deny_servers, |text| {
+            &mut text.deny_servers
+        }),
         ("allow_tools", raw.allow_tools, |text| &mut text.allow_tools),
         ("deny_tools", raw.deny_tools, |text| &mut text.deny_tools),
     ];
@@ -241,7 +330,9 @@ where
     T: std::str::FromStr<Err = E>,
     Problem: From<E>,
 {
-    name.get_ref().parse().map_err(|error: E| Fault::new(name.span(), section, error))
+    name.get_ref()
+        .parse()
+        .map_err(|error: E| Fault::new(name.span(), section, error))
 }
 
 impl Ground {

@@ -22,8 +22,17 @@ pub struct NewServer {
 
 #[derive(Debug, Clone)]
 pub enum Reach {
-    Launch { command: String, args: Vec<String>, env: Vec<(String, String)>, cwd: Option<String> },
-    Remote { url: String, transport: Option<String>, headers: Vec<(String, String)> },
+    Launch {
+        command: String,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+        cwd: Option<String>,
+    },
+    Remote {
+        url: String,
+        transport: Option<String>,
+        headers: Vec<(String, String)>,
+    },
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -46,8 +55,14 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
 
 pub fn write(path: &Path, text: &str) -> Result<(), EditError> {
     let before = read(path).unwrap_or_default();
-    kitbag_desk::write(path, text).map_err(|source| EditError::Write { path: path.to_owned(), source })?;
-    lock(&EDITS).push(Edit { path: path.to_owned(), changes: changes(&before, text) });
+    kitbag_desk::write(path, text).map_err(|source| EditError::Write {
+        path: path.to_owned(),
+        source,
+    })?;
+    lock(&EDITS).push(Edit {
+        path: path.to_owned(),
+        changes: changes(&before, text),
+    });
     Ok(())
 }
 
@@ -68,7 +83,11 @@ pub fn take_edits() -> Vec<Edit> {
 
 /// Which tables differ. Of those that hold a table for each name, the names.
 fn changes(before: &str, after: &str) -> Vec<String> {
-    let tables = |text: &str| text.parse::<DocumentMut>().map(|document| flat(&document)).unwrap_or_default();
+    let tables = |text: &str| {
+        text.parse::<DocumentMut>()
+            .map(|document| flat(&document))
+            .unwrap_or_default()
+    };
     let (before, after) = (tables(before), tables(after));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let verb = |name: &String| match (before.get(name), after.get(name)) {
@@ -77,17 +96,26 @@ fn changes(before: &str, after: &str) -> Vec<String> {
         (Some(was), Some(is)) if was != is => Some("changed"),
         _ => None,
     };
-    names.into_iter().filter_map(|name| Some(format!("{} {name}", verb(name)?))).collect()
+    names
+        .into_iter()
+        .filter_map(|name| Some(format!("{} {name}", verb(name)?)))
+        .collect()
 }
 
 /// Each table with its text, under its name.
 fn flat(document: &DocumentMut) -> BTreeMap<String, String> {
     let mut tables = BTreeMap::new();
     for (section, item) in document.iter() {
-        let inner = item.as_table_like().filter(|table| table.iter().all(|(_, it)| it.is_table_like()));
+        let inner = item
+            .as_table_like()
+            .filter(|table| table.iter().all(|(_, it)| it.is_table_like()));
         match inner.filter(|table| !table.is_empty()) {
             Some(table) => {
-                tables.extend(table.iter().map(|(name, it)| (format!("{section}.{name}"), it.to_string())));
+                tables.extend(
+                    table
+                        .iter()
+                        .map(|(name, it)| (format!("{section}.{name}"), it.to_string())),
+                );
             }
             None => drop(tables.insert(section.to_owned(), item.to_string())),
         }
@@ -98,7 +126,9 @@ fn flat(document: &DocumentMut) -> BTreeMap<String, String> {
 /// The text with the server in it; one of the same name is replaced.
 pub fn add_server(text: &str, name: &ServerName, server: &NewServer) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse()?;
-    let servers = document.entry("servers").or_insert_with(|| Item::Table(implicit_table()));
+    let servers = document
+        .entry("servers")
+        .or_insert_with(|| Item::Table(implicit_table()));
     let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
     insert(servers, name, server.table());
     Ok(document.to_string())
@@ -112,7 +142,9 @@ pub fn set_key(
     to: impl Into<toml_edit::Value>,
 ) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse()?;
-    let table = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
+    let table = document
+        .entry(section)
+        .or_insert_with(|| Item::Table(Table::new()));
     let table = table.as_table_like_mut().ok_or(EditError::NotATable)?;
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(value) => {
@@ -131,9 +163,13 @@ pub fn set_key(
 /// The text without the server, or nothing when it was not there.
 pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
-    let Some(servers) = document.get_mut("servers") else { return Ok(None) };
+    let Some(servers) = document.get_mut("servers") else {
+        return Ok(None);
+    };
     let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
-    let Some(removed) = servers.remove(name.as_str()) else { return Ok(None) };
+    let Some(removed) = servers.remove(name.as_str()) else {
+        return Ok(None);
+    };
     if let Item::Table(table) = &removed {
         keep_what_is_not_its_own(&mut document, table);
     }
@@ -143,7 +179,9 @@ pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, Ed
 /// The text with the server switched on or off, or nothing when it is not there.
 pub fn set_enabled(text: &str, name: &ServerName, on: bool) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
-    let Some(table) = server_table(&mut document, name)? else { return Ok(None) };
+    let Some(table) = server_table(&mut document, name)? else {
+        return Ok(None);
+    };
     match (on, table.get_mut("enabled").and_then(Item::as_value_mut)) {
         // A server is on unless its table says otherwise.
         (true, _) => drop(table.remove("enabled")),
@@ -159,12 +197,20 @@ pub fn set_enabled(text: &str, name: &ServerName, on: bool) -> Result<Option<Str
 
 /// The text with the server under another name, or nothing when it is not there. The new name must
 /// be free.
-pub fn rename_server(text: &str, old: &ServerName, new: &ServerName) -> Result<Option<String>, EditError> {
+pub fn rename_server(
+    text: &str,
+    old: &ServerName,
+    new: &ServerName,
+) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
-    let Some(servers) = document.get_mut("servers") else { return Ok(None) };
+    let Some(servers) = document.get_mut("servers") else {
+        return Ok(None);
+    };
     let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
     // A table knows its place in the text by itself.
-    let Some(table) = servers.remove(old.as_str()) else { return Ok(None) };
+    let Some(table) = servers.remove(old.as_str()) else {
+        return Ok(None);
+    };
     servers.insert(new.as_str(), table);
     Ok(Some(document.to_string()))
 }
@@ -173,16 +219,25 @@ fn server_table<'a>(
     document: &'a mut DocumentMut,
     name: &ServerName,
 ) -> Result<Option<&'a mut dyn TableLike>, EditError> {
-    let Some(servers) = document.get_mut("servers") else { return Ok(None) };
+    let Some(servers) = document.get_mut("servers") else {
+        return Ok(None);
+    };
     let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
-    Ok(servers.get_mut(name.as_str()).and_then(Item::as_table_like_mut))
+    Ok(servers
+        .get_mut(name.as_str())
+        .and_then(Item::as_table_like_mut))
 }
 
 impl NewServer {
     fn table(&self) -> Table {
         let mut table = Table::new();
         match &self.reach {
-            Reach::Launch { command, args, env, cwd } => {
+            Reach::Launch {
+                command,
+                args,
+                env,
+                cwd,
+            } => {
                 table.insert("command", value(command));
                 if !args.is_empty() {
                     table.insert("args", value(Array::from_iter(args)));
@@ -192,7 +247,11 @@ impl NewServer {
                     table.insert("cwd", value(cwd));
                 }
             }
-            Reach::Remote { url, transport, headers } => {
+            Reach::Remote {
+                url,
+                transport,
+                headers,
+            } => {
                 table.insert("url", value(url));
                 if let Some(transport) = transport {
                     table.insert("transport", value(transport));
@@ -209,7 +268,9 @@ impl NewServer {
 
 fn insert_pairs(table: &mut Table, key: &str, pairs: &[(String, String)]) {
     if !pairs.is_empty() {
-        let pairs = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let pairs = pairs
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()));
         table.insert(key, value(InlineTable::from_iter(pairs)));
     }
 }
@@ -238,15 +299,25 @@ fn implicit_table() -> Table {
 /// The paragraph right above a table speaks of that table and goes with it; what stands
 /// further up, behind an empty line, speaks of the file and moves to whatever comes next.
 fn keep_what_is_not_its_own(document: &mut DocumentMut, removed: &Table) {
-    let above = removed.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
-    let Some((kept, _)) = above.rsplit_once("\n\n") else { return };
+    let above = removed
+        .decor()
+        .prefix()
+        .and_then(|prefix| prefix.as_str())
+        .unwrap_or_default();
+    let Some((kept, _)) = above.rsplit_once("\n\n") else {
+        return;
+    };
     if kept.trim().is_empty() {
         return;
     }
     let kept = format!("{kept}\n");
     match next_table(document.as_table_mut(), removed.position()) {
         Some(next) => {
-            let below = next.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+            let below = next
+                .decor()
+                .prefix()
+                .and_then(|prefix| prefix.as_str())
+                .unwrap_or_default();
             let prefix = format!("{kept}{below}");
             next.decor_mut().set_prefix(prefix);
         }
@@ -264,9 +335,15 @@ fn next_table(table: &mut Table, after: Option<isize>) -> Option<&mut Table> {
     for (_, item) in table.iter_mut() {
         let Item::Table(inner) = item else { continue };
         let itself = !inner.is_implicit() && inner.position() > after;
-        let candidate = if itself { Some(inner) } else { next_table(inner, after) };
+        let candidate = if itself {
+            Some(inner)
+        } else {
+            next_table(inner, after)
+        };
         if let Some(candidate) = candidate
-            && nearest.as_ref().is_none_or(|nearest| candidate.position() < nearest.position())
+            && nearest
+                .as_ref()
+                .is_none_or(|nearest| candidate.position() < nearest.position())
         {
             nearest = Some(candidate);
         }
@@ -301,9 +378,16 @@ deny_tools = ["*/delete_*"]
 
     fn launch(command: &str) -> NewServer {
         let env = vec![("KEY".to_owned(), "${KEY}".to_owned())];
-        let reach =
-            Reach::Launch { command: command.to_owned(), args: vec!["-y".to_owned()], env, cwd: None };
-        NewServer { reach, enabled: true }
+        let reach = Reach::Launch {
+            command: command.to_owned(),
+            args: vec!["-y".to_owned()],
+            env,
+            cwd: None,
+        };
+        NewServer {
+            reach,
+            enabled: true,
+        }
     }
 
     fn added(text: &str, name: &str, server: &NewServer) -> String {
@@ -320,7 +404,10 @@ deny_tools = ["*/delete_*"]
         assert_eq!(set(""), "[secrets]\nkey = \"keyring\"\n");
         assert_eq!(
             set(TEXT),
-            format!("{}\n[secrets]\nkey = \"keyring\"\n# The end.\n", TEXT.replace("# The end.\n", ""))
+            format!(
+                "{}\n[secrets]\nkey = \"keyring\"\n# The end.\n",
+                TEXT.replace("# The end.\n", "")
+            )
         );
         assert_eq!(
             set("secrets.key = 'file' # ours\na.b = 1\n"),
@@ -331,24 +418,37 @@ deny_tools = ["*/delete_*"]
     #[test]
     fn a_new_server_leaves_everything_else_untouched() {
         let text = added(TEXT, "files", &launch("npx"));
-        let table = "\n[servers.files]\ncommand = \"npx\"\nargs = [\"-y\"]\nenv = { KEY = \"${KEY}\" }\n";
+        let table =
+            "\n[servers.files]\ncommand = \"npx\"\nargs = [\"-y\"]\nenv = { KEY = \"${KEY}\" }\n";
         assert_eq!(text.replacen(table, "", 1), TEXT);
         assert!(text.contains(table), "{text}");
     }
 
     #[test]
     fn the_first_server_of_an_empty_file_needs_nothing_around_it() {
-        let reach =
-            Reach::Remote { url: "http://h/mcp".into(), transport: Some("sse".into()), headers: vec![] };
-        let text = added("", "a", &NewServer { reach, enabled: false });
-        assert_eq!(text, "[servers.a]\nurl = \"http://h/mcp\"\ntransport = \"sse\"\nenabled = false\n");
+        let reach = Reach::Remote {
+            url: "http://h/mcp".into(),
+            transport: Some("sse".into()),
+            headers: vec![],
+        };
+        let text = added(
+            "",
+            "a",
+            &NewServer {
+                reach,
+                enabled: false,
+            },
+        );
+        assert_eq!(
+            text,
+            "[servers.a]\nurl = \"http://h/mcp\"\ntransport = \"sse\"\nenabled = false\n"
+        );
     }
 
     #[test]
     fn a_replaced_server_keeps_its_place_and_the_comment_above_it() {
         let text = added(TEXT, "git", &launch("npx"));
-        let head =
-            "# Our servers.\n# Ask before you add one.\n\n# The history.\n[servers.git]\ncommand = \"npx\"\n";
+        let head = "# Our servers.\n# Ask before you add one.\n\n# The history.\n[servers.git]\ncommand = \"npx\"\n";
         assert!(text.starts_with(head), "{text}");
         assert!(!text.contains("servers.git.env"), "{text}");
     }
@@ -357,13 +457,21 @@ deny_tools = ["*/delete_*"]
     fn a_removed_server_takes_its_own_comment_along_and_leaves_the_others() {
         let text = removed(TEXT, "git").unwrap();
         assert!(
-            text.starts_with("# Our servers.\n# Ask before you add one.\n\n# The clock.\n[servers.time]"),
+            text.starts_with(
+                "# Our servers.\n# Ask before you add one.\n\n# The clock.\n[servers.time]"
+            ),
             "{text}"
         );
-        assert!(!text.contains("history") && text.ends_with("# The end.\n"), "{text}");
+        assert!(
+            !text.contains("history") && text.ends_with("# The end.\n"),
+            "{text}"
+        );
 
         let text = removed(&removed(TEXT, "time").unwrap(), "git").unwrap();
-        assert!(text.starts_with("# Our servers.\n# Ask before you add one.\n\n# Everyone may"), "{text}");
+        assert!(
+            text.starts_with("# Our servers.\n# Ask before you add one.\n\n# Everyone may"),
+            "{text}"
+        );
         assert_eq!(removed(TEXT, "nobody"), None);
     }
 
@@ -371,25 +479,56 @@ deny_tools = ["*/delete_*"]
     fn a_server_is_switched_off_and_on_again_and_nothing_else_changes() {
         let git = "git".parse().unwrap();
         let off = set_enabled(TEXT, &git, false).unwrap().unwrap();
-        assert_eq!(off, TEXT.replace("\"mcp-server-git\"]\n", "\"mcp-server-git\"]\nenabled = false\n"));
-        assert_eq!(set_enabled(&off, &git, false).unwrap().as_deref(), Some(off.as_str()));
-        assert_eq!(set_enabled(&off, &git, true).unwrap().as_deref(), Some(TEXT));
-        assert_eq!(set_enabled(TEXT, &"none".parse().unwrap(), false).unwrap(), None);
+        assert_eq!(
+            off,
+            TEXT.replace(
+                "\"mcp-server-git\"]\n",
+                "\"mcp-server-git\"]\nenabled = false\n"
+            )
+        );
+        assert_eq!(
+            set_enabled(&off, &git, false).unwrap().as_deref(),
+            Some(off.as_str())
+        );
+        assert_eq!(
+            set_enabled(&off, &git, true).unwrap().as_deref(),
+            Some(TEXT)
+        );
+        assert_eq!(
+            set_enabled(TEXT, &"none".parse().unwrap(), false).unwrap(),
+            None
+        );
         let inline = "servers = { git = { command = 'git' } }\n";
         let off = "servers = { git = { command = 'git' , enabled = false } }\n";
-        assert_eq!(set_enabled(inline, &git, false).unwrap().as_deref(), Some(off));
+        assert_eq!(
+            set_enabled(inline, &git, false).unwrap().as_deref(),
+            Some(off)
+        );
     }
 
     #[test]
     fn a_renamed_server_keeps_its_place_and_its_comment() {
         let renamed = rename_server(TEXT, &"git".parse().unwrap(), &"history".parse().unwrap());
-        assert_eq!(renamed.unwrap().unwrap(), TEXT.replace("[servers.git", "[servers.history"));
+        assert_eq!(
+            renamed.unwrap().unwrap(),
+            TEXT.replace("[servers.git", "[servers.history")
+        );
     }
 
     #[test]
     fn inline_servers_stay_inline() {
-        let text = added("servers = { a = { command = 'x' } } # ours\n", "b", &launch("npx"));
-        assert!(text.starts_with("servers = { a = { command = 'x' } , b = { command = \"npx\""), "{text}");
-        assert!(text.ends_with("# ours\n") && removed(&text, "b").is_some(), "{text}");
+        let text = added(
+            "servers = { a = { command = 'x' } } # ours\n",
+            "b",
+            &launch("npx"),
+        );
+        assert!(
+            text.starts_with("servers = { a = { command = 'x' } , b = { command = \"npx\""),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("# ours\n") && removed(&text, "b").is_some(),
+            "{text}"
+        );
     }
 }

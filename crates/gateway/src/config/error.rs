@@ -36,9 +36,16 @@ pub enum Problem {
     #[error("this is not TOML: {message}")]
     Syntax { message: String },
     #[error("there is no key `{key}`")]
-    UnknownKey { key: String, nearest: Option<&'static str>, known: &'static [&'static str] },
+    UnknownKey {
+        key: String,
+        nearest: Option<&'static str>,
+        known: &'static [&'static str],
+    },
     #[error("expected {expected}, found {}", with_article(found))]
-    WrongType { expected: String, found: &'static str },
+    WrongType {
+        expected: String,
+        found: &'static str,
+    },
     #[error(transparent)]
     ServerName(#[from] ServerNameError),
     #[error(transparent)]
@@ -46,7 +53,11 @@ pub enum Problem {
     #[error("no tenant can be called `unknown`: that is the setting for tenants without a table")]
     ReservedTenant,
     #[error("`{found}` is none of {}", quoted(choices))]
-    NotOneOf { found: String, choices: Vec<&'static str>, nearest: Option<&'static str> },
+    NotOneOf {
+        found: String,
+        choices: Vec<&'static str>,
+        nearest: Option<&'static str>,
+    },
     #[error("`{found}` is not a duration")]
     Duration { found: String },
     #[error("expected a number of at least {least}, found {found}")]
@@ -70,7 +81,10 @@ pub enum Problem {
     #[error("it has neither a `command` nor a `url`")]
     NeitherCommandNorUrl,
     #[error("`{key}` has no meaning for a server with a `{kind}`")]
-    Foreign { key: &'static str, kind: &'static str },
+    Foreign {
+        key: &'static str,
+        kind: &'static str,
+    },
     #[error("it has both a `directory` and an `endpoint`")]
     DirectoryAndEndpoint,
     #[error("it has neither a `directory` nor an `endpoint`")]
@@ -109,7 +123,9 @@ pub enum Problem {
     Network(NetworkError),
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    #[error("`{section}` belongs in your own configuration; a project's file may only have `servers`")]
+    #[error(
+        "`{section}` belongs in your own configuration; a project's file may only have `servers`"
+    )]
     NotForProjects { section: String },
     #[error("an empty list allows either nothing or everything, depending on whom you ask")]
     EmptyAllowList { key: &'static str },
@@ -127,7 +143,9 @@ impl ConfigError {
     /// What the person can do about it.
     pub fn remedy(&self) -> Option<String> {
         match self {
-            Self::Missing { .. } => Some("check the path, or leave it out to run on the defaults".to_owned()),
+            Self::Missing { .. } => {
+                Some("check the path, or leave it out to run on the defaults".to_owned())
+            }
             Self::Unreadable { .. } => {
                 Some("check that it is a file with text in it that you may read".to_owned())
             }
@@ -210,14 +228,29 @@ impl Problem {
 }
 
 impl Fault {
-    pub(super) fn new(span: Range<usize>, key: impl Into<String>, problem: impl Into<Problem>) -> Self {
-        Self { span, key: key.into(), problem: problem.into() }
+    pub(super) fn new(
+        span: Range<usize>,
+        key: impl Into<String>,
+        problem: impl Into<Problem>,
+    ) -> Self {
+        Self {
+            span,
+            key: key.into(),
+            problem: problem.into(),
+        }
     }
 
     pub(super) fn at(self, text: &str, file: Option<&Path>) -> ConfigError {
         let line = line_at(text, self.span.start);
-        let place = Place { file: file.map(Path::to_owned), line, key: self.key };
-        ConfigError::Invalid { place, problem: self.problem }
+        let place = Place {
+            file: file.map(Path::to_owned),
+            line,
+            key: self.key,
+        };
+        ConfigError::Invalid {
+            place,
+            problem: self.problem,
+        }
     }
 }
 
@@ -227,7 +260,11 @@ impl fmt::Display for Place {
             write!(f, "{}, ", file.display())?;
         }
         write!(f, "line {}", self.line)?;
-        if self.key.is_empty() { Ok(()) } else { write!(f, ", in `{}`", self.key) }
+        if self.key.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ", in `{}`", self.key)
+        }
     }
 }
 
@@ -238,10 +275,18 @@ pub(super) fn line_at(text: &str, byte: usize) -> usize {
 }
 
 fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+    words
+        .iter()
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn with_article(noun: &str) -> String {
-    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    };
     format!("{article} {noun}")
 }

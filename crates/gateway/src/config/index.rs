@@ -66,31 +66,48 @@ pub(super) const BUILT_IN: &str = "built-in";
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) fn embedder(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault> {
-    let Some(raw) = raw.embedder else { return Ok(Embedder::BuiltIn) };
+    let Some(raw) = raw.embedder else {
+        return Ok(Embedder::BuiltIn);
+    };
     let span = raw.span();
     match raw.into_inner() {
         RawEmbedder::Named(name) if name == BUILT_IN => Ok(Embedder::BuiltIn),
         RawEmbedder::Named(found) => {
             let nearest = nearest(&found, [BUILT_IN]);
-            let problem = Problem::NotOneOf { found, choices: vec![BUILT_IN], nearest };
+            let problem = Problem::NotOneOf {
+                found,
+                choices: vec![BUILT_IN],
+                nearest,
+            };
             Err(Fault::new(span, "index.embedder", problem))
         }
-        RawEmbedder::Elsewhere(raw) => {
-            elsewhere(*raw, &Section { key: "index.embedder".to_owned(), span }, ground)
-        }
+        RawEmbedder::Elsewhere(raw) => elsewhere(
+            *raw,
+            &Section {
+                key: "index.embedder".to_owned(),
+                span,
+            },
+            ground,
+        ),
     }
 }
 
 pub(super) fn tools(raw: Named<RawTool>) -> Result<BTreeMap<String, DeclaredTool>, Fault> {
     let declared = raw.into_iter().map(|(name, raw)| {
-        let section = Section { key: format!("tools.{}", name.get_ref()), span: name.span() };
+        let section = Section {
+            key: format!("tools.{}", name.get_ref()),
+            span: name.span(),
+        };
         Ok((name.into_inner(), tool(raw, &section)?))
     });
     declared.collect()
 }
 
 fn elsewhere(mut raw: RawElsewhere, section: &Section, ground: &Ground) -> Result<Embedder, Fault> {
-    let prefixes = Prefixes { query: raw.query_prefix.take(), document: raw.document_prefix.take() };
+    let prefixes = Prefixes {
+        query: raw.query_prefix.take(),
+        document: raw.document_prefix.take(),
+    };
     match (raw.directory.take(), raw.endpoint.take()) {
         (Some(_), Some(_)) => Err(section.wrong(Problem::DirectoryAndEndpoint)),
         (None, None) => Err(section.wrong(Problem::NeitherDirectoryNorEndpoint)),
@@ -99,13 +116,20 @@ fn elsewhere(mut raw: RawElsewhere, section: &Section, ground: &Ground) -> Resul
             refuse("api_key", raw.api_key.as_ref(), section)?;
             refuse("dimensions", raw.dimensions.as_ref(), section)?;
             refuse("timeout", raw.timeout.as_ref(), section)?;
-            Ok(Embedder::Directory(ModelDirectory { path: ground.path(path.get_ref()), prefixes }))
+            Ok(Embedder::Directory(ModelDirectory {
+                path: ground.path(path.get_ref()),
+                prefixes,
+            }))
         }
         (None, Some(url)) => endpoint(&url, raw, prefixes, section).map(Embedder::Endpoint),
     }
 }
 
-fn refuse<T>(key: &'static str, value: Option<&Spanned<T>>, section: &Section) -> Result<(), Fault> {
+fn refuse<T>(
+    key: &'static str,
+    value: Option<&Spanned<T>>,
+    section: &Section,
+) -> Result<(), Fault> {
     match value {
         Some(value) => Err(section.wrong_at(key, value, Problem::ForeignToDirectory { key })),
         None => Ok(()),
@@ -139,13 +163,14 @@ fn endpoint(
 }
 
 fn tool(raw: RawTool, section: &Section) -> Result<DeclaredTool, Fault> {
-    let within = |key: &str, value: Option<Spanned<f64>>, most: f64, named: &'static str| match value {
-        Some(value) if !(0.0..=most).contains(value.get_ref()) => {
-            let found = value.get_ref().to_string();
-            Err(section.wrong_at(key, &value, Problem::OutOfRange { found, most: named }))
-        }
-        other => Ok(other.map(Spanned::into_inner)),
-    };
+    let within =
+        |key: &str, value: Option<Spanned<f64>>, most: f64, named: &'static str| match value {
+            Some(value) if !(0.0..=most).contains(value.get_ref()) => {
+                let found = value.get_ref().to_string();
+                Err(section.wrong_at(key, &value, Problem::OutOfRange { found, most: named }))
+            }
+            other => Ok(other.map(Spanned::into_inner)),
+        };
     let amount = |key: &str, value| within(key, value, 1e9, "a billion");
     Ok(DeclaredTool {
         cost_usd: amount("cost_usd", raw.cost_usd)?,
@@ -166,11 +191,16 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Config, String> {
-        let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+        let around = Surroundings {
+            home: Some("/home/ann".into()),
+            ..Surroundings::default()
+        };
         let file = Some(Path::new("/etc/kitbag.toml"));
         parse(text, file, &Overrides::default(), &around).map_err(|error| {
             let told = error.to_string().replace("/etc/kitbag.toml, ", "");
-            error.remedy().map_or_else(|| told.clone(), |remedy| format!("{told} => {remedy}"))
+            error
+                .remedy()
+                .map_or_else(|| told.clone(), |remedy| format!("{told} => {remedy}"))
         })
     }
 
@@ -183,11 +213,20 @@ mod tests {
     fn an_embedder_is_built_in_or_elsewhere() {
         let embedder = |text: &str| read(text).unwrap().embedder;
         assert_eq!(embedder(""), Embedder::BuiltIn);
-        assert_eq!(embedder("[index]\nembedder = 'built-in'"), Embedder::BuiltIn);
-        let prefixes = Prefixes { query: Some("query: ".to_owned()), document: None };
+        assert_eq!(
+            embedder("[index]\nembedder = 'built-in'"),
+            Embedder::BuiltIn
+        );
+        let prefixes = Prefixes {
+            query: Some("query: ".to_owned()),
+            document: None,
+        };
         assert_eq!(
             embedder("[index]\nembedder = { directory = '~/e5', query_prefix = 'query: ' }"),
-            Embedder::Directory(ModelDirectory { path: "/home/ann/e5".into(), prefixes }),
+            Embedder::Directory(ModelDirectory {
+                path: "/home/ann/e5".into(),
+                prefixes
+            }),
         );
         let text = "[index.embedder]\nendpoint = 'https://host/v1'\nmodel = 'm'\napi_key = '${KEY}'\n\
                     dimensions = 256\ntimeout = '5s'";
@@ -253,7 +292,10 @@ mod tests {
             tags: vec!["crm".to_owned()],
             ..DeclaredTool::default()
         };
-        assert_eq!(read(text).unwrap().tools, BTreeMap::from([("crm__search".to_owned(), expected)]));
+        assert_eq!(
+            read(text).unwrap().tools,
+            BTreeMap::from([("crm__search".to_owned(), expected)])
+        );
         check(
             "[tools.a]\nsuccess_rate = 97",
             "line 2, in `tools.a.success_rate`: expected a number between 0 and 1, found 97",

@@ -5,8 +5,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Fault, Problem};
 use super::raw::{
-    RawAgents, RawAudit, RawConfig, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider, RawRegistry,
-    RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTool,
+    RawAgents, RawAudit, RawConfig, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider,
+    RawRegistry, RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry,
+    RawTool,
 };
 
 pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
@@ -17,7 +18,9 @@ pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
     check_section::<RawAudit>(document, "audit")?;
     check_section::<RawIndex>(document, "index")?;
     check_section::<RawAgents>(document, "agents")?;
-    if let Some(embedder) = inner_table(document, "index").and_then(|it| inner_table(it, "embedder")) {
+    if let Some(embedder) =
+        inner_table(document, "index").and_then(|it| inner_table(it, "embedder"))
+    {
         check_table::<RawElsewhere>(embedder, "index.embedder")?;
     }
     check_each::<RawTool>(document, "tools")?;
@@ -28,7 +31,11 @@ pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
     check_each::<RawRules>(document, "tenants")?;
     check_each::<RawServer>(document, "servers")?;
     for (name, server) in inner_table(document, "servers").into_iter().flatten() {
-        if let Some(oauth) = server.get_ref().as_table().and_then(|it| inner_table(it, "oauth")) {
+        if let Some(oauth) = server
+            .get_ref()
+            .as_table()
+            .and_then(|it| inner_table(it, "oauth"))
+        {
             check_table::<RawOauth>(oauth, &format!("servers.{}.oauth", name.get_ref()))?;
         }
     }
@@ -37,17 +44,28 @@ pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
 }
 
 /// The candidate a person most probably meant, if one is near enough to be worth saying.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     const CLOSE_ENOUGH: f64 = 0.75;
     candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase()),
+                candidate,
+            )
+        })
         .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, candidate)| candidate)
 }
 
-fn check_section<T: Deserialize<'static>>(document: &DeTable<'_>, section: &str) -> Result<(), Fault> {
+fn check_section<T: Deserialize<'static>>(
+    document: &DeTable<'_>,
+    section: &str,
+) -> Result<(), Fault> {
     match inner_table(document, section) {
         Some(table) => check_table::<T>(table, section),
         None => Ok(()),
@@ -66,12 +84,23 @@ fn check_each<T: Deserialize<'static>>(document: &DeTable<'_>, section: &str) ->
 
 fn check_table<T: Deserialize<'static>>(table: &DeTable<'_>, path: &str) -> Result<(), Fault> {
     let known = keys_of::<T>();
-    match table.keys().find(|key| !known.contains(&key.get_ref().as_ref())) {
+    match table
+        .keys()
+        .find(|key| !known.contains(&key.get_ref().as_ref()))
+    {
         None => Ok(()),
         Some(unknown) => {
             let key = unknown.get_ref().to_string();
             let nearest = nearest(&key, known.iter().copied());
-            Err(Fault::new(unknown.span(), path, Problem::UnknownKey { key, nearest, known }))
+            Err(Fault::new(
+                unknown.span(),
+                path,
+                Problem::UnknownKey {
+                    key,
+                    nearest,
+                    known,
+                },
+            ))
         }
     }
 }

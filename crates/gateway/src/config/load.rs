@@ -75,7 +75,9 @@ impl Whereabouts {
     /// The file of the project in the current directory, trusted or not.
     pub fn project_file(&self) -> Option<PathBuf> {
         let is_own = |path: &PathBuf| {
-            self.own_file().and_then(|own| fs::canonicalize(own).ok()).is_some_and(|own| own == *path)
+            self.own_file()
+                .and_then(|own| fs::canonicalize(own).ok())
+                .is_some_and(|own| own == *path)
         };
         project::file_in(&self.around.cwd).filter(|path| !is_own(path))
     }
@@ -85,7 +87,11 @@ impl Whereabouts {
         let project = self.around.cwd.join(FILE_NAME);
         let trust = self.around.data_dir(&self.overrides).ok();
         let trust = trust.map(|data_dir| TrustFile::in_data_dir(&data_dir).path().to_owned());
-        self.own_file().into_iter().chain([project]).chain(trust).collect()
+        self.own_file()
+            .into_iter()
+            .chain([project])
+            .chain(trust)
+            .collect()
     }
 
     /// A configuration from its text, as if it stood in `file`.
@@ -103,7 +109,10 @@ pub fn parse(
 ) -> Result<Config, ConfigError> {
     let ground = Ground {
         data_dir: around.data_dir(overrides)?,
-        base: file.and_then(Path::parent).unwrap_or(&around.cwd).to_owned(),
+        base: file
+            .and_then(Path::parent)
+            .unwrap_or(&around.cwd)
+            .to_owned(),
         home: around.home.clone(),
     };
     let built = raw::read(text).and_then(|raw| build::build(raw, &ground));
@@ -117,14 +126,23 @@ pub fn parse(
 
 pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
     fs::read_to_string(path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => ConfigError::Missing { path: path.to_owned() },
-        _ => ConfigError::Unreadable { path: path.to_owned(), source },
+        io::ErrorKind::NotFound => ConfigError::Missing {
+            path: path.to_owned(),
+        },
+        _ => ConfigError::Unreadable {
+            path: path.to_owned(),
+            source,
+        },
     })
 }
 
 impl Surroundings {
     pub fn of_this_process() -> Self {
-        let directory = |variable| env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        let directory = |variable| {
+            env::var_os(variable)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
         Self {
             cwd: env::current_dir().unwrap_or_default(),
             home: directory("HOME"),
@@ -135,7 +153,10 @@ impl Surroundings {
 
     /// The person's own configuration when none is named.
     fn usual_file(&self) -> Option<PathBuf> {
-        let home = self.config_home.clone().or_else(|| self.home.as_ref().map(|home| home.join(".config")));
+        let home = self
+            .config_home
+            .clone()
+            .or_else(|| self.home.as_ref().map(|home| home.join(".config")));
         home.map(|home| home.join("kitbag").join(FILE_NAME))
     }
 
@@ -144,9 +165,12 @@ impl Surroundings {
         if let Some(path) = &overrides.data_dir {
             return Ok(self.cwd.join(path));
         }
-        let home =
-            self.data_home.clone().or_else(|| self.home.as_ref().map(|home| home.join(".local/share")));
-        home.map(|home| home.join("kitbag")).ok_or(ConfigError::NoHome)
+        let home = self
+            .data_home
+            .clone()
+            .or_else(|| self.home.as_ref().map(|home| home.join(".local/share")));
+        home.map(|home| home.join("kitbag"))
+            .ok_or(ConfigError::NoHome)
     }
 }
 

@@ -140,7 +140,10 @@ impl Config {
             _ => None,
         };
         let files = self.origin.iter().chain(project);
-        files.map(|path| path.display().to_string()).collect::<Vec<_>>().join(" + ")
+        files
+            .map(|path| path.display().to_string())
+            .collect::<Vec<_>>()
+            .join(" + ")
     }
 
     /// Where what a server says beside its answers is kept.
@@ -150,18 +153,32 @@ impl Config {
 
     /// Those that run: the ones somebody configured, and what is built in.
     pub fn running(&self) -> impl Iterator<Item = &ServerSpec> {
-        self.servers.values().chain(self.agents.iter().map(|agents| &agents.spec))
+        self.servers
+            .values()
+            .chain(self.agents.iter().map(|agents| &agents.spec))
     }
 
     /// Enabled or not, or built in.
     pub fn server(&self, name: &ServerName) -> Option<&ServerSpec> {
-        let built_in = || self.agents.as_ref().map(|agents| &agents.spec).filter(|spec| spec.name == *name);
-        self.servers.get(name).or_else(|| self.disabled.get(name)).or_else(built_in)
+        let built_in = || {
+            self.agents
+                .as_ref()
+                .map(|agents| &agents.spec)
+                .filter(|spec| spec.name == *name)
+        };
+        self.servers
+            .get(name)
+            .or_else(|| self.disabled.get(name))
+            .or_else(built_in)
     }
 }
 
 impl KeyPlace {
-    pub const ALL: [(&str, Self); 3] = [("file", Self::File), ("keyring", Self::Keyring), ("env", Self::Env)];
+    pub const ALL: [(&str, Self); 3] = [
+        ("file", Self::File),
+        ("keyring", Self::Keyring),
+        ("env", Self::Env),
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {

@@ -11,7 +11,10 @@ use super::raw::RawOauth;
 use super::server::choose;
 
 pub(super) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings, Fault> {
-    let section = Section { key: format!("{}.oauth", server.key), span: raw.span() };
+    let section = Section {
+        key: format!("{}.oauth", server.key),
+        span: raw.span(),
+    };
     let raw = raw.into_inner();
     if let (Some(secret), None) = (&raw.client_secret, &raw.client_id) {
         return Err(section.wrong_at("client_secret", secret, Problem::SecretWithoutClient));
@@ -25,17 +28,24 @@ pub(super) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings
         client_id: raw.client_id,
         client_secret: raw.client_secret.map(|it| Template::new(it.into_inner())),
         auth_method: choose(&section, "auth_method", raw.auth_method, AUTH_METHODS)?,
-        client_metadata_url: raw.client_metadata_url.map(|text| document(&section, &text)).transpose()?,
+        client_metadata_url: raw
+            .client_metadata_url
+            .map(|text| document(&section, &text))
+            .transpose()?,
         scopes: raw.scopes.iter().collect(),
         issuer: raw.issuer,
-        redirect_port: raw.redirect_port.map(|number| port(&section, &number)).transpose()?,
+        redirect_port: raw
+            .redirect_port
+            .map(|number| port(&section, &number))
+            .transpose()?,
     })
 }
 
 /// The protocol wants a path, so that one host can describe several clients.
 fn document(section: &Section, text: &Spanned<String>) -> Result<Url, Fault> {
     let url = Url::parse(text.get_ref()).ok();
-    let url = url.filter(|url| url.scheme() == "https" && url.path() != "/" && url.fragment().is_none());
+    let url =
+        url.filter(|url| url.scheme() == "https" && url.path() != "/" && url.fragment().is_none());
     url.ok_or_else(|| section.wrong_at("client_metadata_url", text, Problem::ClientDocument))
 }
 
@@ -47,10 +57,16 @@ fn port(section: &Section, number: &Spanned<i64>) -> Result<u16, Fault> {
 
 /// As it is written.
 pub(super) fn name_of(flow: Flow) -> &'static str {
-    FLOWS.iter().find(|(_, it)| *it == flow).map_or("", |(name, _)| name)
+    FLOWS
+        .iter()
+        .find(|(_, it)| *it == flow)
+        .map_or("", |(name, _)| name)
 }
 
-const FLOWS: &[(&str, Flow)] = &[("browser", Flow::Browser), ("client_credentials", Flow::ClientCredentials)];
+const FLOWS: &[(&str, Flow)] = &[
+    ("browser", Flow::Browser),
+    ("client_credentials", Flow::ClientCredentials),
+];
 const AUTH_METHODS: &[(&str, AuthMethod)] = &[
     ("none", AuthMethod::None),
     ("client_secret_basic", AuthMethod::ClientSecretBasic),
@@ -65,13 +81,19 @@ mod tests {
     use crate::config::{Config, ConfigError, Overrides, Surroundings, parse};
 
     fn config(text: &str) -> Result<Config, ConfigError> {
-        let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+        let around = Surroundings {
+            home: Some("/home/ann".into()),
+            ..Surroundings::default()
+        };
         parse(text, None, &Overrides::default(), &around)
     }
 
     fn settings(keys: &str) -> Settings {
         let text = format!("[servers.a]\nurl = 'https://a.example'\n{keys}");
-        match config(&text).unwrap().servers[&"a".parse().unwrap()].transport.clone() {
+        match config(&text).unwrap().servers[&"a".parse().unwrap()]
+            .transport
+            .clone()
+        {
             Transport::Http(endpoint) => endpoint.oauth,
             other => panic!("{other:?}"),
         }
@@ -132,8 +154,14 @@ mod tests {
             "`servers.a.oauth.client_metadata_url`: not the address of a document about a client => write it like \
              \"https://host/client.json\"",
         );
-        check("redirect_port = 0", "`servers.a.oauth.redirect_port`: 0 is not a port => ");
-        check("cient_id = 'x'", "`servers.a.oauth`: there is no key `cient_id` => did you mean `client_id`?");
+        check(
+            "redirect_port = 0",
+            "`servers.a.oauth.redirect_port`: 0 is not a port => ",
+        );
+        check(
+            "cient_id = 'x'",
+            "`servers.a.oauth`: there is no key `cient_id` => did you mean `client_id`?",
+        );
         check(
             "flow = 'browsr'",
             "`servers.a.oauth.flow`: `browsr` is none of `browser`, `client_credentials` => did you mean `browser`?",
@@ -142,12 +170,14 @@ mod tests {
 
     #[test]
     fn a_server_is_sent_one_login() {
-        let text = "[servers.a]\nurl = 'https://a.example'\nheaders = { authorization = 'x' }\noauth = {}";
+        let text =
+            "[servers.a]\nurl = 'https://a.example'\nheaders = { authorization = 'x' }\noauth = {}";
         let found = config(text).unwrap_err();
         let expected = "line 4, in `servers.a.oauth`: there is a header `Authorization` already";
         assert_eq!(found.to_string(), expected);
         let text = "[servers.a]\ncommand = 'a'\noauth = {}";
-        let expected = "line 3, in `servers.a`: `oauth` has no meaning for a server with a `command`";
+        let expected =
+            "line 3, in `servers.a`: `oauth` has no meaning for a server with a `command`";
         assert_eq!(config(text).unwrap_err().to_string(), expected);
     }
 }

@@ -24,18 +24,11 @@ pub enum Project {
     #[default]
     None,
     /// The person never said yes to it.
-    Untrusted {
-        path: PathBuf,
-    },
+    Untrusted { path: PathBuf },
     /// The person said yes to another text.
-    Changed {
-        path: PathBuf,
-    },
+    Changed { path: PathBuf },
     /// It, or what is written down about trust, cannot be read.
-    Unusable {
-        path: PathBuf,
-        reason: String,
-    },
+    Unusable { path: PathBuf, reason: String },
     InForce {
         path: PathBuf,
         servers: BTreeSet<ServerName>,
@@ -81,41 +74,66 @@ impl Project {
     pub fn in_force(&self) -> Option<&Path> {
         match self {
             Self::InForce { path, .. } => Some(path),
-            Self::None | Self::Untrusted { .. } | Self::Changed { .. } | Self::Unusable { .. } => None,
+            Self::None | Self::Untrusted { .. } | Self::Changed { .. } | Self::Unusable { .. } => {
+                None
+            }
         }
     }
 
     /// What the person should know about it: a sentence, and what to do.
     pub fn notices(&self) -> Vec<(String, String)> {
-        let look =
-            |path: &Path| format!("see what it would run, and decide: kitbag trust {}", path.display());
+        let look = |path: &Path| {
+            format!(
+                "see what it would run, and decide: kitbag trust {}",
+                path.display()
+            )
+        };
         match self {
             Self::None => Vec::new(),
             Self::Untrusted { path } => {
-                vec![(format!("{} is not in force: you have not trusted it", path.display()), look(path))]
+                vec![(
+                    format!(
+                        "{} is not in force: you have not trusted it",
+                        path.display()
+                    ),
+                    look(path),
+                )]
             }
             Self::Changed { path } => vec![(
-                format!("{} is not in force: it has changed since you trusted it", path.display()),
+                format!(
+                    "{} is not in force: it has changed since you trusted it",
+                    path.display()
+                ),
                 look(path),
             )],
             Self::Unusable { path, reason } => vec![(
                 format!("{} is not in force: {reason}", path.display()),
                 "mend it, and trust it again with `kitbag trust`".to_owned(),
             )],
-            Self::InForce { path, left_out, .. } => {
-                left_out.iter().map(|left_out| left_out.notice(path)).collect()
-            }
+            Self::InForce { path, left_out, .. } => left_out
+                .iter()
+                .map(|left_out| left_out.notice(path))
+                .collect(),
         }
     }
 }
 
 impl LeftOut {
     fn notice(&self, path: &Path) -> (String, String) {
-        let what = format!("`{}` of {} is left out: {}", self.server, path.display(), self.why);
+        let what = format!(
+            "`{}` of {} is left out: {}",
+            self.server,
+            path.display(),
+            self.why
+        );
         let remedy = match &self.why {
             Obstacle::NameTaken => "give one of the two another name".to_owned(),
             Obstacle::NotGranted { variable } => {
-                format!("grant it, if you mean to: kitbag trust {} {}", path.display(), granting(variable))
+                format!(
+                    "grant it, if you mean to: kitbag trust {} {}",
+                    path.display(),
+                    granting(variable)
+                )
             }
         };
         (what, remedy)
@@ -135,11 +153,15 @@ impl ProjectFile {
             base: folder.clone(),
             home: at.around.home.clone(),
         };
-        let built =
-            only_servers(text).and_then(|()| raw::read(text)).and_then(|raw| build::build(raw, &ground));
+        let built = only_servers(text)
+            .and_then(|()| raw::read(text))
+            .and_then(|raw| build::build(raw, &ground));
         let config = built.map_err(|fault| fault.at(text, Some(path)))?;
         let in_folder = |specs: std::collections::BTreeMap<_, _>| {
-            specs.into_values().map(|spec| started_in(&folder, spec)).collect()
+            specs
+                .into_values()
+                .map(|spec| started_in(&folder, spec))
+                .collect()
         };
         Ok(Self {
             hash: Trust::hash_of(text),
@@ -150,13 +172,19 @@ impl ProjectFile {
 
     /// Every secret and variable of the person that its servers ask for.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
-        self.servers.iter().chain(&self.disabled).flat_map(ServerSpec::variables).collect()
+        self.servers
+            .iter()
+            .chain(&self.disabled)
+            .flat_map(ServerSpec::variables)
+            .collect()
     }
 }
 
 /// The person's configuration with the project's servers beside it, as far as they are trusted.
 pub(super) fn lay_over(config: &mut Config, at: &Whereabouts) {
-    let Some(path) = at.project_file() else { return };
+    let Some(path) = at.project_file() else {
+        return;
+    };
     config.project = match standing(&path, config, at) {
         Ok(standing) => standing,
         Err(reason) => Project::Unusable { path, reason },
@@ -164,9 +192,13 @@ pub(super) fn lay_over(config: &mut Config, at: &Whereabouts) {
 }
 
 fn standing(path: &Path, config: &mut Config, at: &Whereabouts) -> Result<Project, String> {
-    let trusted = TrustFile::in_data_dir(&config.data_dir).of(path).map_err(|error| error.to_string())?;
+    let trusted = TrustFile::in_data_dir(&config.data_dir)
+        .of(path)
+        .map_err(|error| error.to_string())?;
     let path = path.to_owned();
-    let Some(trust) = trusted else { return Ok(Project::Untrusted { path }) };
+    let Some(trust) = trusted else {
+        return Ok(Project::Untrusted { path });
+    };
     // Read once: what is hashed is what is parsed.
     let text = super::load::read(&path).map_err(|error| error.to_string())?;
     if Trust::hash_of(&text) != trust.hash {
@@ -176,15 +208,26 @@ fn standing(path: &Path, config: &mut Config, at: &Whereabouts) -> Result<Projec
     let (mut servers, mut left_out) = (BTreeSet::new(), Vec::new());
     for (spec, enabled) in both(file) {
         match obstacle(&spec, config, &trust) {
-            Some(why) => left_out.push(LeftOut { server: spec.name, why }),
+            Some(why) => left_out.push(LeftOut {
+                server: spec.name,
+                why,
+            }),
             None => {
                 servers.insert(spec.name.clone());
-                let place = if enabled { &mut config.servers } else { &mut config.disabled };
+                let place = if enabled {
+                    &mut config.servers
+                } else {
+                    &mut config.disabled
+                };
                 place.insert(spec.name.clone(), spec);
             }
         }
     }
-    Ok(Project::InForce { path, servers, left_out })
+    Ok(Project::InForce {
+        path,
+        servers,
+        left_out,
+    })
 }
 
 fn both(file: ProjectFile) -> impl Iterator<Item = (ServerSpec, bool)> {
@@ -196,17 +239,30 @@ fn obstacle(spec: &ServerSpec, config: &Config, trust: &Trust) -> Option<Obstacl
     if config.server(&spec.name).is_some() || config.providers.contains_key(&spec.name) {
         return Some(Obstacle::NameTaken);
     }
-    let missing = spec.variables().into_iter().find(|variable| !trust.grants(variable))?;
+    let missing = spec
+        .variables()
+        .into_iter()
+        .find(|variable| !trust.grants(variable))?;
     Some(Obstacle::NotGranted { variable: missing })
 }
 
 /// Rules, keys, addresses and everything else are the person's alone to say.
 fn only_servers(text: &str) -> Result<(), Fault> {
-    let Ok(document) = toml::de::DeTable::parse(text) else { return Ok(()) };
-    match document.get_ref().keys().find(|key| key.get_ref() != "servers") {
+    let Ok(document) = toml::de::DeTable::parse(text) else {
+        return Ok(());
+    };
+    match document
+        .get_ref()
+        .keys()
+        .find(|key| key.get_ref() != "servers")
+    {
         Some(key) => {
             let section = key.get_ref().to_string();
-            Err(Fault::new(key.span(), section.clone(), Problem::NotForProjects { section }))
+            Err(Fault::new(
+                key.span(),
+                section.clone(),
+                Problem::NotForProjects { section },
+            ))
         }
         None => Ok(()),
     }
@@ -269,9 +325,19 @@ mod tests {
         }
 
         fn at(&self) -> Whereabouts {
-            let (cwd, home) = (self.0.path().join("project"), Some(self.0.path().join("home")));
-            let around = Surroundings { cwd, home, ..Surroundings::default() };
-            Whereabouts { overrides: Overrides::default(), around }
+            let (cwd, home) = (
+                self.0.path().join("project"),
+                Some(self.0.path().join("home")),
+            );
+            let around = Surroundings {
+                cwd,
+                home,
+                ..Surroundings::default()
+            };
+            Whereabouts {
+                overrides: Overrides::default(),
+                around,
+            }
         }
 
         fn trust(&self, granted: &[&str]) {
@@ -286,7 +352,10 @@ mod tests {
                 hash: Trust::hash_of(&text),
                 since: jiff::Timestamp::UNIX_EPOCH,
                 secrets: secrets.into_iter().map(secret).collect(),
-                variables: variables.into_iter().map(|name: &&str| (*name).to_owned()).collect(),
+                variables: variables
+                    .into_iter()
+                    .map(|name: &&str| (*name).to_owned())
+                    .collect(),
             };
             let data_dir = at.around.data_dir(&at.overrides).unwrap();
             TrustFile::in_data_dir(&data_dir).add(trust).unwrap();
@@ -297,7 +366,10 @@ mod tests {
             let config = self.at().load().unwrap();
             let found: Vec<_> = config.servers.keys().map(ServerName::as_str).collect();
             let notices = config.project.notices();
-            let all: Vec<_> = notices.iter().map(|(what, remedy)| format!("{what} => {remedy}")).collect();
+            let all: Vec<_> = notices
+                .iter()
+                .map(|(what, remedy)| format!("{what} => {remedy}"))
+                .collect();
             assert_eq!(found, servers, "{all:?}");
             match told {
                 "" => assert_eq!(all, [""; 0]),
@@ -328,8 +400,18 @@ mod tests {
         folders.check(&["mine", "theirs"], "`mine` of");
         let config = folders.at().load().unwrap();
         let mine = &config.servers[&"mine".parse().unwrap()].transport;
-        assert!(matches!(mine, kitbag_upstream::Transport::Stdio(launch) if launch.command == "mine"));
-        for section in ["policy", "serve", "store", "tenants.a", "providers.a", "surfaces", "import"] {
+        assert!(
+            matches!(mine, kitbag_upstream::Transport::Stdio(launch) if launch.command == "mine")
+        );
+        for section in [
+            "policy",
+            "serve",
+            "store",
+            "tenants.a",
+            "providers.a",
+            "surfaces",
+            "import",
+        ] {
             folders.write("project/kitbag.toml", &format!("{THEIRS}\n[{section}]\n"));
             folders.trust(&[]);
             folders.check(&["mine"], "belongs in your own configuration");
@@ -339,11 +421,20 @@ mod tests {
     #[test]
     fn a_project_is_handed_only_secrets_and_variables_that_were_granted() {
         for (text, variable) in [
-            ("command = 'x'\nenv = { A = '${secret:token}' }", "secret:token"),
-            ("command = 'x'\nargs = ['${AWS_SECRET:-none}']", "AWS_SECRET"),
+            (
+                "command = 'x'\nenv = { A = '${secret:token}' }",
+                "secret:token",
+            ),
+            (
+                "command = 'x'\nargs = ['${AWS_SECRET:-none}']",
+                "AWS_SECRET",
+            ),
             ("command = '${HOME}/x'", "HOME"),
             ("url = 'https://a.example/${secret:token}'", "secret:token"),
-            ("url = 'https://a.example/'\nheaders = { A = '${TOKEN}' }", "TOKEN"),
+            (
+                "url = 'https://a.example/'\nheaders = { A = '${TOKEN}' }",
+                "TOKEN",
+            ),
             (
                 "url = 'https://a.example/'\noauth = { client_id = 'a', client_secret = '${secret:token}' }",
                 "secret:token",

@@ -23,8 +23,14 @@ pub struct ProviderConfig {
     pub addresses: AddressRules,
 }
 
-pub(super) fn build(name: ServerName, raw: RawProvider, section: &Section) -> Result<ProviderConfig, Fault> {
-    let Some(url) = &raw.url else { return Err(section.wrong(Problem::NoUrl)) };
+pub(super) fn build(
+    name: ServerName,
+    raw: RawProvider,
+    section: &Section,
+) -> Result<ProviderConfig, Fault> {
+    let Some(url) = &raw.url else {
+        return Err(section.wrong(Problem::NoUrl));
+    };
     let url = base(url.get_ref())
         .map_err(|reason| section.wrong_at("url", url, Problem::ProviderUrl { reason }))?;
     let mut headers = templates(raw.headers, |name| header_name(section, name))?;
@@ -51,7 +57,13 @@ pub(super) fn build(name: ServerName, raw: RawProvider, section: &Section) -> Re
             .map_err(|error| section.wrong_at("allow_addresses", text, Problem::Network(error)))
     });
     let networks = networks.collect::<Result<_, Fault>>()?;
-    Ok(ProviderConfig { spec, addresses: AddressRules { private: raw.allow_private, networks } })
+    Ok(ProviderConfig {
+        spec,
+        addresses: AddressRules {
+            private: raw.allow_private,
+            networks,
+        },
+    })
 }
 
 /// Paths are joined to it, so it ends in one; a secret inside could not be kept out of messages.
@@ -75,30 +87,49 @@ fn add_bearer(
     section: &Section,
 ) -> Result<(), Fault> {
     const AUTHORIZATION: &str = "Authorization";
-    if headers.keys().any(|name| name.eq_ignore_ascii_case(AUTHORIZATION)) {
+    if headers
+        .keys()
+        .any(|name| name.eq_ignore_ascii_case(AUTHORIZATION))
+    {
         return Err(section.wrong_at("bearer", bearer, Problem::BearerTwice));
     }
-    headers.insert(AUTHORIZATION.to_owned(), Template::new(format!("Bearer {}", bearer.get_ref())));
+    headers.insert(
+        AUTHORIZATION.to_owned(),
+        Template::new(format!("Bearer {}", bearer.get_ref())),
+    );
     Ok(())
 }
 
 fn methods(raw: Option<Spanned<Texts>>, section: &Section) -> Result<Vec<Method>, Fault> {
-    let Some(raw) = raw else { return Ok(ProviderSpec::DEFAULT_METHODS.to_vec()) };
+    let Some(raw) = raw else {
+        return Ok(ProviderSpec::DEFAULT_METHODS.to_vec());
+    };
     if raw.get_ref().is_empty() {
         return Err(section.wrong_at("methods", &raw, Problem::NoMethods));
     }
-    raw.get_ref().iter().map(|text| method(text, section)).collect()
+    raw.get_ref()
+        .iter()
+        .map(|text| method(text, section))
+        .collect()
 }
 
 fn method(text: &Spanned<String>, section: &Section) -> Result<Method, Fault> {
     const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     let upper = text.get_ref().to_uppercase();
-    let known = METHODS.contains(&upper.as_str()).then(|| upper.parse().ok()).flatten();
+    let known = METHODS
+        .contains(&upper.as_str())
+        .then(|| upper.parse().ok())
+        .flatten();
     known.ok_or_else(|| {
         let lower = METHODS.map(str::to_lowercase);
         let near = nearest(text.get_ref(), lower.iter().map(String::as_str));
-        let nearest = near.and_then(|near| METHODS.into_iter().find(|it| it.eq_ignore_ascii_case(near)));
-        let problem = Problem::NotOneOf { found: text.get_ref().clone(), choices: METHODS.to_vec(), nearest };
+        let nearest =
+            near.and_then(|near| METHODS.into_iter().find(|it| it.eq_ignore_ascii_case(near)));
+        let problem = Problem::NotOneOf {
+            found: text.get_ref().clone(),
+            choices: METHODS.to_vec(),
+            nearest,
+        };
         section.wrong_at("methods", text, problem)
     })
 }
@@ -111,19 +142,28 @@ mod tests {
     use crate::config::{Config, ConfigError, Overrides, Surroundings, parse};
 
     fn config(text: &str) -> Result<Config, ConfigError> {
-        let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+        let around = Surroundings {
+            home: Some("/home/ann".into()),
+            ..Surroundings::default()
+        };
         parse(text, None, &Overrides::default(), &around)
     }
 
     fn provider(keys: &str) -> ProviderConfig {
-        let config = config(&format!("[providers.weather]\nurl = 'https://api.example/v1'\n{keys}")).unwrap();
+        let config = config(&format!(
+            "[providers.weather]\nurl = 'https://api.example/v1'\n{keys}"
+        ))
+        .unwrap();
         config.providers[&"weather".parse().unwrap()].clone()
     }
 
     #[track_caller]
     fn check(text: &str, error: &str) {
         let found = config(text).expect_err("the configuration should be refused");
-        assert_eq!(format!("{found} => {}", found.remedy().unwrap_or_default()), error);
+        assert_eq!(
+            format!("{found} => {}", found.remedy().unwrap_or_default()),
+            error
+        );
     }
 
     #[test]
@@ -156,22 +196,39 @@ mod tests {
             "#,
         );
         assert_eq!(spec.description.as_deref(), Some("Forecasts"));
-        let headers = [("Authorization", "Bearer ${TOKEN}"), ("X-Api-Key", "${KEY}")];
+        let headers = [
+            ("Authorization", "Bearer ${TOKEN}"),
+            ("X-Api-Key", "${KEY}"),
+        ];
         let headers = headers.map(|(name, value)| (name.to_owned(), Template::from(value)));
         assert_eq!(spec.headers, BTreeMap::from(headers));
         assert_eq!(spec.methods, [Method::GET, Method::POST]);
-        assert_eq!((spec.timeout, spec.max_response_bytes), (Duration::from_secs(5), 4096));
-        let networks = ["169.254.1.1", "fe80::/10"].map(|text| text.parse().unwrap()).to_vec();
-        assert_eq!(addresses, AddressRules { private: true, networks });
+        assert_eq!(
+            (spec.timeout, spec.max_response_bytes),
+            (Duration::from_secs(5), 4096)
+        );
+        let networks = ["169.254.1.1", "fe80::/10"]
+            .map(|text| text.parse().unwrap())
+            .to_vec();
+        assert_eq!(
+            addresses,
+            AddressRules {
+                private: true,
+                networks
+            }
+        );
     }
 
     #[test]
     fn no_two_things_have_one_name() {
         let remedy = "give one of the two another name";
-        let expected = format!("line 3, in `providers.a`: there is a server called `a` already => {remedy}");
-        check("[servers.a]\ncommand = 'x'\n[providers.a]\nurl = 'https://a.example'", &expected);
-        let disabled =
-            "servers.a = { command = 'x', enabled = false }\n\n[providers.a]\nurl = 'https://a.example'";
+        let expected =
+            format!("line 3, in `providers.a`: there is a server called `a` already => {remedy}");
+        check(
+            "[servers.a]\ncommand = 'x'\n[providers.a]\nurl = 'https://a.example'",
+            &expected,
+        );
+        let disabled = "servers.a = { command = 'x', enabled = false }\n\n[providers.a]\nurl = 'https://a.example'";
         check(disabled, &expected);
     }
 
@@ -192,7 +249,10 @@ mod tests {
             "https://ann:s3cret@api.example",
             "it has a user in it; send a login with `headers` or `bearer`",
         );
-        refused("https://api.example/?key=s3cret", "it must end with the path; a query belongs to a call");
+        refused(
+            "https://api.example/?key=s3cret",
+            "it must end with the path; a query belongs to a call",
+        );
         check(
             "[providers.a]",
             "line 1, in `providers.a`: it has no `url` => write it like \"https://api.example/v1\"",
@@ -226,6 +286,9 @@ mod tests {
             "bearer = 'y'\nheaders = { authorization = 'x' }",
             "`providers.a.bearer`: there is a header `Authorization` already => keep one of the two",
         );
-        refused("metods = []", "`providers.a`: there is no key `metods` => did you mean `methods`?");
+        refused(
+            "metods = []",
+            "`providers.a`: there is no key `metods` => did you mean `methods`?",
+        );
     }
 }

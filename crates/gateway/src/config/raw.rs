@@ -226,7 +226,10 @@ pub(super) fn read(text: &str) -> Result<RawConfig, Fault> {
     let unknown = take_unknown_tenants(tables.get_mut())?;
     let raw = RawConfig::deserialize(toml::Deserializer::from(tables))
         .map_err(|error| misfit(document.get_ref(), &error))?;
-    Ok(RawConfig { all_tenants: RawTenants { unknown }, ..raw })
+    Ok(RawConfig {
+        all_tenants: RawTenants { unknown },
+        ..raw
+    })
 }
 
 /// `unknown` under `[tenants]` is a setting, while everything else there is the name of a tenant.
@@ -235,20 +238,28 @@ fn take_unknown_tenants(document: &mut DeTable<'_>) -> Result<Option<Spanned<Str
     let Some(DeValue::Table(tenants)) = document.get_mut("tenants").map(Spanned::get_mut) else {
         return Ok(None);
     };
-    let Some(value) = tenants.remove("unknown") else { return Ok(None) };
+    let Some(value) = tenants.remove("unknown") else {
+        return Ok(None);
+    };
     let span = value.span();
     match value.into_inner() {
         DeValue::String(text) => Ok(Some(Spanned::new(span, text.into_owned()))),
         DeValue::Table(_) => Err(Fault::new(span, KEY, Problem::ReservedTenant)),
         other => {
             let (expected, found) = ("a string".to_owned(), other.type_str());
-            Err(Fault::new(span, KEY, Problem::WrongType { expected, found }))
+            Err(Fault::new(
+                span,
+                KEY,
+                Problem::WrongType { expected, found },
+            ))
         }
     }
 }
 
 fn syntax(error: &toml::de::Error) -> Fault {
-    let problem = Problem::Syntax { message: error.message().to_owned() };
+    let problem = Problem::Syntax {
+        message: error.message().to_owned(),
+    };
     Fault::new(error.span().unwrap_or_default(), "", problem)
 }
 
@@ -257,14 +268,25 @@ fn syntax(error: &toml::de::Error) -> Fault {
 fn misfit(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
     let span = error.span().unwrap_or_default();
     let (key, found) = locate(document, &span).unwrap_or_default();
-    let expected = match error.message().rsplit_once("expected ").map_or("another value", |(_, it)| it) {
+    let expected = match error
+        .message()
+        .rsplit_once("expected ")
+        .map_or("another value", |(_, it)| it)
+    {
         "i64" => "a whole number",
         "f64" => "a number",
         "a sequence" => "an array",
         "a map" => "a table",
         other => other,
     };
-    Fault::new(span, key, Problem::WrongType { expected: expected.to_owned(), found })
+    Fault::new(
+        span,
+        key,
+        Problem::WrongType {
+            expected: expected.to_owned(),
+            found,
+        },
+    )
 }
 
 /// The path of the value at `span`, and what kind of value it is.
@@ -278,7 +300,9 @@ fn locate(table: &DeTable<'_>, span: &Range<usize>) -> Option<(String, &'static 
 fn locate_in(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Option<(String, &'static str)> {
     let here = (value.span() == *span).then(|| (String::new(), value.get_ref().type_str()));
     here.or_else(|| match value.get_ref() {
-        DeValue::Table(table) => locate(table, span).map(|(inner, kind)| (format!(".{inner}"), kind)),
+        DeValue::Table(table) => {
+            locate(table, span).map(|(inner, kind)| (format!(".{inner}"), kind))
+        }
         DeValue::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
             locate_in(item, span).map(|(inner, kind)| (format!("[{index}]{inner}"), kind))
         }),
@@ -327,7 +351,8 @@ impl<'de> Deserialize<'de> for RawEmbedder {
 
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RawEmbedder, A::Error> {
                 let table = de::value::MapAccessDeserializer::new(map);
-                RawElsewhere::deserialize(table).map(|table| RawEmbedder::Elsewhere(Box::new(table)))
+                RawElsewhere::deserialize(table)
+                    .map(|table| RawEmbedder::Elsewhere(Box::new(table)))
             }
         }
 

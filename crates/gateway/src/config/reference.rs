@@ -4,8 +4,9 @@ use serde::Deserialize;
 
 use super::keys::keys_of;
 use super::raw::{
-    RawAgents, RawAudit, RawConfig, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider, RawRegistry,
-    RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTenants, RawTool,
+    RawAgents, RawAudit, RawConfig, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider,
+    RawRegistry, RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry,
+    RawTenants, RawTool,
 };
 use super::{Config, Overrides, Serve, Surroundings, parse};
 
@@ -15,16 +16,23 @@ const README: &str = include_str!("../../../../README.md");
 /// The table of a section explains every key there is, in the order of the code, and no other.
 #[track_caller]
 fn check<T: Deserialize<'static>>(heading: &str) {
-    let (_, rest) = REFERENCE.split_once(heading).expect("the reference has this section");
+    let (_, rest) = REFERENCE
+        .split_once(heading)
+        .expect("the reference has this section");
     let section = rest.split("\n## ").next().unwrap_or_default();
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let rows = section
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     assert_eq!(rows.collect::<Vec<_>>(), keys_of::<T>(), "{heading}");
 }
 
 #[test]
 fn every_key_is_explained_and_none_that_is_not_there() {
     for section in keys_of::<RawConfig>() {
-        assert!(REFERENCE.contains(&format!("\n## [{section}")), "there is no section for [{section}]");
+        assert!(
+            REFERENCE.contains(&format!("\n## [{section}")),
+            "there is no section for [{section}]"
+        );
     }
     check::<RawServe>("\n## [serve]\n");
     check::<RawStore>("\n## [store]\n");
@@ -56,23 +64,34 @@ fn every_example_is_a_configuration() {
 
 #[test]
 fn the_defaults_written_out_are_the_defaults() {
-    let (_, written_out) = REFERENCE.split_once("## The defaults").expect("the defaults are written out");
+    let (_, written_out) = REFERENCE
+        .split_once("## The defaults")
+        .expect("the defaults are written out");
     let written_out = examples(written_out).next().expect("as an example");
     let config = read(written_out).unwrap();
     assert_eq!(config.serve, Serve::default());
     let bare = read("[servers.example]\ncommand = 'example'").unwrap();
     assert_eq!(config.servers, bare.servers);
     for key in keys_of::<RawServe>() {
-        assert!(written_out.contains(&format!("\n{key} = ")), "`{key}` is left out");
+        assert!(
+            written_out.contains(&format!("\n{key} = ")),
+            "`{key}` is left out"
+        );
     }
 }
 
 /// What stands between the fences of a `toml` block.
 fn examples(text: &'static str) -> impl Iterator<Item = &'static str> {
-    text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next())
+    text.split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
 }
 
 fn read(text: &str) -> Result<Config, super::ConfigError> {
-    let around = Surroundings { cwd: "/here".into(), home: Some("/home/ann".into()), ..Default::default() };
+    let around = Surroundings {
+        cwd: "/here".into(),
+        home: Some("/home/ann".into()),
+        ..Default::default()
+    };
     parse(text, None, &Overrides::default(), &around)
 }

@@ -31,11 +31,19 @@ pub(super) fn build(
         (Some(command), None) => Transport::Stdio(launch(&command, raw, section, ground)?),
         (None, Some(url)) => remote(&url, raw, section)?,
     };
-    Ok(ServerSpec { name, transport, era, limits })
+    Ok(ServerSpec {
+        name,
+        transport,
+        era,
+        limits,
+    })
 }
 
-const ERAS: &[(&str, Option<Era>)] =
-    &[("auto", None), ("legacy", Some(Era::Legacy)), ("modern", Some(Era::Modern))];
+const ERAS: &[(&str, Option<Era>)] = &[
+    ("auto", None),
+    ("legacy", Some(Era::Legacy)),
+    ("modern", Some(Era::Modern)),
+];
 const TRANSPORTS: &[(&str, Wrap)] = &[("http", Transport::Http), ("sse", Transport::Sse)];
 
 type Wrap = fn(Endpoint) -> Transport;
@@ -54,7 +62,13 @@ fn launch(
     }
     Ok(Launch {
         command: command.get_ref().clone(),
-        args: raw.args.map(Spanned::into_inner).unwrap_or_default().into_iter().map(Template::new).collect(),
+        args: raw
+            .args
+            .map(Spanned::into_inner)
+            .unwrap_or_default()
+            .into_iter()
+            .map(Template::new)
+            .collect(),
         env: templates(raw.env, |name| variable_name(section, name))?,
         cwd: raw.cwd.map(|path| ground.path(path.get_ref())),
     })
@@ -68,30 +82,58 @@ fn remote(url: &Spanned<String>, raw: RawServer, section: &Section) -> Result<Tr
     let headers = templates(raw.headers, |name| header_name(section, name))?;
     let url = parse_url(url.get_ref()).map_err(|problem| section.wrong_at("url", url, problem))?;
     let oauth = match raw.oauth {
-        Some(raw) if headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) => {
+        Some(raw)
+            if headers
+                .keys()
+                .any(|name| name.eq_ignore_ascii_case("authorization")) =>
+        {
             return Err(section.wrong_at("oauth", &raw, Problem::BearerTwice));
         }
         Some(raw) => oauth::build(raw, section)?,
         None => Settings::default(),
     };
-    Ok(wrap(Endpoint { url, headers, oauth }))
+    Ok(wrap(Endpoint {
+        url,
+        headers,
+        oauth,
+    }))
 }
 
 fn parse_url(text: &str) -> Result<Url, Problem> {
-    let url = Url::parse(text).map_err(|error| Problem::Url { reason: error.to_string() })?;
+    let url = Url::parse(text).map_err(|error| Problem::Url {
+        reason: error.to_string(),
+    })?;
     match url.scheme() {
         "http" | "https" => Ok(url),
-        other => Err(Problem::Scheme { scheme: other.to_owned() }),
+        other => Err(Problem::Scheme {
+            scheme: other.to_owned(),
+        }),
     }
 }
 
 fn limits(raw: &mut RawServer, section: &Section) -> Result<Limits, Fault> {
     let default = Limits::default();
     Ok(Limits {
-        start_timeout: section.duration("start_timeout", raw.start_timeout.take(), default.start_timeout)?,
-        call_timeout: section.duration("call_timeout", raw.call_timeout.take(), default.call_timeout)?,
-        call_deadline: section.duration("call_deadline", raw.call_deadline.take(), default.call_deadline)?,
-        idle_timeout: section.duration("idle_timeout", raw.idle_timeout.take(), default.idle_timeout)?,
+        start_timeout: section.duration(
+            "start_timeout",
+            raw.start_timeout.take(),
+            default.start_timeout,
+        )?,
+        call_timeout: section.duration(
+            "call_timeout",
+            raw.call_timeout.take(),
+            default.call_timeout,
+        )?,
+        call_deadline: section.duration(
+            "call_deadline",
+            raw.call_deadline.take(),
+            default.call_deadline,
+        )?,
+        idle_timeout: section.duration(
+            "idle_timeout",
+            raw.idle_timeout.take(),
+            default.idle_timeout,
+        )?,
         max_concurrent: section.number(
             "max_concurrent",
             raw.max_concurrent.take(),
@@ -121,7 +163,15 @@ pub(super) fn choose<T: Copy>(
         None => {
             let choices: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
             let nearest = nearest(found, choices.iter().copied());
-            Err(section.wrong_at(key, &text, Problem::NotOneOf { found: found.clone(), choices, nearest }))
+            Err(section.wrong_at(
+                key,
+                &text,
+                Problem::NotOneOf {
+                    found: found.clone(),
+                    choices,
+                    nearest,
+                },
+            ))
         }
     }
 }
@@ -138,8 +188,12 @@ pub(super) fn templates(
 }
 
 pub(super) fn header_name(section: &Section, name: &Spanned<String>) -> Result<(), Fault> {
-    let problem = || Problem::HeaderName { name: name.get_ref().clone() };
-    HeaderName::try_from(name.get_ref()).map(|_| ()).map_err(|_| section.wrong_at("headers", name, problem()))
+    let problem = || Problem::HeaderName {
+        name: name.get_ref().clone(),
+    };
+    HeaderName::try_from(name.get_ref())
+        .map(|_| ())
+        .map_err(|_| section.wrong_at("headers", name, problem()))
 }
 
 fn variable_name(section: &Section, name: &Spanned<String>) -> Result<(), Fault> {
@@ -158,7 +212,11 @@ impl Section {
         value: Option<&Spanned<T>>,
     ) -> Result<(), Fault> {
         match value {
-            Some(value) => Err(Fault::new(value.span(), &self.key, Problem::Foreign { key, kind })),
+            Some(value) => Err(Fault::new(
+                value.span(),
+                &self.key,
+                Problem::Foreign { key, kind },
+            )),
             None => Ok(()),
         }
     }
@@ -169,20 +227,28 @@ impl Section {
         value: Option<Spanned<RawDuration>>,
         default: Duration,
     ) -> Result<Duration, Fault> {
-        let Some(value) = value else { return Ok(default) };
+        let Some(value) = value else {
+            return Ok(default);
+        };
         parse_duration(value.get_ref()).map_err(|problem| self.wrong_at(key, &value, problem))
     }
 }
 
 fn parse_duration(raw: &RawDuration) -> Result<Duration, Problem> {
     let (parsed, found) = match raw {
-        RawDuration::Seconds(seconds) => {
-            (u64::try_from(*seconds).ok().map(Duration::from_secs), seconds.to_string())
-        }
+        RawDuration::Seconds(seconds) => (
+            u64::try_from(*seconds).ok().map(Duration::from_secs),
+            seconds.to_string(),
+        ),
         RawDuration::Text(text) => {
             let signed: Option<jiff::SignedDuration> = text.parse().ok();
-            (signed.and_then(|signed| Duration::try_from(signed).ok()), text.clone())
+            (
+                signed.and_then(|signed| Duration::try_from(signed).ok()),
+                text.clone(),
+            )
         }
     };
-    parsed.filter(|duration| !duration.is_zero()).ok_or(Problem::Duration { found })
+    parsed
+        .filter(|duration| !duration.is_zero())
+        .ok_or(Problem::Duration { found })
 }

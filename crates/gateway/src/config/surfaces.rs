@@ -10,21 +10,36 @@ use super::raw::{Named, RawSurfaces, Texts};
 use crate::surface::{Surface, Surfaces};
 
 pub(super) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, Fault> {
-    let section = Section { key: "surfaces".to_owned(), span: 0..0 };
+    let section = Section {
+        key: "surfaces".to_owned(),
+        span: 0..0,
+    };
     let default = Surfaces::default();
-    let keys =
-        raw.keys.into_iter().map(|(id, name)| Ok((id.into_inner(), surface(&section, "keys", &name)?)));
+    let keys = raw
+        .keys
+        .into_iter()
+        .map(|(id, name)| Ok((id.into_inner(), surface(&section, "keys", &name)?)));
     let clients = raw.clients.into_iter().map(|(client, name)| {
         let pattern = pattern(&section, "clients", &client, Pattern::any)?;
         Ok((pattern, surface(&section, "clients", &name)?))
     });
     let groups = groups.into_iter().map(|(name, members)| {
-        let section = Section { key: "groups".to_owned(), span: name.span() };
-        let patterns = members.iter().map(|text| pattern(&section, name.get_ref(), text, Pattern::tool));
-        Ok((name.get_ref().clone(), patterns.collect::<Result<_, Fault>>()?))
+        let section = Section {
+            key: "groups".to_owned(),
+            span: name.span(),
+        };
+        let patterns = members
+            .iter()
+            .map(|text| pattern(&section, name.get_ref(), text, Pattern::tool));
+        Ok((
+            name.get_ref().clone(),
+            patterns.collect::<Result<_, Fault>>()?,
+        ))
     });
     Ok(Surfaces {
-        default: raw.default.map_or(Ok(default.default), |name| surface(&section, "default", &name))?,
+        default: raw.default.map_or(Ok(default.default), |name| {
+            surface(&section, "default", &name)
+        })?,
         keys: keys.collect::<Result<_, Fault>>()?,
         clients: clients.collect::<Result<_, Fault>>()?,
         pinned: raw
@@ -33,7 +48,12 @@ pub(super) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, 
             .map(|text| pattern(&section, "pinned", text, Pattern::tool))
             .collect::<Result<_, Fault>>()?,
         groups: groups.collect::<Result<_, Fault>>()?,
-        result_tokens: section.number("result_tokens", raw.result_tokens, 200, default.result_tokens)?,
+        result_tokens: section.number(
+            "result_tokens",
+            raw.result_tokens,
+            200,
+            default.result_tokens,
+        )?,
     })
 }
 
@@ -41,7 +61,15 @@ fn surface(section: &Section, key: &str, name: &Spanned<String>) -> Result<Surfa
     name.get_ref().parse().map_err(|_| {
         let known = Surface::ALL.map(Surface::as_str);
         let (found, nearest) = (name.get_ref().clone(), nearest(name.get_ref(), known));
-        section.wrong_at(key, name, Problem::NotOneOf { found, choices: known.to_vec(), nearest })
+        section.wrong_at(
+            key,
+            name,
+            Problem::NotOneOf {
+                found,
+                choices: known.to_vec(),
+                nearest,
+            },
+        )
     })
 }
 

@@ -12,11 +12,21 @@ use kitbag_wire::Era;
 use super::*;
 
 fn around() -> Surroundings {
-    Surroundings { cwd: "/work".into(), home: Some("/home/ann".into()), config_home: None, data_home: None }
+    Surroundings {
+        cwd: "/work".into(),
+        home: Some("/home/ann".into()),
+        config_home: None,
+        data_home: None,
+    }
 }
 
 fn config(text: &str) -> Result<Config, ConfigError> {
-    parse(text, Some(Path::new("/etc/kitbag.toml")), &Overrides::default(), &around())
+    parse(
+        text,
+        Some(Path::new("/etc/kitbag.toml")),
+        &Overrides::default(),
+        &around(),
+    )
 }
 
 /// `error` is what a person reads; after `=>` comes the remedy, if there is one.
@@ -32,8 +42,14 @@ fn check(text: &str, error: &str) {
 
 #[test]
 fn an_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
-    check("[serve]\nbnd = 1", "line 2, in `serve`: there is no key `bnd` => did you mean `bind`?");
-    check("[server.git]\ncommand = 'x'", "line 1: there is no key `server` => did you mean `servers`?");
+    check(
+        "[serve]\nbnd = 1",
+        "line 2, in `serve`: there is no key `bnd` => did you mean `bind`?",
+    );
+    check(
+        "[server.git]\ncommand = 'x'",
+        "line 1: there is no key `server` => did you mean `servers`?",
+    );
     check(
         "[servers.git]\ncommand = 'git-mcp'\nenviron = {}",
         "line 3, in `servers.git`: there is no key `environ` => did you mean `env`?",
@@ -42,18 +58,30 @@ fn an_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
         "[policy]\nDeny_Tools = []",
         "line 2, in `policy`: there is no key `Deny_Tools` => did you mean `deny_tools`?",
     );
-    check("[store]\nwarp = 9", "line 2, in `store`: there is no key `warp` => the keys here are `path`");
+    check(
+        "[store]\nwarp = 9",
+        "line 2, in `store`: there is no key `warp` => the keys here are `path`",
+    );
 }
 
 #[test]
 fn a_value_of_the_wrong_kind_is_pointed_at_but_never_quoted() {
-    check("[serve]\nbind = 7420", "line 2, in `serve.bind`: expected a string, found an integer");
+    check(
+        "[serve]\nbind = 7420",
+        "line 2, in `serve.bind`: expected a string, found an integer",
+    );
     check(
         "[serve]\npage_size = 'many'",
         "line 2, in `serve.page_size`: expected a whole number, found a string",
     );
-    check("servers = 3", "line 1, in `servers`: expected a table, found an integer");
-    check("[servers]\ngit = 'git-mcp'", "line 2, in `servers.git`: expected a table, found a string");
+    check(
+        "servers = 3",
+        "line 1, in `servers`: expected a table, found an integer",
+    );
+    check(
+        "[servers]\ngit = 'git-mcp'",
+        "line 2, in `servers.git`: expected a table, found a string",
+    );
     check(
         "[servers.a]\nurl = 'http://a'\nheaders = 'Authorization: Bearer s3cret'",
         "line 3, in `servers.a.headers`: expected a table, found a string",
@@ -125,7 +153,10 @@ fn values_that_cannot_work_are_refused() {
         "line 2, in `registry.url`: not the address of a registry => write the part before `/v0.1/servers`, like \
          \"https://host\"",
     );
-    check("[serve]\npage_size = 0", "line 2, in `serve.page_size`: expected a number of at least 1, found 0");
+    check(
+        "[serve]\npage_size = 0",
+        "line 2, in `serve.page_size`: expected a number of at least 1, found 0",
+    );
     check(
         "[servers.a]\ncommand = 'x'\nera = 'modren'",
         "line 3, in `servers.a.era`: `modren` is none of `auto`, `legacy`, `modern` => did you mean `modern`?",
@@ -190,8 +221,22 @@ fn every_key_of_the_house_reaches_what_the_program_runs_on() {
 #[test]
 fn every_key_of_a_server_reaches_what_the_program_runs_on() {
     let config = config(WRITTEN_OUT).unwrap();
-    assert_eq!(config.servers.keys().map(ServerName::as_str).collect::<Vec<_>>(), ["git", "remote"]);
-    assert_eq!(config.disabled.keys().map(ServerName::as_str).collect::<Vec<_>>(), ["old"]);
+    assert_eq!(
+        config
+            .servers
+            .keys()
+            .map(ServerName::as_str)
+            .collect::<Vec<_>>(),
+        ["git", "remote"]
+    );
+    assert_eq!(
+        config
+            .disabled
+            .keys()
+            .map(ServerName::as_str)
+            .collect::<Vec<_>>(),
+        ["old"]
+    );
 
     let git = &config.servers[&"git".parse().unwrap()];
     assert_eq!(
@@ -200,7 +245,9 @@ fn every_key_of_a_server_reaches_what_the_program_runs_on() {
             name: "git".parse().unwrap(),
             transport: Transport::Stdio(Launch {
                 command: "uvx".to_owned(),
-                args: ["mcp-server-git", "--repository", "${REPO}"].map(Template::from).to_vec(),
+                args: ["mcp-server-git", "--repository", "${REPO}"]
+                    .map(Template::from)
+                    .to_vec(),
                 env: BTreeMap::from([("TOKEN".to_owned(), Template::from("${GIT_TOKEN:-none}"))]),
                 cwd: Some("/home/ann/src".into()),
             }),
@@ -218,22 +265,38 @@ fn every_key_of_a_server_reaches_what_the_program_runs_on() {
     );
     let endpoint = Endpoint {
         url: "https://host/mcp?key=1".parse().unwrap(),
-        headers: BTreeMap::from([("Authorization".to_owned(), Template::from("Bearer ${TOKEN}"))]),
+        headers: BTreeMap::from([(
+            "Authorization".to_owned(),
+            Template::from("Bearer ${TOKEN}"),
+        )]),
         oauth: Settings::default(),
     };
-    assert_eq!(config.servers[&"remote".parse().unwrap()].transport, Transport::Http(endpoint));
-    assert!(matches!(config.disabled[&"old".parse().unwrap()].transport, Transport::Sse(_)));
+    assert_eq!(
+        config.servers[&"remote".parse().unwrap()].transport,
+        Transport::Http(endpoint)
+    );
+    assert!(matches!(
+        config.disabled[&"old".parse().unwrap()].transport,
+        Transport::Sse(_)
+    ));
 }
 
 #[test]
 fn every_rule_reaches_what_the_program_runs_on() {
     let config = config(WRITTEN_OUT).unwrap();
     let may = |tenant: &str, server: &str, tool: &str| {
-        let caller = Caller { tenant: tenant.parse().unwrap(), ..Caller::local() };
-        config.policy.visible(&caller, &Capability::tool(server.parse().unwrap(), tool))
+        let caller = Caller {
+            tenant: tenant.parse().unwrap(),
+            ..Caller::local()
+        };
+        config
+            .policy
+            .visible(&caller, &Capability::tool(server.parse().unwrap(), tool))
     };
     assert!(
-        may("acme", "git", "log") && !may("acme", "git", "delete_branch") && !may("acme", "remote", "log")
+        may("acme", "git", "log")
+            && !may("acme", "git", "delete_branch")
+            && !may("acme", "remote", "log")
     );
 }
 
@@ -284,7 +347,10 @@ const WRITTEN_OUT: &str = r#"
 fn an_empty_configuration_is_the_defaults() {
     let config = config("").unwrap();
     assert_eq!(config.serve, Serve::default());
-    assert_eq!(config.store_path, Path::new("/home/ann/.local/share/kitbag/kitbag.db"));
+    assert_eq!(
+        config.store_path,
+        Path::new("/home/ann/.local/share/kitbag/kitbag.db")
+    );
     let log = config.server_log(&"git".parse().unwrap());
     assert_eq!(log, Path::new("/home/ann/.local/share/kitbag/logs/git.log"));
 }
@@ -294,7 +360,9 @@ fn a_door_to_the_world_needs_a_key() {
     let guarded = |text: &str| config(text).unwrap().serve.guarded().is_ok();
     assert!(guarded("serve.bind = '127.0.0.1:1'") && guarded("serve.bind = '[::1]:1'"));
     assert!(!guarded("serve.bind = '0.0.0.0:1'") && !guarded("serve.bind = '[::]:1'"));
-    assert!(guarded("serve = { bind = '0.0.0.0:1', require_key = true }"));
+    assert!(guarded(
+        "serve = { bind = '0.0.0.0:1', require_key = true }"
+    ));
 }
 
 #[test]
@@ -303,7 +371,11 @@ fn the_persons_own_file_is_taken_and_flags_lie_over_it() {
     let write = |path: &str, page_size: u32| -> PathBuf {
         let path = folder.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("serve.page_size = {page_size}\nserve.bind = '127.0.0.1:1'")).unwrap();
+        fs::write(
+            &path,
+            format!("serve.page_size = {page_size}\nserve.bind = '127.0.0.1:1'"),
+        )
+        .unwrap();
         path
     };
     let around = Surroundings {
@@ -311,14 +383,29 @@ fn the_persons_own_file_is_taken_and_flags_lie_over_it() {
         home: Some(folder.path().join("home")),
         ..Surroundings::default()
     };
-    let mut at = Whereabouts { overrides: Overrides::default(), around };
+    let mut at = Whereabouts {
+        overrides: Overrides::default(),
+        around,
+    };
 
     let user = folder.path().join("home/.config/kitbag/kitbag.toml");
-    assert_eq!((at.load().unwrap().origin, at.editable().unwrap()), (None, user.clone()));
+    assert_eq!(
+        (at.load().unwrap().origin, at.editable().unwrap()),
+        (None, user.clone())
+    );
     write("home/.config/kitbag/kitbag.toml", 1);
-    assert_eq!((at.load().unwrap().serve.page_size, at.load().unwrap().origin), (1, Some(user.clone())));
+    assert_eq!(
+        (
+            at.load().unwrap().serve.page_size,
+            at.load().unwrap().origin
+        ),
+        (1, Some(user.clone()))
+    );
     write("here/kitbag.toml", 2);
-    assert_eq!((at.load().unwrap().serve.page_size, at.editable().unwrap()), (1, user));
+    assert_eq!(
+        (at.load().unwrap().serve.page_size, at.editable().unwrap()),
+        (1, user)
+    );
     at.overrides.config = Some(write("elsewhere.toml", 3));
     at.overrides.bind = Some("127.0.0.1:2".parse().unwrap());
     at.overrides.data_dir = Some("data".into());

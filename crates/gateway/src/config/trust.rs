@@ -35,7 +35,10 @@ pub(crate) enum TrustError {
     #[error("{}, where trusted projects are written down, cannot be read", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{}, where trusted projects are written down, is damaged", path.display())]
-    Damaged { path: PathBuf, source: Box<toml::de::Error> },
+    Damaged {
+        path: PathBuf,
+        source: Box<toml::de::Error>,
+    },
     #[error("{}, where trusted projects are written down, cannot be written", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
@@ -63,7 +66,9 @@ impl Trust {
 
 impl TrustFile {
     pub(crate) fn in_data_dir(data_dir: &Path) -> Self {
-        Self { path: data_dir.join("trusted.toml") }
+        Self {
+            path: data_dir.join("trusted.toml"),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -74,10 +79,15 @@ impl TrustFile {
     pub(crate) fn all(&self) -> Result<Vec<Trust>, TrustError> {
         let text = match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            read => read.map_err(|source| TrustError::Read { path: self.path.clone(), source })?,
+            read => read.map_err(|source| TrustError::Read {
+                path: self.path.clone(),
+                source,
+            })?,
         };
-        let content: Content = toml::from_str(&text)
-            .map_err(|source| TrustError::Damaged { path: self.path.clone(), source: Box::new(source) })?;
+        let content: Content = toml::from_str(&text).map_err(|source| TrustError::Damaged {
+            path: self.path.clone(),
+            source: Box::new(source),
+        })?;
         Ok(content.projects)
     }
 
@@ -107,8 +117,12 @@ impl TrustFile {
     }
 
     fn write(&self, projects: Vec<Trust>) -> Result<(), TrustError> {
-        let failed = |source| TrustError::Write { path: self.path.clone(), source };
-        let text = toml::to_string(&Content { projects }).map_err(|error| failed(io::Error::other(error)))?;
+        let failed = |source| TrustError::Write {
+            path: self.path.clone(),
+            source,
+        };
+        let text = toml::to_string(&Content { projects })
+            .map_err(|error| failed(io::Error::other(error)))?;
         if let Some(folder) = self.path.parent() {
             create_private(folder).map_err(failed)?;
         }
@@ -147,9 +161,14 @@ mod tests {
         file.add(trust("/a", "one")).unwrap();
         file.add(trust("/b", "two")).unwrap();
         file.add(trust("/a", "three")).unwrap();
-        assert_eq!(file.of(Path::new("/a")).unwrap(), Some(trust("/a", "three")));
+        assert_eq!(
+            file.of(Path::new("/a")).unwrap(),
+            Some(trust("/a", "three"))
+        );
         assert_eq!(file.all().unwrap().len(), 2);
-        assert!(file.withdraw(Path::new("/a")).unwrap() && !file.withdraw(Path::new("/a")).unwrap());
+        assert!(
+            file.withdraw(Path::new("/a")).unwrap() && !file.withdraw(Path::new("/a")).unwrap()
+        );
         assert_eq!(file.all().unwrap(), [trust("/b", "two")]);
     }
 
@@ -158,8 +177,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = TrustFile::in_data_dir(folder.path());
         fs::write(file.path(), "projects = 3").unwrap();
-        assert!(matches!(file.of(Path::new("/a")), Err(TrustError::Damaged { .. })));
-        assert!(matches!(file.add(trust("/a", "one")), Err(TrustError::Damaged { .. })));
+        assert!(matches!(
+            file.of(Path::new("/a")),
+            Err(TrustError::Damaged { .. })
+        ));
+        assert!(matches!(
+            file.add(trust("/a", "one")),
+            Err(TrustError::Damaged { .. })
+        ));
         assert_eq!(fs::read_to_string(file.path()).unwrap(), "projects = 3");
     }
 }

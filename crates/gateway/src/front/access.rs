@@ -70,7 +70,11 @@ pub(super) async fn layer(
         return response;
     }
     let (head, body) = response.into_parts();
-    let line = Line { visit, status: head.status, bytes: 0 };
+    let line = Line {
+        visit,
+        status: head.status,
+        bytes: 0,
+    };
     Response::from_parts(head, Body::new(Counted { body, line }))
 }
 
@@ -85,9 +89,15 @@ pub(super) fn admitted(caller: &Caller, open: Held) {
 
 /// Where the request that is being answered comes from.
 pub(super) fn origin(peer: SocketAddr, headers: &HeaderMap) -> Origin {
-    let trace = headers.get(TRACE_PARENT).and_then(|value| value.to_str().ok()?.parse().ok());
+    let trace = headers
+        .get(TRACE_PARENT)
+        .and_then(|value| value.to_str().ok()?.parse().ok());
     let request = VISIT.try_with(|visit| visit.id.clone()).ok();
-    Origin { request, address: Some(peer.ip().to_canonical()), trace }
+    Origin {
+        request,
+        address: Some(peer.ip().to_canonical()),
+        trace,
+    }
 }
 
 /// A body that knows how much of it was sent. Its line is written when it is let go of: at its
@@ -129,9 +139,20 @@ impl hyper::body::Body for Counted {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        let Visit { id, method, path, peer, started, caller, open: _ } = &*self.visit;
+        let Visit {
+            id,
+            method,
+            path,
+            peer,
+            started,
+            caller,
+            open: _,
+        } = &*self.visit;
         let tenant = caller.get().map_or("-", |caller| caller.tenant.as_str());
-        let key = caller.get().and_then(|caller| caller.key.as_ref()).map_or("-", |key| key.0.as_str());
+        let key = caller
+            .get()
+            .and_then(|caller| caller.key.as_ref())
+            .map_or("-", |key| key.0.as_str());
         tracing::info!(
             target: "kitbag::access",
             request = id.as_str(),

@@ -41,7 +41,11 @@ pub(super) async fn answer(
         Err(reason) => return json_response(StatusCode::BAD_REQUEST, &json!({ "error": reason })),
     };
     let found = match query {
-        Some(query) => rooms.store.audit(&query).await.map(|rows| page(&rows, query.limit, &caller)),
+        Some(query) => rooms
+            .store
+            .audit(&query)
+            .await
+            .map(|rows| page(&rows, query.limit, &caller)),
         None => Ok(page(&[], PAGE, &caller)),
     };
     match found {
@@ -63,12 +67,20 @@ fn query(asked: &Asked) -> Result<AuditQuery, String> {
             "server" => query.server = Some(value.parse().map_err(|error| wrong(&error))?),
             "tool" => query.name = Some(value.clone()),
             "key" => query.key = Some(KeyId(value.clone())),
-            "outcome" => query.outcomes.extend(terms::outcomes(value).map_err(|error| wrong(&error))?.0),
-            "event" => query.entries.push(terms::entry(value).map_err(|error| wrong(&error))?),
+            "outcome" => query
+                .outcomes
+                .extend(terms::outcomes(value).map_err(|error| wrong(&error))?.0),
+            "event" => query
+                .entries
+                .push(terms::entry(value).map_err(|error| wrong(&error))?),
             "since" => query.since = Some(terms::start(value).map_err(|error| wrong(&error))?),
             "until" => query.until = Some(terms::start(value).map_err(|error| wrong(&error))?),
-            "limit" => query.limit = limit(value).ok_or_else(|| wrong(&"a number from 1 to 1000"))?,
-            "cursor" => query.part = cursor(value).ok_or_else(|| wrong(&"take `next` of a page"))?,
+            "limit" => {
+                query.limit = limit(value).ok_or_else(|| wrong(&"a number from 1 to 1000"))?
+            }
+            "cursor" => {
+                query.part = cursor(value).ok_or_else(|| wrong(&"take `next` of a page"))?
+            }
             _ => return Err(format!("there is no `{name}`; there are {KNOWN}")),
         }
     }
@@ -78,12 +90,17 @@ fn query(asked: &Asked) -> Result<AuditQuery, String> {
 const KNOWN: &str = "tenant, server, tool, key, outcome, event, since, until, limit and cursor";
 
 fn limit(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|limit| (1..=LARGEST_PAGE).contains(limit))
+    text.parse()
+        .ok()
+        .filter(|limit| (1..=LARGEST_PAGE).contains(limit))
 }
 
 fn cursor(text: &str) -> Option<Part> {
     let (at, id) = text.split_once('.')?;
-    Some(Part::OlderThan { at: Timestamp(at.parse().ok()?), id: id.parse().ok()? })
+    Some(Part::OlderThan {
+        at: Timestamp(at.parse().ok()?),
+        id: id.parse().ok()?,
+    })
 }
 
 /// What of it this caller may read; nothing if it asks for what it may not.
@@ -91,14 +108,20 @@ fn narrowed(mut query: AuditQuery, caller: &Caller) -> Option<AuditQuery> {
     if caller.sees_all_tenants() {
         return Some(query);
     }
-    if query.tenant.as_ref().is_some_and(|tenant| *tenant != caller.tenant) {
+    if query
+        .tenant
+        .as_ref()
+        .is_some_and(|tenant| *tenant != caller.tenant)
+    {
         return None;
     }
     query.tenant = Some(caller.tenant.clone());
     if query.outcomes.is_empty() {
         query.outcomes = Outcome::ALL.to_vec();
     }
-    query.outcomes.retain(|outcome| !matches!(outcome, Outcome::Denied | Outcome::Invalid));
+    query
+        .outcomes
+        .retain(|outcome| !matches!(outcome, Outcome::Denied | Outcome::Invalid));
     (!query.outcomes.is_empty()).then_some(query)
 }
 
@@ -110,7 +133,10 @@ fn page(rows: &[AuditRow], limit: u32, caller: &Caller) -> Value {
         line
     };
     let full = rows.len() == limit as usize;
-    let next = rows.last().filter(|_| full).map(|last| format!("{}.{}", last.at.0, last.id));
+    let next = rows
+        .last()
+        .filter(|_| full)
+        .map(|last| format!("{}.{}", last.at.0, last.id));
     json!({ "rows": rows.iter().map(line).collect::<Vec<_>>(), "next": next })
 }
 
@@ -125,7 +151,10 @@ mod tests {
     use super::*;
 
     fn asked(pairs: &[(&str, &str)]) -> Asked {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     fn acme() -> Caller {
@@ -141,7 +170,12 @@ mod tests {
         assert!(!all.outcomes.contains(&Outcome::Invalid));
         assert!(check(&[("tenant", "globex")]).is_none());
         assert!(check(&[("outcome", "denied")]).is_none());
-        assert!(check(&[("outcome", "denied"), ("outcome", "ok")]).unwrap().outcomes == [Outcome::Ok]);
+        assert!(
+            check(&[("outcome", "denied"), ("outcome", "ok")])
+                .unwrap()
+                .outcomes
+                == [Outcome::Ok]
+        );
         let operator = Caller::operator(KeyId("1".to_owned()));
         assert!(narrowed(query(&asked(&[("tenant", "globex")])).unwrap(), &operator).is_some());
     }

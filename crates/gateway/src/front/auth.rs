@@ -48,7 +48,11 @@ pub(crate) enum Refused {
 }
 
 /// Lets in who may use the servers, or says why not.
-pub(super) async fn admit(rooms: &Rooms, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, Refused> {
+pub(super) async fn admit(
+    rooms: &Rooms,
+    peer: SocketAddr,
+    headers: &HeaderMap,
+) -> Result<Caller, Refused> {
     let caller = admit_reader(rooms, peer, headers).await?;
     match caller.role {
         Role::User => Ok(caller),
@@ -69,13 +73,21 @@ pub(super) async fn admit_reader(
     };
     match admitted {
         Ok(caller) => {
-            let open = rooms.flights.open_request(&caller).ok_or(Refused::TooManyRequests)?;
+            let open = rooms
+                .flights
+                .open_request(&caller)
+                .ok_or(Refused::TooManyRequests)?;
             access::admitted(&caller, open);
             Ok(caller)
         }
         Err(refused) => {
-            refused.of_key().into_iter().for_each(|why| rooms.meter.key_refused(why));
-            rooms.refusals.note(rooms, &refused, access::origin(peer, headers));
+            refused
+                .of_key()
+                .into_iter()
+                .for_each(|why| rooms.meter.key_refused(why));
+            rooms
+                .refusals
+                .note(rooms, &refused, access::origin(peer, headers));
             Err(refused)
         }
     }
@@ -103,14 +115,23 @@ async fn caller(
         .ok_or(Refused::NotABearer)?;
     match store.authenticate(token, now()).await? {
         Recognition::Known(caller) => Ok(caller),
-        Recognition::Unknown => Err(Refused::KeyUnknown { why: KeyRefusal::Unknown, key: None }),
+        Recognition::Unknown => Err(Refused::KeyUnknown {
+            why: KeyRefusal::Unknown,
+            key: None,
+        }),
         Recognition::Revoked(key) => {
             tracing::warn!(%key, %peer, "a revoked key was refused");
-            Err(Refused::KeyUnknown { why: KeyRefusal::Revoked, key: Some(key) })
+            Err(Refused::KeyUnknown {
+                why: KeyRefusal::Revoked,
+                key: Some(key),
+            })
         }
         Recognition::Expired(key) => {
             tracing::warn!(%key, %peer, "an expired key was refused; `kitbag key create` makes a new one");
-            Err(Refused::KeyUnknown { why: KeyRefusal::Expired, key: Some(key) })
+            Err(Refused::KeyUnknown {
+                why: KeyRefusal::Expired,
+                key: Some(key),
+            })
         }
     }
 }
@@ -130,7 +151,9 @@ impl Refused {
             Self::KeyWanted => Some(KeyRefusal::Missing),
             Self::NotABearer => Some(KeyRefusal::Unknown),
             Self::KeyUnknown { why, .. } => Some(*why),
-            Self::Foreign { .. } | Self::CallsNothing | Self::TooManyRequests | Self::Store(_) => None,
+            Self::Foreign { .. } | Self::CallsNothing | Self::TooManyRequests | Self::Store(_) => {
+                None
+            }
         }
     }
 

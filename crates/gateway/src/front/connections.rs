@@ -64,7 +64,12 @@ impl Connections {
     pub(super) fn within(files: usize) -> Arc<Self> {
         let most = MOST.min(files / PART_OF_FILES).max(1);
         let most_each = (most / PART_EACH).max(1);
-        Arc::new(Self { open: Mutex::default(), next: Mutex::default(), most, most_each })
+        Arc::new(Self {
+            open: Mutex::default(),
+            next: Mutex::default(),
+            most,
+            most_each,
+        })
     }
 
     /// Takes a connection in, if need be in place of one that is only waited for. None if all are
@@ -88,9 +93,25 @@ impl Connections {
         let number = self.number();
         let ended = CancellationToken::new();
         let (serving, begun) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let state = Arc::new(State { serving, begun, waiting_since: Mutex::new(Instant::now()) });
-        open.insert(number, Open { address, state: state.clone(), ended: ended.clone() });
-        Some(Arc::new(Admitted { connections: self.clone(), number, state, ended }))
+        let state = Arc::new(State {
+            serving,
+            begun,
+            waiting_since: Mutex::new(Instant::now()),
+        });
+        open.insert(
+            number,
+            Open {
+                address,
+                state: state.clone(),
+                ended: ended.clone(),
+            },
+        );
+        Some(Arc::new(Admitted {
+            connections: self.clone(),
+            number,
+            state,
+            ended,
+        }))
     }
 
     fn number(&self) -> u64 {
@@ -103,14 +124,19 @@ impl Connections {
 fn longest_waiting(open: &HashMap<u64, Open>, address: IpAddr) -> Option<u64> {
     let waiting = open.iter().filter(|(_, it)| it.address == address);
     let waiting = waiting.filter(|(_, it)| it.state.serving.load(Ordering::Relaxed) == 0);
-    waiting.map(|(number, it)| (*lock(&it.state.waiting_since), *number)).min().map(|(_, number)| number)
+    waiting
+        .map(|(number, it)| (*lock(&it.state.waiting_since), *number))
+        .min()
+        .map(|(_, number)| number)
 }
 
 impl Admitted {
     pub(super) fn serve(self: &Arc<Self>) -> Serving {
         self.state.serving.fetch_add(1, Ordering::Relaxed);
         self.state.begun.fetch_add(1, Ordering::Relaxed);
-        Serving { admitted: self.clone() }
+        Serving {
+            admitted: self.clone(),
+        }
     }
 
     pub(super) fn is_serving(&self) -> bool {
@@ -176,7 +202,10 @@ mod tests {
         let served: Vec<_> = (0..2).map(|_| connections.admit(HERE).unwrap()).collect();
         let serving: Vec<_> = served.iter().map(Admitted::serve).collect();
         assert!(connections.admit(HERE).is_none());
-        assert!(connections.admit(address(1)).is_some(), "others have their part");
+        assert!(
+            connections.admit(address(1)).is_some(),
+            "others have their part"
+        );
         drop(serving);
         assert!(connections.admit(HERE).is_some());
     }

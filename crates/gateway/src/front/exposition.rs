@@ -34,12 +34,21 @@ pub(super) struct Histogram<'a> {
 impl Format {
     /// What a client prefers. One that names neither gets OpenMetrics.
     pub(super) fn accepted(headers: &HeaderMap) -> Self {
-        let accept: Vec<&str> =
-            headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
+        let accept: Vec<&str> = headers
+            .get_all(ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .collect();
         let accept = accept.join(",");
-        let (open, classic) =
-            (preference(&accept, "application/openmetrics-text"), preference(&accept, "text/plain"));
-        if classic > open { Self::Classic } else { Self::OpenMetrics }
+        let (open, classic) = (
+            preference(&accept, "application/openmetrics-text"),
+            preference(&accept, "text/plain"),
+        );
+        if classic > open {
+            Self::Classic
+        } else {
+            Self::OpenMetrics
+        }
     }
 
     pub(super) fn content_type(self) -> HeaderValue {
@@ -57,7 +66,9 @@ fn preference(accept: &str, wanted: &str) -> f32 {
         if !parts.next()?.eq_ignore_ascii_case(wanted) {
             return None;
         }
-        let weight = parts.find_map(|it| it.strip_prefix("q=")).map_or(Some(1.0), |it| it.parse().ok());
+        let weight = parts
+            .find_map(|it| it.strip_prefix("q="))
+            .map_or(Some(1.0), |it| it.parse().ok());
         weight.filter(|it: &f32| (0.0..=1.0).contains(it))
     });
     weights.fold(0.0, f32::max)
@@ -65,7 +76,10 @@ fn preference(accept: &str, wanted: &str) -> f32 {
 
 impl Page {
     pub(super) fn new(format: Format) -> Self {
-        Self { format, text: String::new() }
+        Self {
+            format,
+            text: String::new(),
+        }
     }
 
     /// Figures that only grow. `name` is without `_total`.
@@ -76,9 +90,14 @@ impl Page {
         rows: impl IntoIterator<Item = (Labels<'a>, V)>,
     ) {
         let sample = format!("{name}_total");
-        let family = if self.format == Format::Classic { &sample } else { name };
+        let family = if self.format == Format::Classic {
+            &sample
+        } else {
+            name
+        };
         self.head(family, "counter", help);
-        rows.into_iter().for_each(|(labels, value)| self.sample(&sample, &labels, value));
+        rows.into_iter()
+            .for_each(|(labels, value)| self.sample(&sample, &labels, value));
     }
 
     pub(super) fn gauges<'a, V: Display>(
@@ -88,7 +107,8 @@ impl Page {
         rows: impl IntoIterator<Item = (Labels<'a>, V)>,
     ) {
         self.head(name, "gauge", help);
-        rows.into_iter().for_each(|(labels, value)| self.sample(name, &labels, value));
+        rows.into_iter()
+            .for_each(|(labels, value)| self.sample(name, &labels, value));
     }
 
     pub(super) fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
@@ -115,10 +135,17 @@ impl Page {
         for (labels, Histogram { ends, counts, sum }) in rows {
             let mut so_far = 0;
             // A number in a label must be spelt as `1.0`, which is how `Debug` spells it.
-            let ends = ends.iter().map(|end| format!("{end:?}")).chain(["+Inf".to_owned()]);
+            let ends = ends
+                .iter()
+                .map(|end| format!("{end:?}"))
+                .chain(["+Inf".to_owned()]);
             for (end, count) in ends.zip(counts) {
                 so_far += count;
-                let with_end: Vec<_> = labels.iter().copied().chain([("le", end.as_str())]).collect();
+                let with_end: Vec<_> = labels
+                    .iter()
+                    .copied()
+                    .chain([("le", end.as_str())])
+                    .collect();
                 self.sample(&format!("{name}_bucket"), &with_end, so_far);
             }
             self.sample(&format!("{name}_sum"), &labels, sum);
@@ -135,7 +162,11 @@ impl Page {
 
     fn head(&mut self, family: &str, kind: &str, help: &str) {
         self.line(format_args!("# TYPE {family} {kind}"));
-        let unit = UNITS.iter().find(|unit| family.strip_suffix(*unit).is_some_and(|it| it.ends_with('_')));
+        let unit = UNITS.iter().find(|unit| {
+            family
+                .strip_suffix(*unit)
+                .is_some_and(|it| it.ends_with('_'))
+        });
         if let Some(unit) = unit.filter(|_| self.format == Format::OpenMetrics) {
             self.line(format_args!("# UNIT {family} {unit}"));
         }
@@ -143,8 +174,10 @@ impl Page {
     }
 
     fn sample(&mut self, name: &str, labels: &[(&'static str, &str)], value: impl Display) {
-        let labels: Vec<_> =
-            labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
+        let labels: Vec<_> = labels
+            .iter()
+            .map(|(key, value)| format!("{key}=\"{}\"", escaped(value)))
+            .collect();
         match labels.as_slice() {
             [] => self.line(format_args!("{name} {value}")),
             labels => self.line(format_args!("{name}{{{}}} {value}", labels.join(","))),
@@ -160,7 +193,9 @@ impl Page {
 const UNITS: [&str; 2] = ["seconds", "bytes"];
 
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -182,21 +217,37 @@ mod tests {
         check(&["*/*"], Format::OpenMetrics);
         check(&["text/html"], Format::OpenMetrics);
         check(&["text/plain"], Format::Classic);
-        check(&["text/plain;version=0.0.4;q=0.5,*/*;q=0.1"], Format::Classic);
-        check(&["application/openmetrics-text;version=1.0.0,text/plain"], Format::OpenMetrics);
-        let prometheus =
-            "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.6,*/*;q=0.1";
+        check(
+            &["text/plain;version=0.0.4;q=0.5,*/*;q=0.1"],
+            Format::Classic,
+        );
+        check(
+            &["application/openmetrics-text;version=1.0.0,text/plain"],
+            Format::OpenMetrics,
+        );
+        let prometheus = "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.6,*/*;q=0.1";
         check(&[prometheus], Format::OpenMetrics);
-        check(&["application/openmetrics-text;q=0.2", "text/plain;q=0.9"], Format::Classic);
+        check(
+            &["application/openmetrics-text;q=0.2", "text/plain;q=0.9"],
+            Format::Classic,
+        );
         check(&["Text/Plain; Q=nonsense; q=2"], Format::OpenMetrics);
     }
 
     fn page(format: Format) -> String {
         let mut page = Page::new(format);
-        page.counters("calls", "How \"many\"\nso far", [(vec![("tool", "a\\b\"c\nd")], 3)]);
+        page.counters(
+            "calls",
+            "How \"many\"\nso far",
+            [(vec![("tool", "a\\b\"c\nd")], 3)],
+        );
         page.gauge("memory_bytes", "Taken", 1.5);
         page.info("build", "Which", &vec![("version", "1.2.3")]);
-        let histogram = Histogram { ends: &[0.005, 1.0], counts: &[1, 0, 2], sum: 130.25 };
+        let histogram = Histogram {
+            ends: &[0.005, 1.0],
+            counts: &[1, 0, 2],
+            sum: 130.25,
+        };
         page.histograms("wait_seconds", "How long", [(Vec::new(), histogram)]);
         page.finish()
     }
@@ -229,8 +280,17 @@ wait_seconds_count 3
     #[test]
     fn the_classic_format_knows_a_counter_by_its_whole_name() {
         let text = page(Format::Classic);
-        assert!(text.contains("# TYPE calls_total counter\n# HELP calls_total "), "{text}");
-        assert!(text.contains("# TYPE build_info gauge\n") && text.contains("le=\"+Inf\"} 3\n"), "{text}");
-        assert!(!text.contains("# EOF") && !text.contains("# UNIT"), "{text}");
+        assert!(
+            text.contains("# TYPE calls_total counter\n# HELP calls_total "),
+            "{text}"
+        );
+        assert!(
+            text.contains("# TYPE build_info gauge\n") && text.contains("le=\"+Inf\"} 3\n"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("# EOF") && !text.contains("# UNIT"),
+            "{text}"
+        );
     }
 }

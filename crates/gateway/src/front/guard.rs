@@ -39,7 +39,12 @@ pub(super) fn refusal(serve: &Serve, headers: &HeaderMap) -> Option<String> {
         ));
     }
     let invited = origin.is_some_and(|origin| is_invited(serve, origin));
-    if headers.get_all(SEC_FETCH_SITE).iter().any(|site| site == "cross-site") && !invited {
+    if headers
+        .get_all(SEC_FETCH_SITE)
+        .iter()
+        .any(|site| site == "cross-site")
+        && !invited
+    {
         return Some(
             "pages of another site may not use this gateway; add the page's origin to `allowed_origins` in \
              [serve] if they should"
@@ -52,14 +57,22 @@ pub(super) fn refusal(serve: &Serve, headers: &HeaderMap) -> Option<String> {
 /// Whether a request that names its target in full, as requests to proxies do, means the host it
 /// says it means.
 pub(super) fn names_one_host(target: &Uri, headers: &HeaderMap) -> bool {
-    let Some(authority) = target.authority() else { return true };
-    headers.get(HOST).is_some_and(|host| text(host).eq_ignore_ascii_case(authority.as_str()))
+    let Some(authority) = target.authority() else {
+        return true;
+    };
+    headers
+        .get(HOST)
+        .is_some_and(|host| text(host).eq_ignore_ascii_case(authority.as_str()))
 }
 
 /// What a body is said to be, if that is not JSON. A page can send what it calls plain text or a form
 /// to any address without asking first, but not what it calls JSON.
 pub(super) fn foreign_body(headers: &HeaderMap) -> Option<&str> {
-    headers.get_all(CONTENT_TYPE).iter().map(text).find(|kind| !is_json(kind))
+    headers
+        .get_all(CONTENT_TYPE)
+        .iter()
+        .map(text)
+        .find(|kind| !is_json(kind))
 }
 
 /// Whether a browser sent it, as far as it can be told.
@@ -68,7 +81,12 @@ pub(super) fn is_from_browser(headers: &HeaderMap) -> bool {
 }
 
 fn is_json(kind: &str) -> bool {
-    let name = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let name = kind
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     name == "application/json" || (name.starts_with("application/") && name.ends_with("+json"))
 }
 
@@ -79,7 +97,9 @@ fn text(value: &HeaderValue) -> &str {
 fn host_allowed(serve: &Serve, host: &str) -> bool {
     let name = without_port(host);
     is_loopback(name)
-        || name.parse::<IpAddr>().is_ok_and(|address| address == serve.bind.ip())
+        || name
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address == serve.bind.ip())
         || (!serve.bind.ip().is_loopback() && serve.allowed_hosts.is_empty())
         || serve
             .allowed_hosts
@@ -91,7 +111,9 @@ fn origin_allowed(serve: &Serve, origin: &str) -> bool {
     if is_invited(serve, origin) {
         return true;
     }
-    let Ok(url) = Url::parse(origin) else { return false };
+    let Ok(url) = Url::parse(origin) else {
+        return false;
+    };
     // Extensions and apps make up schemes, and names within them.
     if !["http", "https"].contains(&url.scheme()) {
         return false;
@@ -105,13 +127,18 @@ fn origin_allowed(serve: &Serve, origin: &str) -> bool {
 }
 
 fn is_invited(serve: &Serve, origin: &str) -> bool {
-    serve.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
+    serve
+        .allowed_origins
+        .iter()
+        .any(|allowed| allowed.eq_ignore_ascii_case(origin))
 }
 
 fn is_loopback(name: &str) -> bool {
     let name = name.trim_start_matches('[').trim_end_matches(']');
     name.eq_ignore_ascii_case("localhost")
-        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        || name
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 fn without_port(host: &str) -> &str {
@@ -127,13 +154,20 @@ mod tests {
 
     #[track_caller]
     fn check(host: &str, origin: Option<&str>, allowed: bool) {
-        let serve = Serve { allowed_hosts: vec!["kitbag.lan".to_owned()], ..Serve::default() };
+        let serve = Serve {
+            allowed_hosts: vec!["kitbag.lan".to_owned()],
+            ..Serve::default()
+        };
         let mut headers = HeaderMap::new();
         headers.insert(HOST, host.parse().unwrap());
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
-        assert_eq!(refusal(&serve, &headers).is_none(), allowed, "{host} {origin:?}");
+        assert_eq!(
+            refusal(&serve, &headers).is_none(),
+            allowed,
+            "{host} {origin:?}"
+        );
     }
 
     #[test]
@@ -145,16 +179,27 @@ mod tests {
         check("evil.example:7420", None, false);
         check("localhost.evil.example", None, false);
         check("127.0.0.1:7420", Some("http://evil.example"), false);
-        check("127.0.0.1:7420", Some("http://localhost.evil.example"), false);
+        check(
+            "127.0.0.1:7420",
+            Some("http://localhost.evil.example"),
+            false,
+        );
         check("127.0.0.1:7420", Some("null"), false);
-        check("127.0.0.1:7420", Some("chrome-extension://localhost"), false);
+        check(
+            "127.0.0.1:7420",
+            Some("chrome-extension://localhost"),
+            false,
+        );
         check("127.0.0.1:7420", Some("app://localhost"), false);
         check("127.0.0.1:7420", Some("file://localhost"), false);
     }
 
     #[track_caller]
     fn check_headers(headers: &[(HeaderName, &str)], allowed: bool) {
-        let serve = Serve { allowed_origins: vec!["https://app.example".to_owned()], ..Serve::default() };
+        let serve = Serve {
+            allowed_origins: vec!["https://app.example".to_owned()],
+            ..Serve::default()
+        };
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name, value.parse().unwrap());
@@ -167,10 +212,28 @@ mod tests {
         let (here, there) = ((HOST, "127.0.0.1:7420"), (HOST, "evil.example"));
         check_headers(&[here.clone(), there], false);
         check_headers(&[here.clone(), here.clone()], false);
-        check_headers(&[(ORIGIN, "http://localhost"), (ORIGIN, "http://evil.example")], false);
+        check_headers(
+            &[
+                (ORIGIN, "http://localhost"),
+                (ORIGIN, "http://evil.example"),
+            ],
+            false,
+        );
         check_headers(&[here.clone(), (SEC_FETCH_SITE, "cross-site")], false);
-        check_headers(&[(SEC_FETCH_SITE, "cross-site"), (ORIGIN, "http://localhost:3000")], false);
-        check_headers(&[(SEC_FETCH_SITE, "cross-site"), (ORIGIN, "https://app.example")], true);
+        check_headers(
+            &[
+                (SEC_FETCH_SITE, "cross-site"),
+                (ORIGIN, "http://localhost:3000"),
+            ],
+            false,
+        );
+        check_headers(
+            &[
+                (SEC_FETCH_SITE, "cross-site"),
+                (ORIGIN, "https://app.example"),
+            ],
+            true,
+        );
         check_headers(&[here.clone(), (SEC_FETCH_SITE, "same-origin")], true);
         check_headers(&[here, (SEC_FETCH_SITE, "none")], true);
     }
@@ -179,7 +242,11 @@ mod tests {
     fn a_target_in_full_names_the_host_it_is_sent_to() {
         let check = |target: &str, host: &str, fits: bool| {
             let headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
-            assert_eq!(names_one_host(&target.parse().unwrap(), &headers), fits, "{target} {host}");
+            assert_eq!(
+                names_one_host(&target.parse().unwrap(), &headers),
+                fits,
+                "{target} {host}"
+            );
         };
         check("/mcp", "localhost:7420", true);
         check("http://localhost:7420/mcp", "LOCALHOST:7420", true);

@@ -26,11 +26,16 @@ pub(super) fn is_modern(headers: &HeaderMap) -> bool {
 }
 
 pub(super) fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(), Failure> {
-    let declared = params.get("_meta").and_then(|meta| RawObject::peek(meta, meta::PROTOCOL_VERSION));
-    let declared: Option<String> = declared.and_then(|version| serde_json::from_str(version.get()).ok());
+    let declared = params
+        .get("_meta")
+        .and_then(|meta| RawObject::peek(meta, meta::PROTOCOL_VERSION));
+    let declared: Option<String> =
+        declared.and_then(|version| serde_json::from_str(version.get()).ok());
     match (text(headers, PROTOCOL_VERSION), declared) {
         (None, _) => Err(missing("MCP-Protocol-Version")),
-        (Some(header), Some(body)) if header != body => Err(mismatch("MCP-Protocol-Version", header, &body)),
+        (Some(header), Some(body)) if header != body => {
+            Err(mismatch("MCP-Protocol-Version", header, &body))
+        }
         _ => Ok(()),
     }
 }
@@ -40,7 +45,9 @@ pub(super) fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(
 pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Failure> {
     match text(headers, PROTOCOL_VERSION) {
         Some(version) if ProtocolVersion::parse(version).is_none() => {
-            Err(Failure::UnsupportedVersion { requested: version.to_owned() })
+            Err(Failure::UnsupportedVersion {
+                requested: version.to_owned(),
+            })
         }
         _ => Ok(()),
     }
@@ -88,7 +95,11 @@ fn check_arguments(schema: &Value, headers: &HeaderMap, params: &RawObject) -> R
             (None, None) => {}
             (None, Some(_)) => return Err(missing(&name)),
             (Some(header), body) => {
-                let header = header.to_str().ok().and_then(decode).ok_or_else(|| malformed(&name))?;
+                let header = header
+                    .to_str()
+                    .ok()
+                    .and_then(decode)
+                    .ok_or_else(|| malformed(&name))?;
                 if !body.as_ref().is_some_and(|body| same(&header, body)) {
                     return Err(mismatch(&name, &header, &body.unwrap_or_default()));
                 }
@@ -104,9 +115,10 @@ fn schema(rooms: &Rooms, caller: &Caller, view: &View, tool: &str) -> Option<Val
     let catalog = rooms.catalog();
     let entry = match view {
         View::House(_) => catalog.tool(tool),
-        View::One(server) => {
-            catalog.tools.iter().find(|it| it.capability.server == *server && it.capability.name == tool)
-        }
+        View::One(server) => catalog
+            .tools
+            .iter()
+            .find(|it| it.capability.server == *server && it.capability.name == tool),
     }?;
     if !entry.definition.get().contains(MARK) || !rooms.policy.visible(caller, &entry.capability) {
         return None;
@@ -116,7 +128,8 @@ fn schema(rooms: &Rooms, caller: &Caller, view: &View, tool: &str) -> Option<Val
 
 /// Numbers may be spelt differently and still be the same.
 fn same(header: &str, body: &str) -> bool {
-    header == body || matches!((header.parse::<f64>(), body.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+    header == body
+        || matches!((header.parse::<f64>(), body.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -124,13 +137,19 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 fn missing(header: &str) -> Failure {
-    Failure::HeaderMismatch { reason: format!("the header {header} is missing") }
+    Failure::HeaderMismatch {
+        reason: format!("the header {header} is missing"),
+    }
 }
 
 fn malformed(header: &str) -> Failure {
-    Failure::HeaderMismatch { reason: format!("the header {header} cannot be read") }
+    Failure::HeaderMismatch {
+        reason: format!("the header {header} cannot be read"),
+    }
 }
 
 fn mismatch(header: &str, value: &str, body: &str) -> Failure {
-    Failure::HeaderMismatch { reason: format!("the header {header} says `{value}`, the body says `{body}`") }
+    Failure::HeaderMismatch {
+        reason: format!("the header {header} says `{value}`, the body says `{body}`"),
+    }
 }

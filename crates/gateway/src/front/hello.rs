@@ -32,7 +32,10 @@ pub(super) async fn discover(rooms: &Rooms, turn: &Turn) -> Result<Raw, Failure>
         .with("capabilities", &face.capabilities)
         .with("ttlMs", &CACHE_MS)
         .with("cacheScope", "private")
-        .with("_meta", &RawObject::new().with(meta::SERVER_INFO, &face.info));
+        .with(
+            "_meta",
+            &RawObject::new().with(meta::SERVER_INFO, &face.info),
+        );
     if let Some(instructions) = face.instructions {
         result.put("instructions", &instructions);
     }
@@ -52,7 +55,9 @@ impl Face {
             View::House(surface) => Ok(Self::of_the_house(rooms, caller, *surface)),
             View::One(name) => {
                 let server = rooms.upstreams.get(name);
-                let server = server.ok_or_else(|| Failure::UnknownServer { server: name.to_string() })?;
+                let server = server.ok_or_else(|| Failure::UnknownServer {
+                    server: name.to_string(),
+                })?;
                 Ok(Self::of_one(&*server.introduction().await?))
             }
         }
@@ -63,12 +68,18 @@ impl Face {
         let mut capabilities = bridged(Map::from_iter([
             ("tools".to_owned(), json!({ "listChanged": true })),
             ("prompts".to_owned(), json!({ "listChanged": true })),
-            ("resources".to_owned(), json!({ "listChanged": true, "subscribe": true })),
+            (
+                "resources".to_owned(),
+                json!({ "listChanged": true, "subscribe": true }),
+            ),
             ("completions".to_owned(), json!({})),
             ("logging".to_owned(), json!({})),
         ]));
         let catalog = rooms.catalog();
-        for (_, listing) in catalog.listings().filter(|(name, _)| rooms.server_visible(caller, name)) {
+        for (_, listing) in catalog
+            .listings()
+            .filter(|(name, _)| rooms.server_visible(caller, name))
+        {
             let theirs: Map<String, Value> =
                 serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
             for key in ["tasks", "extensions"] {
@@ -98,8 +109,12 @@ impl Face {
 /// caller is neither named nor counted.
 pub(crate) fn instructions(rooms: &Rooms, caller: &Caller, surface: Surface) -> Option<String> {
     let visible = |name: &&ServerName| rooms.server_visible(caller, name);
-    let servers: Vec<&ServerName> =
-        rooms.upstreams.iter().map(|server| server.name()).filter(visible).collect();
+    let servers: Vec<&ServerName> = rooms
+        .upstreams
+        .iter()
+        .map(|server| server.name())
+        .filter(visible)
+        .collect();
     let count = servers.len() + rooms.providers.names().filter(visible).count();
     let frugal = "search_available_tools finds tools, call_api runs them.";
     match surface {

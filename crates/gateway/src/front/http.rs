@@ -26,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 use super::response::{self, accepts_events, json, not_admitted, not_allowed, refuse_at_door};
 use super::work::Work;
 use super::{
-    access, audit, auth, guard, headers, hello, mcp, metrics, modern, ready, reply, retrieve, subscriptions,
-    tokens,
+    access, audit, auth, guard, headers, hello, mcp, metrics, modern, ready, reply, retrieve,
+    subscriptions, tokens,
 };
 use crate::failure::Failure;
 use crate::flights::Held;
@@ -60,7 +60,10 @@ pub(super) fn router(house: Arc<House>) -> Router {
         .route("/openapi.json", get(openapi))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
-        .layer(middleware::from_fn_with_state(Entry(house.clone()), access::layer))
+        .layer(middleware::from_fn_with_state(
+            Entry(house.clone()),
+            access::layer,
+        ))
         .with_state(Entry(house))
 }
 
@@ -114,7 +117,11 @@ async fn health() -> &'static str {
 /// What there is beside MCP, for programs that write clients.
 async fn openapi() -> HttpResponse {
     const DESCRIPTION: &str = include_str!("../../../../docs/openapi.json");
-    ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], DESCRIPTION).into_response()
+    (
+        [(CONTENT_TYPE, HeaderValue::from_static("application/json"))],
+        DESCRIPTION,
+    )
+        .into_response()
 }
 
 async fn nowhere() -> HttpResponse {
@@ -125,7 +132,12 @@ async fn nowhere() -> HttpResponse {
     (StatusCode::NOT_FOUND, text).into_response()
 }
 
-async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, door: Door) -> HttpResponse {
+async fn enter(
+    rooms: Arc<Rooms>,
+    peer: SocketAddr,
+    request: HttpRequest,
+    door: Door,
+) -> HttpResponse {
     let caller = match auth::admit(&rooms, peer, request.headers()).await {
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
@@ -133,11 +145,18 @@ async fn enter(rooms: Arc<Rooms>, peer: SocketAddr, request: HttpRequest, door: 
     if let Door::Server(server) = &door
         && (rooms.upstreams.get(server).is_none() || !rooms.server_visible(&caller, server))
     {
-        let failure = Failure::UnknownServer { server: server.to_string() };
+        let failure = Failure::UnknownServer {
+            server: server.to_string(),
+        };
         return refuse_at_door(None, Era::Legacy, &failure);
     }
     let origin = access::origin(peer, request.headers());
-    let visit = Visit { rooms, caller, door, origin };
+    let visit = Visit {
+        rooms,
+        caller,
+        door,
+        origin,
+    };
     match *request.method() {
         Method::POST => visit.post(request).await,
         Method::GET => visit.get(request.headers()),
@@ -158,7 +177,9 @@ impl Visit {
     async fn post(self, request: HttpRequest) -> HttpResponse {
         let (parts, body) = request.into_parts();
         if let Some(kind) = guard::foreign_body(&parts.headers) {
-            let failure = Failure::ForeignBody { kind: kind.to_owned() };
+            let failure = Failure::ForeignBody {
+                kind: kind.to_owned(),
+            };
             return refuse_at_door(None, Era::Legacy, &failure);
         }
         let incoming = self.rooms.flights.receive(&self.caller);
@@ -169,9 +190,13 @@ impl Visit {
         };
         match Message::parse_shallow(&body) {
             Ok(Message::Request(request)) => self.request(&parts.headers, request).await,
-            Ok(Message::Notification(notification)) => self.notification(&parts.headers, &notification),
+            Ok(Message::Notification(notification)) => {
+                self.notification(&parts.headers, &notification)
+            }
             Ok(Message::Response(response)) => self.response(&parts.headers, response),
-            Err(malformed) => refuse_at_door(malformed.id().cloned(), Era::Legacy, &malformed.into()),
+            Err(malformed) => {
+                refuse_at_door(malformed.id().cloned(), Era::Legacy, &malformed.into())
+            }
         }
     }
 
@@ -187,9 +212,19 @@ impl Visit {
             let client = headers::check_version(http, &params)
                 .and_then(|()| modern::read_client(self.caller.clone(), &mut params))
                 .and_then(|client| {
-                    let view = self.rooms.surfaces.view(&self.door, &self.caller, client.name.as_deref());
-                    headers::check(&self.rooms, &self.caller, &view, http, &request.method, &params)
-                        .map(|()| (client, view))
+                    let view =
+                        self.rooms
+                            .surfaces
+                            .view(&self.door, &self.caller, client.name.as_deref());
+                    headers::check(
+                        &self.rooms,
+                        &self.caller,
+                        &view,
+                        http,
+                        &request.method,
+                        &params,
+                    )
+                    .map(|()| (client, view))
                 });
             return match client {
                 Ok((client, view)) => self.modern(client, view, request, params).await,
@@ -205,44 +240,83 @@ impl Visit {
         }
     }
 
-    async fn modern(self, client: Client, view: View, request: Request, params: RawObject) -> HttpResponse {
+    async fn modern(
+        self,
+        client: Client,
+        view: View,
+        request: Request,
+        params: RawObject,
+    ) -> HttpResponse {
         let cancelled = CancellationToken::new();
         let gone = cancelled.clone().drop_guard();
         let (outbox, messages) = mpsc::channel(BACKLOG);
-        let back = BackChannel::new(outbox.clone(), self.rooms.flights.clone(), self.caller.clone(), None);
+        let back = BackChannel::new(
+            outbox.clone(),
+            self.rooms.flights.clone(),
+            self.caller.clone(),
+            None,
+        );
         let held = self.rooms.holders.hold(&self.caller, &cancelled);
         let (origin, purpose) = (self.origin.clone(), Purpose::Use);
-        let turn = Turn { client, view, back, cancelled, origin, purpose }.traced(&params);
+        let turn = Turn {
+            client,
+            view,
+            back,
+            cancelled,
+            origin,
+            purpose,
+        }
+        .traced(&params);
         let work = Work::new(async move {
             let _until_answered = held;
             let method = request.method.clone();
             let response = mcp::serve(&self.rooms, &turn, None, request, params).await;
-            let _ = outbox.send(reply::sent(&self.rooms, &turn, &method, response).await).await;
+            let _ = outbox
+                .send(reply::sent(&self.rooms, &turn, &method, response).await)
+                .await;
         });
         response::to_modern(work, messages, gone).await
     }
 
-    async fn legacy(self, session: Arc<Session>, request: Request, params: RawObject) -> HttpResponse {
+    async fn legacy(
+        self,
+        session: Arc<Session>,
+        request: Request,
+        params: RawObject,
+    ) -> HttpResponse {
         let cancelled = CancellationToken::new();
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let (flights, caller) = (self.rooms.flights.clone(), self.caller.clone());
         let back = BackChannel::new(outbox.clone(), flights, caller, Some(session.clone()));
         let (client, view) = (session.client(), session.view.clone());
         let (origin, purpose) = (self.origin.clone(), Purpose::Use);
-        let turn = Turn { client, view, back, cancelled, origin, purpose }.traced(&params);
+        let turn = Turn {
+            client,
+            view,
+            back,
+            cancelled,
+            origin,
+            purpose,
+        }
+        .traced(&params);
         session.begin(&request.id, &turn.cancelled);
         let client = session.clone();
         let work = Work::new(async move {
             let (id, method) = (request.id.clone(), request.method.clone());
             let response = mcp::serve(&self.rooms, &turn, Some(&session), request, params).await;
             session.end(&id);
-            let _ = outbox.send(reply::sent(&self.rooms, &turn, &method, response).await).await;
+            let _ = outbox
+                .send(reply::sent(&self.rooms, &turn, &method, response).await)
+                .await;
         });
         response::to_legacy(work, client, messages).await
     }
 
     async fn initialize(self, request: Request, params: &RawObject) -> HttpResponse {
-        let opened = self.rooms.sessions.open(&self.rooms.surfaces, self.caller, self.door, params);
+        let opened = self
+            .rooms
+            .sessions
+            .open(&self.rooms.surfaces, self.caller, self.door, params);
         let Opened { session, gave_way } = match opened {
             Ok(opened) => opened,
             Err(failure) => return refuse_at_door(Some(request.id), Era::Legacy, &failure),
@@ -252,15 +326,18 @@ impl Visit {
         }
         match hello::initialize(&self.rooms, &session).await {
             Ok(result) => {
-                let mut response = json(StatusCode::OK, &Response::result(request.id, result).into());
-                let id = HeaderValue::try_from(session.id.as_str()).expect("session ids are plain ASCII");
+                let mut response =
+                    json(StatusCode::OK, &Response::result(request.id, result).into());
+                let id = HeaderValue::try_from(session.id.as_str())
+                    .expect("session ids are plain ASCII");
                 response.headers_mut().insert(SESSION_ID, id);
                 response
             }
             Err(failure) => {
                 self.rooms.sessions.close(&session);
                 let failure = failure.for_caller(session.caller());
-                let response = reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure);
+                let response =
+                    reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure);
                 json(StatusCode::OK, &response.into())
             }
         }
@@ -276,13 +353,17 @@ impl Visit {
             Err(failure) => return refuse_at_door(None, Era::Legacy, &failure),
         };
         if notification.method == method::CANCELLED
-            && let Some(id) =
-                notification.object().ok().and_then(|params| params.read::<RequestId>("requestId"))
+            && let Some(id) = notification
+                .object()
+                .ok()
+                .and_then(|params| params.read::<RequestId>("requestId"))
         {
             session.cancel(&id);
         }
         if notification.method == method::ROOTS_CHANGED {
-            self.rooms.upstreams.roots_changed(&session.client().identity());
+            self.rooms
+                .upstreams
+                .roots_changed(&session.client().identity());
         }
         StatusCode::ACCEPTED.into_response()
     }
@@ -303,19 +384,28 @@ impl Visit {
             return not_allowed();
         }
         if !accepts_events(http) {
-            return (StatusCode::NOT_ACCEPTABLE, "this stream is text/event-stream\n").into_response();
+            return (
+                StatusCode::NOT_ACCEPTABLE,
+                "this stream is text/event-stream\n",
+            )
+                .into_response();
         }
         let session = match self.session(http) {
             Ok(session) => session,
             Err(Failure::NoSession { .. }) => return not_allowed(),
             Err(failure) => return refuse_at_door(None, Era::Legacy, &failure),
         };
-        let last = http.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).and_then(EventId::parse);
+        let last = http
+            .get(LAST_EVENT_ID)
+            .and_then(|value| value.to_str().ok())
+            .and_then(EventId::parse);
         match last {
             None => response::announcements(&session, None),
             Some(EventId::Announcement(number)) => response::announcements(&session, Some(number)),
             Some(EventId::Answer { stream, number }) => match session.streams.find(stream) {
-                Some(mailbox) => response::rest_of(session, mailbox, stream, number.saturating_add(1)),
+                Some(mailbox) => {
+                    response::rest_of(session, mailbox, stream, number.saturating_add(1))
+                }
                 None => refuse_at_door(None, Era::Legacy, &Failure::UnknownStream),
             },
         }
@@ -337,11 +427,16 @@ impl Visit {
         let Some(id) = http.get(SESSION_ID) else {
             let reason = "the Mcp-Session-Id header is missing: send `initialize` first, or, in the modern manner, \
                           the `_meta` keys with every request";
-            return Err(Failure::NoSession { reason: reason.to_owned() });
+            return Err(Failure::NoSession {
+                reason: reason.to_owned(),
+            });
         };
         headers::check_legacy_version(http)?;
         let id = id.to_str().map_err(|_| Failure::UnknownSession)?;
-        self.rooms.sessions.find(id, &self.caller, &self.door).ok_or(Failure::UnknownSession)
+        self.rooms
+            .sessions
+            .find(id, &self.caller, &self.door)
+            .ok_or(Failure::UnknownSession)
     }
 }
 
@@ -356,7 +451,9 @@ pub(super) async fn read_body(
         let (mut bytes, mut excess) = (Vec::new(), 0);
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| Failure::BrokenBody { reason: error.to_string() })?;
+            let chunk = chunk.map_err(|error| Failure::BrokenBody {
+                reason: error.to_string(),
+            })?;
             if excess == 0 && bytes.len() + chunk.len() <= max {
                 if held.as_mut().is_some_and(|held| !held.grow(chunk.len())) {
                     return Err(Failure::TooManyRequests);
@@ -369,7 +466,13 @@ pub(super) async fn read_body(
                 break;
             }
         }
-        if excess == 0 { Ok((bytes, held)) } else { Err(Failure::TooLarge { max }) }
+        if excess == 0 {
+            Ok((bytes, held))
+        } else {
+            Err(Failure::TooLarge { max })
+        }
     };
-    tokio::time::timeout(BODY_PATIENCE, reading).await.unwrap_or(Err(Failure::SlowBody))
+    tokio::time::timeout(BODY_PATIENCE, reading)
+        .await
+        .unwrap_or(Err(Failure::SlowBody))
 }

@@ -95,7 +95,10 @@ fn converse(
 }
 
 fn two_hosts() -> HttpResponse {
-    (StatusCode::BAD_REQUEST, "the target of the request and its Host header name different hosts\n")
+    (
+        StatusCode::BAD_REQUEST,
+        "the target of the request and its Host header name different hosts\n",
+    )
         .into_response()
 }
 

@@ -42,31 +42,48 @@ pub(super) async fn list(
             _ => merged(rooms, turn, list, &params)?,
         },
         View::One(_) => {
-            let call = Call { method: CallMethod::List(list.method()), params };
+            let call = Call {
+                method: CallMethod::List(list.method()),
+                params,
+            };
             only_visible(rooms, turn, list, pipeline::run(rooms, turn, call).await?)?
         }
     };
-    let result = if turn.view.cleans() { authored::shown(result, &Secrets::default()) } else { result };
+    let result = if turn.view.cleans() {
+        authored::shown(result, &Secrets::default())
+    } else {
+        result
+    };
     if matches!(list, List::Tools) {
         rooms.meter.listed(rooms, turn, &result);
     }
-    Ok(if turn.client.era == Era::Modern { cacheable(result) } else { result })
+    Ok(if turn.client.era == Era::Modern {
+        cacheable(result)
+    } else {
+        result
+    })
 }
 
 /// What a frugal surface shows always fits one page.
 pub(crate) async fn surface_tools(rooms: &Rooms, turn: &Turn, surface: Surface) -> Raw {
     let catalog = rooms.catalog();
-    let mut definitions: Vec<Raw> = AlwaysOn::on(surface).map(|it| it.definition().clone()).collect();
+    let mut definitions: Vec<Raw> = AlwaysOn::on(surface)
+        .map(|it| it.definition().clone())
+        .collect();
     if surface == Surface::Adaptive {
         let shown = shown::listed(rooms, turn, &catalog).await;
         definitions.extend(shown.into_iter().map(|it| without_promise(&it.definition)));
     }
-    RawObject::new().with(List::Tools.field(), &definitions).to_raw()
+    RawObject::new()
+        .with(List::Tools.field(), &definitions)
+        .to_raw()
 }
 
 /// A result that is cut loses its structured content, so none can be promised.
 fn without_promise(definition: &Raw) -> Raw {
-    let Ok(mut object) = RawObject::open(definition) else { return definition.clone() };
+    let Ok(mut object) = RawObject::open(definition) else {
+        return definition.clone();
+    };
     match object.remove("outputSchema") {
         Some(_) => object.to_raw(),
         None => definition.clone(),
@@ -81,8 +98,10 @@ fn merged(rooms: &Rooms, turn: &Turn, list: List, params: &RawObject) -> Result<
         List::Resources => &catalog.resources,
         List::Templates => &catalog.templates,
     };
-    let visible: Vec<&Entry> =
-        entries.iter().filter(|entry| rooms.policy.visible(&turn.client.caller, &entry.capability)).collect();
+    let visible: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| rooms.policy.visible(&turn.client.caller, &entry.capability))
+        .collect();
     let from = start(&visible, params)?;
     let page = &visible[from..visible.len().min(from + rooms.serve.page_size)];
     let seen = |it: &Capability| rooms.policy.visible(&turn.client.caller, it);
@@ -109,9 +128,13 @@ fn merged(rooms: &Rooms, turn: &Turn, list: List, params: &RawObject) -> Result<
 /// A cursor names the last entry of the page before, so that it stays good while the
 /// catalog changes around it.
 fn start(visible: &[&Entry], params: &RawObject) -> Result<usize, Failure> {
-    let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") else { return Ok(0) };
+    let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") else {
+        return Ok(0);
+    };
     let bad = || {
-        Failure::params("this cursor is not one of ours, or what it stood for is gone; list from the start")
+        Failure::params(
+            "this cursor is not one of ours, or what it stood for is gone; list from the start",
+        )
     };
     let cursor: String = serde_json::from_str(cursor.get()).map_err(|_| bad())?;
     let last = URL_SAFE_NO_PAD
@@ -119,31 +142,54 @@ fn start(visible: &[&Entry], params: &RawObject) -> Result<usize, Failure> {
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .ok_or_else(bad)?;
-    visible.iter().position(|entry| entry.exposed == last).map(|at| at + 1).ok_or_else(bad)
+    visible
+        .iter()
+        .position(|entry| entry.exposed == last)
+        .map(|at| at + 1)
+        .ok_or_else(bad)
 }
 
 /// Takes out of one server's list what the caller may not see. A list where nothing is
 /// hidden stays the very text the server sent.
 fn only_visible(rooms: &Rooms, turn: &Turn, list: List, result: Raw) -> Result<Raw, Failure> {
-    let View::One(server) = &turn.view else { return Ok(result) };
-    let Ok(mut object) = RawObject::open(&result) else { return Ok(result) };
-    let Some(items) = object.read::<Vec<Raw>>(list.field()) else { return Ok(result) };
+    let View::One(server) = &turn.view else {
+        return Ok(result);
+    };
+    let Ok(mut object) = RawObject::open(&result) else {
+        return Ok(result);
+    };
+    let Some(items) = object.read::<Vec<Raw>>(list.field()) else {
+        return Ok(result);
+    };
     let visible = |item: &Raw| {
-        let name: Option<String> = RawObject::open(item).ok().and_then(|item| item.read(list.key()));
+        let name: Option<String> = RawObject::open(item)
+            .ok()
+            .and_then(|item| item.read(list.key()));
         let name = name.unwrap_or_default();
-        rooms
-            .policy
-            .visible(&turn.client.caller, &Capability { server: server.clone(), kind: list.kind(), name })
+        rooms.policy.visible(
+            &turn.client.caller,
+            &Capability {
+                server: server.clone(),
+                kind: list.kind(),
+                name,
+            },
+        )
     };
     let deep = is_too_deep(result.get().as_bytes());
     if !deep && items.iter().all(visible) {
         return Ok(result);
     }
     let shallow = |item: &Raw| !is_too_deep(item.get().as_bytes());
-    let shown: Vec<&Raw> = items.iter().filter(|item| visible(item) && shallow(item)).collect();
+    let shown: Vec<&Raw> = items
+        .iter()
+        .filter(|item| visible(item) && shallow(item))
+        .collect();
     object.remove(list.field());
     if is_too_deep(object.to_raw().get().as_bytes()) {
-        return Err(CallError::TooDeep { server: server.clone() }.into());
+        return Err(CallError::TooDeep {
+            server: server.clone(),
+        }
+        .into());
     }
     object.put(list.field(), &shown);
     Ok(object.to_raw())
@@ -152,7 +198,9 @@ fn only_visible(rooms: &Rooms, turn: &Turn, list: List, result: Raw) -> Result<R
 /// Adds the cache hints modern results must have, where the server gave none.
 pub(super) fn cacheable(result: Raw) -> Raw {
     let result = complete(result);
-    let Ok(mut object) = RawObject::open(&result) else { return result };
+    let Ok(mut object) = RawObject::open(&result) else {
+        return result;
+    };
     if object.contains("ttlMs") && object.contains("cacheScope") {
         return result;
     }

@@ -30,16 +30,26 @@ pub(super) async fn serve(
         Era::Modern => modern(rooms, turn, &method, params, &id).await,
         Era::Legacy => match session {
             Some(session) => legacy(rooms, turn, session, &method, params).await,
-            None => Err(Failure::NoSession { reason: "send `initialize` first".to_owned() }),
+            None => Err(Failure::NoSession {
+                reason: "send `initialize` first".to_owned(),
+            }),
         },
     };
     match answer {
         Ok(result) => Response::result(id, result),
         Err(failure) => {
             // Both may repeat what the client sent, at any length.
-            let (asked, why) = (ShortText::cut(&method), ShortText::cut(&failure.to_string()));
+            let (asked, why) = (
+                ShortText::cut(&method),
+                ShortText::cut(&failure.to_string()),
+            );
             tracing::debug!(method = %asked, failure = %why, "answered with an error");
-            reply::response(Some(id), &method, turn.client.era, &failure.for_caller(&turn.client.caller))
+            reply::response(
+                Some(id),
+                &method,
+                turn.client.era,
+                &failure.for_caller(&turn.client.caller),
+            )
         }
     }
 }
@@ -78,7 +88,12 @@ async fn legacy(
 }
 
 /// What both eras have in common.
-async fn either(rooms: &Arc<Rooms>, turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Failure> {
+async fn either(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    method: &str,
+    params: RawObject,
+) -> Result<Raw, Failure> {
     match method {
         method::LIST_TOOLS => lists::list(rooms, turn, List::Tools, params).await,
         method::LIST_PROMPTS => lists::list(rooms, turn, List::Prompts, params).await,
@@ -92,22 +107,33 @@ async fn either(rooms: &Arc<Rooms>, turn: &Turn, method: &str, params: RawObject
                 Some(kept) => kept?,
                 None => run(rooms, turn, CallMethod::ReadResource, params).await?,
             };
-            Ok(if turn.client.era == Era::Modern { cacheable(result) } else { result })
+            Ok(if turn.client.era == Era::Modern {
+                cacheable(result)
+            } else {
+                result
+            })
         }
         "tasks/get" => run(rooms, turn, CallMethod::Task(TaskMethod::Get), params).await,
         "tasks/cancel" => run(rooms, turn, CallMethod::Task(TaskMethod::Cancel), params).await,
-        _ => Err(Failure::UnknownMethod { method: method.to_owned() }),
+        _ => Err(Failure::UnknownMethod {
+            method: method.to_owned(),
+        }),
     }
 }
 
-async fn run(rooms: &Arc<Rooms>, turn: &Turn, method: CallMethod, params: RawObject) -> Result<Raw, Failure> {
+async fn run(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    method: CallMethod,
+    params: RawObject,
+) -> Result<Raw, Failure> {
     pipeline::run(rooms, turn, Call { method, params }).await
 }
 
 fn set_level(session: &Session, params: &RawObject) -> Result<Raw, Failure> {
     let level: String = required(params, "level")?;
-    let level =
-        LogLevel::parse(&level).ok_or_else(|| Failure::params(format!("`{level}` is not a log level")))?;
+    let level = LogLevel::parse(&level)
+        .ok_or_else(|| Failure::params(format!("`{level}` is not a log level")))?;
     session.set_log_level(level);
     Ok(raw(&RawObject::new()))
 }

@@ -29,7 +29,10 @@ pub(super) async fn metrics(
     };
     let format = Format::accepted(&headers);
     let body = page(&rooms, &caller, format);
-    let head = [(CONTENT_TYPE, format.content_type()), (VARY, HeaderValue::from_static("accept"))];
+    let head = [
+        (CONTENT_TYPE, format.content_type()),
+        (VARY, HeaderValue::from_static("accept")),
+    ];
     (head, body).into_response()
 }
 
@@ -42,7 +45,11 @@ fn page(rooms: &Rooms, caller: &Caller, format: Format) -> String {
     servers(&mut page, rooms, caller);
     let (indexed, embedded) = rooms.indexed(caller);
     page.gauge("kitbag_index_tools", "Tools in the index", indexed);
-    page.gauge("kitbag_index_vectors", "Tools in the index that have their vector", embedded);
+    page.gauge(
+        "kitbag_index_vectors",
+        "Tools in the index that have their vector",
+        embedded,
+    );
     if caller.sees_all_tenants() {
         gateway(&mut page, rooms);
         process(&mut page, &Process::now());
@@ -58,12 +65,23 @@ fn lists(page: &mut Page, tables: &Tables) {
             "Estimated tokens the visible catalog would have cost in the lists that were asked for",
             |listed| listed.catalog,
         ),
-        ("kitbag_tokens_shown", "Estimated tokens of the tool lists that were shown", |listed| listed.shown),
-        ("kitbag_tokens_saved", "Estimated tokens that were not shown", |listed| listed.saved),
+        (
+            "kitbag_tokens_shown",
+            "Estimated tokens of the tool lists that were shown",
+            |listed| listed.shown,
+        ),
+        (
+            "kitbag_tokens_saved",
+            "Estimated tokens that were not shown",
+            |listed| listed.saved,
+        ),
     ];
     for (name, help, figure) in families {
         let rows = tables.surfaces.iter().map(|((tenant, surface), listed)| {
-            (vec![("tenant", tenant.as_str()), ("surface", *surface)], figure(listed))
+            (
+                vec![("tenant", tenant.as_str()), ("surface", *surface)],
+                figure(listed),
+            )
         });
         page.counters(name, help, rows);
     }
@@ -78,15 +96,28 @@ fn calls(page: &mut Page, published: &[Published]) {
         outcomes.map(move |(outcome, count)| (with(labels(it), "outcome", outcome.as_str()), count))
     });
     page.counters("kitbag_calls", "Calls, by how they ended", ended);
-    let took = published.iter().filter(|it| it.figures.called.count() > 0).map(|it| {
-        let called = &it.figures.called;
-        (labels(it), Histogram { ends: &BUCKETS, counts: &called.latencies, sum: called.seconds })
-    });
+    let took = published
+        .iter()
+        .filter(|it| it.figures.called.count() > 0)
+        .map(|it| {
+            let called = &it.figures.called;
+            (
+                labels(it),
+                Histogram {
+                    ends: &BUCKETS,
+                    counts: &called.latencies,
+                    sum: called.seconds,
+                },
+            )
+        });
     page.histograms("kitbag_call_duration_seconds", "How long calls took", took);
 }
 
 fn labels(published: &Published) -> Labels<'_> {
-    let mut labels = vec![("tenant", published.tenant.as_str()), ("server", published.server.as_str())];
+    let mut labels = vec![
+        ("tenant", published.tenant.as_str()),
+        ("server", published.server.as_str()),
+    ];
     labels.extend(published.tool.as_deref().map(|tool| ("tool", tool)));
     labels
 }
@@ -97,11 +128,25 @@ fn with<'a>(mut labels: Labels<'a>, key: &'static str, value: &'a str) -> Labels
 }
 
 fn servers(page: &mut Page, rooms: &Rooms, caller: &Caller) {
-    let visible = rooms.upstreams.iter().filter(|it| rooms.server_visible(caller, it.name()));
-    let up = visible.map(|it| (vec![("server", it.name().as_str())], u8::from(it.trouble().is_none())));
-    page.gauges("kitbag_upstream_up", "Whether a server could be started when that was tried last", up);
+    let visible = rooms
+        .upstreams
+        .iter()
+        .filter(|it| rooms.server_visible(caller, it.name()));
+    let up = visible.map(|it| {
+        (
+            vec![("server", it.name().as_str())],
+            u8::from(it.trouble().is_none()),
+        )
+    });
+    page.gauges(
+        "kitbag_upstream_up",
+        "Whether a server could be started when that was tried last",
+        up,
+    );
     let changed = rooms.definitions.changes();
-    let visible = changed.iter().filter(|(server, _)| rooms.server_visible(caller, server));
+    let visible = changed
+        .iter()
+        .filter(|(server, _)| rooms.server_visible(caller, server));
     let help = "Definitions of tools and prompts that a server replaced by others";
     let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
     page.counters("kitbag_definitions_changed", help, rows);
@@ -109,9 +154,15 @@ fn servers(page: &mut Page, rooms: &Rooms, caller: &Caller) {
 
 /// How the gateway itself does.
 fn gateway(page: &mut Page, rooms: &Rooms) {
-    let figures: Vec<_> = rooms.upstreams.iter().map(|it| (it.name().as_str(), it.figures())).collect();
+    let figures: Vec<_> = rooms
+        .upstreams
+        .iter()
+        .map(|it| (it.name().as_str(), it.figures()))
+        .collect();
     let each = |figure: fn(&ServerFigures) -> u64| {
-        figures.iter().map(move |(name, it)| (vec![("server", *name)], figure(it)))
+        figures
+            .iter()
+            .map(move |(name, it)| (vec![("server", *name)], figure(it)))
     };
     page.gauges(
         "kitbag_upstream_running",
@@ -128,31 +179,80 @@ fn gateway(page: &mut Page, rooms: &Rooms) {
         "Calls that wait for a place at a server",
         each(|it| it.waiting as u64),
     );
-    page.counters("kitbag_upstream_starts", "How often a server was started", each(|it| it.starts));
+    page.counters(
+        "kitbag_upstream_starts",
+        "How often a server was started",
+        each(|it| it.starts),
+    );
     let help = "How often a server was started after it had ended by itself";
     page.counters("kitbag_upstream_restarts", help, each(|it| it.restarts));
-    let refused = rooms.meter.keys_refused().map(|(why, count)| (vec![("reason", why.as_str())], count));
-    page.counters("kitbag_keys_refused", "Requests that were not let in for want of a good key", refused);
-    page.gauge("kitbag_sessions", "Sessions of legacy clients", rooms.sessions.count());
+    let refused = rooms
+        .meter
+        .keys_refused()
+        .map(|(why, count)| (vec![("reason", why.as_str())], count));
+    page.counters(
+        "kitbag_keys_refused",
+        "Requests that were not let in for want of a good key",
+        refused,
+    );
+    page.gauge(
+        "kitbag_sessions",
+        "Sessions of legacy clients",
+        rooms.sessions.count(),
+    );
     let help = "Calls that could not be written into the audit";
-    page.counters("kitbag_audit_lost", help, [(Vec::new(), rooms.audit.lost())]);
-    page.gauge("kitbag_audit_waiting", "Calls that wait to be written into the audit", rooms.audit.queued());
-    page.info("kitbag_build", "Which Kitbag this is", &vec![("version", env!("CARGO_PKG_VERSION"))]);
+    page.counters(
+        "kitbag_audit_lost",
+        help,
+        [(Vec::new(), rooms.audit.lost())],
+    );
+    page.gauge(
+        "kitbag_audit_waiting",
+        "Calls that wait to be written into the audit",
+        rooms.audit.queued(),
+    );
+    page.info(
+        "kitbag_build",
+        "Which Kitbag this is",
+        &vec![("version", env!("CARGO_PKG_VERSION"))],
+    );
 }
 
 /// Under the names every exporter uses.
 fn process(page: &mut Page, process: &Process) {
     let alone = |value: f64| [(Vec::new(), value)];
-    page.gauge("process_start_time_seconds", "When the process began, since the Unix epoch", process.started);
+    page.gauge(
+        "process_start_time_seconds",
+        "When the process began, since the Unix epoch",
+        process.started,
+    );
     if let Some(seconds) = process.cpu_seconds {
-        page.counters("process_cpu_seconds", "Time spent on processors", alone(seconds));
+        page.counters(
+            "process_cpu_seconds",
+            "Time spent on processors",
+            alone(seconds),
+        );
     }
     let gauges = [
-        ("process_resident_memory_bytes", "Memory that is in use", process.resident_bytes),
-        ("process_open_fds", "Open file descriptors", process.open_files),
-        ("process_max_fds", "The most file descriptors that may be open", process.most_files),
+        (
+            "process_resident_memory_bytes",
+            "Memory that is in use",
+            process.resident_bytes,
+        ),
+        (
+            "process_open_fds",
+            "Open file descriptors",
+            process.open_files,
+        ),
+        (
+            "process_max_fds",
+            "The most file descriptors that may be open",
+            process.most_files,
+        ),
     ];
     for (name, help, value) in gauges {
-        value.into_iter().for_each(|value| page.gauge(name, help, value));
+        value
+            .into_iter()
+            .for_each(|value| page.gauge(name, help, value));
     }
 }

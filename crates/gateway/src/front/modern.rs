@@ -12,22 +12,36 @@ use crate::turn::{Capabilities, Client};
 
 /// Whether a request is in the modern manner, which a single key tells.
 pub(super) fn is_modern(params: &RawObject) -> bool {
-    params.get("_meta").and_then(|meta| RawObject::peek(meta, meta::PROTOCOL_VERSION)).is_some()
+    params
+        .get("_meta")
+        .and_then(|meta| RawObject::peek(meta, meta::PROTOCOL_VERSION))
+        .is_some()
 }
 
 /// Reads who is asking, and takes out of `params` what concerned only this hop.
 pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Client, Failure> {
-    let missing =
-        |key: &str| Failure::params(format!("`_meta` lacks `{key}`, which every request must carry"));
-    let mut meta = params.object("_meta").ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
-    let version: String = meta.read(meta::PROTOCOL_VERSION).ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+    let missing = |key: &str| {
+        Failure::params(format!(
+            "`_meta` lacks `{key}`, which every request must carry"
+        ))
+    };
+    let mut meta = params
+        .object("_meta")
+        .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+    let version: String = meta
+        .read(meta::PROTOCOL_VERSION)
+        .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
     if ProtocolVersion::parse(&version).is_none_or(|version| version.era() != Era::Modern) {
         return Err(Failure::UnsupportedVersion { requested: version });
     }
-    let capabilities =
-        meta.remove(meta::CLIENT_CAPABILITIES).ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
+    let capabilities = meta
+        .remove(meta::CLIENT_CAPABILITIES)
+        .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
     if !capabilities.get().starts_with('{') {
-        return Err(Failure::params(format!("`{}` must be an object", meta::CLIENT_CAPABILITIES)));
+        return Err(Failure::params(format!(
+            "`{}` must be an object",
+            meta::CLIENT_CAPABILITIES
+        )));
     }
     let logs = match meta.remove(meta::LOG_LEVEL) {
         None => Logs::None,
@@ -58,5 +72,7 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Clie
 /// There is no session; the same program in the same hands counts as one client. It is remembered
 /// by a hash, because what a program says of itself may be long.
 fn identity(info: Option<&RawValue>) -> Arc<str> {
-    info.map_or("".into(), |info| blake3::hash(info.get().as_bytes()).to_hex().as_str().into())
+    info.map_or("".into(), |info| {
+        blake3::hash(info.get().as_bytes()).to_hex().as_str().into()
+    })
 }

@@ -30,14 +30,23 @@ struct Burdens(Vec<Arc<Held>>);
 
 /// Lets something count for the caller until the answer is out.
 pub(super) fn until_out(mut answer: HttpResponse, held: Held) -> HttpResponse {
-    answer.extensions_mut().get_or_insert_default::<Burdens>().0.push(Arc::new(held));
+    answer
+        .extensions_mut()
+        .get_or_insert_default::<Burdens>()
+        .0
+        .push(Arc::new(held));
     answer
 }
 
 impl Outgoing {
     pub(super) fn of(mut answer: HttpResponse, serving: Serving) -> http::Response<Self> {
         let burdens = answer.extensions_mut().remove().unwrap_or_default();
-        answer.map(|body| Self { body, rest: Bytes::new(), _serving: serving, _burdens: burdens })
+        answer.map(|body| Self {
+            body,
+            rest: Bytes::new(),
+            _serving: serving,
+            _burdens: burdens,
+        })
     }
 
     fn piece(&mut self) -> Frame<Bytes> {

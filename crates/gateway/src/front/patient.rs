@@ -23,7 +23,10 @@ pub(super) struct Patience {
 
 impl Patience {
     /// A head is a few hundred bytes; a client may be busy for a while before it reads on.
-    pub(super) const USUAL: Self = Self { head: Duration::from_secs(10), reader: Duration::from_secs(30) };
+    pub(super) const USUAL: Self = Self {
+        head: Duration::from_secs(10),
+        reader: Duration::from_secs(30),
+    };
 }
 
 pub(super) struct Patient<S> {
@@ -45,11 +48,21 @@ impl<S> Patient<S> {
     pub(super) fn new(stream: S, admitted: Arc<Admitted>, patience: Patience) -> Self {
         let mut head = Alarm::after(patience.head);
         head.set();
-        Self { stream, admitted, begun: 0, head, reader: Alarm::after(patience.reader) }
+        Self {
+            stream,
+            admitted,
+            begun: 0,
+            head,
+            reader: Alarm::after(patience.reader),
+        }
     }
 
     /// What a write came to; one that stalls is an error after a while.
-    fn watched<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+    fn watched<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.reader.clear();
             return written;
@@ -75,7 +88,9 @@ impl Alarm {
 
     /// Pending as long as it does not ring, then an error.
     fn rings<T>(&mut self, context: &mut Context<'_>, why: &str) -> Poll<io::Result<T>> {
-        let Some(sleep) = &mut self.sleep else { return Poll::Pending };
+        let Some(sleep) = &mut self.sleep else {
+            return Poll::Pending;
+        };
         // One that was set for a task that has moved on since may have rung unheard.
         if sleep.deadline() > Instant::now() {
             ready!(sleep.as_mut().poll(context));
@@ -101,7 +116,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         }
         let before = buffer.filled().len();
         match Pin::new(&mut this.stream).poll_read(context, buffer) {
-            Poll::Pending => this.head.rings(context, "the head of a request did not arrive in time"),
+            Poll::Pending => this
+                .head
+                .rings(context, "the head of a request did not arrive in time"),
             Poll::Ready(read) => {
                 if buffer.filled().len() > before {
                     this.head.set();
@@ -137,7 +154,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        if flushed.is_pending() { self.watched(flushed, context) } else { flushed }
+        if flushed.is_pending() {
+            self.watched(flushed, context)
+        } else {
+            flushed
+        }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -154,13 +175,22 @@ mod tests {
     use super::super::connections::Connections;
     use super::*;
 
-    const SHORT: Patience = Patience { head: Duration::from_millis(200), reader: Duration::from_millis(300) };
+    const SHORT: Patience = Patience {
+        head: Duration::from_millis(200),
+        reader: Duration::from_millis(300),
+    };
     const PART: Duration = Duration::from_millis(50);
 
     fn patient() -> (Patient<DuplexStream>, DuplexStream, Arc<Admitted>) {
         let (ours, theirs) = duplex(1024);
-        let admitted = Connections::within(100).admit(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
-        (Patient::new(ours, admitted.clone(), SHORT), theirs, admitted)
+        let admitted = Connections::within(100)
+            .admit(IpAddr::V4(Ipv4Addr::LOCALHOST))
+            .unwrap();
+        (
+            Patient::new(ours, admitted.clone(), SHORT),
+            theirs,
+            admitted,
+        )
     }
 
     #[tokio::test]
@@ -172,7 +202,10 @@ mod tests {
             }
         });
         let mut heard = Vec::new();
-        assert_eq!(ours.read_to_end(&mut heard).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(
+            ours.read_to_end(&mut heard).await.unwrap_err().kind(),
+            io::ErrorKind::TimedOut
+        );
         drop(ours);
         dripping.await.unwrap();
     }
@@ -203,7 +236,10 @@ mod tests {
         ours.write_all(&[0; 5 * 1024]).await.unwrap();
         let _silent = reading.await.unwrap();
         let started = Instant::now();
-        assert_eq!(ours.write_all(&[0; 1024]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(
+            ours.write_all(&[0; 1024]).await.unwrap_err().kind(),
+            io::ErrorKind::TimedOut
+        );
         assert!(started.elapsed() >= SHORT.reader);
     }
 }

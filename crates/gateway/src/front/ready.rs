@@ -38,7 +38,11 @@ pub(super) async fn ready(State(rooms): State<Arc<Rooms>>) -> HttpResponse {
 }
 
 fn wanting(checks: [(bool, &str); 2]) -> Option<String> {
-    let reasons: Vec<_> = checks.into_iter().filter(|(is_well, _)| !is_well).map(|(_, why)| why).collect();
+    let reasons: Vec<_> = checks
+        .into_iter()
+        .filter(|(is_well, _)| !is_well)
+        .map(|(_, why)| why)
+        .collect();
     (!reasons.is_empty()).then(|| format!("not ready: {}\n", reasons.join("; ")))
 }
 
@@ -74,8 +78,14 @@ mod tests {
     #[test]
     fn everything_that_is_wanting_is_said() {
         assert_eq!(wanting([(true, "a"), (true, "b")]), None);
-        assert_eq!(wanting([(true, "a"), (false, "b")]).as_deref(), Some("not ready: b\n"));
-        assert_eq!(wanting([(false, "a"), (false, "b")]).as_deref(), Some("not ready: a; b\n"));
+        assert_eq!(
+            wanting([(true, "a"), (false, "b")]).as_deref(),
+            Some("not ready: b\n")
+        );
+        assert_eq!(
+            wanting([(false, "a"), (false, "b")]).as_deref(),
+            Some("not ready: a; b\n")
+        );
     }
 
     #[tokio::test]

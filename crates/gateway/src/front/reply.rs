@@ -17,12 +17,19 @@ use crate::rooms::Rooms;
 use crate::turn::Turn;
 
 /// The answer on its way, or that there is no room for it before the client has read what it has.
-pub(super) async fn sent(rooms: &Rooms, turn: &Turn, method: &str, response: Response) -> HeldMessage {
+pub(super) async fn sent(
+    rooms: &Rooms,
+    turn: &Turn,
+    method: &str,
+    response: Response,
+) -> HeldMessage {
     let (id, client) = (response.id.clone(), &turn.client);
     match rooms.flights.deliver(&client.caller, response.into()).await {
         Ok(sent) => sent,
         Err(unread) => {
-            let failure = Failure::TooMuchUnread { megabytes: unread.bytes >> 20 };
+            let failure = Failure::TooMuchUnread {
+                megabytes: unread.bytes >> 20,
+            };
             let refusal = self::response(id, method, client.era, &failure);
             rooms.flights.send_anyway(&client.caller, refusal.into())
         }
@@ -30,18 +37,29 @@ pub(super) async fn sent(rooms: &Rooms, turn: &Turn, method: &str, response: Res
 }
 
 /// The answer to a request that failed.
-pub(super) fn response(id: Option<RequestId>, method: &str, era: Era, failure: &Failure) -> Response {
+pub(super) fn response(
+    id: Option<RequestId>,
+    method: &str,
+    era: Era,
+    failure: &Failure,
+) -> Response {
     let failure = failure.told();
     match failure {
         Failure::Upstream(error)
             if method == method::CALL_TOOL && !matches!(error, CallError::Refused { .. }) =>
         {
-            Response { id, outcome: Ok(tool_result(failure, era)) }
+            Response {
+                id,
+                outcome: Ok(tool_result(failure, era)),
+            }
         }
         Failure::Denied { .. } | Failure::Unrecorded(_) | Failure::TooMuchUnread { .. }
             if method == method::CALL_TOOL =>
         {
-            Response { id, outcome: Ok(tool_result(failure, era)) }
+            Response {
+                id,
+                outcome: Ok(tool_result(failure, era)),
+            }
         }
         _ => Response::error(id, error(failure, era)),
     }
@@ -85,9 +103,12 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
             ErrorObject::new(code, message).with_data(&json!({ "uri": uri }))
         }
         Failure::ContestedResource { uri, forms } => {
-            ErrorObject::new(code::INVALID_PARAMS, message).with_data(&json!({ "uri": uri, "meant": forms }))
+            ErrorObject::new(code::INVALID_PARAMS, message)
+                .with_data(&json!({ "uri": uri, "meant": forms }))
         }
-        Failure::Denied { .. } | Failure::Hidden { .. } => ErrorObject::new(code::INVALID_REQUEST, message),
+        Failure::Denied { .. } | Failure::Hidden { .. } => {
+            ErrorObject::new(code::INVALID_REQUEST, message)
+        }
         Failure::Upstream(CallError::Refused { error, .. }) | Failure::ClientRefused { error } => {
             error.clone()
         }
@@ -108,7 +129,9 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
 /// The HTTP status that goes with an answer to a modern client; a legacy client's answers
 /// all travel under 200.
 pub(super) fn status(era: Era, response: &Response) -> StatusCode {
-    let Err(error) = &response.outcome else { return StatusCode::OK };
+    let Err(error) = &response.outcome else {
+        return StatusCode::OK;
+    };
     match (era, error.code) {
         (Era::Modern, code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         (
@@ -139,7 +162,10 @@ pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
     let failure = failure.told();
     let text = match failure {
         Failure::Upstream(CallError::Refused { server, error }) => {
-            format!("`{server}` refused the call: {} ({})", error.message, error.code)
+            format!(
+                "`{server}` refused the call: {} ({})",
+                error.message, error.code
+            )
         }
         Failure::Upstream(error) => explain(error),
         Failure::Provider(error) => match error.remedy() {
@@ -151,7 +177,10 @@ pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
         }
         other => other.to_string(),
     };
-    in_era(era, raw(&json!({ "content": [{ "type": "text", "text": visible(&text) }], "isError": true })))
+    in_era(
+        era,
+        raw(&json!({ "content": [{ "type": "text", "text": visible(&text) }], "isError": true })),
+    )
 }
 
 /// What happened, whose fault it is, and what to do next.

@@ -9,7 +9,8 @@ use axum::response::{IntoResponse, Response as HttpResponse};
 use futures::{Stream, StreamExt};
 use http::StatusCode;
 use http::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    WWW_AUTHENTICATE,
 };
 use kitbag_wire::{Era, Message, RequestId, Response, sse};
 use tokio::sync::mpsc;
@@ -47,13 +48,19 @@ pub(super) async fn to_modern(
     }
     // What a message counts for the caller counts until the next one is asked for.
     let state = (Some(first), messages, gone, None);
-    events(futures::stream::unfold(state, |(first, mut messages, gone, _out)| async move {
-        let HeldMessage { message, held } = match first {
-            Some(first) => first,
-            None => messages.recv().await?,
-        };
-        Some((Bytes::from(sse::event(&message)), (None, messages, gone, held)))
-    }))
+    events(futures::stream::unfold(
+        state,
+        |(first, mut messages, gone, _out)| async move {
+            let HeldMessage { message, held } = match first {
+                Some(first) => first,
+                None => messages.recv().await?,
+            };
+            Some((
+                Bytes::from(sse::event(&message)),
+                (None, messages, gone, held),
+            ))
+        },
+    ))
 }
 
 /// Answers a legacy client. A stream goes through a mailbox, from which the client can fetch
@@ -84,15 +91,26 @@ pub(super) async fn to_legacy(
 }
 
 /// The stream of one answer, from one of its messages on.
-pub(super) fn rest_of(session: Arc<Session>, mailbox: Arc<Mailbox>, stream: u64, from: u64) -> HttpResponse {
-    events(futures::stream::unfold((session, mailbox, from), move |(session, mailbox, from)| async move {
-        let Some((number, message)) = mailbox.next(from).await else {
-            session.streams.let_go_if_long(stream);
-            return None;
-        };
-        let id = EventId::Answer { stream, number };
-        Some((Bytes::from(sse::event_with_id(&message, &id.to_string())), (session, mailbox, number + 1)))
-    }))
+pub(super) fn rest_of(
+    session: Arc<Session>,
+    mailbox: Arc<Mailbox>,
+    stream: u64,
+    from: u64,
+) -> HttpResponse {
+    events(futures::stream::unfold(
+        (session, mailbox, from),
+        move |(session, mailbox, from)| async move {
+            let Some((number, message)) = mailbox.next(from).await else {
+                session.streams.let_go_if_long(stream);
+                return None;
+            };
+            let id = EventId::Answer { stream, number };
+            Some((
+                Bytes::from(sse::event_with_id(&message, &id.to_string())),
+                (session, mailbox, number + 1),
+            ))
+        },
+    ))
 }
 
 /// A stream on which a legacy session hears of changes: first what it was told `since` then and
@@ -100,16 +118,22 @@ pub(super) fn rest_of(session: Arc<Session>, mailbox: Arc<Mailbox>, stream: u64,
 pub(super) fn announcements(session: &Session, since: Option<u64>) -> HttpResponse {
     let subscriber = session.subscriber.clone();
     let reader = subscriber.read();
-    events(futures::stream::unfold((subscriber, reader, since), |(subscriber, reader, since)| async move {
-        let again = since.and_then(|since| subscriber.mailbox.taken(since.saturating_add(1)));
-        let since = again.as_ref().map(|(number, _)| *number);
-        let (number, message) = match again {
-            Some(again) => again,
-            None => reader.next().await?,
-        };
-        let id = EventId::Announcement(number);
-        Some((Bytes::from(sse::event_with_id(&message, &id.to_string())), (subscriber, reader, since)))
-    }))
+    events(futures::stream::unfold(
+        (subscriber, reader, since),
+        |(subscriber, reader, since)| async move {
+            let again = since.and_then(|since| subscriber.mailbox.taken(since.saturating_add(1)));
+            let since = again.as_ref().map(|(number, _)| *number);
+            let (number, message) = match again {
+                Some(again) => again,
+                None => reader.next().await?,
+            };
+            let id = EventId::Announcement(number);
+            Some((
+                Bytes::from(sse::event_with_id(&message, &id.to_string())),
+                (subscriber, reader, since),
+            ))
+        },
+    ))
 }
 
 /// An answer in one message.
@@ -133,7 +157,9 @@ pub(super) fn refuse_at_door(id: Option<RequestId>, era: Era, failure: &Failure)
 
 pub(super) fn not_admitted(refused: &Refused) -> HttpResponse {
     let status = match refused {
-        Refused::TooManyRequests => return refuse_at_door(None, Era::Legacy, &Failure::TooManyRequests),
+        Refused::TooManyRequests => {
+            return refuse_at_door(None, Era::Legacy, &Failure::TooManyRequests);
+        }
         Refused::Foreign { .. } | Refused::CallsNothing => {
             return (StatusCode::FORBIDDEN, format!("{refused}\n")).into_response();
         }
@@ -141,12 +167,18 @@ pub(super) fn not_admitted(refused: &Refused) -> HttpResponse {
         _ => StatusCode::UNAUTHORIZED,
     };
     let mut response = (status, format!("{refused}\n")).into_response();
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+        .headers_mut()
+        .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }
 
 pub(super) fn not_allowed() -> HttpResponse {
-    (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, HeaderValue::from_static("POST"))]).into_response()
+    (
+        StatusCode::METHOD_NOT_ALLOWED,
+        [(ALLOW, HeaderValue::from_static("POST"))],
+    )
+        .into_response()
 }
 
 pub(super) fn accepts_events(headers: &HeaderMap) -> bool {

@@ -62,7 +62,8 @@ pub(crate) async fn serve(
             Line::Whole => {}
             Line::Cut => {
                 let failure = Failure::TooLarge { max };
-                door.say(Response::error(None, reply::error(&failure, Era::Legacy)).into()).await;
+                door.say(Response::error(None, reply::error(&failure, Era::Legacy)).into())
+                    .await;
                 continue;
             }
         }
@@ -98,7 +99,9 @@ struct Door {
 impl Door {
     async fn request(self: Arc<Self>, request: Request, requests: &mut JoinSet<()>) {
         if request.method == method::INITIALIZE
-            && !request.object().is_ok_and(|params| modern::is_modern(&params))
+            && !request
+                .object()
+                .is_ok_and(|params| modern::is_modern(&params))
         {
             let response = self.initialize(request).await;
             return self.say(response.into()).await;
@@ -119,12 +122,20 @@ impl Door {
     async fn serve(&self, request: Request, cancelled: CancellationToken) -> HeldMessage {
         let (id, method) = (request.id.clone(), request.method.clone());
         let refuse = |era, failure: Failure| {
-            HeldMessage::from(Message::from(reply::response(Some(id.clone()), &method, era, &failure)))
+            HeldMessage::from(Message::from(reply::response(
+                Some(id.clone()),
+                &method,
+                era,
+                &failure,
+            )))
         };
         let mut params = match request.object() {
             Ok(params) => params,
             Err(error) => {
-                return refuse(Era::Legacy, Failure::params(format!("`params` cannot be read: {error}")));
+                return refuse(
+                    Era::Legacy,
+                    Failure::params(format!("`params` cannot be read: {error}")),
+                );
             }
         };
         let session = lock(&self.session).clone();
@@ -132,25 +143,45 @@ impl Door {
             modern::is_modern(&params) || (session.is_none() && request.method == method::DISCOVER);
         let (client, session) = match session {
             _ if is_modern => match modern::read_client(Caller::local(), &mut params) {
-                Ok(client) => (Client { id: self.id.as_str().into(), ..client }, None),
+                Ok(client) => (
+                    Client {
+                        id: self.id.as_str().into(),
+                        ..client
+                    },
+                    None,
+                ),
                 Err(failure) => return refuse(Era::Modern, failure),
             },
             Some(session) => (session.client(), Some(session)),
             None => {
                 let reason =
-                    "send `initialize` first, or put the modern `_meta` keys on every request".to_owned();
+                    "send `initialize` first, or put the modern `_meta` keys on every request"
+                        .to_owned();
                 return refuse(Era::Legacy, Failure::NoSession { reason });
             }
         };
         let rooms = self.house.rooms();
         let view = match &session {
             Some(session) => session.view.clone(),
-            None => rooms.surfaces.view(&self.entrance, &client.caller, client.name.as_deref()),
+            None => rooms
+                .surfaces
+                .view(&self.entrance, &client.caller, client.name.as_deref()),
         };
         let (flights, caller) = (rooms.flights.clone(), client.caller.clone());
         let back = BackChannel::new(self.outbox.clone(), flights, caller, session.clone());
-        let origin = Origin { request: Some(ShortText::cut(&request_id())), ..Origin::default() };
-        let turn = Turn { client, view, back, cancelled, origin, purpose: Purpose::Use }.traced(&params);
+        let origin = Origin {
+            request: Some(ShortText::cut(&request_id())),
+            ..Origin::default()
+        };
+        let turn = Turn {
+            client,
+            view,
+            back,
+            cancelled,
+            origin,
+            purpose: Purpose::Use,
+        }
+        .traced(&params);
         let response = mcp::serve(&rooms, &turn, session.as_deref(), request, params).await;
         reply::sent(&rooms, &turn, &method, response).await
     }
@@ -158,11 +189,21 @@ impl Door {
     async fn initialize(&self, request: Request) -> Response {
         let params = request.object().unwrap_or_default();
         let rooms = self.house.rooms();
-        let opened = rooms.sessions.open(&rooms.surfaces, Caller::local(), self.entrance.clone(), &params);
+        let opened = rooms.sessions.open(
+            &rooms.surfaces,
+            Caller::local(),
+            self.entrance.clone(),
+            &params,
+        );
         let Opened { session, gave_way } = match opened {
             Ok(opened) => opened,
             Err(failure) => {
-                return reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure);
+                return reply::response(
+                    Some(request.id),
+                    method::INITIALIZE,
+                    Era::Legacy,
+                    &failure,
+                );
             }
         };
         if let Some(gone) = gave_way {
@@ -176,7 +217,9 @@ impl Door {
                 tokio::spawn(announce(session, self.outbox.clone()));
                 Response::result(request.id, result)
             }
-            Err(failure) => reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure),
+            Err(failure) => {
+                reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure)
+            }
         }
     }
 
@@ -184,12 +227,19 @@ impl Door {
         if notification.method == method::ROOTS_CHANGED
             && let Some(session) = lock(&self.session).as_ref()
         {
-            return self.house.rooms().upstreams.roots_changed(&session.client().identity());
+            return self
+                .house
+                .rooms()
+                .upstreams
+                .roots_changed(&session.client().identity());
         }
         if notification.method != method::CANCELLED {
             return;
         }
-        let id = notification.object().ok().and_then(|params: RawObject| params.read("requestId"));
+        let id = notification
+            .object()
+            .ok()
+            .and_then(|params: RawObject| params.read("requestId"));
         if let Some(token) = id.and_then(|id: RequestId| lock(&self.running).remove(&id)) {
             token.cancel();
         }
@@ -208,7 +258,11 @@ impl Door {
     }
 
     async fn say(&self, message: Message) {
-        let message = self.house.rooms().flights.send_anyway(&Caller::local(), message);
+        let message = self
+            .house
+            .rooms()
+            .flights
+            .send_anyway(&Caller::local(), message);
         let _ = self.outbox.send(message).await;
     }
 
@@ -238,7 +292,11 @@ async fn announce(session: Arc<Session>, outbox: mpsc::Sender<HeldMessage>) {
 async fn write(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<HeldMessage>) {
     let mut output = BufWriter::new(output);
     let mut said: Option<Instant> = None;
-    while let Some(HeldMessage { message, held: _held }) = messages.recv().await {
+    while let Some(HeldMessage {
+        message,
+        held: _held,
+    }) = messages.recv().await
+    {
         let answers = matches!(message, Message::Response(_));
         if let Some(said) = said.take().filter(|_| answers) {
             if output.flush().await.is_err() {
@@ -281,7 +339,11 @@ mod tests {
     struct Written(Arc<Mutex<Vec<String>>>);
 
     impl AsyncWrite for Written {
-        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
             lock(&self.0).push(String::from_utf8_lossy(bytes).into_owned());
             Poll::Ready(Ok(bytes.len()))
         }
@@ -298,8 +360,9 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_never_written_together_with_the_progress_before_it() {
         let (outbox, messages) = mpsc::channel(BACKLOG);
-        let progress =
-            |step: u32| Notification::new(method::PROGRESS, Some(raw(&json!({ "progress": step }))));
+        let progress = |step: u32| {
+            Notification::new(method::PROGRESS, Some(raw(&json!({ "progress": step }))))
+        };
         let messages_sent: [Message; 4] = [
             progress(1).into(),
             progress(2).into(),
@@ -312,8 +375,10 @@ mod tests {
         drop(outbox);
         let written = Written::default();
         write(written.clone(), messages).await;
-        let pieces: Vec<_> =
-            lock(&written.0).iter().map(|piece| piece.matches(method::PROGRESS).count()).collect();
+        let pieces: Vec<_> = lock(&written.0)
+            .iter()
+            .map(|piece| piece.matches(method::PROGRESS).count())
+            .collect();
         assert_eq!(pieces, [2, 0], "{:?}", lock(&written.0));
     }
 }

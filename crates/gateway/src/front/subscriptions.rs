@@ -42,10 +42,14 @@ pub(super) async fn subscribe(
 /// Whether one more resource may be watched beside those that are.
 fn check_room(uri: &str, watched: usize) -> Result<(), Failure> {
     if uri.len() > LONGEST_WATCHED {
-        return Err(Failure::params(format!("a URI to be watched has at most {LONGEST_WATCHED} bytes")));
+        return Err(Failure::params(format!(
+            "a URI to be watched has at most {LONGEST_WATCHED} bytes"
+        )));
     }
     if watched >= MOST_WATCHED {
-        return Err(Failure::params(format!("a client watches at most {MOST_WATCHED} resources at once")));
+        return Err(Failure::params(format!(
+            "a client watches at most {MOST_WATCHED} resources at once"
+        )));
     }
     Ok(())
 }
@@ -71,10 +75,13 @@ pub(super) async fn listen(
     params: &RawObject,
     id: &RequestId,
 ) -> Result<Raw, Failure> {
-    let wanted =
-        params.object("notifications").ok_or_else(|| Failure::params("`notifications` must be an object"))?;
+    let wanted = params
+        .object("notifications")
+        .ok_or_else(|| Failure::params("`notifications` must be an object"))?;
     let wants = |key: &str| wanted.read::<bool>(key).unwrap_or(false);
-    let uris = wanted.read::<Vec<String>>("resourceSubscriptions").unwrap_or_default();
+    let uris = wanted
+        .read::<Vec<String>>("resourceSubscriptions")
+        .unwrap_or_default();
     for (at, uri) in uris.iter().enumerate() {
         check_room(uri, at)?;
     }
@@ -85,15 +92,24 @@ pub(super) async fn listen(
         uris: uris.into_iter().collect(),
     };
     let watching = Watching::begin(rooms, turn, &filter).await;
-    let subscriber =
-        Arc::new(Subscriber::new(turn.client.caller.clone(), turn.view.clone(), watching.agreed(filter)));
+    let subscriber = Arc::new(Subscriber::new(
+        turn.client.caller.clone(),
+        turn.view.clone(),
+        watching.agreed(filter),
+    ));
     rooms.sessions.subscribe(&subscriber);
-    turn.back.notify(method::SUBSCRIPTION_ACKNOWLEDGED, Some(acknowledgement(&subscriber, id)));
+    turn.back.notify(
+        method::SUBSCRIPTION_ACKNOWLEDGED,
+        Some(acknowledgement(&subscriber, id)),
+    );
     let tell = async {
         let reader = subscriber.read();
         while let Some((_, message)) = reader.next().await {
             if let Message::Notification(notification) = message {
-                turn.back.notify(&notification.method, Some(with_subscription(&notification, id)));
+                turn.back.notify(
+                    &notification.method,
+                    Some(with_subscription(&notification, id)),
+                );
             }
         }
     };
@@ -103,7 +119,10 @@ pub(super) async fn listen(
     }
     watching.end().await;
     let meta = RawObject::new().with(meta::SUBSCRIPTION_ID, id);
-    Ok(RawObject::new().with("resultType", "complete").with("_meta", &meta).to_raw())
+    Ok(RawObject::new()
+        .with("resultType", "complete")
+        .with("_meta", &meta)
+        .to_raw())
 }
 
 /// Lets go of what a session watched when it ends.
@@ -157,25 +176,47 @@ impl Drop for Watching {
 
 fn owner(rooms: &Rooms, turn: &Turn, uri: &str) -> Result<(Arc<Server>, String), Failure> {
     hidden::known_tenant(rooms, &turn.client.caller)?;
-    let unknown = || Failure::UnknownResource { uri: uri.to_owned() };
+    let unknown = || Failure::UnknownResource {
+        uri: uri.to_owned(),
+    };
     let (server, own) = find(rooms, &turn.view, &turn.client.caller, uri)?;
-    let capability = Capability { server: server.name().clone(), kind: Kind::Resource, name: own.clone() };
+    let capability = Capability {
+        server: server.name().clone(),
+        kind: Kind::Resource,
+        name: own.clone(),
+    };
     hidden::permit(rooms, turn, &capability, unknown)?;
     Ok((server, own))
 }
 
-fn find(rooms: &Rooms, view: &View, caller: &Caller, uri: &str) -> Result<(Arc<Server>, String), Failure> {
+fn find(
+    rooms: &Rooms,
+    view: &View,
+    caller: &Caller,
+    uri: &str,
+) -> Result<(Arc<Server>, String), Failure> {
     let capability = match view {
-        View::One(server) => {
-            Capability { server: server.clone(), kind: Kind::Resource, name: uri.to_owned() }
-        }
+        View::One(server) => Capability {
+            server: server.clone(),
+            kind: Kind::Resource,
+            name: uri.to_owned(),
+        },
         View::House(_) => {
             let seen = |it: &Capability| rooms.policy.visible(caller, it);
             pipeline::led(rooms.catalog().routes().resource(uri, &seen), uri)?
         }
     };
-    let unknown = || Failure::UnknownResource { uri: uri.to_owned() };
-    Ok((rooms.upstreams.get(&capability.server).ok_or_else(unknown)?.clone(), capability.name))
+    let unknown = || Failure::UnknownResource {
+        uri: uri.to_owned(),
+    };
+    Ok((
+        rooms
+            .upstreams
+            .get(&capability.server)
+            .ok_or_else(unknown)?
+            .clone(),
+        capability.name,
+    ))
 }
 
 fn acknowledgement(subscriber: &Subscriber, id: &RequestId) -> Raw {
@@ -194,12 +235,18 @@ fn acknowledgement(subscriber: &Subscriber, id: &RequestId) -> Raw {
         agreed.put("resourceSubscriptions", &filter.uris);
     }
     let meta = RawObject::new().with(meta::SUBSCRIPTION_ID, id);
-    RawObject::new().with("_meta", &meta).with("notifications", &agreed).to_raw()
+    RawObject::new()
+        .with("_meta", &meta)
+        .with("notifications", &agreed)
+        .to_raw()
 }
 
 fn with_subscription(notification: &Notification, id: &RequestId) -> Raw {
     let mut params = notification.object().unwrap_or_default();
-    let meta = params.object("_meta").unwrap_or_default().with(meta::SUBSCRIPTION_ID, id);
+    let meta = params
+        .object("_meta")
+        .unwrap_or_default()
+        .with(meta::SUBSCRIPTION_ID, id);
     params.put("_meta", &meta);
     params.to_raw()
 }

@@ -17,9 +17,16 @@ const MAX_PAGES: usize = 100;
 pub(super) async fn list(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Raw, Failure> {
     let mut tasks = Vec::new();
     for server in servers(rooms, turn) {
-        let there = Turn { view: View::One(server.clone()), ..turn.clone() };
+        let there = Turn {
+            view: View::One(server.clone()),
+            ..turn.clone()
+        };
         match of_server(rooms, &there).await {
-            Ok(listed) => tasks.extend(listed.iter().filter_map(|task| shown(rooms, turn, &server, task))),
+            Ok(listed) => tasks.extend(
+                listed
+                    .iter()
+                    .filter_map(|task| shown(rooms, turn, &server, task)),
+            ),
             // One server that fails must not hide the tasks of the others.
             Err(failure) => tracing::warn!(%server, %failure, "its tasks are left out"),
         }
@@ -31,12 +38,18 @@ async fn of_server(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Vec<Raw>, Failure>
     let mut tasks = Vec::new();
     let mut params = RawObject::new();
     for _ in 0..MAX_PAGES {
-        let call = Call { method: CallMethod::List("tasks/list"), params };
+        let call = Call {
+            method: CallMethod::List("tasks/list"),
+            params,
+        };
         let page = pipeline::run(rooms, turn, call).await?;
         let page = RawObject::open(&page).unwrap_or_default();
         let listed = page.read::<Vec<Raw>>("tasks").unwrap_or_default();
         tasks.extend(listed);
-        match page.get("nextCursor").filter(|cursor| cursor.get() != "null") {
+        match page
+            .get("nextCursor")
+            .filter(|cursor| cursor.get() != "null")
+        {
             Some(cursor) => params = RawObject::new().with("cursor", cursor),
             None => break,
         }
@@ -59,7 +72,9 @@ fn shown(rooms: &Rooms, turn: &Turn, server: &ServerName, task: &Raw) -> Option<
 fn servers(rooms: &Rooms, turn: &Turn) -> Vec<ServerName> {
     let catalog = rooms.catalog();
     let lists_tasks = |capabilities: &Raw| {
-        let tasks = RawObject::open(capabilities).ok().and_then(|it| it.object("tasks"));
+        let tasks = RawObject::open(capabilities)
+            .ok()
+            .and_then(|it| it.object("tasks"));
         tasks.is_some_and(|tasks| tasks.contains("list"))
     };
     catalog

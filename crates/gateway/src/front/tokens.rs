@@ -24,16 +24,29 @@ pub(super) async fn tokens(
     };
     let body = for_people(&rooms.meter.figures(&rooms, &caller)).to_string();
     let kind = HeaderValue::from_static("application/json");
-    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, HeaderValue::from_static("no-store"))], body).into_response()
+    (
+        [
+            (CONTENT_TYPE, kind),
+            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        ],
+        body,
+    )
+        .into_response()
 }
 
 /// By surface, by tool and by client, those that cost most first.
 fn for_people(tables: &Tables) -> Value {
     let mut total = Listed::default();
-    tables.surfaces.values().for_each(|listed| total.add(*listed));
+    tables
+        .surfaces
+        .values()
+        .for_each(|listed| total.add(*listed));
     let returned: u64 = tables.tools.values().map(|tool| tool.returned).sum();
     let surfaces = tables.surfaces.iter().map(|((tenant, surface), listed)| {
-        (listed.shown, merged(json!({ "tenant": tenant, "surface": surface }), *listed))
+        (
+            listed.shown,
+            merged(json!({ "tenant": tenant, "surface": surface }), *listed),
+        )
     });
     let tools = tables.tools.iter().filter(|(_, tool)| tool.answers > 0).map(|((tenant, name), tool)| {
         let row = json!({
@@ -49,7 +62,10 @@ fn for_people(tables: &Tables) -> Value {
             "answers": client.answers,
             "returned": client.returned,
         });
-        (client.listed.shown + client.returned, merged(row, client.listed))
+        (
+            client.listed.shown + client.returned,
+            merged(row, client.listed),
+        )
     });
     json!({
         "estimated": true,

@@ -36,7 +36,9 @@ impl Future for Work {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let Some(work) = &mut self.0 else { return Poll::Ready(()) };
+        let Some(work) = &mut self.0 else {
+            return Poll::Ready(());
+        };
         let polled = work.as_mut().poll(context);
         if polled.is_ready() {
             self.0 = None;

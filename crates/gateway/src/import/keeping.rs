@@ -29,21 +29,40 @@ impl Keeping {
         if !config.store_path.exists() {
             return Ok(Self::default());
         }
-        let store = Store::open(&config.store_path).await.context("the secrets cannot be reached")?;
+        let store = Store::open(&config.store_path)
+            .await
+            .context("the secrets cannot be reached")?;
         let vault = vault(config.secret_key, &store)?;
-        let names = vault.list().await?.iter().map(|it| it.name.as_str().to_owned()).collect();
+        let names = vault
+            .list()
+            .await?
+            .iter()
+            .map(|it| it.name.as_str().to_owned())
+            .collect();
         // With the key gone the names still say which are taken.
         let opened = vault.open_all().await.unwrap_or_default();
-        let known = opened.iter().map(|(name, it)| (name.as_str().to_owned(), it.reveal().to_owned()));
+        let known = opened
+            .iter()
+            .map(|(name, it)| (name.as_str().to_owned(), it.reveal().to_owned()));
         let known = known.collect();
         store.close().await;
-        Ok(Self { names, known, ..Self::default() })
+        Ok(Self {
+            names,
+            known,
+            ..Self::default()
+        })
     }
 
     /// What stands for the secret in our configuration; it is kept once, whoever uses it.
     pub(crate) fn keep(&mut self, server: &ServerName, what: &str, secret: &str) -> String {
-        let fresh = self.fresh.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let known = self.known.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let fresh = self
+            .fresh
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let known = self
+            .known
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
         let same = |(name, value): &(&str, &str)| {
             *value == secret && (name.starts_with(server.as_str()) || fits(name, what))
         };
@@ -87,7 +106,9 @@ impl Keeping {
         if self.fresh.is_empty() {
             return Ok(());
         }
-        let store = Store::open(store_path).await.context("the secrets cannot be kept")?;
+        let store = Store::open(store_path)
+            .await
+            .context("the secrets cannot be kept")?;
         let vault = vault(key, &store)?;
         for (name, value) in &self.fresh {
             vault.put(name, &Secret::new(value), now()).await?;
@@ -103,7 +124,10 @@ impl Keeping {
     }
 
     pub(crate) fn since(&self, mark: usize) -> Vec<String> {
-        self.fresh[mark..].iter().map(|(name, _)| name.as_str().to_owned()).collect()
+        self.fresh[mark..]
+            .iter()
+            .map(|(name, _)| name.as_str().to_owned())
+            .collect()
     }
 
     /// Forgets what was to be kept since.
@@ -115,7 +139,13 @@ impl Keeping {
 
     /// `github.TOKEN`, or with a number where that is taken.
     fn free_name(&self, server: &ServerName, what: &str) -> SecretName {
-        let letters = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
+        let letters = |c: char| {
+            if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') {
+                c
+            } else {
+                '_'
+            }
+        };
         let what: String = what.chars().map(letters).collect();
         let mut base = format!("{server}.{what}");
         base.truncate(SecretName::MAX - NUMBER);
@@ -124,7 +154,9 @@ impl Keeping {
         let is_taken = |name: &str| {
             self.names.contains(name) || self.wanted.values().any(|wanted| wanted.as_str() == name)
         };
-        let free = names.find(|name| !is_taken(name)).expect("there are more numbers than secrets");
+        let free = names
+            .find(|name| !is_taken(name))
+            .expect("there are more numbers than secrets");
         free.parse().expect("made of letters that a name may have")
     }
 }
@@ -138,7 +170,9 @@ fn fits(name: &str, what: &str) -> bool {
 
 impl std::fmt::Debug for Keeping {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeping").field("names", &self.names).finish_non_exhaustive()
+        f.debug_struct("Keeping")
+            .field("names", &self.names)
+            .finish_non_exhaustive()
     }
 }
 
@@ -152,7 +186,10 @@ mod tests {
         let (git, lab): (ServerName, ServerName) = ("git".parse().unwrap(), "lab".parse().unwrap());
         assert_eq!(keeping.keep(&git, "X-Token", "a"), "${secret:git.X-Token}");
         let mark = keeping.mark();
-        assert_eq!(keeping.keep(&git, "X-Token", "b"), "${secret:git.X-Token-2}");
+        assert_eq!(
+            keeping.keep(&git, "X-Token", "b"),
+            "${secret:git.X-Token-2}"
+        );
         assert_eq!(keeping.since(mark), ["git.X-Token-2"]);
         keeping.back_to(mark);
         assert_eq!(keeping.keep(&git, "argument", "a"), "${secret:git.X-Token}");
@@ -171,7 +208,10 @@ mod tests {
         assert_eq!(keeping.want(one, &git, "token"), "${secret:git.token-2}");
         assert_eq!(keeping.want(one, &git, "token"), "${secret:git.token-2}");
         assert_eq!(keeping.want(other, &git, "token"), "${secret:git.token-3}");
-        assert_eq!(keeping.keep(&git, "token", "typed"), "${secret:git.token-4}");
+        assert_eq!(
+            keeping.keep(&git, "token", "typed"),
+            "${secret:git.token-4}"
+        );
         assert!(!keeping.has("git.token-2") && keeping.wanted(one, "token").is_some());
     }
 }

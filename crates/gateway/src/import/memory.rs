@@ -65,8 +65,10 @@ impl Memory {
 
     /// Whether the place did not have a server of this name when it was last looked at.
     pub(super) fn is_new(&self, config: &Path, found: &Found, server: &FoundServer) -> bool {
-        let known =
-            self.0.get(config).and_then(|places| places.get(&place(&found.path, found.project.as_deref())));
+        let known = self
+            .0
+            .get(config)
+            .and_then(|places| places.get(&place(&found.path, found.project.as_deref())));
         known.is_none_or(|servers| !servers.contains_key(&server.name))
     }
 
@@ -74,8 +76,11 @@ impl Memory {
     pub(super) fn taken_over(&self, config: &Path, server: &FoundServer) -> Option<&ServerName> {
         let places = self.0.get(config)?;
         let launch = launch(server);
-        let mut seen = places.values().filter_map(|servers| servers.get(&server.name));
-        seen.find(|seen| seen.launch == launch).map(|seen| &seen.ours)
+        let mut seen = places
+            .values()
+            .filter_map(|servers| servers.get(&server.name));
+        seen.find(|seen| seen.launch == launch)
+            .map(|seen| &seen.ours)
     }
 
     /// Remembers what is there now, with what became of it; `ours` is silent about what was refused.
@@ -95,7 +100,13 @@ impl Memory {
             for (name, launch) in &look.servers {
                 match (ours(&look.place, name), before.get(name)) {
                     (Some(ours), _) => {
-                        now.insert(name.clone(), Seen { ours, launch: launch.clone() });
+                        now.insert(
+                            name.clone(),
+                            Seen {
+                                ours,
+                                launch: launch.clone(),
+                            },
+                        );
                     }
                     (None, Some(seen)) => {
                         now.insert(name.clone(), seen.clone());
@@ -115,13 +126,22 @@ impl Look {
 
     /// Nothing, where the file could not be read: what it has is not known then.
     pub(super) fn at(found: &Found) -> Option<Self> {
-        let unread = |wrong: &Wrong| matches!(wrong, Wrong::Unreadable { .. } | Wrong::Misspelt { .. });
+        let unread =
+            |wrong: &Wrong| matches!(wrong, Wrong::Unreadable { .. } | Wrong::Misspelt { .. });
         if found.problems.iter().any(|problem| unread(&problem.what)) {
             return None;
         }
-        let servers = found.servers.iter().map(|server| (server.name.clone(), launch(server))).collect();
+        let servers = found
+            .servers
+            .iter()
+            .map(|server| (server.name.clone(), launch(server)))
+            .collect();
         let place = place(&found.path, found.project.as_deref());
-        Some(Self { place, servers, has_kitbag: found.kitbag })
+        Some(Self {
+            place,
+            servers,
+            has_kitbag: found.kitbag,
+        })
     }
 }
 
@@ -153,21 +173,33 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Found {
-        let places = Places::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| None);
-        let spot =
-            Spot { client: Client::ClaudeCode, path: "/home/ann/.claude.json".into(), scope: Scope::User };
+        let places = Places::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
+            None
+        });
+        let spot = Spot {
+            client: Client::ClaudeCode,
+            path: "/home/ann/.claude.json".into(),
+            scope: Scope::User,
+        };
         read(&spot, text, &places).remove(0)
     }
 
     fn servers(names: &[&str]) -> String {
-        let servers: Vec<_> =
-            names.iter().map(|name| format!("\"{name}\": {{\"command\": \"x\"}}")).collect();
+        let servers: Vec<_> = names
+            .iter()
+            .map(|name| format!("\"{name}\": {{\"command\": \"x\"}}"))
+            .collect();
         format!("{{\"mcpServers\": {{{}}}}}", servers.join(", "))
     }
 
     fn new_in(memory: &Memory, found: &Found) -> Vec<String> {
         let is_new = |server: &&FoundServer| memory.is_new(Path::new("/c"), found, server);
-        found.servers.iter().filter(is_new).map(|server| server.name.clone()).collect()
+        found
+            .servers
+            .iter()
+            .filter(is_new)
+            .map(|server| server.name.clone())
+            .collect()
     }
 
     #[test]
@@ -190,7 +222,15 @@ mod tests {
         assert_eq!(see(&servers(&["a", "b"])), ["b"]);
         let behind = r#"{"mcpServers": {"kitbag": {"command": "kitbag", "args": ["serve"]}}}"#;
         assert_eq!((see(behind), see(&servers(&["a", "b"]))), (vec![], vec![]));
-        assert!(memory.taken_over(Path::new("/c"), &found(&servers(&["a"])).servers[0]).is_some());
-        assert!(memory.taken_over(Path::new("/other"), &found(&servers(&["a"])).servers[0]).is_none());
+        assert!(
+            memory
+                .taken_over(Path::new("/c"), &found(&servers(&["a"])).servers[0])
+                .is_some()
+        );
+        assert!(
+            memory
+                .taken_over(Path::new("/other"), &found(&servers(&["a"])).servers[0])
+                .is_none()
+        );
     }
 }

@@ -24,36 +24,68 @@ pub(crate) use plan::{Action, Plan, Row};
 /// The folders in which clients keep their files.
 pub(crate) fn places(around: &Surroundings) -> Result<Places, ConfigError> {
     let home = around.home.clone().ok_or(ConfigError::NoHome)?;
-    let variable = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    Ok(Places::new(Platform::of_this_machine(), home, around.cwd.clone(), variable))
+    let variable = |name: &str| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    Ok(Places::new(
+        Platform::of_this_machine(),
+        home,
+        around.cwd.clone(),
+        variable,
+    ))
 }
 
 /// What counts here, and the projects that have servers of their own.
-pub(crate) fn of_this_project(found: Vec<Found>, places: &Places) -> (Vec<Found>, BTreeSet<PathBuf>) {
-    let counts = |found: &Found| found.project.as_ref().is_none_or(|it| places.cwd.starts_with(it));
+pub(crate) fn of_this_project(
+    found: Vec<Found>,
+    places: &Places,
+) -> (Vec<Found>, BTreeSet<PathBuf>) {
+    let counts = |found: &Found| {
+        found
+            .project
+            .as_ref()
+            .is_none_or(|it| places.cwd.starts_with(it))
+    };
     let (here, elsewhere): (Vec<_>, Vec<_>) = found.into_iter().partition(counts);
-    (here, elsewhere.into_iter().filter_map(|found| found.project).collect())
+    (
+        here,
+        elsewhere
+            .into_iter()
+            .filter_map(|found| found.project)
+            .collect(),
+    )
 }
 
 /// What these clients have written down for the person since their files were last looked at.
 /// Nobody is asked, so what is marked is taken over switched off.
 pub(crate) async fn additions(clients: &[Client], at: &Whereabouts) -> anyhow::Result<Plan> {
     let places = places(&at.around)?;
-    let found = own_files(clients, &places).flat_map(|spot| open(&spot, &places)).collect();
+    let found = own_files(clients, &places)
+        .flat_map(|spot| open(&spot, &places))
+        .collect();
     let (here, _) = of_this_project(found, &places);
-    let mut plan = Plan::of_additions(here, at).await.context("the servers cannot be taken over")?;
+    let mut plan = Plan::of_additions(here, at)
+        .await
+        .context("the servers cannot be taken over")?;
     plan.carry_out(at).await?;
     Ok(plan)
 }
 
 /// The files in which these clients may write something down for the person.
 pub(crate) fn files(clients: &[Client], around: &Surroundings) -> Vec<PathBuf> {
-    let Ok(places) = places(around) else { return Vec::new() };
+    let Ok(places) = places(around) else {
+        return Vec::new();
+    };
     own_files(clients, &places).map(|spot| spot.path).collect()
 }
 
 /// Without those that lie in a project: they came along with it, and what a stranger wrote there
 /// runs only after a person has looked at it.
 fn own_files(clients: &[Client], places: &Places) -> impl Iterator<Item = Spot> {
-    clients.iter().flat_map(|client| client.spots(places)).filter(|spot| spot.scope != Scope::Project)
+    clients
+        .iter()
+        .flat_map(|client| client.spots(places))
+        .filter(|spot| spot.scope != Scope::Project)
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use kitbag_desk::{
-    Client, Found, FoundServer, Hidden, Launch, Merged, Note, Origin, Problem, Scope, Transport, Value,
-    Variable, merge,
+    Client, Found, FoundServer, Hidden, Launch, Merged, Note, Origin, Problem, Scope, Transport,
+    Value, Variable, merge,
 };
 use kitbag_domain::ServerName;
 use kitbag_upstream::Template;
@@ -100,24 +100,44 @@ impl Plan {
     async fn of(mut found: Vec<Found>, at: &Whereabouts, marked: Marked) -> anyhow::Result<Self> {
         let path = at.editable()?;
         let text = edit::read(&path)?;
-        let config = at.parse(&text, &path).context("the configuration cannot be used")?;
+        let config = at
+            .parse(&text, &path)
+            .context("the configuration cannot be used")?;
         let keeping = Keeping::of(&config).await?;
         let memory = Memory::open(&config.data_dir);
-        let looks = found.iter().filter(|it| it.scope != Scope::Project).filter_map(Look::at).collect();
-        let problems = found.iter_mut().flat_map(|it| it.problems.drain(..)).collect();
+        let looks = found
+            .iter()
+            .filter(|it| it.scope != Scope::Project)
+            .filter_map(Look::at)
+            .collect();
+        let problems = found
+            .iter_mut()
+            .flat_map(|it| it.problems.drain(..))
+            .collect();
         if marked == Marked::SwitchedOff {
             for found in &mut found {
                 let all = std::mem::take(&mut found.servers);
-                found.servers = all.into_iter().filter(|it| memory.is_new(&path, found, it)).collect();
+                found.servers = all
+                    .into_iter()
+                    .filter(|it| memory.is_new(&path, found, it))
+                    .collect();
             }
         }
         let ours = || config.servers.values().chain(config.disabled.values());
-        let taken: BTreeSet<_> =
-            ours().map(|spec| spec.name.clone()).chain(config.providers.keys().cloned()).collect();
+        let taken: BTreeSet<_> = ours()
+            .map(|spec| spec.name.clone())
+            .chain(config.providers.keys().cloned())
+            .collect();
         let known = |wish: &ServerName, server: &FoundServer| {
-            let alike = ours().find(|spec| same(spec, wish, server, keeping.known())).map(|spec| &spec.name);
+            let alike = ours()
+                .find(|spec| same(spec, wish, server, keeping.known()))
+                .map(|spec| &spec.name);
             // One that was changed here since it was taken over is still the same.
-            let changed = || memory.taken_over(&path, server).filter(|name| config.server(name).is_some());
+            let changed = || {
+                memory
+                    .taken_over(&path, server)
+                    .filter(|name| config.server(name).is_some())
+            };
             alike.or_else(changed).cloned()
         };
         let merged = merge(found, taken, known);
@@ -144,12 +164,18 @@ impl Plan {
 
     /// What came along with a project and would be added: a stranger's word.
     pub(crate) fn to_confirm(&self) -> Vec<Review> {
-        let added = self.rows.iter().filter(|row| row.action == Action::Add && row.is_of_project());
+        let added = self
+            .rows
+            .iter()
+            .filter(|row| row.action == Action::Add && row.is_of_project());
         added.map(|row| row.review.clone()).collect()
     }
 
     /// These clients are followed from then on, with those that are already.
-    pub(crate) fn follow(&mut self, clients: impl IntoIterator<Item = Client>) -> Result<(), EditError> {
+    pub(crate) fn follow(
+        &mut self,
+        clients: impl IntoIterator<Item = Client>,
+    ) -> Result<(), EditError> {
         let before = self.follow.len();
         for client in clients {
             if !self.follow.contains(&client) {
@@ -167,8 +193,11 @@ impl Plan {
     /// A secret must be in the store before anything refers to it.
     pub(crate) async fn carry_out(&mut self, at: &Whereabouts) -> anyhow::Result<()> {
         if self.edits {
-            self.keeping.put_down(&self.store_path, self.secret_key).await?;
-            at.parse(&self.text, &self.config).context("the servers were not added")?;
+            self.keeping
+                .put_down(&self.store_path, self.secret_key)
+                .await?;
+            at.parse(&self.text, &self.config)
+                .context("the servers were not added")?;
             edit::write(&self.config, &self.text)?;
         }
         self.remember();
@@ -184,7 +213,10 @@ impl Plan {
         let ours = |place: &str, name: &str| {
             let stands_there = |origin: &Origin| origin.name == name && place_of(origin) == place;
             let with_us = rows.iter().filter(|row| row.action != Action::Refused);
-            with_us.filter(|row| row.from.iter().any(stands_there)).map(|row| row.name.clone()).next()
+            with_us
+                .filter(|row| row.from.iter().any(stands_there))
+                .map(|row| row.name.clone())
+                .next()
         };
         self.memory.note(&self.config, &self.looks, ours);
         // What was asked for is done all the same.
@@ -194,7 +226,12 @@ impl Plan {
     }
 
     fn decide(&mut self, merged: Merged, config: &Config, at: &Whereabouts) {
-        let Merged { name, server, from, known } = merged;
+        let Merged {
+            name,
+            server,
+            from,
+            known,
+        } = merged;
         let review = Review::of(name.as_str(), origin(&from, at), &revealed(&server.launch));
         let waits = self.marked == Marked::SwitchedOff && !review.dangers.is_empty();
         let mut row = Row {
@@ -243,7 +280,14 @@ impl Plan {
                 Hidden::Wanted(id) => keeping.want(row.file(), &row.name, id),
             })
         });
-        let text = edit::add_server(&self.text, &row.name, &NewServer { reach, enabled: !row.disabled })?;
+        let text = edit::add_server(
+            &self.text,
+            &row.name,
+            &NewServer {
+                reach,
+                enabled: !row.disabled,
+            },
+        )?;
         at.parse(&text, &self.config)?;
         Ok(text)
     }
@@ -251,26 +295,54 @@ impl Plan {
     /// Under the names that secrets have here.
     fn missing(&self, variables: &[Variable], file: &Path) -> Vec<Variable> {
         let here = |variable: &Variable| {
-            let Some(id) = variable.name.strip_prefix(Template::SECRET) else { return variable.clone() };
-            let name = self.keeping.wanted(file, id).map_or(id, |name| name.as_str());
-            Variable { name: format!("{}{name}", Template::SECRET), source: variable.source.clone() }
+            let Some(id) = variable.name.strip_prefix(Template::SECRET) else {
+                return variable.clone();
+            };
+            let name = self
+                .keeping
+                .wanted(file, id)
+                .map_or(id, |name| name.as_str());
+            Variable {
+                name: format!("{}{name}", Template::SECRET),
+                source: variable.source.clone(),
+            }
         };
-        variables.iter().map(here).filter(|variable| !self.is_set(&variable.name)).collect()
+        variables
+            .iter()
+            .map(here)
+            .filter(|variable| !self.is_set(&variable.name))
+            .collect()
     }
 
     /// What one of ours waits for. It may go by other names by now.
-    fn missing_of_ours(&self, config: &Config, name: &ServerName, theirs: &[Variable]) -> Vec<Variable> {
-        let Some(spec) = config.server(name) else { return Vec::new() };
-        let wanted: BTreeSet<String> =
-            spec.templates().flat_map(|template| variables(template.source())).collect();
+    fn missing_of_ours(
+        &self,
+        config: &Config,
+        name: &ServerName,
+        theirs: &[Variable],
+    ) -> Vec<Variable> {
+        let Some(spec) = config.server(name) else {
+            return Vec::new();
+        };
+        let wanted: BTreeSet<String> = spec
+            .templates()
+            .flat_map(|template| variables(template.source()))
+            .collect();
         let source = |name: &str| {
             let id = name.rsplit('.').next().unwrap_or(name);
-            let alike =
-                |it: &&Variable| it.name == name || it.name.strip_prefix(Template::SECRET) == Some(id);
+            let alike = |it: &&Variable| {
+                it.name == name || it.name.strip_prefix(Template::SECRET) == Some(id)
+            };
             theirs.iter().find(alike).map(|it| it.source.clone())
         };
         let open = wanted.into_iter().filter(|name| !self.is_set(name));
-        open.filter_map(|name| Some(Variable { source: source(&name)?, name })).collect()
+        open.filter_map(|name| {
+            Some(Variable {
+                source: source(&name)?,
+                name,
+            })
+        })
+        .collect()
     }
 
     fn is_set(&self, variable: &str) -> bool {
@@ -284,7 +356,9 @@ impl Plan {
 impl Row {
     /// Whether only files of a project have it.
     pub(crate) fn is_of_project(&self) -> bool {
-        self.from.iter().all(|origin| origin.scope == Scope::Project)
+        self.from
+            .iter()
+            .all(|origin| origin.scope == Scope::Project)
     }
 
     /// Whether it was switched off for somebody to look at first.
@@ -293,7 +367,9 @@ impl Row {
     }
 
     fn file(&self) -> &Path {
-        self.from.first().map_or(Path::new(""), |origin| &origin.path)
+        self.from
+            .first()
+            .map_or(Path::new(""), |origin| &origin.path)
     }
 }
 
@@ -301,12 +377,13 @@ impl Row {
 fn origin(from: &[Origin], at: &Whereabouts) -> review::Origin {
     let own = from.iter().find(|origin| origin.scope != Scope::Project);
     match (own, from.first()) {
-        (None, Some(origin)) => {
-            review::Origin::ProjectFile { path: origin.path.clone(), project: at.around.cwd.clone() }
-        }
-        (own, _) => {
-            review::Origin::ClientFile { path: own.map(|origin| origin.path.clone()).unwrap_or_default() }
-        }
+        (None, Some(origin)) => review::Origin::ProjectFile {
+            path: origin.path.clone(),
+            project: at.around.cwd.clone(),
+        },
+        (own, _) => review::Origin::ClientFile {
+            path: own.map(|origin| origin.path.clone()).unwrap_or_default(),
+        },
     }
 }
 
@@ -323,16 +400,31 @@ fn revealed(launch: &Launch) -> Reach {
 /// How it is reached, with what `text` makes of each value and of the name it stands under.
 fn reach(launch: &Launch, mut text: impl FnMut(&Value, &str) -> String) -> Reach {
     match launch {
-        Launch::Stdio { command, args, env, cwd } => Reach::Launch {
+        Launch::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => Reach::Launch {
             command: text(command, "command"),
             args: args.iter().map(|word| text(word, "argument")).collect(),
-            env: env.iter().map(|(key, value)| (key.clone(), text(value, key))).collect(),
+            env: env
+                .iter()
+                .map(|(key, value)| (key.clone(), text(value, key)))
+                .collect(),
             cwd: cwd.clone(),
         },
-        Launch::Http { url, transport, headers } => Reach::Remote {
+        Launch::Http {
+            url,
+            transport,
+            headers,
+        } => Reach::Remote {
             url: text(url, "url"),
             transport: (*transport == Transport::Sse).then(|| "sse".to_owned()),
-            headers: headers.iter().map(|(key, value)| (key.clone(), text(value, key))).collect(),
+            headers: headers
+                .iter()
+                .map(|(key, value)| (key.clone(), text(value, key)))
+                .collect(),
         },
     }
 }

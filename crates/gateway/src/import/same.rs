@@ -15,7 +15,8 @@ pub(super) fn same(
     theirs: &FoundServer,
     secrets: &BTreeMap<String, String>,
 ) -> bool {
-    let agree = ours.name.as_str() == wish.as_str() || ours.name.as_str().starts_with(&format!("{wish}-"));
+    let agree =
+        ours.name.as_str() == wish.as_str() || ours.name.as_str().starts_with(&format!("{wish}-"));
     let alike = |(our, their): &(String, &Value)| {
         filled(our, secrets) == typed_in(their)
             || (agree && blank(our) == blank(&their.template(|_| BLANK.to_owned())))
@@ -26,18 +27,49 @@ pub(super) fn same(
 /// Each text of ours with the one in its place there; none if the two are built differently.
 fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, &'a Value)>> {
     match (&ours.transport, &theirs.launch) {
-        (Transport::Stdio(launch), Launch::Stdio { command, args, env, cwd }) => {
-            let folder = cwd.as_deref().map(Path::new).filter(|path| path.is_absolute());
-            if launch.args.len() != args.len() || (folder.is_some() && folder != launch.cwd.as_deref()) {
+        (
+            Transport::Stdio(launch),
+            Launch::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            },
+        ) => {
+            let folder = cwd
+                .as_deref()
+                .map(Path::new)
+                .filter(|path| path.is_absolute());
+            if launch.args.len() != args.len()
+                || (folder.is_some() && folder != launch.cwd.as_deref())
+            {
                 return None;
             }
-            let words = launch.args.iter().map(|word| word.source().to_owned()).zip(args);
+            let words = launch
+                .args
+                .iter()
+                .map(|word| word.source().to_owned())
+                .zip(args);
             let variables = named(&launch.env, env, str::to_owned)?;
-            Some([(launch.command.clone(), command)].into_iter().chain(words).chain(variables).collect())
+            Some(
+                [(launch.command.clone(), command)]
+                    .into_iter()
+                    .chain(words)
+                    .chain(variables)
+                    .collect(),
+            )
         }
-        (Transport::Http(endpoint) | Transport::Sse(endpoint), Launch::Http { url, headers, .. }) => {
+        (
+            Transport::Http(endpoint) | Transport::Sse(endpoint),
+            Launch::Http { url, headers, .. },
+        ) => {
             let headers = named(&endpoint.headers, headers, str::to_lowercase)?;
-            Some([(endpoint.address().source().to_owned(), url)].into_iter().chain(headers).collect())
+            Some(
+                [(endpoint.address().source().to_owned(), url)]
+                    .into_iter()
+                    .chain(headers)
+                    .collect(),
+            )
         }
         _ => None,
     }
@@ -48,18 +80,26 @@ fn named<'a>(
     theirs: &'a [(String, Value)],
     name: fn(&str) -> String,
 ) -> Option<Vec<(String, &'a Value)>> {
-    let ours: BTreeMap<_, _> = ours.iter().map(|(key, value)| (name(key), value.source())).collect();
-    let pair = |(key, value): &'a (String, Value)| Some(((*ours.get(&name(key))?).to_owned(), value));
+    let ours: BTreeMap<_, _> = ours
+        .iter()
+        .map(|(key, value)| (name(key), value.source()))
+        .collect();
+    let pair =
+        |(key, value): &'a (String, Value)| Some(((*ours.get(&name(key))?).to_owned(), value));
     (ours.len() == theirs.len()).then(|| theirs.iter().map(pair).collect())?
 }
 
 /// The text with all its secrets made alike, and as little about slashes as a server cares.
 fn blank(text: &str) -> String {
-    replaced(text, |_| Some(BLANK.to_owned())).trim_end_matches('/').to_owned()
+    replaced(text, |_| Some(BLANK.to_owned()))
+        .trim_end_matches('/')
+        .to_owned()
 }
 
 fn filled(text: &str, secrets: &BTreeMap<String, String>) -> String {
-    replaced(text, |name| secrets.get(name).cloned()).trim_end_matches('/').to_owned()
+    replaced(text, |name| secrets.get(name).cloned())
+        .trim_end_matches('/')
+        .to_owned()
 }
 
 /// With the secrets that were typed. One that is only named is like none of ours.
@@ -76,7 +116,9 @@ fn replaced(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut new = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${secret:") {
-        let Some((name, tail)) = after.split_once('}') else { break };
+        let Some((name, tail)) = after.split_once('}') else {
+            break;
+        };
         new.push_str(before);
         new.push_str(&value(name).unwrap_or_else(|| format!("${{secret:{name}}}")));
         rest = tail;
@@ -95,11 +137,19 @@ mod tests {
 
     #[track_caller]
     fn check(ours: &str, theirs: &str, expected: bool) {
-        let around = Surroundings { home: Some("/home/ann".into()), ..Surroundings::default() };
+        let around = Surroundings {
+            home: Some("/home/ann".into()),
+            ..Surroundings::default()
+        };
         let config = parse(ours, None, &Overrides::default(), &around).unwrap();
-        let places = Places::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| None);
-        let spot =
-            Spot { client: Client::ClaudeCode, path: "/home/ann/.claude.json".into(), scope: Scope::User };
+        let places = Places::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
+            None
+        });
+        let spot = Spot {
+            client: Client::ClaudeCode,
+            path: "/home/ann/.claude.json".into(),
+            scope: Scope::User,
+        };
         let found = read(&spot, &format!("{{\"mcpServers\": {theirs}}}"), &places);
         let server = &found[0].servers[0];
         let secrets = BTreeMap::from([("a.T".to_owned(), "s3cret".to_owned())]);
@@ -110,8 +160,7 @@ mod tests {
 
     #[test]
     fn a_server_is_ours_already_if_it_does_the_same() {
-        let ours =
-            "[servers.a]\ncommand = 'x'\nargs = ['-y', '${V}']\nenv = { TOKEN = '${secret:a.T}', U = 'u' }";
+        let ours = "[servers.a]\ncommand = 'x'\nargs = ['-y', '${V}']\nenv = { TOKEN = '${secret:a.T}', U = 'u' }";
         let with = |name: &str, token: &str, arg: &str| {
             format!(
                 r#"{{"{name}": {{"command": "x", "args": ["-y", "{arg}"], "env": {{"U": "u", "TOKEN": "{token}"}}}}}}"#
@@ -122,12 +171,25 @@ mod tests {
         check(ours, &with("a", "rotated", "${V}"), true);
         check(ours, &with("b", "another-account", "${V}"), false);
         check(ours, &with("a", "s3cret", "${W}"), false);
-        check(ours, r#"{"a": {"command": "x", "args": ["-y", "${V}"]}}"#, false);
+        check(
+            ours,
+            r#"{"a": {"command": "x", "args": ["-y", "${V}"]}}"#,
+            false,
+        );
         check(ours, r#"{"a": {"url": "https://a"}}"#, false);
 
-        let ours = "[servers.a]\nurl = 'https://a.example'\nheaders = { Authorization = 'Bearer ${T}' }";
+        let ours =
+            "[servers.a]\nurl = 'https://a.example'\nheaders = { Authorization = 'Bearer ${T}' }";
         let header = r#""headers": {"authorization": "Bearer ${T}"}"#;
-        check(ours, &format!(r#"{{"z": {{"url": "https://a.example/", {header}}}}}"#), true);
-        check(ours, &format!(r#"{{"z": {{"url": "https://b.example/", {header}}}}}"#), false);
+        check(
+            ours,
+            &format!(r#"{{"z": {{"url": "https://a.example/", {header}}}}}"#),
+            true,
+        );
+        check(
+            ours,
+            &format!(r#"{{"z": {{"url": "https://b.example/", {header}}}}}"#),
+            false,
+        );
     }
 }

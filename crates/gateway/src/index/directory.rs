@@ -15,9 +15,15 @@ use crate::config::index::{ModelDirectory, Prefixes};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DirectoryError {
     #[error("`{file}` cannot be read")]
-    Unreadable { file: &'static str, source: io::Error },
+    Unreadable {
+        file: &'static str,
+        source: io::Error,
+    },
     #[error("`{file}` is not the JSON it should be")]
-    Json { file: &'static str, source: serde_json::Error },
+    Json {
+        file: &'static str,
+        source: serde_json::Error,
+    },
     #[error("there is neither a `tokenizer.json` nor a `vocab.txt`")]
     NoVocabulary,
     #[error("its tokens become a vector in a way that is not supported: {found}")]
@@ -41,7 +47,12 @@ pub(super) fn load(directory: &ModelDirectory) -> Result<(Encoder, Prefixes), Di
         (None, Some(lines)) => Vocabulary::Lines(lines),
         (None, None) => return Err(DirectoryError::NoVocabulary),
     };
-    let files = ModelFiles { config: &config, weights: &weights, vocabulary, pooling: pooling(path)? };
+    let files = ModelFiles {
+        config: &config,
+        weights: &weights,
+        vocabulary,
+        pooling: pooling(path)?,
+    };
     let encoder = Encoder::from_files(files)?;
     let own = prompts(path)?;
     let prefixes = Prefixes {
@@ -70,18 +81,28 @@ fn check_modules(path: &Path) -> Result<(), DirectoryError> {
 }
 
 fn pooling(path: &Path) -> Result<Pooling, DirectoryError> {
-    let Some(config) = json::<HashMap<String, serde_json::Value>>(path, "1_Pooling/config.json")? else {
+    let Some(config) = json::<HashMap<String, serde_json::Value>>(path, "1_Pooling/config.json")?
+    else {
         return Ok(Pooling::Mean);
     };
-    let mode = config.get("pooling_mode").and_then(serde_json::Value::as_str).map(str::to_owned);
-    let on = config.iter().filter(|(key, value)| key.starts_with("pooling_mode_") && *value == true);
-    let mut modes: Vec<String> = on.map(|(key, _)| key["pooling_mode_".len()..].to_owned()).collect();
+    let mode = config
+        .get("pooling_mode")
+        .and_then(serde_json::Value::as_str)
+        .map(str::to_owned);
+    let on = config
+        .iter()
+        .filter(|(key, value)| key.starts_with("pooling_mode_") && *value == true);
+    let mut modes: Vec<String> = on
+        .map(|(key, _)| key["pooling_mode_".len()..].to_owned())
+        .collect();
     modes.extend(mode);
     modes.sort();
     match modes.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["mean_tokens" | "mean"] => Ok(Pooling::Mean),
         ["cls_token" | "cls"] => Ok(Pooling::First),
-        _ => Err(DirectoryError::Pooling { found: modes.join(" and ") }),
+        _ => Err(DirectoryError::Pooling {
+            found: modes.join(" and "),
+        }),
     }
 }
 
@@ -92,14 +113,23 @@ fn prompts(path: &Path) -> Result<Prefixes, DirectoryError> {
         prompts: HashMap<String, String>,
     }
     let config: Config = json(path, "config_sentence_transformers.json")?.unwrap_or_default();
-    let prompt = |names: [&str; 2]| names.into_iter().find_map(|name| config.prompts.get(name).cloned());
-    Ok(Prefixes { query: prompt(["query", "Query"]), document: prompt(["document", "passage"]) })
+    let prompt = |names: [&str; 2]| {
+        names
+            .into_iter()
+            .find_map(|name| config.prompts.get(name).cloned())
+    };
+    Ok(Prefixes {
+        query: prompt(["query", "Query"]),
+        document: prompt(["document", "passage"]),
+    })
 }
 
 fn json<T: DeserializeOwned>(path: &Path, file: &'static str) -> Result<Option<T>, DirectoryError> {
     let text = read_text(path, file)?;
     let read = |text: String| serde_json::from_str(&text);
-    text.map(read).transpose().map_err(|source| DirectoryError::Json { file, source })
+    text.map(read)
+        .transpose()
+        .map_err(|source| DirectoryError::Json { file, source })
 }
 
 fn read(path: &Path, file: &'static str) -> Result<Vec<u8>, DirectoryError> {
@@ -135,7 +165,10 @@ impl DirectoryError {
 mod tests {
     use super::*;
 
-    const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../relevance/tests/fixtures/tiny");
+    const TINY: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../relevance/tests/fixtures/tiny"
+    );
 
     /// A model directory with these files beside the model's own.
     #[track_caller]
@@ -148,11 +181,23 @@ mod tests {
         for (file, text) in extra {
             fs::write(folder.path().join(file), text).unwrap();
         }
-        let directory = ModelDirectory { path: folder.path().to_owned(), prefixes: Prefixes::default() };
-        let loaded = load(&directory)
-            .map(|(_, prefixes)| (prefixes.query.unwrap_or_default(), prefixes.document.unwrap_or_default()));
-        let told = loaded.as_ref().map(|(query, document)| (query.as_str(), document.as_str()));
-        assert_eq!(told.map_err(ToString::to_string), expected.map_err(str::to_owned));
+        let directory = ModelDirectory {
+            path: folder.path().to_owned(),
+            prefixes: Prefixes::default(),
+        };
+        let loaded = load(&directory).map(|(_, prefixes)| {
+            (
+                prefixes.query.unwrap_or_default(),
+                prefixes.document.unwrap_or_default(),
+            )
+        });
+        let told = loaded
+            .as_ref()
+            .map(|(query, document)| (query.as_str(), document.as_str()));
+        assert_eq!(
+            told.map_err(ToString::to_string),
+            expected.map_err(str::to_owned)
+        );
     }
 
     #[test]
@@ -165,8 +210,17 @@ mod tests {
             )],
             Ok(("query: ", "p: ")),
         );
-        check(&[("1_Pooling/config.json", r#"{"pooling_mode_cls_token": true}"#)], Ok(("", "")));
-        check(&[("1_Pooling/config.json", r#"{"pooling_mode": "mean"}"#)], Ok(("", "")));
+        check(
+            &[(
+                "1_Pooling/config.json",
+                r#"{"pooling_mode_cls_token": true}"#,
+            )],
+            Ok(("", "")),
+        );
+        check(
+            &[("1_Pooling/config.json", r#"{"pooling_mode": "mean"}"#)],
+            Ok(("", "")),
+        );
     }
 
     #[test]
@@ -176,10 +230,15 @@ mod tests {
                 "1_Pooling/config.json",
                 r#"{"pooling_mode_max_tokens": true, "pooling_mode_mean_tokens": true}"#,
             )],
-            Err("its tokens become a vector in a way that is not supported: max_tokens and mean_tokens"),
+            Err(
+                "its tokens become a vector in a way that is not supported: max_tokens and mean_tokens",
+            ),
         );
         check(
-            &[("modules.json", r#"[{"type": "sentence_transformers.models.Dense"}]"#)],
+            &[(
+                "modules.json",
+                r#"[{"type": "sentence_transformers.models.Dense"}]"#,
+            )],
             Err("it has a part that is not supported: sentence_transformers.models.Dense"),
         );
         check(
@@ -199,7 +258,10 @@ mod tests {
     #[test]
     fn a_directory_without_a_model_says_what_is_missing() {
         let folder = tempfile::tempdir().unwrap();
-        let directory = ModelDirectory { path: folder.path().to_owned(), prefixes: Prefixes::default() };
+        let directory = ModelDirectory {
+            path: folder.path().to_owned(),
+            prefixes: Prefixes::default(),
+        };
         let error = load(&directory).unwrap_err();
         assert_eq!(error.to_string(), "`config.json` cannot be read");
     }

@@ -32,7 +32,9 @@ impl Embedder {
     pub(crate) fn new(configured: &config::Embedder, lookup: &Lookup) -> Self {
         match configured {
             config::Embedder::BuiltIn => Self::Local(Local::built_in()),
-            config::Embedder::Directory(directory) => Self::Local(Local::in_directory(directory.clone())),
+            config::Embedder::Directory(directory) => {
+                Self::Local(Local::in_directory(directory.clone()))
+            }
             config::Embedder::Endpoint(endpoint) => {
                 Self::Endpoint(Endpoint::new(endpoint.clone(), lookup.clone()))
             }
@@ -46,7 +48,11 @@ impl Embedder {
 
     /// Whether it can work as it is configured.
     pub(super) async fn check(&self) -> Result<(), EmbedderError> {
-        if self.is_built_in() { Ok(()) } else { self.id().await.map(drop) }
+        if self.is_built_in() {
+            Ok(())
+        } else {
+            self.id().await.map(drop)
+        }
     }
 
     /// Tells vectors of one embedder from those of another.
@@ -66,7 +72,10 @@ impl Embedder {
     }
 
     /// The vectors of what is searched, however long that takes.
-    pub(crate) async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
+    pub(crate) async fn documents(
+        &self,
+        texts: Vec<String>,
+    ) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match self {
             Self::Local(local) => Ok(local.embed(texts, Role::Document).await?),
             Self::Endpoint(endpoint) => Ok(endpoint.documents(texts).await?),

@@ -55,13 +55,26 @@ pub(crate) enum EndpointError {
     #[error("the embeddings endpoint {place} does not accept the key ({status})")]
     Unauthorized { place: String, status: StatusCode },
     #[error("the embeddings endpoint {place} takes no more requests for now (429)")]
-    Busy { place: String, again_after: Option<Duration> },
+    Busy {
+        place: String,
+        again_after: Option<Duration>,
+    },
     #[error("the embeddings endpoint {place} answered {status}: {message}")]
-    Refused { place: String, status: StatusCode, message: String },
+    Refused {
+        place: String,
+        status: StatusCode,
+        message: String,
+    },
     #[error("the embeddings endpoint {place} sent something else than vectors: {reason}")]
     Unreadable { place: String, reason: String },
-    #[error("the embeddings endpoint {place} gives vectors of {found} numbers where {expected} are expected")]
-    Dimension { place: String, expected: usize, found: usize },
+    #[error(
+        "the embeddings endpoint {place} gives vectors of {found} numbers where {expected} are expected"
+    )]
+    Dimension {
+        place: String,
+        expected: usize,
+        found: usize,
+    },
 }
 
 #[derive(Serialize)]
@@ -92,15 +105,35 @@ impl Endpoint {
             .build()
             .expect("the client is built from constants");
         let dimension = config.dimensions.map_or_else(OnceLock::new, OnceLock::from);
-        let place = format!("{}{}", config.url.origin().ascii_serialization(), config.url.path());
-        Self { http, config, lookup, place, dimension, trouble: Mutex::default() }
+        let place = format!(
+            "{}{}",
+            config.url.origin().ascii_serialization(),
+            config.url.path()
+        );
+        Self {
+            http,
+            config,
+            lookup,
+            place,
+            dimension,
+            trouble: Mutex::default(),
+        }
     }
 
     pub(super) fn id(&self) -> Result<String, EndpointError> {
         self.authorization()?;
-        let EmbeddingsEndpoint { url, model, dimensions, prefixes, .. } = &self.config;
+        let EmbeddingsEndpoint {
+            url,
+            model,
+            dimensions,
+            prefixes,
+            ..
+        } = &self.config;
         let text = format!("{url} {model:?} {dimensions:?} {:?}", prefixes.document);
-        Ok(format!("endpoint {}", &blake3::hash(text.as_bytes()).to_hex()[..32]))
+        Ok(format!(
+            "endpoint {}",
+            &blake3::hash(text.as_bytes()).to_hex()[..32]
+        ))
     }
 
     pub(super) fn remembers(&self, dimension: usize) {
@@ -114,16 +147,25 @@ impl Endpoint {
         }
         let patience = self.config.timeout.min(QUERY_PATIENCE);
         let asked = self.ask(&self.prefixed(texts, Role::Query), patience).await;
-        *lock(&self.trouble) = asked.as_ref().err().map(|error| (Instant::now(), error.clone()));
+        *lock(&self.trouble) = asked
+            .as_ref()
+            .err()
+            .map(|error| (Instant::now(), error.clone()));
         asked
     }
 
-    pub(super) async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EndpointError> {
+    pub(super) async fn documents(
+        &self,
+        texts: Vec<String>,
+    ) -> Result<Vec<Vec<f32>>, EndpointError> {
         let texts = self.prefixed(texts, Role::Document);
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
             let embedded = self.ask_again(batch).await;
-            *lock(&self.trouble) = embedded.as_ref().err().map(|error| (Instant::now(), error.clone()));
+            *lock(&self.trouble) = embedded
+                .as_ref()
+                .err()
+                .map(|error| (Instant::now(), error.clone()));
             vectors.extend(embedded?);
         }
         Ok(vectors)
@@ -132,14 +174,26 @@ impl Endpoint {
     /// What went wrong a moment ago.
     fn trouble(&self) -> Option<EndpointError> {
         let trouble = lock(&self.trouble);
-        trouble.as_ref().filter(|(since, _)| since.elapsed() < REST).map(|(_, error)| error.clone())
+        trouble
+            .as_ref()
+            .filter(|(since, _)| since.elapsed() < REST)
+            .map(|(_, error)| error.clone())
     }
 
     fn prefixed(&self, texts: Vec<String>, role: Role) -> Vec<String> {
         let prefix = self.config.prefixes.of(role);
         // The format knows no empty text.
-        let said = |text: String| if text.trim().is_empty() { "-".to_owned() } else { text };
-        texts.into_iter().map(|text| format!("{prefix}{}", said(text))).collect()
+        let said = |text: String| {
+            if text.trim().is_empty() {
+                "-".to_owned()
+            } else {
+                text
+            }
+        };
+        texts
+            .into_iter()
+            .map(|text| format!("{prefix}{}", said(text)))
+            .collect()
     }
 
     async fn ask_again(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EndpointError> {
@@ -148,7 +202,8 @@ impl Endpoint {
             match self.ask(texts, self.config.timeout).await {
                 Err(error) if error.is_passing() => {
                     tracing::info!(%error, "asking the embeddings endpoint again");
-                    tokio::time::sleep(error.again_after().unwrap_or(pause).min(LONGEST_PAUSE)).await;
+                    tokio::time::sleep(error.again_after().unwrap_or(pause).min(LONGEST_PAUSE))
+                        .await;
                     pause *= 2;
                 }
                 other => return other,
@@ -157,7 +212,11 @@ impl Endpoint {
         self.ask(texts, self.config.timeout).await
     }
 
-    async fn ask(&self, texts: &[String], patience: Duration) -> Result<Vec<Vec<f32>>, EndpointError> {
+    async fn ask(
+        &self,
+        texts: &[String],
+        patience: Duration,
+    ) -> Result<Vec<Vec<f32>>, EndpointError> {
         let asking = async {
             let body = self.exchange(texts).await?;
             let vectors = read(&body, texts.len()).map_err(|reason| self.unreadable(reason))?;
@@ -167,7 +226,12 @@ impl Endpoint {
         let place = || self.place.clone();
         tokio::time::timeout(patience, asking)
             .await
-            .unwrap_or_else(|_| Err(EndpointError::TimedOut { place: place(), after: patience }))
+            .unwrap_or_else(|_| {
+                Err(EndpointError::TimedOut {
+                    place: place(),
+                    after: patience,
+                })
+            })
     }
 
     async fn exchange(&self, texts: &[String]) -> Result<Vec<u8>, EndpointError> {
@@ -180,56 +244,98 @@ impl Endpoint {
         let body = serde_json::to_vec(&asked).expect("texts are plain JSON");
         let mut url = self.config.url.clone();
         url.set_path(&format!("{}/embeddings", url.path().trim_end_matches('/')));
-        let mut request = self.http.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        let mut request = self
+            .http
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .body(body);
         if let Some(key) = self.authorization()? {
             request = request.header(AUTHORIZATION, key);
         }
-        let unreachable =
-            |error| EndpointError::Unreachable { place: self.place.clone(), reason: cause(error) };
+        let unreachable = |error| EndpointError::Unreachable {
+            place: self.place.clone(),
+            reason: cause(error),
+        };
         let response = request.send().await.map_err(unreachable)?;
         let (status, again_after) = (response.status(), retry_after(response.headers()));
-        let body = kitbag_fetch::body(response, MAX_ANSWER).await.map_err(|error| match error {
-            BodyError::Lost(error) => unreachable(error),
-            too_large => self.unreadable(too_large.to_string()),
-        })?;
-        if status.is_success() { Ok(body) } else { Err(self.refusal(status, again_after, &body)) }
+        let body = kitbag_fetch::body(response, MAX_ANSWER)
+            .await
+            .map_err(|error| match error {
+                BodyError::Lost(error) => unreachable(error),
+                too_large => self.unreadable(too_large.to_string()),
+            })?;
+        if status.is_success() {
+            Ok(body)
+        } else {
+            Err(self.refusal(status, again_after, &body))
+        }
     }
 
     fn authorization(&self) -> Result<Option<HeaderValue>, EndpointError> {
-        let Some(key) = self.key()? else { return Ok(None) };
-        let mut value = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| EndpointError::OddKey)?;
+        let Some(key) = self.key()? else {
+            return Ok(None);
+        };
+        let mut value =
+            HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| EndpointError::OddKey)?;
         value.set_sensitive(true);
         Ok(Some(value))
     }
 
     fn key(&self) -> Result<Option<String>, Unresolved> {
         let template = self.config.api_key.as_ref();
-        template.map(|key| key.resolve(|name| (self.lookup)(name))).transpose()
+        template
+            .map(|key| key.resolve(|name| (self.lookup)(name)))
+            .transpose()
     }
 
     fn check(&self, vectors: &[Vec<f32>]) -> Result<(), EndpointError> {
-        let Some(first) = vectors.first().map(Vec::len) else { return Ok(()) };
+        let Some(first) = vectors.first().map(Vec::len) else {
+            return Ok(());
+        };
         let expected = *self.dimension.get_or_init(|| first);
-        match vectors.iter().map(Vec::len).find(|found| *found != expected) {
-            Some(found) => Err(EndpointError::Dimension { place: self.place.clone(), expected, found }),
+        match vectors
+            .iter()
+            .map(Vec::len)
+            .find(|found| *found != expected)
+        {
+            Some(found) => Err(EndpointError::Dimension {
+                place: self.place.clone(),
+                expected,
+                found,
+            }),
             None => Ok(()),
         }
     }
 
-    fn refusal(&self, status: StatusCode, again_after: Option<Duration>, body: &[u8]) -> EndpointError {
+    fn refusal(
+        &self,
+        status: StatusCode,
+        again_after: Option<Duration>,
+        body: &[u8],
+    ) -> EndpointError {
         let place = self.place.clone();
         match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => EndpointError::Unauthorized { place, status },
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                EndpointError::Unauthorized { place, status }
+            }
             StatusCode::TOO_MANY_REQUESTS => EndpointError::Busy { place, again_after },
-            _ => EndpointError::Refused { place, status, message: self.message(body) },
+            _ => EndpointError::Refused {
+                place,
+                status,
+                message: self.message(body),
+            },
         }
     }
 
     /// What the service says is wrong, short and without our key, should it repeat that.
     fn message(&self, body: &[u8]) -> String {
         let parsed: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
-        let said = parsed.pointer("/error/message").or_else(|| parsed.get("message"));
-        let said = said.and_then(serde_json::Value::as_str).unwrap_or("no reason given");
+        let said = parsed
+            .pointer("/error/message")
+            .or_else(|| parsed.get("message"));
+        let said = said
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or("no reason given");
         let said = match self.key() {
             Ok(Some(key)) if !key.is_empty() => said.replace(&key, "***"),
             _ => said.to_owned(),
@@ -238,7 +344,10 @@ impl Endpoint {
     }
 
     fn unreadable(&self, reason: String) -> EndpointError {
-        EndpointError::Unreadable { place: self.place.clone(), reason }
+        EndpointError::Unreadable {
+            place: self.place.clone(),
+            reason,
+        }
     }
 }
 
@@ -247,8 +356,11 @@ fn read(body: &[u8], wanted: usize) -> Result<Vec<Vec<f32>>, String> {
     let answer: Answer = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     let mut vectors = vec![Vec::new(); wanted];
     for Item { index, embedding } in answer.data {
-        let place = vectors.get_mut(index).ok_or_else(|| format!("a vector for text {index} of {wanted}"))?;
-        *place = unit(embedding).ok_or_else(|| format!("the vector of text {index} points nowhere"))?;
+        let place = vectors
+            .get_mut(index)
+            .ok_or_else(|| format!("a vector for text {index} of {wanted}"))?;
+        *place =
+            unit(embedding).ok_or_else(|| format!("the vector of text {index} points nowhere"))?;
     }
     match vectors.iter().position(Vec::is_empty) {
         Some(missing) => Err(format!("no vector for text {missing} of {wanted}")),

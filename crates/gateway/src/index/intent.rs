@@ -33,19 +33,32 @@ impl CapabilityIndex {
         }
         let known = lock(&self.intents).get(&text);
         if known.is_some() {
-            return EmbeddedIntent { text, vectors: known, degraded: None };
+            return EmbeddedIntent {
+                text,
+                vectors: known,
+                degraded: None,
+            };
         }
         let steps = steps::split(&text);
-        let texts = std::iter::once(text.clone()).chain(steps.iter().cloned()).collect();
+        let texts = std::iter::once(text.clone())
+            .chain(steps.iter().cloned())
+            .collect();
         match self.embedder.queries(texts).await {
             Ok(vectors) => {
                 let vectors = Arc::new(Vectors::of(steps, vectors));
                 lock(&self.intents).put(&text, vectors.clone());
-                EmbeddedIntent { text, vectors: Some(vectors), degraded: None }
+                EmbeddedIntent {
+                    text,
+                    vectors: Some(vectors),
+                    degraded: None,
+                }
             }
             Err(error) => {
                 tracing::debug!(%error, "an intent has no vector");
-                EmbeddedIntent { degraded: Some(degraded(&error)), ..EmbeddedIntent::of_words(text) }
+                EmbeddedIntent {
+                    degraded: Some(degraded(&error)),
+                    ..EmbeddedIntent::of_words(text)
+                }
             }
         }
     }
@@ -56,7 +69,11 @@ impl Vectors {
     fn of(steps: Vec<String>, vectors: Vec<Vec<f32>>) -> Self {
         let mut vectors = vectors.into_iter().map(Arc::from);
         let whole = vectors.next().expect("every text has a vector");
-        let steps = steps.into_iter().zip(vectors).map(|(text, vector)| Step { text, vector }).collect();
+        let steps = steps
+            .into_iter()
+            .zip(vectors)
+            .map(|(text, vector)| Step { text, vector })
+            .collect();
         Self { whole, steps }
     }
 }
@@ -64,7 +81,11 @@ impl Vectors {
 impl EmbeddedIntent {
     /// An intent to be compared by its words alone.
     pub(crate) fn of_words(text: String) -> Self {
-        Self { text, vectors: None, degraded: None }
+        Self {
+            text,
+            vectors: None,
+            degraded: None,
+        }
     }
 
     pub(crate) fn as_intent(&self) -> Intent<'_> {
@@ -79,6 +100,9 @@ impl EmbeddedIntent {
 
 /// What people and programs are told.
 pub(crate) fn degraded(error: &EmbedderError) -> String {
-    let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+    let remedy = error
+        .remedy()
+        .map(|remedy| format!("; {remedy}"))
+        .unwrap_or_default();
     format!("found by words alone: {error}{remedy}")
 }

@@ -36,7 +36,10 @@ impl<T: Clone> Intents<T> {
 
 impl<T> Default for Intents<T> {
     fn default() -> Self {
-        Self { young: HashMap::new(), old: HashMap::new() }
+        Self {
+            young: HashMap::new(),
+            old: HashMap::new(),
+        }
     }
 }
 

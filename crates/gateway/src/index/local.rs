@@ -29,7 +29,10 @@ pub(super) struct Model {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LocalError {
     #[error("the model in {} cannot be used", path.display())]
-    Directory { path: PathBuf, source: DirectoryError },
+    Directory {
+        path: PathBuf,
+        source: DirectoryError,
+    },
     #[error("embedding was interrupted")]
     Interrupted,
 }
@@ -44,7 +47,11 @@ impl Local {
     }
 
     fn new(directory: Option<ModelDirectory>) -> Self {
-        Self { directory, model: OnceCell::new(), places: Semaphore::new(cores()) }
+        Self {
+            directory,
+            model: OnceCell::new(),
+            places: Semaphore::new(cores()),
+        }
     }
 
     pub(super) fn is_built_in(&self) -> bool {
@@ -60,12 +67,19 @@ impl Local {
         let load = || async {
             let directory = self.directory.clone();
             let loading = tokio::task::spawn_blocking(move || Model::load(directory));
-            loading.await.map_err(|_| LocalError::Interrupted)?.map(Arc::new)
+            loading
+                .await
+                .map_err(|_| LocalError::Interrupted)?
+                .map(Arc::new)
         };
         self.model.get_or_try_init(load).await
     }
 
-    pub(super) async fn embed(&self, texts: Vec<String>, role: Role) -> Result<Vec<Vec<f32>>, LocalError> {
+    pub(super) async fn embed(
+        &self,
+        texts: Vec<String>,
+        role: Role,
+    ) -> Result<Vec<Vec<f32>>, LocalError> {
         if role == Role::Document && self.is_built_in() {
             return self.embed_all_but_known(texts).await;
         }
@@ -74,22 +88,34 @@ impl Local {
 
     /// What is built in has its vectors already; the model is not even unpacked for it.
     async fn embed_all_but_known(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, LocalError> {
-        let known: Vec<Option<Vec<f32>>> = texts.iter().map(|text| precomputed::vector(text)).collect();
-        let unknown = texts.into_iter().zip(&known).filter(|(_, known)| known.is_none());
+        let known: Vec<Option<Vec<f32>>> =
+            texts.iter().map(|text| precomputed::vector(text)).collect();
+        let unknown = texts
+            .into_iter()
+            .zip(&known)
+            .filter(|(_, known)| known.is_none());
         let unknown: Vec<String> = unknown.map(|(text, _)| text).collect();
         let computed = match unknown.is_empty() {
             true => Vec::new(),
             false => self.compute(unknown, Role::Document).await?,
         };
         let mut computed = computed.into_iter();
-        Ok(known.into_iter().filter_map(|known| known.or_else(|| computed.next())).collect())
+        Ok(known
+            .into_iter()
+            .filter_map(|known| known.or_else(|| computed.next()))
+            .collect())
     }
 
     async fn compute(&self, texts: Vec<String>, role: Role) -> Result<Vec<Vec<f32>>, LocalError> {
         let model = self.model().await?.clone();
         // Whoever searches does not stand behind a batch of tools.
         let _place = match role {
-            Role::Query => Some(self.places.acquire().await.map_err(|_| LocalError::Interrupted)?),
+            Role::Query => Some(
+                self.places
+                    .acquire()
+                    .await
+                    .map_err(|_| LocalError::Interrupted)?,
+            ),
             Role::Document => None,
         };
         let work = tokio::task::spawn_blocking(move || model.embed(&texts, role));
@@ -102,14 +128,27 @@ impl Model {
         let Some(directory) = directory else {
             let encoder = built_in();
             let id = encoder.id().as_str().to_owned();
-            return Ok(Self { id, encoder, prefixes: Prefixes::default() });
+            return Ok(Self {
+                id,
+                encoder,
+                prefixes: Prefixes::default(),
+            });
         };
-        let (encoder, prefixes) = directory::load(&directory)
-            .map_err(|source| LocalError::Directory { path: directory.path.clone(), source })?;
+        let (encoder, prefixes) =
+            directory::load(&directory).map_err(|source| LocalError::Directory {
+                path: directory.path.clone(),
+                source,
+            })?;
         // What is searched has other vectors with another prefix; requests are not kept.
         let document = prefixes.document.as_deref().unwrap_or_default();
-        let id = format!("{} {document}", encoder.id().as_str()).trim_end().to_owned();
-        Ok(Self { id, encoder, prefixes })
+        let id = format!("{} {document}", encoder.id().as_str())
+            .trim_end()
+            .to_owned();
+        Ok(Self {
+            id,
+            encoder,
+            prefixes,
+        })
     }
 
     fn embed(&self, texts: &[String], role: Role) -> Vec<Vec<f32>> {
@@ -132,9 +171,14 @@ impl Model {
             return embed(texts);
         }
         std::thread::scope(|scope| {
-            let workers: Vec<_> =
-                texts.chunks(share).map(|texts| scope.spawn(move || embed(texts))).collect();
-            workers.into_iter().flat_map(|worker| worker.join().expect("embedding does not panic")).collect()
+            let workers: Vec<_> = texts
+                .chunks(share)
+                .map(|texts| scope.spawn(move || embed(texts)))
+                .collect();
+            workers
+                .into_iter()
+                .flat_map(|worker| worker.join().expect("embedding does not panic"))
+                .collect()
         })
     }
 }

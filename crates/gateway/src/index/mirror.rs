@@ -48,7 +48,10 @@ struct Embedded {
 
 impl Mirror {
     pub(super) fn new(store: Store, configuration: String) -> Self {
-        Self { store, configuration }
+        Self {
+            store,
+            configuration,
+        }
     }
 
     /// What is known of the tool of that name.
@@ -60,7 +63,9 @@ impl Mirror {
     pub(super) async fn date(&self, sources: &mut [Source]) -> Result<(), Error> {
         let mirrored = self.store.mirrored(&self.namespace().await?).await?;
         for source in sources {
-            let known = mirrored.get(&source.document.entry.tool_name).and_then(|text| read(text));
+            let known = mirrored
+                .get(&source.document.entry.tool_name)
+                .and_then(|text| read(text));
             if let Some(known) = known.filter(|known| known.definition == source.definition) {
                 Arc::make_mut(&mut source.document.entry).last_updated_at = known.last_updated_at;
             }
@@ -86,27 +91,40 @@ impl Mirror {
             entries.retain(|_, text| of_unlisted(text));
         }
         entries.extend(sources.iter().map(written));
-        let written = self.store.put_mirror(&namespace, &entries.into_iter().collect::<Vec<_>>()).await?;
+        let written = self
+            .store
+            .put_mirror(&namespace, &entries.into_iter().collect::<Vec<_>>())
+            .await?;
         tracing::debug!(written, "the mirror of the index is up to date");
         Ok(())
     }
 
     /// The texts that other configurations over the same store have vectors of.
     pub(super) async fn texts_elsewhere(&self) -> Result<HashSet<TextHash>, Error> {
-        let entries = self.store.mirrored_elsewhere(&self.namespace().await?).await?;
-        let text = |entry: &String| TextHash::parse(&serde_json::from_str::<Embedded>(entry).ok()?.text);
+        let entries = self
+            .store
+            .mirrored_elsewhere(&self.namespace().await?)
+            .await?;
+        let text =
+            |entry: &String| TextHash::parse(&serde_json::from_str::<Embedded>(entry).ok()?.text);
         Ok(entries.iter().filter_map(text).collect())
     }
 
     async fn namespace(&self) -> Result<String, Error> {
-        self.store.mirror_namespace(NAMESPACE, &self.configuration, now()).await
+        self.store
+            .mirror_namespace(NAMESPACE, &self.configuration, now())
+            .await
     }
 }
 
 /// The name of a tool, and what is written down under it.
 fn written(source: &Source) -> (String, String) {
     let entry = &*source.document.entry;
-    let written = Written { entry, definition: &source.definition, text: source.hash.to_string() };
+    let written = Written {
+        entry,
+        definition: &source.definition,
+        text: source.hash.to_string(),
+    };
     let text = serde_json::to_string(&written).expect("an entry is plain JSON");
     (entry.tool_name.clone(), text)
 }

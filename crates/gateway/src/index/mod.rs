@@ -154,7 +154,8 @@ impl CapabilityIndex {
             tracing::warn!(%error, "the mirror of the index could not be written");
         }
         recalled?;
-        self.embed_missing(&sources, words.as_deref(), overtaken, progress).await
+        self.embed_missing(&sources, words.as_deref(), overtaken, progress)
+            .await
     }
 
     /// An index over these tools alone, apart from the one that serves.
@@ -166,7 +167,8 @@ impl CapabilityIndex {
     ) -> Result<Index, EmbedderError> {
         if with_vectors {
             self.recall(sources).await?;
-            self.embed_missing(sources, None, || false, progress).await?;
+            self.embed_missing(sources, None, || false, progress)
+                .await?;
         }
         Ok(Index::build(self.documents(sources)))
     }
@@ -182,7 +184,9 @@ impl CapabilityIndex {
     /// server that is switched off and on again should not cost anything.
     pub(crate) async fn forget_unused(&self) {
         let used: HashSet<TextHash> = lock(&self.vectors).keys().copied().collect();
-        let Ok(model) = self.embedder.id().await else { return };
+        let Ok(model) = self.embedder.id().await else {
+            return;
+        };
         let forgotten = async {
             let kept = self.store.vector_count(&model).await?;
             if kept <= 2 * used.len() as u64 + SPARE_VECTORS {
@@ -235,7 +239,10 @@ impl CapabilityIndex {
             sources.extend(entries.iter().map(source));
             tokio::task::yield_now().await;
         }
-        let providers = contents.providers.iter().map(|provider| Tool::of_provider(provider.spec()));
+        let providers = contents
+            .providers
+            .iter()
+            .map(|provider| Tool::of_provider(provider.spec()));
         sources.extend(providers.map(|tool| tool.into_source(Priors::default(), now)));
         if let Err(error) = self.mirror.date(&mut sources).await {
             tracing::warn!(%error, "since when tools are as they are is not known");
@@ -257,14 +264,24 @@ impl CapabilityIndex {
             return Ok(());
         }
         let model = self.embedder.id().await?;
-        match self.store.vectors(&model, &wanted.into_iter().collect::<Vec<_>>()).await {
+        match self
+            .store
+            .vectors(&model, &wanted.into_iter().collect::<Vec<_>>())
+            .await
+        {
             Ok(known) => {
                 if let Some(vector) = known.values().next() {
                     self.embedder.remembers(vector.len());
                 }
-                lock(&self.vectors).extend(known.into_iter().map(|(hash, vector)| (hash, vector.into())));
+                lock(&self.vectors).extend(
+                    known
+                        .into_iter()
+                        .map(|(hash, vector)| (hash, vector.into())),
+                );
             }
-            Err(error) => tracing::warn!(%error, "stored vectors cannot be read and are computed again"),
+            Err(error) => {
+                tracing::warn!(%error, "stored vectors cannot be read and are computed again")
+            }
         }
         Ok(())
     }
@@ -292,7 +309,11 @@ impl CapabilityIndex {
         }
         if total > 0 {
             progress(total, total);
-            tracing::info!(texts = total, took = in_words(started.elapsed()), "vectors computed");
+            tracing::info!(
+                texts = total,
+                took = in_words(started.elapsed()),
+                "vectors computed"
+            );
         }
         Ok(())
     }
@@ -310,11 +331,23 @@ impl CapabilityIndex {
     async fn embed(&self, portion: &[(TextHash, String)]) -> Result<(), EmbedderError> {
         let texts: Vec<String> = portion.iter().map(|(_, text)| text.clone()).collect();
         let embedded = self.embedder.documents(texts).await?;
-        let pairs: Vec<_> = portion.iter().map(|(hash, _)| *hash).zip(embedded).collect();
-        if let Err(error) = self.store.put_vectors(&self.embedder.id().await?, &pairs).await {
+        let pairs: Vec<_> = portion
+            .iter()
+            .map(|(hash, _)| *hash)
+            .zip(embedded)
+            .collect();
+        if let Err(error) = self
+            .store
+            .put_vectors(&self.embedder.id().await?, &pairs)
+            .await
+        {
             tracing::warn!(%error, "vectors could not be kept; the next start computes them again");
         }
-        lock(&self.vectors).extend(pairs.into_iter().map(|(hash, vector)| (hash, vector.into())));
+        lock(&self.vectors).extend(
+            pairs
+                .into_iter()
+                .map(|(hash, vector)| (hash, vector.into())),
+        );
         Ok(())
     }
 
@@ -322,8 +355,13 @@ impl CapabilityIndex {
     async fn publish(&self, sources: &[Source], subjects: Arc<[Subject]>) -> Option<Arc<Snapshot>> {
         let documents = self.documents(sources);
         // Seconds of work for a hundred thousand tools; requests go on meanwhile.
-        let index = tokio::task::spawn_blocking(move || Index::build(documents)).await.ok()?;
-        let snapshot = Arc::new(Snapshot { index: Arc::new(index), subjects });
+        let index = tokio::task::spawn_blocking(move || Index::build(documents))
+            .await
+            .ok()?;
+        let snapshot = Arc::new(Snapshot {
+            index: Arc::new(index),
+            subjects,
+        });
         self.snapshot.store(snapshot.clone());
         self.begun.send_replace(true);
         Some(snapshot)
@@ -334,19 +372,27 @@ impl CapabilityIndex {
         let index = served.index.clone();
         let vectors: Vec<_> = {
             let vectors = lock(&self.vectors);
-            sources.iter().map(|it| vectors.get(&it.hash).cloned()).collect()
+            sources
+                .iter()
+                .map(|it| vectors.get(&it.hash).cloned())
+                .collect()
         };
         let building = tokio::task::spawn_blocking(move || index.with_vectors(vectors));
         let Ok(index) = building.await else { return };
         let subjects = served.subjects.clone();
-        self.snapshot.store(Arc::new(Snapshot { index: Arc::new(index), subjects }));
+        self.snapshot.store(Arc::new(Snapshot {
+            index: Arc::new(index),
+            subjects,
+        }));
     }
 
     /// The documents with the vectors that are known by now.
     fn documents(&self, sources: &[Source]) -> Vec<Document> {
         let vectors = lock(&self.vectors);
-        let with_vector =
-            |it: &Source| Document { vector: vectors.get(&it.hash).cloned(), ..it.document.clone() };
+        let with_vector = |it: &Source| Document {
+            vector: vectors.get(&it.hash).cloned(),
+            ..it.document.clone()
+        };
         sources.iter().map(with_vector).collect()
     }
 }
@@ -359,14 +405,22 @@ impl Snapshot {
         options: &Options,
         allowed: impl Fn(&Subject) -> bool,
     ) -> Vec<Candidate> {
-        retrieve(&self.index, intent.as_intent(), options, |at| allowed(&self.subjects[at]))
+        retrieve(&self.index, intent.as_intent(), options, |at| {
+            allowed(&self.subjects[at])
+        })
     }
 }
 
 impl Contents<'_> {
     fn subjects(&self) -> Arc<[Subject]> {
-        let tools = self.catalog.tools.iter().map(|entry| Subject::Tool(entry.capability.clone()));
-        tools.chain(self.providers.names().cloned().map(Subject::Provider)).collect()
+        let tools = self
+            .catalog
+            .tools
+            .iter()
+            .map(|entry| Subject::Tool(entry.capability.clone()));
+        tools
+            .chain(self.providers.names().cloned().map(Subject::Provider))
+            .collect()
     }
 }
 

@@ -15,14 +15,17 @@ const SCALE: usize = 4;
 
 /// The vector of a text that is built in.
 pub(super) fn vector(text: &str) -> Option<Vec<f32>> {
-    static ROWS: LazyLock<HashMap<[u8; HASH], &'static [u8]>> = LazyLock::new(|| rows(TABLE).collect());
+    static ROWS: LazyLock<HashMap<[u8; HASH], &'static [u8]>> =
+        LazyLock::new(|| rows(TABLE).collect());
     ROWS.get(&hash(text)).and_then(|row| unpacked(row))
 }
 
 fn rows(table: &'static [u8]) -> impl Iterator<Item = ([u8; HASH], &'static [u8])> {
     let (length, rows) = table
         .split_first_chunk()
-        .map_or((0, table), |(length, rows)| (usize::from(u16::from_le_bytes(*length)), rows));
+        .map_or((0, table), |(length, rows)| {
+            (usize::from(u16::from_le_bytes(*length)), rows)
+        });
     rows.chunks_exact(HASH + SCALE + length)
         .filter_map(|row| row.split_first_chunk())
         .map(|(hash, row)| (*hash, row))
@@ -31,11 +34,19 @@ fn rows(table: &'static [u8]) -> impl Iterator<Item = ([u8; HASH], &'static [u8]
 fn unpacked(row: &[u8]) -> Option<Vec<f32>> {
     let (scale, numbers) = row.split_first_chunk()?;
     let scale = f32::from_le_bytes(*scale);
-    Some(numbers.iter().map(|number| f32::from(number.cast_signed()) * scale).collect())
+    Some(
+        numbers
+            .iter()
+            .map(|number| f32::from(number.cast_signed()) * scale)
+            .collect(),
+    )
 }
 
 fn hash(text: &str) -> [u8; HASH] {
-    *blake3::hash(text.as_bytes()).as_bytes().first_chunk().expect("a hash has more bytes")
+    *blake3::hash(text.as_bytes())
+        .as_bytes()
+        .first_chunk()
+        .expect("a hash has more bytes")
 }
 
 #[cfg(test)]
@@ -58,7 +69,10 @@ mod tests {
 
     /// Set, this test writes the file instead of finding fault with it.
     const WRITE: &str = "KITBAG_WRITE_VECTORS";
-    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/built-in-vectors.bin");
+    const PATH: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../models/built-in-vectors.bin"
+    );
 
     /// Everything built in that is ever embedded.
     fn texts() -> BTreeSet<String> {
@@ -69,7 +83,10 @@ mod tests {
             capabilities: raw(&json!({ "tools": {} })),
             server_info: None,
             instructions: None,
-            tools: Tool::ALL.iter().map(|tool| raw(&tool.definition(&library))).collect(),
+            tools: Tool::ALL
+                .iter()
+                .map(|tool| raw(&tool.definition(&library)))
+                .collect(),
             prompts: Vec::new(),
             resources: Vec::new(),
             templates: Vec::new(),
@@ -84,14 +101,25 @@ mod tests {
 
     #[expect(clippy::cast_possible_truncation, reason = "it was scaled to fit")]
     fn row(text: &str, vector: &[f32]) -> Vec<u8> {
-        let largest = vector.iter().fold(f32::EPSILON, |most, it| most.max(it.abs()));
+        let largest = vector
+            .iter()
+            .fold(f32::EPSILON, |most, it| most.max(it.abs()));
         let scale = largest / 127.0;
-        let numbers = vector.iter().map(|it| ((it / scale).round() as i8).cast_unsigned());
-        hash(text).into_iter().chain(scale.to_le_bytes()).chain(numbers).collect()
+        let numbers = vector
+            .iter()
+            .map(|it| ((it / scale).round() as i8).cast_unsigned());
+        hash(text)
+            .into_iter()
+            .chain(scale.to_le_bytes())
+            .chain(numbers)
+            .collect()
     }
 
     fn write(encoder: &Encoder, texts: &BTreeSet<String>) {
-        let mut table = u16::try_from(encoder.dimension()).unwrap().to_le_bytes().to_vec();
+        let mut table = u16::try_from(encoder.dimension())
+            .unwrap()
+            .to_le_bytes()
+            .to_vec();
         for text in texts {
             table.extend(row(text, &encoder.embed(text)));
         }
@@ -104,16 +132,22 @@ mod tests {
         if std::env::var_os(WRITE).is_some() {
             return write(&encoder, &texts);
         }
-        let how = format!("write them anew: {WRITE}=1 cargo test -p kitbag-gateway --lib precomputed");
+        let how =
+            format!("write them anew: {WRITE}=1 cargo test -p kitbag-gateway --lib precomputed");
         assert_eq!(rows(TABLE).count(), texts.len(), "{how}");
         for (number, text) in texts.iter().enumerate() {
             let kept = vector(text).unwrap_or_else(|| panic!("`{text}` has no vector; {how}"));
             // Each takes milliseconds; a model that changed shows in every one.
             if number % 10 == 0 {
                 let made = encoder.embed(text);
-                let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-                let cosine = product(&kept, &made) / (product(&kept, &kept) * product(&made, &made)).sqrt();
-                assert!(cosine > 0.999, "`{text}` has another vector ({cosine}); {how}");
+                let product =
+                    |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+                let cosine =
+                    product(&kept, &made) / (product(&kept, &kept) * product(&made, &made)).sqrt();
+                assert!(
+                    cosine > 0.999,
+                    "`{text}` has another vector ({cosine}); {how}"
+                );
             }
         }
     }
@@ -122,11 +156,21 @@ mod tests {
     async fn what_is_built_in_is_embedded_without_the_model_and_the_rest_in_its_place() {
         let local = super::super::local::Local::built_in();
         let texts: Vec<String> = texts().into_iter().take(20).collect();
-        let vectors = local.embed(texts.clone(), super::super::embedder::Role::Document).await.unwrap();
+        let vectors = local
+            .embed(texts.clone(), super::super::embedder::Role::Document)
+            .await
+            .unwrap();
         assert_eq!(vectors.len(), texts.len());
         assert!(!local.is_unpacked());
-        let mixed = vec![texts[0].clone(), "something nobody built in".to_owned(), texts[1].clone()];
-        let mixed = local.embed(mixed, super::super::embedder::Role::Document).await.unwrap();
+        let mixed = vec![
+            texts[0].clone(),
+            "something nobody built in".to_owned(),
+            texts[1].clone(),
+        ];
+        let mixed = local
+            .embed(mixed, super::super::embedder::Role::Document)
+            .await
+            .unwrap();
         assert_eq!((&mixed[0], &mixed[2]), (&vectors[0], &vectors[1]));
         assert_eq!(mixed[1].len(), vectors[0].len());
         assert!(local.is_unpacked());

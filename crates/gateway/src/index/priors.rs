@@ -35,13 +35,19 @@ impl Measured {
     pub(super) async fn of(store: &Store, now: Timestamp) -> Result<Self, kitbag_store::Error> {
         let since = Timestamp(now.0 - LOOKED_BACK.as_millis() as i64);
         let tracks = store.tracks(since).await?.into_iter();
-        Ok(Self(tracks.filter_map(|(capability, track)| Some((capability, shown_by(&track)?))).collect()))
+        Ok(Self(
+            tracks
+                .filter_map(|(capability, track)| Some((capability, shown_by(&track)?)))
+                .collect(),
+        ))
     }
 
     /// Whoever declares a value knows something the calls do not show.
     pub(super) fn with(&self, declared: Option<&DeclaredTool>, capability: &Capability) -> Priors {
         let measured = self.0.get(capability).copied().unwrap_or_default();
-        let Some(declared) = declared else { return measured };
+        let Some(declared) = declared else {
+            return measured;
+        };
         Priors {
             cost_usd: declared.cost_usd,
             p95_latency_ms: declared.p95_latency_ms.or(measured.p95_latency_ms),
@@ -55,7 +61,11 @@ fn shown_by(track: &Track) -> Option<Priors> {
     if track.calls < LEAST_CALLS {
         return None;
     }
-    let latency = |share: f64| track.latency(share).map(|it| two_digits(it.as_secs_f64() * 1e3));
+    let latency = |share: f64| {
+        track
+            .latency(share)
+            .map(|it| two_digits(it.as_secs_f64() * 1e3))
+    };
     Some(Priors {
         cost_usd: None,
         p95_latency_ms: latency(0.95),
@@ -81,8 +91,14 @@ mod tests {
 
     #[test]
     fn latencies_are_rounded_to_what_counts() {
-        let cases =
-            [(0.0, 0.0), (0.304, 0.31), (7.0, 7.0), (12.34, 13.0), (1234.0, 1300.0), (99_100.0, 100_000.0)];
+        let cases = [
+            (0.0, 0.0),
+            (0.304, 0.31),
+            (7.0, 7.0),
+            (12.34, 13.0),
+            (1234.0, 1300.0),
+            (99_100.0, 100_000.0),
+        ];
         for (number, expected) in cases {
             assert_eq!(two_digits(number), expected);
         }

@@ -53,7 +53,8 @@ impl Tool {
             exposed: entry.exposed.clone(),
             name: visible_line(&entry.capability.name),
             provider: entry.capability.server.to_string(),
-            description: visible(&definition.read::<String>("description").unwrap_or_default()).into_owned(),
+            description: visible(&definition.read::<String>("description").unwrap_or_default())
+                .into_owned(),
             schema: definition.read("inputSchema").unwrap_or_default(),
             tags: entry.tags.iter().map(|tag| visible_line(tag)).collect(),
             scopes: Vec::new(),
@@ -96,7 +97,10 @@ impl Tool {
 
     pub(crate) fn into_source(self, priors: Priors, now: Timestamp) -> Source {
         let (definition, twin) = (self.fingerprint(), self.twin());
-        let parameters: Vec<String> = parameters(&self.schema).iter().map(|it| visible_line(it)).collect();
+        let parameters: Vec<String> = parameters(&self.schema)
+            .iter()
+            .map(|it| visible_line(it))
+            .collect();
         let text = ToolText {
             name: &self.name,
             description: &self.description,
@@ -122,8 +126,19 @@ impl Tool {
             provider: self.provider,
             tenants: Vec::new(),
         };
-        let document = Document { entry: Arc::new(entry), name: self.name, parameters, twin, vector: None };
-        Source { hash: TextHash::of(&text), text, document, definition }
+        let document = Document {
+            entry: Arc::new(entry),
+            name: self.name,
+            parameters,
+            twin,
+            vector: None,
+        };
+        Source {
+            hash: TextHash::of(&text),
+            text,
+            document,
+            definition,
+        }
     }
 
     /// Equal in tools of the same name, description and schema; two that do not describe themselves
@@ -131,13 +146,35 @@ impl Tool {
     fn twin(&self) -> Option<u64> {
         let whole = json!([self.name, self.description.trim(), self.schema]).to_string();
         let hash = blake3::hash(whole.as_bytes());
-        let first = hash.as_bytes().first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        let first = hash
+            .as_bytes()
+            .first_chunk()
+            .map(|bytes| u64::from_le_bytes(*bytes));
         first.filter(|_| !self.description.trim().is_empty())
     }
 
     fn fingerprint(&self) -> String {
-        let Self { exposed: _, name, provider, description, schema, tags, scopes, group, write_class } = self;
-        let whole = json!([name, provider, description, schema, tags, scopes, group, write_class]);
+        let Self {
+            exposed: _,
+            name,
+            provider,
+            description,
+            schema,
+            tags,
+            scopes,
+            group,
+            write_class,
+        } = self;
+        let whole = json!([
+            name,
+            provider,
+            description,
+            schema,
+            tags,
+            scopes,
+            group,
+            write_class
+        ]);
         blake3::hash(whole.to_string().as_bytes()).to_hex()[..32].to_owned()
     }
 }
@@ -145,7 +182,10 @@ impl Tool {
 /// Parameter names, required ones first. JSON Schema, and the shapes evaluation sets use.
 fn parameters(schema: &Value) -> Vec<String> {
     let names = |value: Option<&Value>| -> Vec<String> {
-        let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let items = value
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         items
             .iter()
             .filter_map(|it| it.as_str().or_else(|| it.get("name")?.as_str()))
@@ -163,12 +203,16 @@ fn parameters(schema: &Value) -> Vec<String> {
                 found.retain(|name| seen.insert(name.clone()));
                 found
             }
-            _ if members.get("required").is_some_and(Value::is_array) => {
-                [names(members.get("required")), names(members.get("optional"))].concat()
-            }
-            _ => {
-                members.iter().filter(|(_, value)| value.is_object()).map(|(name, _)| name.clone()).collect()
-            }
+            _ if members.get("required").is_some_and(Value::is_array) => [
+                names(members.get("required")),
+                names(members.get("optional")),
+            ]
+            .concat(),
+            _ => members
+                .iter()
+                .filter(|(_, value)| value.is_object())
+                .map(|(name, _)| name.clone())
+                .collect(),
         },
         _ => Vec::new(),
     }

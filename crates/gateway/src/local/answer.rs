@@ -17,11 +17,18 @@ pub(crate) struct Meanwhile<'a> {
 impl<'a> Meanwhile<'a> {
     /// For a request that is always seen to its end.
     pub(crate) fn to_its_end(progress: &'a mut (dyn FnMut(Progress) + Send)) -> Self {
-        Self { progress, cancelled: CancellationToken::new() }
+        Self {
+            progress,
+            cancelled: CancellationToken::new(),
+        }
     }
 }
 
-pub(crate) async fn answer(app: &App, request: Request, meanwhile: Meanwhile<'_>) -> anyhow::Result<Answer> {
+pub(crate) async fn answer(
+    app: &App,
+    request: Request,
+    meanwhile: Meanwhile<'_>,
+) -> anyhow::Result<Answer> {
     Ok(match request {
         Request::Know { server } => {
             let silent = app.know(server.as_ref()).await;
@@ -31,7 +38,9 @@ pub(crate) async fn answer(app: &App, request: Request, meanwhile: Meanwhile<'_>
         Request::Definition { name } => Answer::Definition(app.definition(&name)),
         Request::Search { intent, options } => Answer::Found(app.search(&intent, &options).await?),
         Request::Tokens { surface } => Answer::Tokens(app.tokens(surface).await),
-        Request::Call { name, arguments } => Answer::Result(app.call(&name, arguments, meanwhile).await?),
+        Request::Call { name, arguments } => {
+            Answer::Result(app.call(&name, arguments, meanwhile).await?)
+        }
         Request::Restart { server } => Answer::Restarted(app.restart(&server).await?),
         Request::Status => Answer::Status(app.status()),
     })

@@ -65,14 +65,21 @@ async fn accepted(hello: Hello, fresh: &Freshness) -> Result<Want, String> {
     }
     match differing(&hello.variables).as_slice() {
         [] => Ok(hello.want),
-        names => Err(format!("the gateway that runs has other values for {}", names.join(", "))),
+        names => Err(format!(
+            "the gateway that runs has other values for {}",
+            names.join(", ")
+        )),
     }
 }
 
 fn differing(theirs: &BTreeMap<String, String>) -> Vec<String> {
     let ours = |name: &str| std::env::var(name).ok().map(|value| digest(&value));
     let differs = |(name, hash): &(&String, &String)| ours(name).as_ref() != Some(*hash);
-    theirs.iter().filter(differs).map(|(name, _)| name.clone()).collect()
+    theirs
+        .iter()
+        .filter(differs)
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 async fn questions(
@@ -89,12 +96,14 @@ async fn questions(
         };
         let said = match (read, serde_json::from_slice(&line)) {
             (Line::End, _) => return Ok(()),
-            (Line::Cut, _) => {
-                Said::Failed(failure(&anyhow::anyhow!("the request has more than {max} bytes")))
-            }
+            (Line::Cut, _) => Said::Failed(failure(&anyhow::anyhow!(
+                "the request has more than {max} bytes"
+            ))),
             (Line::Whole, Err(error)) => Said::Failed(failure(&error.into())),
             (Line::Whole, Ok(request)) => {
-                let Some(said) = worked_out(service, request, reader, writer).await? else { return Ok(()) };
+                let Some(said) = worked_out(service, request, reader, writer).await? else {
+                    return Ok(());
+                };
                 said
             }
         };
@@ -112,7 +121,10 @@ async fn worked_out(
     let cancelled = CancellationToken::new();
     let (steps, mut told) = mpsc::channel(STEPS);
     let mut progress = move |step| drop(steps.try_send(step));
-    let meanwhile = Meanwhile { progress: &mut progress, cancelled: cancelled.clone() };
+    let meanwhile = Meanwhile {
+        progress: &mut progress,
+        cancelled: cancelled.clone(),
+    };
     let mut answering = std::pin::pin!(answer(&service.app, request, meanwhile));
     let mut gone = false;
     loop {

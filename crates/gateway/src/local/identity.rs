@@ -29,10 +29,15 @@ impl Identity {
     #[cfg_attr(not(unix), expect(dead_code, reason = "only sockets are named by it"))]
     pub(super) fn name(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        for path in [&self.data_dir, &self.config].into_iter().chain(&self.project) {
+        for path in [&self.data_dir, &self.config]
+            .into_iter()
+            .chain(&self.project)
+        {
             let bytes = path.as_os_str().as_encoded_bytes();
             // Lengths keep two lists of paths apart that read the same when joined.
-            hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
+            hasher
+                .update(&(bytes.len() as u64).to_le_bytes())
+                .update(bytes);
         }
         hasher.finalize().to_hex()[..NAME_LENGTH].to_owned()
     }
@@ -46,9 +51,15 @@ fn real(path: &Path) -> PathBuf {
     let resolved = |above: &Path| {
         let rest = path.strip_prefix(above).ok()?;
         let real = fs::canonicalize(above).ok()?;
-        Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+        Some(if rest.as_os_str().is_empty() {
+            real
+        } else {
+            real.join(rest)
+        })
     };
-    path.ancestors().find_map(resolved).unwrap_or_else(|| path.to_owned())
+    path.ancestors()
+        .find_map(resolved)
+        .unwrap_or_else(|| path.to_owned())
 }
 
 #[cfg(test)]
@@ -60,14 +71,22 @@ mod tests {
         with_project(folder, config, data_dir, None)
     }
 
-    fn with_project(folder: &Path, config: Option<&str>, data_dir: &str, project: Option<&Path>) -> Identity {
+    fn with_project(
+        folder: &Path,
+        config: Option<&str>,
+        data_dir: &str,
+        project: Option<&Path>,
+    ) -> Identity {
         let overrides = Overrides {
             config: config.map(PathBuf::from),
             data_dir: Some(folder.join(data_dir)),
             ..Overrides::default()
         };
-        let around =
-            Surroundings { cwd: folder.to_owned(), home: Some(folder.to_owned()), ..Surroundings::default() };
+        let around = Surroundings {
+            cwd: folder.to_owned(),
+            home: Some(folder.to_owned()),
+            ..Surroundings::default()
+        };
         Identity::of(&Whereabouts { overrides, around }, project).unwrap()
     }
 
@@ -81,18 +100,35 @@ mod tests {
         std::os::unix::fs::symlink("a.toml", folder.join("link.toml")).unwrap();
 
         let one = at(folder, Some("a.toml"), "data");
-        assert_eq!(one.name(), at(folder, Some(folder.join("a.toml").to_str().unwrap()), "data").name());
+        assert_eq!(
+            one.name(),
+            at(
+                folder,
+                Some(folder.join("a.toml").to_str().unwrap()),
+                "data"
+            )
+            .name()
+        );
         #[cfg(unix)]
         assert_eq!(one.name(), at(folder, Some("link.toml"), "data").name());
         assert_ne!(one.name(), at(folder, Some("b.toml"), "data").name());
         assert_ne!(one.name(), at(folder, Some("a.toml"), "other").name());
 
-        let in_project = with_project(folder, Some("a.toml"), "data", Some(&folder.join("p/kitbag.toml")));
+        let in_project = with_project(
+            folder,
+            Some("a.toml"),
+            "data",
+            Some(&folder.join("p/kitbag.toml")),
+        );
         assert_ne!(one.name(), in_project.name());
 
         let before = at(folder, None, "data");
         fs::create_dir_all(folder.join(".config/kitbag")).unwrap();
         fs::write(folder.join(".config/kitbag/kitbag.toml"), "").unwrap();
-        assert_eq!(before.name(), at(folder, None, "data").name(), "its file has been written since");
+        assert_eq!(
+            before.name(),
+            at(folder, None, "data").name(),
+            "its file has been written since"
+        );
     }
 }

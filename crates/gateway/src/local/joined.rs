@@ -38,14 +38,17 @@ pub(crate) enum Found {
 pub(crate) struct Unanswered(#[from] LineError);
 
 impl Unanswered {
-    pub(crate) const REMEDY: &str =
-        "try again; if no gateway runs by then, servers are started for the command alone, as with --own";
+    pub(crate) const REMEDY: &str = "try again; if no gateway runs by then, servers are started for the command alone, as with --own";
 }
 
 impl Joined {
     /// The gateway that serves the same user and configuration, if there is one. Why one that is
     /// there is not joined can be read in the log.
-    pub(crate) async fn find(at: &Whereabouts, config: Option<&Config>, want: Want) -> Option<Self> {
+    pub(crate) async fn find(
+        at: &Whereabouts,
+        config: Option<&Config>,
+        want: Want,
+    ) -> Option<Self> {
         match find(at, config, want).await {
             Found::Joined(joined) => Some(joined),
             Found::Refused { reason } => {
@@ -68,17 +71,28 @@ impl Joined {
 /// Looks for the gateway and asks to be let in.
 pub(crate) async fn find(at: &Whereabouts, config: Option<&Config>, want: Want) -> Found {
     let project = config.and_then(|config| config.project.in_force());
-    let Ok(identity) = Identity::of(at, project) else { return Found::Nothing };
+    let Ok(identity) = Identity::of(at, project) else {
+        return Found::Nothing;
+    };
     let stream = match socket::connect(&identity).await {
         Ok(Some(stream)) => stream,
         Ok(None) => return Found::Nothing,
-        Err(error) => return Found::Refused { reason: error.to_string() },
+        Err(error) => {
+            return Found::Refused {
+                reason: error.to_string(),
+            };
+        }
     };
     let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::with_capacity(64 * 1024, reader);
     let variables = config.map(variables).unwrap_or_default();
     let project = project.map(Path::to_owned);
-    let hello = Hello { kitbag: VERSION.to_owned(), want, project, variables };
+    let hello = Hello {
+        kitbag: VERSION.to_owned(),
+        want,
+        project,
+        variables,
+    };
     let greeted = async {
         write(&mut writer, &hello).await?;
         read::<Welcome>(&mut reader).await
@@ -86,7 +100,9 @@ pub(crate) async fn find(at: &Whereabouts, config: Option<&Config>, want: Want) 
     match greeted.await {
         Ok(Welcome::Accepted) => Found::Joined(Joined { reader, writer }),
         Ok(Welcome::Refused { reason }) => Found::Refused { reason },
-        Err(error) => Found::Refused { reason: error.to_string() },
+        Err(error) => Found::Refused {
+            reason: error.to_string(),
+        },
     }
 }
 
@@ -109,7 +125,10 @@ async fn ask(
 /// Those the configuration refers to, as far as they are set here.
 fn variables(config: &Config) -> BTreeMap<String, String> {
     let set = |name: String| Some((name.clone(), digest(&std::env::var(name).ok()?)));
-    vault::variables(config).into_iter().filter_map(set).collect()
+    vault::variables(config)
+        .into_iter()
+        .filter_map(set)
+        .collect()
 }
 
 /// What two ends compare instead of a value.

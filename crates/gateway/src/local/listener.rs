@@ -34,13 +34,19 @@ impl LocalDoor {
     pub(crate) fn open(at: &Whereabouts, config: &Config) -> Option<Self> {
         let identity = Identity::of(at, config.project.in_force()).ok()?;
         match socket::open(&identity) {
-            Ok(Claim::Ours(socket)) => Some(Self { identity, socket: Some(socket) }),
+            Ok(Claim::Ours(socket)) => Some(Self {
+                identity,
+                socket: Some(socket),
+            }),
             Ok(Claim::Taken) => {
                 tracing::info!(
                     "another gateway serves this configuration, and local commands join that one; \
                      this one is reached by its address"
                 );
-                Some(Self { identity, socket: None })
+                Some(Self {
+                    identity,
+                    socket: None,
+                })
             }
             Err(error) => {
                 mention(&error);
@@ -52,9 +58,15 @@ impl LocalDoor {
     /// Serves until `ended`; requests under way are then given a moment to finish. If another
     /// gateway has the socket, this one takes it when that one is gone.
     pub(crate) async fn serve(self, app: Arc<App>, fresh: Freshness, ended: CancellationToken) {
-        let Some(socket) = self.claimed(&ended).await else { return };
+        let Some(socket) = self.claimed(&ended).await else {
+            return;
+        };
         tracing::debug!(socket = %socket.path().display(), "local clients can join");
-        let service = Arc::new(Service { app, fresh, ended: ended.clone() });
+        let service = Arc::new(Service {
+            app,
+            fresh,
+            ended: ended.clone(),
+        });
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -85,7 +97,9 @@ impl LocalDoor {
             }
             match socket::open(&self.identity) {
                 Ok(Claim::Ours(socket)) => {
-                    tracing::info!("the other gateway is gone; local commands join this one from now on");
+                    tracing::info!(
+                        "the other gateway is gone; local commands join this one from now on"
+                    );
                     return Some(socket);
                 }
                 Ok(Claim::Taken) => {}
@@ -105,5 +119,8 @@ async fn served(conversation: impl Future<Output = Result<(), protocol::LineErro
 }
 
 fn mention(error: &SocketError) {
-    tracing::warn!(remedy = error.remedy(), "local clients cannot join: {error}");
+    tracing::warn!(
+        remedy = error.remedy(),
+        "local clients cannot join: {error}"
+    );
 }

@@ -167,7 +167,9 @@ pub(super) async fn read_hello(
     let line = next_line(reader).await?;
     let Greeting { kitbag } = serde_json::from_slice(&line)?;
     if kitbag != VERSION {
-        return Ok(Err(format!("the gateway that runs is Kitbag {VERSION}, and this is {kitbag}")));
+        return Ok(Err(format!(
+            "the gateway that runs is Kitbag {VERSION}, and this is {kitbag}"
+        )));
     }
     Ok(Ok(serde_json::from_slice(&line)?))
 }
@@ -201,12 +203,23 @@ mod tests {
 
     #[tokio::test]
     async fn a_hello_of_another_version_is_refused_whatever_else_it_says() {
-        let refused = judged(r#"{"kitbag":"99.1.0","want":["something","new"]}"#).await.unwrap().unwrap_err();
-        assert!(refused.contains("99.1.0") && refused.contains(VERSION), "{refused}");
-        let ours = format!(r#"{{"kitbag":"{VERSION}","want":"ask","project":null,"variables":{{}}}}"#);
+        let refused = judged(r#"{"kitbag":"99.1.0","want":["something","new"]}"#)
+            .await
+            .unwrap()
+            .unwrap_err();
+        assert!(
+            refused.contains("99.1.0") && refused.contains(VERSION),
+            "{refused}"
+        );
+        let ours =
+            format!(r#"{{"kitbag":"{VERSION}","want":"ask","project":null,"variables":{{}}}}"#);
         assert_eq!(judged(&ours).await.unwrap().unwrap().want, Want::Ask);
-        let other = format!(r#"{{"kitbag":"{VERSION}","want":"dance","project":null,"variables":{{}}}}"#);
-        assert!(matches!(judged(&other).await, Err(LineError::Unreadable(_))));
+        let other =
+            format!(r#"{{"kitbag":"{VERSION}","want":"dance","project":null,"variables":{{}}}}"#);
+        assert!(matches!(
+            judged(&other).await,
+            Err(LineError::Unreadable(_))
+        ));
         assert!(matches!(judged("").await, Err(LineError::Gone)));
     }
 }

@@ -35,7 +35,10 @@ pub(crate) async fn relay(
     input: &mut (impl AsyncRead + Unpin),
     output: &mut (impl AsyncWrite + Unpin),
 ) -> std::io::Result<Ended> {
-    let Joined { reader: from_gateway, writer: to_gateway } = joined;
+    let Joined {
+        reader: from_gateway,
+        writer: to_gateway,
+    } = joined;
     let client = Cell::new(Client::Silent);
     tokio::select! {
         heard = hear(from_gateway, output) => heard?,

@@ -5,7 +5,9 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -36,13 +38,21 @@ pub(super) enum Claim {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SocketError {
     #[error("the folder {} belongs to user {owner}, not to user {user}", path.display())]
-    ForeignFolder { path: PathBuf, owner: u32, user: u32 },
+    ForeignFolder {
+        path: PathBuf,
+        owner: u32,
+        user: u32,
+    },
     #[error("other users can reach into {} (mode {mode:o})", path.display())]
     OpenFolder { path: PathBuf, mode: u32 },
     #[error("{} is not a folder", path.display())]
     NoFolder { path: PathBuf },
     #[error("at the other end of {} is user {other}, not user {user}", path.display())]
-    Stranger { path: PathBuf, other: u32, user: u32 },
+    Stranger {
+        path: PathBuf,
+        other: u32,
+        user: u32,
+    },
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -51,7 +61,9 @@ impl SocketError {
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::OpenFolder { path, .. } => format!("chmod 700 {}", path.display()),
-            Self::ForeignFolder { path, .. } | Self::NoFolder { path } | Self::Stranger { path, .. } => {
+            Self::ForeignFolder { path, .. }
+            | Self::NoFolder { path }
+            | Self::Stranger { path, .. } => {
                 format!("find out who made {}, and remove it", path.display())
             }
             Self::Io { path, .. } => format!("see who may write there: ls -ld {}", path.display()),
@@ -71,18 +83,27 @@ pub(super) fn open(identity: &Identity) -> Result<Claim, SocketError> {
             done => return done,
         }
     }
-    Err(last.unwrap_or_else(|| SocketError::NoFolder { path: identity.data_dir.clone() }))
+    Err(last.unwrap_or_else(|| SocketError::NoFolder {
+        path: identity.data_dir.clone(),
+    }))
 }
 
 /// The gateway that serves this configuration, if one does.
 pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, SocketError> {
     let name = identity.name();
-    for folder in folders(identity, &name).into_iter().filter(|folder| folder.exists()) {
+    for folder in folders(identity, &name)
+        .into_iter()
+        .filter(|folder| folder.exists())
+    {
         check_folder(&folder)?;
         let path = socket_in(&folder, &name);
         match UnixStream::connect(&path).await {
             Ok(stream) => return check_peer(&stream, &path).map(|()| Some(stream)),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::ConnectionRefused
+                ) => {}
             Err(source) => return Err(SocketError::Io { path, source }),
         }
     }
@@ -92,7 +113,10 @@ pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, Socke
 impl Socket {
     /// The next connection of our own user; anybody else is turned away.
     pub(super) async fn accept(&self) -> Result<Stream, SocketError> {
-        let io = |source| SocketError::Io { path: self.path.clone(), source };
+        let io = |source| SocketError::Io {
+            path: self.path.clone(),
+            source,
+        };
         let (stream, _) = self.listener.accept().await.map_err(io)?;
         check_peer(&stream, &self.path)?;
         Ok(stream)
@@ -134,7 +158,12 @@ fn open_in(folder: &Path, name: &str) -> Result<Claim, SocketError> {
     make_folder(folder).map_err(io(folder))?;
     check_folder(folder)?;
     let lock = folder.join(format!("{name}.lock"));
-    let held = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock);
+    let held = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&lock);
     let held = held.map_err(io(&lock))?;
     match flock(&held, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
@@ -148,7 +177,11 @@ fn open_in(folder: &Path, name: &str) -> Result<Claim, SocketError> {
     }
     let listener = UnixListener::bind(&path).map_err(io(&path))?;
     fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(io(&path))?;
-    Ok(Claim::Ours(Socket { listener, path, _lock: held }))
+    Ok(Claim::Ours(Socket {
+        listener,
+        path,
+        _lock: held,
+    }))
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
@@ -168,7 +201,11 @@ fn check_folder(folder: &Path) -> Result<(), SocketError> {
     if !found.is_dir() {
         Err(SocketError::NoFolder { path })
     } else if found.uid() != user() {
-        Err(SocketError::ForeignFolder { path, owner: found.uid(), user: user() })
+        Err(SocketError::ForeignFolder {
+            path,
+            owner: found.uid(),
+            user: user(),
+        })
     } else if mode & 0o077 != 0 {
         Err(SocketError::OpenFolder { path, mode })
     } else {
@@ -177,10 +214,17 @@ fn check_folder(folder: &Path) -> Result<(), SocketError> {
 }
 
 fn check_peer(stream: &Stream, path: &Path) -> Result<(), SocketError> {
-    let peer = stream.peer_cred().map_err(|source| SocketError::Io { path: path.to_owned(), source })?;
+    let peer = stream.peer_cred().map_err(|source| SocketError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
     match peer.uid() {
         other if other == user() => Ok(()),
-        other => Err(SocketError::Stranger { path: path.to_owned(), other, user: user() }),
+        other => Err(SocketError::Stranger {
+            path: path.to_owned(),
+            other,
+            user: user(),
+        }),
     }
 }
 
@@ -211,7 +255,11 @@ mod tests {
         fs::set_permissions(&open, Permissions::from_mode(0o700)).unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&open, &link).unwrap();
-        assert!(refused(&link).ends_with("is not a folder"), "{}", refused(&link));
+        assert!(
+            refused(&link).ends_with("is not a folder"),
+            "{}",
+            refused(&link)
+        );
         assert!(matches!(open_in(&open, "name").unwrap(), Claim::Ours(_)));
     }
 
@@ -219,15 +267,26 @@ mod tests {
     async fn one_gateway_holds_the_socket_and_what_a_killed_one_left_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("run");
-        let Claim::Ours(first) = open_in(&folder, "name").unwrap() else { panic!("nobody holds it yet") };
+        let Claim::Ours(first) = open_in(&folder, "name").unwrap() else {
+            panic!("nobody holds it yet")
+        };
         assert!(matches!(open_in(&folder, "name").unwrap(), Claim::Taken));
-        assert!(matches!(open_in(&folder, "another").unwrap(), Claim::Ours(_)));
+        assert!(matches!(
+            open_in(&folder, "another").unwrap(),
+            Claim::Ours(_)
+        ));
         let mode = fs::metadata(first.path()).unwrap().mode() & 0o777;
         assert_eq!(mode, 0o600);
         drop(first);
-        assert!(!socket_in(&folder, "name").exists(), "it goes with its gateway");
+        assert!(
+            !socket_in(&folder, "name").exists(),
+            "it goes with its gateway"
+        );
         drop(std::os::unix::net::UnixListener::bind(socket_in(&folder, "name")).unwrap());
-        assert!(matches!(open_in(&folder, "name").unwrap(), Claim::Ours(_)), "a leftover");
+        assert!(
+            matches!(open_in(&folder, "name").unwrap(), Claim::Ours(_)),
+            "a leftover"
+        );
     }
 
     #[test]
@@ -238,10 +297,20 @@ mod tests {
                 data_home: Some(data_dir.into()),
                 ..Default::default()
             };
-            Identity::of(&crate::config::Whereabouts { around, ..Default::default() }, None).unwrap()
+            Identity::of(
+                &crate::config::Whereabouts {
+                    around,
+                    ..Default::default()
+                },
+                None,
+            )
+            .unwrap()
         };
         let places = |data_dir: &str| folders(&identity(data_dir), "0123456789abcdef");
-        assert_eq!(places("/home/ann/share")[0], PathBuf::from("/home/ann/share/kitbag/run"));
+        assert_eq!(
+            places("/home/ann/share")[0],
+            PathBuf::from("/home/ann/share/kitbag/run")
+        );
         let deep = places(&format!("/home/{}", "deep/".repeat(20)));
         assert_eq!(deep[1], PathBuf::from(format!("/tmp/kitbag-{}", user())));
     }

@@ -69,16 +69,19 @@ impl Meter {
 
     pub(crate) fn keys_refused(&self) -> impl Iterator<Item = (KeyRefusal, u64)> {
         let count = |why: KeyRefusal| self.keys_refused[why as usize].load(Ordering::Relaxed);
-        KeyRefusal::ALL.into_iter().map(move |why| (why, count(why)))
+        KeyRefusal::ALL
+            .into_iter()
+            .map(move |why| (why, count(why)))
     }
 
     /// A list of tools was shown to a client.
     pub(crate) fn listed(&self, rooms: &Rooms, turn: &Turn, list: &Raw) {
         let shown = kitbag_budget::price(list.get());
         let (surface, catalog) = match &turn.view {
-            View::House(surface) if surface.is_frugal() => {
-                (surface.as_str(), self.prices.visible(rooms, &turn.client.caller))
-            }
+            View::House(surface) if surface.is_frugal() => (
+                surface.as_str(),
+                self.prices.visible(rooms, &turn.client.caller),
+            ),
             View::House(surface) => (surface.as_str(), shown),
             View::One(_) => (ONE_SERVER, shown),
         };
@@ -86,7 +89,13 @@ impl Meter {
     }
 
     /// A client was answered by one of our own tools, or by the tool of this exposed name.
-    pub(crate) fn answered(&self, rooms: &Rooms, turn: &Turn, name: &str, answer: &Result<Raw, Failure>) {
+    pub(crate) fn answered(
+        &self,
+        rooms: &Rooms,
+        turn: &Turn,
+        name: &str,
+        answer: &Result<Raw, Failure>,
+    ) {
         let tokens = match answer {
             Ok(result) => kitbag_budget::price(result.get()),
             // Nobody reads what comes then.
@@ -117,7 +126,11 @@ impl Meter {
             (None, None) => true,
         };
         let tables = lock(&self.tables);
-        if caller.sees_all_tenants() { tables.clone() } else { tables.of(&caller.tenant, visible) }
+        if caller.sees_all_tenants() {
+            tables.clone()
+        } else {
+            tables.of(&caller.tenant, visible)
+        }
     }
 
     /// Begins to send everything to the collector of the configuration, if it names one.
@@ -166,6 +179,13 @@ fn label<'a>(catalog: &'a Catalog, capability: &Capability) -> &'a str {
 
 fn exposed<'a>(catalog: &'a Catalog, capability: &Capability) -> Option<&'a Entry> {
     let usual = ExposedName::new(&capability.server, &capability.name);
-    let usual = catalog.tool(usual.as_str()).filter(|entry| entry.capability == *capability);
-    usual.or_else(|| catalog.tools.iter().find(|entry| entry.capability == *capability))
+    let usual = catalog
+        .tool(usual.as_str())
+        .filter(|entry| entry.capability == *capability);
+    usual.or_else(|| {
+        catalog
+            .tools
+            .iter()
+            .find(|entry| entry.capability == *capability)
+    })
 }

@@ -11,13 +11,14 @@ use kitbag_domain::{Kind, Observation, Outcome, TraceParent};
 use kitbag_wire::meta::method;
 use opentelemetry::metrics::{AsyncInstrument, Histogram, Meter, MeterProvider as _};
 use opentelemetry::trace::{
-    Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId, TraceState,
-    Tracer as _, TracerProvider as _,
+    Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId,
+    TraceState, Tracer as _, TracerProvider as _,
 };
 use opentelemetry::{Context, InstrumentationScope, KeyValue};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{
-    ExporterBuildError, MetricExporter, Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
+    ExporterBuildError, MetricExporter, Protocol, SpanExporter, WithExportConfig as _,
+    WithHttpConfig as _,
 };
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
@@ -71,11 +72,18 @@ impl Telemetry {
             .with_endpoint(format!("{base}/v1/metrics"))
             .build()?;
         let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
-        let resource = Resource::builder().with_service_name("kitbag").with_attribute(version).build();
-        let traces =
-            SdkTracerProvider::builder().with_batch_exporter(spans).with_resource(resource.clone()).build();
-        let metrics =
-            SdkMeterProvider::builder().with_periodic_exporter(figures).with_resource(resource).build();
+        let resource = Resource::builder()
+            .with_service_name("kitbag")
+            .with_attribute(version)
+            .build();
+        let traces = SdkTracerProvider::builder()
+            .with_batch_exporter(spans)
+            .with_resource(resource.clone())
+            .build();
+        let metrics = SdkMeterProvider::builder()
+            .with_periodic_exporter(figures)
+            .with_resource(resource)
+            .build();
         let scope = InstrumentationScope::builder("kitbag").build();
         let meter = metrics.meter_with_scope(scope.clone());
         watch(&meter, tables, per_tool);
@@ -90,7 +98,14 @@ impl Telemetry {
     }
 
     pub(super) fn called(&self, observation: &Observation, name: &str) {
-        let Observation { caller, capability, outcome, latency, origin, .. } = observation;
+        let Observation {
+            caller,
+            capability,
+            outcome,
+            latency,
+            origin,
+            ..
+        } = observation;
         let mut attributes = vec![
             KeyValue::new("kitbag.tenant", caller.tenant.as_str().to_owned()),
             KeyValue::new("kitbag.server", capability.server.to_string()),
@@ -105,11 +120,17 @@ impl Telemetry {
             attributes.push(tool);
         }
         let end = SystemTime::now();
-        let span = self.tracer.span_builder(format!("{} {name}", method_of(capability.kind)));
+        let span = self
+            .tracer
+            .span_builder(format!("{} {name}", method_of(capability.kind)));
         let span = span
             .with_kind(SpanKind::Server)
             .with_start_time(end - *latency)
-            .with_attributes(attributes.into_iter().chain(conventional(observation, name)));
+            .with_attributes(
+                attributes
+                    .into_iter()
+                    .chain(conventional(observation, name)),
+            );
         let mut span = span.start_with_context(&self.tracer, &parent(origin.trace));
         if !matches!(outcome, Outcome::Ok | Outcome::InputRequired) {
             span.set_status(Status::error(outcome.as_str()));
@@ -130,18 +151,29 @@ impl Telemetry {
 
 /// What the conventions of OpenTelemetry for MCP and for generative AI call it.
 fn conventional(observation: &Observation, name: &str) -> Vec<KeyValue> {
-    let Observation { capability, origin, .. } = observation;
+    let Observation {
+        capability, origin, ..
+    } = observation;
     let mut attributes = vec![KeyValue::new("mcp.method.name", method_of(capability.kind))];
     match capability.kind {
         Kind::Tool => attributes.extend([
             KeyValue::new("gen_ai.operation.name", "execute_tool"),
             KeyValue::new("gen_ai.tool.name", name.to_owned()),
         ]),
-        Kind::Prompt => attributes.push(KeyValue::new("gen_ai.prompt.name", capability.name.clone())),
+        Kind::Prompt => {
+            attributes.push(KeyValue::new("gen_ai.prompt.name", capability.name.clone()))
+        }
         Kind::Resource => {}
     }
-    attributes.extend(origin.address.map(|address| KeyValue::new("client.address", address.to_string())));
-    let request = origin.request.as_ref().map(|id| KeyValue::new("kitbag.request", id.to_string()));
+    attributes.extend(
+        origin
+            .address
+            .map(|address| KeyValue::new("client.address", address.to_string())),
+    );
+    let request = origin
+        .request
+        .as_ref()
+        .map(|id| KeyValue::new("kitbag.request", id.to_string()));
     attributes.extend(request);
     attributes
 }
@@ -157,38 +189,73 @@ fn method_of(kind: Kind) -> &'static str {
 /// The span of the client that this one belongs under. A client that does not want its trace
 /// recorded says so in the flags, and is obeyed.
 fn parent(trace: Option<TraceParent>) -> Context {
-    let Some(TraceParent { trace, span, flags }) = trace else { return Context::new() };
+    let Some(TraceParent { trace, span, flags }) = trace else {
+        return Context::new();
+    };
     let (trace, span) = (TraceId::from_bytes(trace), SpanId::from_bytes(span));
     let sampled = TraceFlags::new(flags) & TraceFlags::SAMPLED;
-    Context::new().with_remote_span_context(SpanContext::new(trace, span, sampled, true, TraceState::NONE))
+    Context::new().with_remote_span_context(SpanContext::new(
+        trace,
+        span,
+        sampled,
+        true,
+        TraceState::NONE,
+    ))
 }
 
 /// The figures are read from the tables whenever they are to be sent.
 fn watch(meter: &Meter, tables: &Arc<Mutex<Tables>>, per_tool: bool) {
     type Read = fn(&Tables, &dyn AsyncInstrument<u64>, bool);
     let instruments: [(&'static str, Read); 5] = [
-        ("kitbag.tokens.catalog", |tables, it, _| by_surface(tables, it, |listed| listed.catalog)),
-        ("kitbag.tokens.shown", |tables, it, _| by_surface(tables, it, |listed| listed.shown)),
-        ("kitbag.tokens.saved", |tables, it, _| by_surface(tables, it, |listed| listed.saved)),
-        ("kitbag.tokens.returned", |tables, it, each| by_tool(tables, it, each, |tool| tool.returned)),
-        ("kitbag.answers", |tables, it, each| by_tool(tables, it, each, |tool| tool.answers)),
+        ("kitbag.tokens.catalog", |tables, it, _| {
+            by_surface(tables, it, |listed| listed.catalog)
+        }),
+        ("kitbag.tokens.shown", |tables, it, _| {
+            by_surface(tables, it, |listed| listed.shown)
+        }),
+        ("kitbag.tokens.saved", |tables, it, _| {
+            by_surface(tables, it, |listed| listed.saved)
+        }),
+        ("kitbag.tokens.returned", |tables, it, each| {
+            by_tool(tables, it, each, |tool| tool.returned)
+        }),
+        ("kitbag.answers", |tables, it, each| {
+            by_tool(tables, it, each, |tool| tool.answers)
+        }),
     ];
     for (name, read) in instruments {
         let tables = tables.clone();
         let observe = move |it: &dyn AsyncInstrument<u64>| read(&lock(&tables), it, per_tool);
-        meter.u64_observable_counter(name).with_callback(observe).build();
+        meter
+            .u64_observable_counter(name)
+            .with_callback(observe)
+            .build();
     }
 }
 
 fn by_surface(tables: &Tables, into: &dyn AsyncInstrument<u64>, figure: fn(&super::Listed) -> u64) {
     for ((tenant, surface), listed) in &tables.surfaces {
         let tenant = KeyValue::new("kitbag.tenant", tenant.as_str().to_owned());
-        into.observe(figure(listed), &[tenant, KeyValue::new("kitbag.surface", *surface)]);
+        into.observe(
+            figure(listed),
+            &[tenant, KeyValue::new("kitbag.surface", *surface)],
+        );
     }
 }
 
-fn by_tool(tables: &Tables, into: &dyn AsyncInstrument<u64>, per_tool: bool, figure: fn(&Tool) -> u64) {
-    for Published { tenant, server, tool, figures } in tables.published(per_tool) {
+fn by_tool(
+    tables: &Tables,
+    into: &dyn AsyncInstrument<u64>,
+    per_tool: bool,
+    figure: fn(&Tool) -> u64,
+) {
+    for Published {
+        tenant,
+        server,
+        tool,
+        figures,
+    } in tables.published(per_tool)
+    {
         let mut attributes = vec![
             KeyValue::new("kitbag.tenant", tenant.as_str().to_owned()),
             KeyValue::new("kitbag.server", server),
@@ -221,12 +288,22 @@ impl Courier {
     }
 
     fn mention(&self, problem: Option<String>) {
-        match (self.failed.swap(problem.is_some(), Ordering::Relaxed), problem) {
+        match (
+            self.failed.swap(problem.is_some(), Ordering::Relaxed),
+            problem,
+        ) {
             (false, Some(problem)) => {
-                tracing::warn!(collector = self.collector, problem, "telemetry does not reach the collector");
+                tracing::warn!(
+                    collector = self.collector,
+                    problem,
+                    "telemetry does not reach the collector"
+                );
             }
             (true, None) => {
-                tracing::info!(collector = self.collector, "telemetry reaches the collector again");
+                tracing::info!(
+                    collector = self.collector,
+                    "telemetry reaches the collector again"
+                );
             }
             _ => {}
         }
@@ -239,7 +316,10 @@ impl HttpClient for Courier {
         let client = self.client.clone();
         let sending = self.runtime.spawn(async move {
             let (head, body) = request.into_parts();
-            let request = client.request(head.method, head.uri.to_string()).headers(head.headers).body(body);
+            let request = client
+                .request(head.method, head.uri.to_string())
+                .headers(head.headers)
+                .body(body);
             let response = request.send().await?;
             let status = response.status();
             Ok::<_, reqwest::Error>((status, response.bytes().await?))

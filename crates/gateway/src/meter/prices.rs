@@ -39,9 +39,18 @@ impl Prices {
         if let Some(price) = known.by_caller.get(caller) {
             return *price;
         }
-        let visible = catalog.tools.iter().filter(|it| rooms.policy.visible(caller, &it.capability));
+        let visible = catalog
+            .tools
+            .iter()
+            .filter(|it| rooms.policy.visible(caller, &it.capability));
         let price = visible
-            .filter_map(|entry| known.servers.get(&entry.capability.server)?.tools.get(&entry.exposed))
+            .filter_map(|entry| {
+                known
+                    .servers
+                    .get(&entry.capability.server)?
+                    .tools
+                    .get(&entry.exposed)
+            })
             .sum();
         known.by_caller.insert(caller.clone(), price);
         price
@@ -55,7 +64,9 @@ impl Known {
         }
         let mut before = std::mem::take(&mut self.servers);
         for (server, listing) in catalog.listings() {
-            let same = before.remove(server).filter(|it| Weak::as_ptr(&it.listing) == Arc::as_ptr(listing));
+            let same = before
+                .remove(server)
+                .filter(|it| Weak::as_ptr(&it.listing) == Arc::as_ptr(listing));
             let priced = same.unwrap_or_else(|| Priced::new(catalog, server, listing));
             self.servers.insert(server.clone(), priced);
         }
@@ -66,9 +77,17 @@ impl Known {
 
 impl Priced {
     fn new(catalog: &Catalog, server: &ServerName, listing: &Arc<Listing>) -> Self {
-        let own = catalog.tools.iter().filter(|entry| entry.capability.server == *server);
+        let own = catalog
+            .tools
+            .iter()
+            .filter(|entry| entry.capability.server == *server);
         let price = |definition: &str| kitbag_budget::estimate(definition);
-        let tools = own.map(|entry| (entry.exposed.clone(), price(entry.definition.get()))).collect();
-        Self { listing: Arc::downgrade(listing), tools }
+        let tools = own
+            .map(|entry| (entry.exposed.clone(), price(entry.definition.get())))
+            .collect();
+        Self {
+            listing: Arc::downgrade(listing),
+            tools,
+        }
     }
 }

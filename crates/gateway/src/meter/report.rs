@@ -37,8 +37,11 @@ pub struct ServerTokens {
 pub(crate) async fn report(rooms: &Rooms, turn: &Turn, surface: Surface) -> Tokens {
     let catalog = rooms.catalog();
     let caller = &turn.client.caller;
-    let visible: Vec<_> =
-        catalog.tools.iter().filter(|it| rooms.policy.visible(caller, &it.capability)).collect();
+    let visible: Vec<_> = catalog
+        .tools
+        .iter()
+        .filter(|it| rooms.policy.visible(caller, &it.capability))
+        .collect();
     let definitions: Vec<&Raw> = visible.iter().map(|entry| &entry.definition).collect();
     let all = count(RawObject::new().with("tools", &definitions).to_raw().get());
     let listed = match surface.is_frugal() {
@@ -52,8 +55,11 @@ pub(crate) async fn report(rooms: &Rooms, turn: &Turn, surface: Surface) -> Toke
         *tools += 1;
         *tokens += count(entry.definition.get());
     }
-    let row =
-        |(server, (tools, tokens)): (&ServerName, _)| ServerTokens { server: server.clone(), tools, tokens };
+    let row = |(server, (tools, tokens)): (&ServerName, _)| ServerTokens {
+        server: server.clone(),
+        tools,
+        tokens,
+    };
     Tokens {
         catalog: all,
         shown,

@@ -19,8 +19,9 @@ const OTHERS: &str = "(others)";
 pub(super) const UNKNOWN: &str = "(unknown)";
 
 /// The upper ends of the latencies counted together, in seconds.
-pub(crate) const BUCKETS: [f64; 13] =
-    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+pub(crate) const BUCKETS: [f64; 13] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+];
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tables {
@@ -87,7 +88,10 @@ pub(crate) struct Client {
 
 impl Tables {
     pub(super) fn listed(&mut self, client: &turn::Client, surface: &'static str, listed: Listed) {
-        self.surfaces.entry((client.caller.tenant.clone(), surface)).or_default().add(listed);
+        self.surfaces
+            .entry((client.caller.tenant.clone(), surface))
+            .or_default()
+            .add(listed);
         self.client(client).listed.add(listed);
     }
 
@@ -124,11 +128,23 @@ impl Tables {
             told.server = server;
             told.add(tool);
         }
-        tools.values_mut().for_each(|tool| tool.called.call_denials_mistakes());
+        tools
+            .values_mut()
+            .for_each(|tool| tool.called.call_denials_mistakes());
         Self {
-            surfaces: self.surfaces.iter().filter(|((of, _), _)| own(of)).map(cloned).collect(),
+            surfaces: self
+                .surfaces
+                .iter()
+                .filter(|((of, _), _)| own(of))
+                .map(cloned)
+                .collect(),
             tools,
-            clients: self.clients.iter().filter(|(_, it)| own(&it.tenant)).map(cloned).collect(),
+            clients: self
+                .clients
+                .iter()
+                .filter(|(_, it)| own(&it.tenant))
+                .map(cloned)
+                .collect(),
         }
     }
 
@@ -136,11 +152,21 @@ impl Tables {
     pub(crate) fn published(&self, per_tool: bool) -> Vec<Published> {
         let mut rows: BTreeMap<(Tenant, String, Option<Arc<str>>), Tool> = BTreeMap::new();
         for ((tenant, name), tool) in &self.tools {
-            let server = tool.server.as_ref().map_or_else(String::new, ToString::to_string);
+            let server = tool
+                .server
+                .as_ref()
+                .map_or_else(String::new, ToString::to_string);
             let name = per_tool.then(|| name.clone());
-            rows.entry((tenant.clone(), server, name)).or_default().add(tool);
+            rows.entry((tenant.clone(), server, name))
+                .or_default()
+                .add(tool);
         }
-        let published = |((tenant, server, tool), figures)| Published { tenant, server, tool, figures };
+        let published = |((tenant, server, tool), figures)| Published {
+            tenant,
+            server,
+            tool,
+            figures,
+        };
         rows.into_iter().map(published).collect()
     }
 
@@ -153,7 +179,13 @@ impl Tables {
     }
 
     fn client(&mut self, client: &turn::Client) -> &mut Client {
-        let name: String = client.name.as_deref().unwrap_or("unnamed").chars().take(LONGEST_NAME).collect();
+        let name: String = client
+            .name
+            .as_deref()
+            .unwrap_or("unnamed")
+            .chars()
+            .take(LONGEST_NAME)
+            .collect();
         let tenant = &client.caller.tenant;
         let id = match client.era {
             Era::Legacy => ClientId::Session(client.id.clone()),
@@ -161,11 +193,18 @@ impl Tables {
         };
         if self.clients.len() >= MOST_CLIENTS
             && !self.clients.contains_key(&id)
-            && let Some(oldest) = self.clients.iter().min_by_key(|(_, it)| it.seen).map(|(it, _)| it.clone())
+            && let Some(oldest) = self
+                .clients
+                .iter()
+                .min_by_key(|(_, it)| it.seen)
+                .map(|(it, _)| it.clone())
         {
             self.clients.remove(&oldest);
         }
-        let client = self.clients.entry(id).or_insert_with(|| Client::new(tenant.clone(), name));
+        let client = self
+            .clients
+            .entry(id)
+            .or_insert_with(|| Client::new(tenant.clone(), name));
         client.seen = Instant::now();
         client
     }
@@ -174,7 +213,12 @@ impl Tables {
 impl Listed {
     pub(super) fn once(shown: usize, catalog: usize) -> Self {
         let saved = catalog.saturating_sub(shown) as u64;
-        Self { lists: 1, catalog: catalog as u64, shown: shown as u64, saved }
+        Self {
+            lists: 1,
+            catalog: catalog as u64,
+            shown: shown as u64,
+            saved,
+        }
     }
 
     pub(crate) fn add(&mut self, more: Self) {
@@ -195,8 +239,14 @@ impl Tool {
 
 impl Called {
     fn add_all(&mut self, more: &Self) {
-        self.outcomes.iter_mut().zip(more.outcomes).for_each(|(sum, count)| *sum += count);
-        self.latencies.iter_mut().zip(more.latencies).for_each(|(sum, count)| *sum += count);
+        self.outcomes
+            .iter_mut()
+            .zip(more.outcomes)
+            .for_each(|(sum, count)| *sum += count);
+        self.latencies
+            .iter_mut()
+            .zip(more.latencies)
+            .for_each(|(sum, count)| *sum += count);
         self.seconds += more.seconds;
     }
 
@@ -210,7 +260,10 @@ impl Called {
 
     fn add(&mut self, outcome: Outcome, latency: Duration) {
         let seconds = latency.as_secs_f64();
-        let bucket = BUCKETS.iter().position(|end| seconds <= *end).unwrap_or(BUCKETS.len());
+        let bucket = BUCKETS
+            .iter()
+            .position(|end| seconds <= *end)
+            .unwrap_or(BUCKETS.len());
         self.latencies[bucket] += 1;
         self.seconds += seconds;
         if let Some(at) = Outcome::ALL.iter().position(|it| *it == outcome) {
@@ -220,7 +273,10 @@ impl Called {
 
     /// The ways calls ended that occurred at all.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        Outcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0)
+        Outcome::ALL
+            .into_iter()
+            .zip(self.outcomes)
+            .filter(|(_, count)| *count > 0)
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -240,7 +296,14 @@ impl ClientId {
 
 impl Client {
     fn new(tenant: Tenant, name: String) -> Self {
-        Self { tenant, name, listed: Listed::default(), answers: 0, returned: 0, seen: Instant::now() }
+        Self {
+            tenant,
+            name,
+            listed: Listed::default(),
+            answers: 0,
+            returned: 0,
+            seen: Instant::now(),
+        }
     }
 }
 
@@ -257,7 +320,10 @@ mod tests {
 
     fn client(tenant: &str, era: Era, id: &str) -> turn::Client {
         turn::Client {
-            caller: Caller { tenant: tenant.parse().unwrap(), ..Caller::local() },
+            caller: Caller {
+                tenant: tenant.parse().unwrap(),
+                ..Caller::local()
+            },
             era,
             id: id.into(),
             name: Some(kitbag_domain::ShortText::cut("zed")),
@@ -271,9 +337,16 @@ mod tests {
         let mut tables = Tables::default();
         tables.answered(&client("acme", Era::Legacy, "one"), "git__log", 10);
         tables.answered(&client("globex", Era::Legacy, "two"), "git__log", 99);
-        tables.listed(&client("globex", Era::Modern, ""), "search", Listed::once(400, 90_000));
+        tables.listed(
+            &client("globex", Era::Modern, ""),
+            "search",
+            Listed::once(400, 90_000),
+        );
         let own = tables.of(&"acme".parse().unwrap(), |_, _| true);
-        assert_eq!((own.surfaces.len(), own.tools.len(), own.clients.len()), (0, 1, 1));
+        assert_eq!(
+            (own.surfaces.len(), own.tools.len(), own.clients.len()),
+            (0, 1, 1)
+        );
         assert!(own.tools.values().all(|tool| tool.returned == 10));
     }
 
@@ -300,13 +373,27 @@ mod tests {
         let rows: Vec<_> = own
             .published(true)
             .into_iter()
-            .map(|it| (it.server, it.tool.unwrap().to_string(), it.figures.called.outcomes().collect()))
+            .map(|it| {
+                (
+                    it.server,
+                    it.tool.unwrap().to_string(),
+                    it.figures.called.outcomes().collect(),
+                )
+            })
             .collect::<Vec<(String, String, Vec<_>)>>();
         assert_eq!(
             rows,
             [
-                (String::new(), UNKNOWN.to_owned(), vec![(Outcome::Invalid, 2)]),
-                ("fin".to_owned(), "fin__report".to_owned(), vec![(Outcome::Ok, 1)]),
+                (
+                    String::new(),
+                    UNKNOWN.to_owned(),
+                    vec![(Outcome::Invalid, 2)]
+                ),
+                (
+                    "fin".to_owned(),
+                    "fin__report".to_owned(),
+                    vec![(Outcome::Ok, 1)]
+                ),
             ]
         );
     }
@@ -319,7 +406,13 @@ mod tests {
         }
         let together = tables.published(false);
         assert_eq!((together.len(), tables.published(true).len()), (1, 3));
-        assert_eq!((together[0].server.as_str(), together[0].figures.called.count()), ("fin", 3));
+        assert_eq!(
+            (
+                together[0].server.as_str(),
+                together[0].figures.called.count()
+            ),
+            ("fin", 3)
+        );
     }
 
     #[test]
@@ -329,20 +422,36 @@ mod tests {
             let visitor = client("acme", Era::Legacy, &format!("session {number}"));
             tables.answered(&visitor, &format!("tool {number}"), 1);
         }
-        assert_eq!((tables.tools.len(), tables.clients.len()), (MOST_TOOLS + 1, MOST_CLIENTS));
-        assert_eq!(tables.tools[&("acme".parse().unwrap(), OTHERS.into())].returned, 10);
-        assert!(
-            tables.clients.contains_key(&ClientId::Session(format!("session {}", MOST_TOOLS + 9).into()))
+        assert_eq!(
+            (tables.tools.len(), tables.clients.len()),
+            (MOST_TOOLS + 1, MOST_CLIENTS)
         );
+        assert_eq!(
+            tables.tools[&("acme".parse().unwrap(), OTHERS.into())].returned,
+            10
+        );
+        assert!(tables.clients.contains_key(&ClientId::Session(
+            format!("session {}", MOST_TOOLS + 9).into()
+        )));
     }
 
     #[test]
     fn a_latency_falls_into_the_bucket_that_reaches_it() {
         let mut called = Called::default();
-        for (milliseconds, outcome) in [(3, Outcome::Ok), (5, Outcome::Ok), (90_000, Outcome::TimedOut)] {
+        for (milliseconds, outcome) in [
+            (3, Outcome::Ok),
+            (5, Outcome::Ok),
+            (90_000, Outcome::TimedOut),
+        ] {
             called.add(outcome, Duration::from_millis(milliseconds));
         }
-        assert_eq!((called.latencies[0], called.latencies[BUCKETS.len()]), (2, 1));
-        assert_eq!(called.outcomes().collect::<Vec<_>>(), [(Outcome::Ok, 2), (Outcome::TimedOut, 1)]);
+        assert_eq!(
+            (called.latencies[0], called.latencies[BUCKETS.len()]),
+            (2, 1)
+        );
+        assert_eq!(
+            called.outcomes().collect::<Vec<_>>(),
+            [(Outcome::Ok, 2), (Outcome::TimedOut, 1)]
+        );
     }
 }

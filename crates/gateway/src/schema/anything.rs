@@ -26,7 +26,9 @@ proptest! {
 
 /// Parts of schemas put together at random, sensible or not.
 fn schema() -> impl Strategy<Value = Value> {
-    const KINDS: &[&str] = &["object", "array", "string", "integer", "number", "boolean", "null", "any"];
+    const KINDS: &[&str] = &[
+        "object", "array", "string", "integer", "number", "boolean", "null", "any",
+    ];
     let kind = prop::sample::select(KINDS);
     let leaf = prop_oneof![
         Just(json!({})),

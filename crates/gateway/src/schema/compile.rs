@@ -44,7 +44,11 @@ pub(super) fn compile(text: &str) -> Result<Compiled, Unusable> {
         }
     }
     let deepest = graph.deepest().map_err(Unusable::Graph)?;
-    Ok(Compiled { validator: build(&schema)?, schema, deepest })
+    Ok(Compiled {
+        validator: build(&schema)?,
+        schema,
+        deepest,
+    })
 }
 
 /// Many a schema says nothing about its dialect and is written in an older one.
@@ -54,14 +58,21 @@ fn build(schema: &Value) -> Result<Validator, Unusable> {
         .size_limit(MAX_PATTERN_BYTES)
         .dfa_size_limit(MAX_PATTERN_BYTES);
     // Formats are checked in different ways by different people, so they are the server's business.
-    let options =
-        jsonschema::options().offline().should_validate_formats(false).with_pattern_options(patterns);
+    let options = jsonschema::options()
+        .offline()
+        .should_validate_formats(false)
+        .with_pattern_options(patterns);
     let first = match options.build(schema) {
         Ok(validator) => return Ok(validator),
         Err(error) => Unusable::Invalid(error.masked().to_string()),
     };
-    let older = [Draft::Draft7, Draft::Draft4].into_iter().filter(|_| schema.get("$schema").is_none());
-    older.into_iter().find_map(|draft| options.clone().with_draft(draft).build(schema).ok()).ok_or(first)
+    let older = [Draft::Draft7, Draft::Draft4]
+        .into_iter()
+        .filter(|_| schema.get("$schema").is_none());
+    older
+        .into_iter()
+        .find_map(|draft| options.clone().with_draft(draft).build(schema).ok())
+        .ok_or(first)
 }
 
 /// Only dialects that are known by name can be understood without asking the network.
@@ -71,7 +82,9 @@ fn forget_unknown_dialect(schema: &mut Value) {
         name.starts_with("json-schema.org/draft")
     };
     if let Some(object) = schema.as_object_mut()
-        && object.get("$schema").is_some_and(|uri| !uri.as_str().is_some_and(known))
+        && object
+            .get("$schema")
+            .is_some_and(|uri| !uri.as_str().is_some_and(known))
     {
         object.remove("$schema");
     }
@@ -79,6 +92,8 @@ fn forget_unknown_dialect(schema: &mut Value) {
 
 impl fmt::Debug for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Compiled").field("deepest", &self.deepest).finish_non_exhaustive()
+        f.debug_struct("Compiled")
+            .field("deepest", &self.deepest)
+            .finish_non_exhaustive()
     }
 }

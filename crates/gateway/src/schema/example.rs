@@ -29,7 +29,8 @@ fn shown(compiled: &Compiled, value: Option<Value>) -> Option<String> {
     }
     let value = shortened(&value);
     let text = value.to_string();
-    let fits = text.len() <= MAX_EXAMPLE && violation::find(compiled, &value, text.len()).is_empty();
+    let fits =
+        text.len() <= MAX_EXAMPLE && violation::find(compiled, &value, text.len()).is_empty();
     fits.then_some(text)
 }
 
@@ -39,7 +40,9 @@ fn shortened(value: &Value) -> Value {
         Value::String(text) if text.len() > MAX_TEXT => json!("…"),
         Value::Array(items) => items.iter().take(1).map(shortened).collect(),
         Value::Object(members) => {
-            let members = members.iter().map(|(name, value)| (name.clone(), shortened(value)));
+            let members = members
+                .iter()
+                .map(|(name, value)| (name.clone(), shortened(value)));
             Value::Object(members.collect())
         }
         other => other.clone(),

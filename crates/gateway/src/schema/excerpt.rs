@@ -39,7 +39,9 @@ pub(super) fn piece(schema: &Value) -> String {
     let fits = |text: &String| text.len() <= MAX_PIECE;
     let whole = Some(schema.to_string()).filter(fits);
     let terse = || Some(without_prose(schema).to_string()).filter(fits);
-    whole.or_else(terse).unwrap_or_else(|| cut(outline(schema, 2).to_string(), MAX_PIECE))
+    whole
+        .or_else(terse)
+        .unwrap_or_else(|| cut(outline(schema, 2).to_string(), MAX_PIECE))
 }
 
 pub(super) fn cut(mut text: String, most: usize) -> String {
@@ -51,11 +53,22 @@ pub(super) fn cut(mut text: String, most: usize) -> String {
 }
 
 fn without_prose(schema: &Value) -> Value {
-    const PROSE: [&str; 6] = ["description", "title", "examples", "$comment", "$schema", "default"];
+    const PROSE: [&str; 6] = [
+        "description",
+        "title",
+        "examples",
+        "$comment",
+        "$schema",
+        "default",
+    ];
     match schema {
         Value::Object(map) => {
-            let kept = map.iter().filter(|(key, value)| !PROSE.contains(&key.as_str()) || value.is_object());
-            kept.map(|(key, value)| (key.clone(), without_prose(value))).collect::<Map<_, _>>().into()
+            let kept = map
+                .iter()
+                .filter(|(key, value)| !PROSE.contains(&key.as_str()) || value.is_object());
+            kept.map(|(key, value)| (key.clone(), without_prose(value)))
+                .collect::<Map<_, _>>()
+                .into()
         }
         Value::Array(items) => items.iter().map(without_prose).collect(),
         other => other.clone(),
@@ -65,16 +78,22 @@ fn without_prose(schema: &Value) -> Value {
 /// Types and names, `levels` deep.
 fn outline(schema: &Value, levels: usize) -> Value {
     const KEPT: [&str; 6] = ["type", "required", "enum", "const", "format", "$ref"];
-    let Value::Object(map) = schema else { return schema.clone() };
+    let Value::Object(map) = schema else {
+        return schema.clone();
+    };
     let mut kept = Map::new();
     for (key, value) in map {
         match (key.as_str(), value) {
             (key, value) if KEPT.contains(&key) => drop(kept.insert(key.to_owned(), value.clone())),
             ("properties", Value::Object(properties)) if levels > 0 => {
-                let inner = properties.iter().map(|(name, it)| (name.clone(), outline(it, levels - 1)));
+                let inner = properties
+                    .iter()
+                    .map(|(name, it)| (name.clone(), outline(it, levels - 1)));
                 kept.insert(key.clone(), inner.collect::<Map<_, _>>().into());
             }
-            ("items", items) if levels > 0 => drop(kept.insert(key.clone(), outline(items, levels - 1))),
+            ("items", items) if levels > 0 => {
+                drop(kept.insert(key.clone(), outline(items, levels - 1)))
+            }
             ("anyOf" | "oneOf" | "allOf", Value::Array(forms)) if levels > 0 => {
                 let forms = forms.iter().map(|form| outline(form, levels - 1));
                 kept.insert(key.clone(), forms.collect());

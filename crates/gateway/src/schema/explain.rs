@@ -16,19 +16,30 @@ pub(crate) struct Misfit {
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = self.violations.iter().map(|violation| format!("- {violation}"));
-        let example = self.example.iter().map(|example| format!("Example: {example}"));
+        let lines = self
+            .violations
+            .iter()
+            .map(|violation| format!("- {violation}"));
+        let example = self
+            .example
+            .iter()
+            .map(|example| format!("Example: {example}"));
         f.write_str(&lines.chain(example).collect::<Vec<_>>().join("\n"))
     }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = if self.path.is_empty() { "/" } else { self.path.as_str() };
+        let path = if self.path.is_empty() {
+            "/"
+        } else {
+            self.path.as_str()
+        };
         match &self.wrong {
             Wrong::Missing { expected, sent } => {
                 write!(f, "{path}: missing, expected {expected}")?;
-                sent.iter().try_for_each(|sent| write!(f, "; you sent `{sent}`"))?;
+                sent.iter()
+                    .try_for_each(|sent| write!(f, "; you sent `{sent}`"))?;
             }
             Wrong::Unknown { near, known } => {
                 write!(f, "{path}: there is no such parameter")?;
@@ -40,11 +51,19 @@ impl fmt::Display for Violation {
             }
             Wrong::Unfit { expected, got } => write!(f, "{path}: expected {expected}, got {got}")?,
         }
-        if self.schema.is_empty() { Ok(()) } else { write!(f, "; schema: {}", self.schema) }
+        if self.schema.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "; schema: {}", self.schema)
+        }
     }
 }
 
 fn quoted(names: &[String]) -> String {
-    let shown: Vec<_> = names.iter().take(MAX_KNOWN).map(|name| format!("`{name}`")).collect();
+    let shown: Vec<_> = names
+        .iter()
+        .take(MAX_KNOWN)
+        .map(|name| format!("`{name}`"))
+        .collect();
     shown.join(", ")
 }

@@ -79,7 +79,9 @@ impl Graph {
             if graph.parts.len() > MAX_PARTS {
                 return Err("it has too many parts");
             }
-            let part = schema.pointer(&pointer).expect("only what is there is entered");
+            let part = schema
+                .pointer(&pointer)
+                .expect("only what is there is entered");
             graph.read(schema, &pointer, part, &mut waiting);
         }
         Ok(graph)
@@ -98,13 +100,17 @@ impl Graph {
             let before = steps.clone();
             for &at in &order {
                 let Part { same, inside } = &self.parts[at];
-                let here = same.iter().fold(1u64, |sum, it| sum.saturating_add(steps[*it]));
+                let here = same
+                    .iter()
+                    .fold(1u64, |sum, it| sum.saturating_add(steps[*it]));
                 // A member of a value is checked by its own part only, so the costliest counts.
                 let below = inside.iter().map(|it| before[*it]).max().unwrap_or(0);
                 steps[at] = here.saturating_add(below);
             }
             if steps[0] > MAX_STEPS {
-                return depth.checked_sub(1).ok_or("checking it would take too long");
+                return depth
+                    .checked_sub(1)
+                    .ok_or("checking it would take too long");
             }
             if steps == before {
                 break;
@@ -138,10 +144,14 @@ impl Graph {
     }
 
     fn read(&mut self, schema: &Value, pointer: &str, part: &Value, waiting: &mut Vec<String>) {
-        let Some(object) = part.as_object() else { return };
+        let Some(object) = part.as_object() else {
+            return;
+        };
         let at = self.by_pointer[pointer];
         for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
-            let Some(Value::String(reference)) = object.get(key) else { continue };
+            let Some(Value::String(reference)) = object.get(key) else {
+                continue;
+            };
             match target(schema, reference).filter(|_| key == "$ref") {
                 Some(target) => {
                     let target = self.enter(target, waiting);
@@ -151,7 +161,9 @@ impl Graph {
             }
         }
         for (keyword, reach, form) in KEYWORDS {
-            let Some(value) = object.get(*keyword) else { continue };
+            let Some(value) = object.get(*keyword) else {
+                continue;
+            };
             for below in members(value, *form) {
                 let below = self.enter(format!("{pointer}/{}{below}", escape(keyword)), waiting);
                 match reach {
@@ -168,7 +180,8 @@ impl Graph {
             return *at;
         }
         self.parts.push(Part::default());
-        self.by_pointer.insert(pointer.clone(), self.parts.len() - 1);
+        self.by_pointer
+            .insert(pointer.clone(), self.parts.len() - 1);
         waiting.push(pointer);
         self.parts.len() - 1
     }
@@ -190,7 +203,9 @@ fn members(value: &Value, form: Form) -> Vec<String> {
         }
         (Form::Map, Value::Object(map)) => {
             let schemas = map.iter().filter(|(_, value)| value.is_object());
-            schemas.map(|(name, _)| format!("/{}", escape(name))).collect()
+            schemas
+                .map(|(name, _)| format!("/{}", escape(name)))
+                .collect()
         }
         _ => Vec::new(),
     }
@@ -199,7 +214,9 @@ fn members(value: &Value, form: Form) -> Vec<String> {
 /// The pointer of what a reference means, if that is inside this very schema. Names given with
 /// `$anchor` or `$id` are so rare in tools that they count as elsewhere.
 pub(super) fn target(schema: &Value, reference: &str) -> Option<String> {
-    let pointer = percent_decode_str(reference.strip_prefix('#')?).decode_utf8().ok()?;
+    let pointer = percent_decode_str(reference.strip_prefix('#')?)
+        .decode_utf8()
+        .ok()?;
     let found = schema.pointer(&pointer)?;
     (found.is_object() || found.is_boolean()).then(|| pointer.into_owned())
 }
@@ -222,7 +239,10 @@ mod tests {
 
     #[track_caller]
     fn check(schema: &Value, expected: Result<usize, &str>) {
-        assert_eq!(Graph::of(schema).and_then(|graph| graph.deepest()), expected);
+        assert_eq!(
+            Graph::of(schema).and_then(|graph| graph.deepest()),
+            expected
+        );
     }
 
     /// `a0` applies `a1` twice, which applies `a2` twice, and so on.
@@ -239,8 +259,14 @@ mod tests {
     #[test]
     fn ordinary_schemas_may_be_checked_at_any_depth() {
         check(&json!(true), Ok(MAX_DEPTH));
-        check(&json!({ "type": "object", "properties": { "a": { "items": {} } } }), Ok(MAX_DEPTH));
-        check(&json!({ "properties": { "children": { "items": { "$ref": "#" } } } }), Ok(MAX_DEPTH));
+        check(
+            &json!({ "type": "object", "properties": { "a": { "items": {} } } }),
+            Ok(MAX_DEPTH),
+        );
+        check(
+            &json!({ "properties": { "children": { "items": { "$ref": "#" } } } }),
+            Ok(MAX_DEPTH),
+        );
         check(&doubling(10), Ok(MAX_DEPTH));
     }
 
@@ -248,7 +274,10 @@ mod tests {
     fn a_schema_that_multiplies_is_checked_only_as_far_as_time_allows() {
         check(&doubling(60), Err("checking it would take too long"));
         let twice = json!({ "properties": { "a": { "$ref": "#" } } });
-        let depth = Graph::of(&json!({ "allOf": [twice, twice] })).unwrap().deepest().unwrap();
+        let depth = Graph::of(&json!({ "allOf": [twice, twice] }))
+            .unwrap()
+            .deepest()
+            .unwrap();
         assert!((10..20).contains(&depth), "{depth}");
     }
 
@@ -281,7 +310,12 @@ mod tests {
         found.sort();
         assert_eq!(
             found,
-            ["/components/a~1b c/items", "/properties/gone", "/properties/named", "/properties/web",]
+            [
+                "/components/a~1b c/items",
+                "/properties/gone",
+                "/properties/named",
+                "/properties/web",
+            ]
         );
     }
 }

@@ -20,11 +20,22 @@ pub(super) enum Reading {
 pub(super) fn meaning(value: &Value, kind: &Kind) -> Option<Reading> {
     let mut allowed = Allowed::default();
     allowed.learn(kind)?;
-    let mut readings: Vec<Raw> = allowed.options.iter().filter_map(|option| spelt(value, option)).collect();
-    readings.extend(allowed.types.iter().filter_map(|sort| converted(value, *sort, &allowed.types)));
+    let mut readings: Vec<Raw> = allowed
+        .options
+        .iter()
+        .filter_map(|option| spelt(value, option))
+        .collect();
+    readings.extend(
+        allowed
+            .types
+            .iter()
+            .filter_map(|sort| converted(value, *sort, &allowed.types)),
+    );
     readings.dedup_by(|one, other| one.get() == other.get());
     match readings.as_slice() {
-        [] if allowed.types.contains(&JsonType::Array) && is_one_item(value) => Some(Reading::AsOnlyItem),
+        [] if allowed.types.contains(&JsonType::Array) && is_one_item(value) => {
+            Some(Reading::AsOnlyItem)
+        }
         [one] => Some(Reading::As(one.clone())),
         _ => None,
     }
@@ -41,8 +52,12 @@ impl Allowed {
     /// Nothing for a mistake that is not about the sort of a value.
     fn learn(&mut self, kind: &Kind) -> Option<()> {
         match kind {
-            Kind::Type { kind: TypeKind::Single(one) } => self.types.push(*one),
-            Kind::Type { kind: TypeKind::Multiple(several) } => self.types.extend(several),
+            Kind::Type {
+                kind: TypeKind::Single(one),
+            } => self.types.push(*one),
+            Kind::Type {
+                kind: TypeKind::Multiple(several),
+            } => self.types.extend(several),
             Kind::Enum { options } => self.options.extend(options.as_array()?.iter().cloned()),
             Kind::Constant { expected_value } => self.options.push((**expected_value).clone()),
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
@@ -57,8 +72,9 @@ impl Allowed {
 
     /// Of a form that wants both a type and one of several values, the values say all.
     fn learn_form(&mut self, branch: &[ValidationError<'static>]) {
-        let listed =
-            branch.iter().find(|error| matches!(error.kind(), Kind::Enum { .. } | Kind::Constant { .. }));
+        let listed = branch
+            .iter()
+            .find(|error| matches!(error.kind(), Kind::Enum { .. } | Kind::Constant { .. }));
         if let Some(error) = listed.or_else(|| branch.first()) {
             let _other_mistake = self.learn(error.kind());
         }
@@ -78,18 +94,24 @@ fn spelt(value: &Value, option: &Value) -> Option<Raw> {
 fn converted(value: &Value, to: JsonType, allowed: &[JsonType]) -> Option<Raw> {
     match (value, to) {
         (Value::String(text), JsonType::Integer) if is_integer(text) => json_text(text),
-        (Value::String(text), JsonType::Number) => {
-            serde_json::from_str::<Number>(text).ok().and_then(|_| json_text(text))
-        }
+        (Value::String(text), JsonType::Number) => serde_json::from_str::<Number>(text)
+            .ok()
+            .and_then(|_| json_text(text)),
         (Value::String(text), JsonType::Boolean) => match text.to_ascii_lowercase().as_str() {
             "true" => Some(raw(&true)),
             "false" => Some(raw(&false)),
             _ => None,
         },
-        (Value::String(text), JsonType::Object) if text.trim_start().starts_with('{') => json_text(text),
-        (Value::String(text), JsonType::Array) if text.trim_start().starts_with('[') => json_text(text),
+        (Value::String(text), JsonType::Object) if text.trim_start().starts_with('{') => {
+            json_text(text)
+        }
+        (Value::String(text), JsonType::Array) if text.trim_start().starts_with('[') => {
+            json_text(text)
+        }
         // How a fraction is spelt is not known any more: 1.10 may have been a version.
-        (Value::Number(number), JsonType::String) if !number.is_f64() && allows_only_text(allowed) => {
+        (Value::Number(number), JsonType::String)
+            if !number.is_f64() && allows_only_text(allowed) =>
+        {
             Some(raw(&number.to_string()))
         }
         _ => None,
@@ -97,7 +119,9 @@ fn converted(value: &Value, to: JsonType, allowed: &[JsonType]) -> Option<Raw> {
 }
 
 fn allows_only_text(allowed: &[JsonType]) -> bool {
-    allowed.iter().all(|it| matches!(it, JsonType::String | JsonType::Null))
+    allowed
+        .iter()
+        .all(|it| matches!(it, JsonType::String | JsonType::Null))
 }
 
 /// An integer as JSON writes it. With a zero in front, or a sign JSON does not know, it is an
@@ -116,7 +140,9 @@ fn json_text(text: &str) -> Option<Raw> {
 fn is_one_item(value: &Value) -> bool {
     match value {
         Value::Null | Value::Array(_) => false,
-        Value::String(text) => !text.is_empty() && !text.starts_with('[') && !text.contains([',', ';', '\n']),
+        Value::String(text) => {
+            !text.is_empty() && !text.starts_with('[') && !text.contains([',', ';', '\n'])
+        }
         _ => true,
     }
 }

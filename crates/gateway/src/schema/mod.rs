@@ -60,24 +60,48 @@ type Slot = OnceLock<Option<Compiled>>;
 
 impl Checker {
     /// Whether the arguments of a call fit the tool's `inputSchema`.
-    pub(crate) fn check_arguments(&self, definition: &RawValue, arguments: &RawValue) -> Result<(), Misfit> {
-        let Some((slot, value)) = self.readable(definition, "inputSchema", arguments) else { return Ok(()) };
-        let Some(Some(compiled)) = slot.get() else { return Ok(()) };
+    pub(crate) fn check_arguments(
+        &self,
+        definition: &RawValue,
+        arguments: &RawValue,
+    ) -> Result<(), Misfit> {
+        let Some((slot, value)) = self.readable(definition, "inputSchema", arguments) else {
+            return Ok(());
+        };
+        let Some(Some(compiled)) = slot.get() else {
+            return Ok(());
+        };
         let violations = violation::find(compiled, &value, arguments.get().len());
         if violations.is_empty() {
             return Ok(());
         }
-        Err(Misfit { violations, example: example::example(compiled, value) })
+        Err(Misfit {
+            violations,
+            example: example::example(compiled, value),
+        })
     }
 
     /// Whether the `structuredContent` of a result fits the tool's `outputSchema`.
-    pub(crate) fn check_output(&self, definition: &RawValue, structured: &RawValue) -> Result<(), Misfit> {
+    pub(crate) fn check_output(
+        &self,
+        definition: &RawValue,
+        structured: &RawValue,
+    ) -> Result<(), Misfit> {
         let Some((slot, value)) = self.readable(definition, "outputSchema", structured) else {
             return Ok(());
         };
-        let Some(Some(compiled)) = slot.get() else { return Ok(()) };
+        let Some(Some(compiled)) = slot.get() else {
+            return Ok(());
+        };
         let violations = violation::find(compiled, &value, structured.get().len());
-        if violations.is_empty() { Ok(()) } else { Err(Misfit { violations, example: None }) }
+        if violations.is_empty() {
+            Ok(())
+        } else {
+            Err(Misfit {
+                violations,
+                example: None,
+            })
+        }
     }
 
     /// The arguments as they were meant, where they do not fit as they are and can only have been
@@ -88,7 +112,12 @@ impl Checker {
     }
 
     /// The compiled schema and the value that is held against it, where both can be read.
-    fn readable(&self, definition: &RawValue, which: &str, value: &RawValue) -> Option<(Arc<Slot>, Value)> {
+    fn readable(
+        &self,
+        definition: &RawValue,
+        which: &str,
+        value: &RawValue,
+    ) -> Option<(Arc<Slot>, Value)> {
         let schema = RawObject::peek(definition, which)?;
         let slot = self.slot(schema);
         slot.get_or_init(|| {

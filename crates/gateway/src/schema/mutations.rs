@@ -13,10 +13,14 @@ use super::skeleton::skeleton;
 /// to measure others.
 fn definitions() -> Vec<Raw> {
     let own = ["p0", "small"].map(|set| {
-        std::fs::read_to_string(format!("{}/../../evals/{set}/tools.jsonl", env!("CARGO_MANIFEST_DIR")))
-            .unwrap()
+        std::fs::read_to_string(format!(
+            "{}/../../evals/{set}/tools.jsonl",
+            env!("CARGO_MANIFEST_DIR")
+        ))
+        .unwrap()
     });
-    let other = std::env::var_os("KITBAG_SCHEMAS").map(|path| std::fs::read_to_string(path).unwrap());
+    let other =
+        std::env::var_os("KITBAG_SCHEMAS").map(|path| std::fs::read_to_string(path).unwrap());
     let lines: Vec<Value> = own
         .iter()
         .chain(&other)
@@ -24,9 +28,16 @@ fn definitions() -> Vec<Raw> {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     let tool = |line: &Value| {
-        RawObject::new().with("name", &line["name"]).with("inputSchema", &line["schema"]).to_raw()
+        RawObject::new()
+            .with("name", &line["name"])
+            .with("inputSchema", &line["schema"])
+            .to_raw()
     };
-    lines.iter().filter(|line| line["schema"].is_object()).map(tool).collect()
+    lines
+        .iter()
+        .filter(|line| line["schema"].is_object())
+        .map(tool)
+        .collect()
 }
 
 /// A mistake, made at one member of the arguments.
@@ -59,12 +70,20 @@ const MISTAKES: [Mistake; 10] = [
 
 /// Arguments with every parameter, made from the schema.
 fn full(schema: &Value) -> Map<String, Value> {
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    properties.map(|(name, part)| (name.clone(), skeleton(schema, part))).collect()
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    properties
+        .map(|(name, part)| (name.clone(), skeleton(schema, part)))
+        .collect()
 }
 
 fn mistaken(arguments: &mut Map<String, Value>, mistake: Mistake, at: usize) {
-    let Some(name) = arguments.keys().nth(at % arguments.len().max(1)).cloned() else { return };
+    let Some(name) = arguments.keys().nth(at % arguments.len().max(1)).cloned() else {
+        return;
+    };
     let value = arguments[&name].clone();
     match mistake {
         Mistake::Misspelt => {
@@ -110,13 +129,21 @@ fn examine(checker: &Checker, tool: &Raw, arguments: &Value, figures: &mut Figur
     if let Some(taken) = taken {
         figures.taken += 1;
         let checked = checker.check_arguments(tool, &taken.arguments);
-        assert!(checked.is_ok(), "{given} was taken as {} by {tool}", taken.arguments);
+        assert!(
+            checked.is_ok(),
+            "{given} was taken as {} by {tool}",
+            taken.arguments
+        );
     }
     if let Some(example) = &misfit.example {
         figures.with_example += 1;
-        let offered: Raw = serde_json::from_str(example).unwrap_or_else(|_| panic!("not JSON: {example}"));
+        let offered: Raw =
+            serde_json::from_str(example).unwrap_or_else(|_| panic!("not JSON: {example}"));
         let checked = checker.check_arguments(tool, &offered);
-        assert!(checked.is_ok(), "the example {example} for {given} is refused by {tool}");
+        assert!(
+            checked.is_ok(),
+            "the example {example} for {given} is refused by {tool}"
+        );
     }
 }
 
@@ -126,13 +153,25 @@ fn every_example_is_accepted_and_hardly_a_mistake_goes_without_one() {
     let checker = Checker::default();
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     // Schemas of others may have patterns that no example can be made for.
-    let (cases, least) =
-        if std::env::var_os("KITBAG_SCHEMAS").is_some() { (20_000, 95) } else { (2_000, 99) };
-    let mut runner =
-        TestRunner::new_with_rng(Config { cases, failure_persistence: None, ..Config::default() }, rng);
+    let (cases, least) = if std::env::var_os("KITBAG_SCHEMAS").is_some() {
+        (20_000, 95)
+    } else {
+        (2_000, 99)
+    };
+    let mut runner = TestRunner::new_with_rng(
+        Config {
+            cases,
+            failure_persistence: None,
+            ..Config::default()
+        },
+        rng,
+    );
     let figures = std::cell::RefCell::new(Figures::default());
     let mistake = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
-    let strategy = (any::<prop::sample::Index>(), prop::collection::vec(mistake, 1..4));
+    let strategy = (
+        any::<prop::sample::Index>(),
+        prop::collection::vec(mistake, 1..4),
+    );
     let ran = runner.run(&strategy, |(tool, mistakes)| {
         let tool = tool.get(&tools);
         let schema: Value = RawObject::open(tool).unwrap().read("inputSchema").unwrap();
@@ -146,7 +185,13 @@ fn every_example_is_accepted_and_hardly_a_mistake_goes_without_one() {
     ran.unwrap();
     let figures = figures.into_inner();
     println!("{figures:?}");
-    assert!(figures.unfit > cases as usize / 4, "the mistakes are none: {figures:?}");
+    assert!(
+        figures.unfit > cases as usize / 4,
+        "the mistakes are none: {figures:?}"
+    );
     assert!(figures.taken > 0, "{figures:?}");
-    assert!(figures.with_example * 100 >= figures.unfit * least, "{figures:?}");
+    assert!(
+        figures.with_example * 100 >= figures.unfit * least,
+        "{figures:?}"
+    );
 }

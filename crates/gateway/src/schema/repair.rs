@@ -59,20 +59,30 @@ enum Fix {
 }
 
 fn fix(compiled: &Compiled, about: &About<'_>, kind: &Kind, fixes: &mut Vec<Fix>) {
-    let put = |value: Value| Fix::Put { path: about.path.clone(), value };
+    let put = |value: Value| Fix::Put {
+        path: about.path.clone(),
+        value,
+    };
     match kind {
         Kind::Required { property } => {
             fixes.extend(property.as_str().map(|name| supply(compiled, about, name)));
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            fixes.extend(unexpected.iter().take(MAX_FIXES + 1).map(|name| rename(about, name)));
+            fixes.extend(
+                unexpected
+                    .iter()
+                    .take(MAX_FIXES + 1)
+                    .map(|name| rename(about, name)),
+            );
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             match (reading(about.value, kind), cheapest(&about.path, context)) {
                 (Some(value), _) => fixes.push(put(value)),
                 // Of forms that are as near as each other, the first will do.
                 (None, Some(branch)) => branch.iter().for_each(|error| {
-                    show(compiled, error, &mut |about, kind| fix(compiled, about, kind, fixes));
+                    show(compiled, error, &mut |about, kind| {
+                        fix(compiled, about, kind, fixes)
+                    });
                 }),
                 (None, None) => fixes.push(give_up(compiled, about)),
             }
@@ -81,33 +91,61 @@ fn fix(compiled: &Compiled, about: &About<'_>, kind: &Kind, fixes: &mut Vec<Fix>
         Kind::MinProperties { .. } => fixes.push(one_more(compiled, about)),
         Kind::MaxItems { limit } => {
             let most = usize::try_from(*limit).unwrap_or(usize::MAX);
-            fixes.push(put(about.value.as_array().into_iter().flatten().take(most).cloned().collect()));
+            fixes.push(put(about
+                .value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .take(most)
+                .cloned()
+                .collect()));
         }
         Kind::UniqueItems => fixes.push(put(distinct(about.value))),
         Kind::Minimum { limit } | Kind::Maximum { limit } => fixes.push(put(limit.clone())),
-        kind => fixes.push(reading(about.value, kind).map_or_else(|| give_up(compiled, about), put)),
+        kind => {
+            fixes.push(reading(about.value, kind).map_or_else(|| give_up(compiled, about), put))
+        }
     }
 }
 
 /// A missing member: what was sent under a similar name, or the least that is wanted.
 fn supply(compiled: &Compiled, about: &About<'_>, name: &str) -> Fix {
     if let Some(sent) = about.sent_for(name) {
-        return Fix::Move { from: about.below(sent), to: about.below(name) };
+        return Fix::Move {
+            from: about.below(sent),
+            to: about.below(name),
+        };
     }
     // Forms often say what is required and leave it to the schema around them what that is.
-    let outer = || compiled.schema.get("properties")?.get(name).filter(|_| about.path.is_empty());
+    let outer = || {
+        compiled
+            .schema
+            .get("properties")?
+            .get(name)
+            .filter(|_| about.path.is_empty())
+    };
     let schema = about.property(name).or_else(outer);
     let value = schema.map_or_else(|| json!("…"), |schema| skeleton(&compiled.schema, schema));
-    Fix::Put { path: about.below(name), value }
+    Fix::Put {
+        path: about.below(name),
+        value,
+    }
 }
 
 /// A name that does not exist: the one it was meant to be, if that is still free.
 fn rename(about: &About<'_>, name: &str) -> Fix {
     let known = about.known();
-    let free = known.into_iter().filter(|known| about.value.get(known).is_none());
+    let free = known
+        .into_iter()
+        .filter(|known| about.value.get(known).is_none());
     match near(name, free).first() {
-        Some(meant) => Fix::Move { from: about.below(name), to: about.below(meant) },
-        None => Fix::LeaveOut { path: about.below(name) },
+        Some(meant) => Fix::Move {
+            from: about.below(name),
+            to: about.below(meant),
+        },
+        None => Fix::LeaveOut {
+            path: about.below(name),
+        },
     }
 }
 
@@ -124,9 +162,17 @@ fn reading(value: &Value, kind: &Kind) -> Option<Value> {
 
 /// The listed text that is most like the given one.
 fn alike<'a>(value: &Value, kind: &'a Kind) -> Option<&'a str> {
-    let Kind::Enum { options } = kind else { return None };
+    let Kind::Enum { options } = kind else {
+        return None;
+    };
     let text = value.as_str()?;
-    let options = || options.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let options = || {
+        options
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+    };
     let same = options().find(|option| option.eq_ignore_ascii_case(text));
     same.or_else(|| near(text, options()).first().copied())
 }
@@ -134,8 +180,13 @@ fn alike<'a>(value: &Value, kind: &'a Kind) -> Option<&'a str> {
 /// The value goes; only the whole has nothing it could be left out of.
 fn give_up(compiled: &Compiled, about: &About<'_>) -> Fix {
     match about.path.is_empty() {
-        true => Fix::Put { path: String::new(), value: skeleton(&compiled.schema, &compiled.schema) },
-        false => Fix::LeaveOut { path: about.path.clone() },
+        true => Fix::Put {
+            path: String::new(),
+            value: skeleton(&compiled.schema, &compiled.schema),
+        },
+        false => Fix::LeaveOut {
+            path: about.path.clone(),
+        },
     }
 }
 
@@ -152,10 +203,18 @@ fn filled(compiled: &Compiled, about: &About<'_>, least: u64) -> Value {
 
 /// An object that needs more members gets the first it does not have.
 fn one_more(compiled: &Compiled, about: &About<'_>) -> Fix {
-    let free = about.known().into_iter().find(|name| about.value.get(name).is_none());
+    let free = about
+        .known()
+        .into_iter()
+        .find(|name| about.value.get(name).is_none());
     let name = free.unwrap_or("…");
-    let value = about.property(name).map_or_else(|| json!("…"), |schema| skeleton(&compiled.schema, schema));
-    Fix::Put { path: about.below(name), value }
+    let value = about
+        .property(name)
+        .map_or_else(|| json!("…"), |schema| skeleton(&compiled.schema, schema));
+    Fix::Put {
+        path: about.below(name),
+        value,
+    }
 }
 
 fn distinct(value: &Value) -> Value {
@@ -196,7 +255,9 @@ fn put(value: &mut Value, path: &str, new: Value) {
         *slot = new;
         return;
     }
-    let Some((parent, name)) = path.rsplit_once('/') else { return };
+    let Some((parent, name)) = path.rsplit_once('/') else {
+        return;
+    };
     if let Some(Value::Object(members)) = value.pointer_mut(parent) {
         members.insert(unescape(name), new);
     }

@@ -23,13 +23,19 @@ struct Skeleton<'a> {
 
 impl Skeleton<'_> {
     fn of(self, schema: &Value) -> Value {
-        let Some(object) = schema.as_object().filter(|_| self.level < MAX_LEVELS) else { return json!({}) };
-        let inner = Self { level: self.level + 1, ..self };
+        let Some(object) = schema.as_object().filter(|_| self.level < MAX_LEVELS) else {
+            return json!({});
+        };
+        let inner = Self {
+            level: self.level + 1,
+            ..self
+        };
         if let Some(found) = given(object) {
             return found.clone();
         }
         if let Some(Value::String(reference)) = object.get("$ref") {
-            let target = target(self.root, reference).and_then(|pointer| self.root.pointer(&pointer));
+            let target =
+                target(self.root, reference).and_then(|pointer| self.root.pointer(&pointer));
             return target.map_or_else(|| json!({}), |target| inner.of(target));
         }
         match kind(object) {
@@ -47,7 +53,9 @@ impl Skeleton<'_> {
         match object.get("items") {
             Some(items @ Value::Object(_)) => {
                 let least = object.get("minItems").and_then(Value::as_u64).unwrap_or(1);
-                (0..least.clamp(1, MAX_ITEMS)).map(|_| self.of(items)).collect()
+                (0..least.clamp(1, MAX_ITEMS))
+                    .map(|_| self.of(items))
+                    .collect()
             }
             _ => json!([]),
         }
@@ -59,21 +67,35 @@ impl Skeleton<'_> {
             let forms = all.iter().map(|form| self.of(form));
             return forms.reduce(united).unwrap_or_else(|| json!({}));
         }
-        let forms = ["anyOf", "oneOf"].into_iter().find_map(|key| object.get(key)?.as_array());
+        let forms = ["anyOf", "oneOf"]
+            .into_iter()
+            .find_map(|key| object.get(key)?.as_array());
         let something = |form: &&Value| form.get("type") != Some(&json!("null"));
         let form = forms.and_then(|forms| forms.iter().find(something).or_else(|| forms.first()));
         form.map_or_else(|| json!({}), |form| self.of(form))
     }
 
     fn required(self, object: &Map<String, Value>) -> Value {
-        let names = object.get("required").and_then(Value::as_array).into_iter().flatten();
+        let names = object
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let member = |name: &str| {
-            let schema = object.get("properties").and_then(|properties| properties.get(name));
+            let schema = object
+                .get("properties")
+                .and_then(|properties| properties.get(name));
             schema.map_or_else(|| json!("…"), |schema| self.of(schema))
         };
-        let members = names.filter_map(Value::as_str).map(|name| (name.to_owned(), member(name)));
+        let members = names
+            .filter_map(Value::as_str)
+            .map(|name| (name.to_owned(), member(name)));
         let own: Value = members.collect::<Map<_, _>>().into();
-        let inherited = object.get("allOf").and_then(Value::as_array).into_iter().flatten();
+        let inherited = object
+            .get("allOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         inherited.map(|form| self.of(form)).fold(own, united)
     }
 }
@@ -83,7 +105,11 @@ fn given(object: &Map<String, Value>) -> Option<&Value> {
     let first = |key: &str| object.get(key)?.as_array()?.first();
     let default = object.get("default").filter(|default| !default.is_null());
     let short = |value: &&Value| value.to_string().len() < MAX_GIVEN;
-    object.get("const").or(default).or_else(|| first("enum")).or_else(|| first("examples").filter(short))
+    object
+        .get("const")
+        .or(default)
+        .or_else(|| first("enum"))
+        .or_else(|| first("examples").filter(short))
 }
 
 /// The type, or of several the first that is something.
@@ -116,19 +142,32 @@ fn text(object: &Map<String, Value>) -> String {
 /// Zero where that is allowed, and the nearest limit otherwise.
 fn number(object: &Map<String, Value>) -> Value {
     let limit = |key: &str| object.get(key).and_then(Value::as_f64);
-    let above = limit("exclusiveMinimum").filter(|limit| *limit >= 0.0).map(|limit| limit.floor() + 1.0);
+    let above = limit("exclusiveMinimum")
+        .filter(|limit| *limit >= 0.0)
+        .map(|limit| limit.floor() + 1.0);
     let least = limit("minimum").filter(|limit| *limit > 0.0).map(f64::ceil);
-    let below = limit("exclusiveMaximum").filter(|limit| *limit <= 0.0).map(|limit| limit.ceil() - 1.0);
-    let most = limit("maximum").filter(|limit| *limit < 0.0).map(f64::floor);
+    let below = limit("exclusiveMaximum")
+        .filter(|limit| *limit <= 0.0)
+        .map(|limit| limit.ceil() - 1.0);
+    let most = limit("maximum")
+        .filter(|limit| *limit < 0.0)
+        .map(f64::floor);
     whole(above.or(least).or(below).or(most).unwrap_or(0.0))
 }
 
 /// A number without a fraction is written without one.
-#[expect(clippy::cast_possible_truncation, reason = "the number is whole and within the range")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the number is whole and within the range"
+)]
 fn whole(number: f64) -> Value {
     // Beyond this, a float no longer tells neighbouring integers apart.
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    if number.abs() <= EXACT { json!(number as i64) } else { json!(number) }
+    if number.abs() <= EXACT {
+        json!(number as i64)
+    } else {
+        json!(number)
+    }
 }
 
 /// Two values that both apply: objects together have the members of both.

@@ -52,7 +52,11 @@ pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Opti
             let steps: Vec<String> = path.split('/').skip(1).map(unescape).collect();
             let (whole, part) = read(&arguments, &steps, &reading)?;
             arguments = whole;
-            changes.push(Change { path, became: cut(part.get().to_owned(), MAX_SHOWN), was });
+            changes.push(Change {
+                path,
+                became: cut(part.get().to_owned(), MAX_SHOWN),
+                was,
+            });
         }
         value = serde_json::from_str(arguments.get()).ok()?;
     }
@@ -63,10 +67,15 @@ pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Opti
 fn readings(compiled: &Compiled, value: &Value, bytes: usize) -> Option<BTreeMap<String, Reading>> {
     let mut readings = BTreeMap::new();
     let mut all_read = true;
-    each(compiled, value, bytes, &mut |about, kind| match meaning(about.value, kind) {
-        Some(reading) => drop(readings.insert(about.path.clone(), reading)),
-        None => all_read = false,
-    });
+    each(
+        compiled,
+        value,
+        bytes,
+        &mut |about, kind| match meaning(about.value, kind) {
+            Some(reading) => drop(readings.insert(about.path.clone(), reading)),
+            None => all_read = false,
+        },
+    );
     all_read.then_some(readings)
 }
 
@@ -96,7 +105,10 @@ impl fmt::Display for Taken {
         let shown = self.changes.iter().take(MAX_CHANGES);
         let told: Vec<String> = shown
             .map(|Change { path, became, was }| {
-                let name = path.strip_prefix('/').filter(|name| !name.is_empty()).unwrap_or("arguments");
+                let name = path
+                    .strip_prefix('/')
+                    .filter(|name| !name.is_empty())
+                    .unwrap_or("arguments");
                 format!("{name} = {became} (was {was})")
             })
             .collect();
@@ -139,25 +151,42 @@ mod tests {
     /// The arguments as they are taken, and what the model is told of it.
     #[track_caller]
     fn check(given: &str, expected: Option<(&str, &str)>) {
-        let tool = RawObject::new().with("name", "tool").with("inputSchema", &schema()).to_raw();
+        let tool = RawObject::new()
+            .with("name", "tool")
+            .with("inputSchema", &schema())
+            .to_raw();
         let given: Raw = serde_json::from_str(given).unwrap();
         let taken = Checker::default().taken(&tool, &given);
         let told = taken.map(|taken| (taken.arguments.get().to_owned(), taken.to_string()));
-        let told = told.as_ref().map(|(arguments, told)| (arguments.as_str(), told.as_str()));
+        let told = told
+            .as_ref()
+            .map(|(arguments, told)| (arguments.as_str(), told.as_str()));
         assert_eq!(told, expected, "{given}");
     }
 
     #[test]
     fn what_can_only_mean_one_thing_is_taken_so_and_said() {
         for (given, arguments, told) in [
-            (r#"{"n":"3"}"#, r#"{"n":3}"#, "Taken as: n = 3 (was a string)"),
-            (r#"{"maybe":"3"}"#, r#"{"maybe":3}"#, "Taken as: maybe = 3 (was a string)"),
+            (
+                r#"{"n":"3"}"#,
+                r#"{"n":3}"#,
+                "Taken as: n = 3 (was a string)",
+            ),
+            (
+                r#"{"maybe":"3"}"#,
+                r#"{"maybe":3}"#,
+                "Taken as: maybe = 3 (was a string)",
+            ),
             (
                 r#"{"on":"true","id":7}"#,
                 r#"{"on":true,"id":"7"}"#,
                 "Taken as: id = \"7\" (was a number), on = true (was a string)",
             ),
-            (r#"{"level":"2"}"#, r#"{"level":2}"#, "Taken as: level = 2 (was a string)"),
+            (
+                r#"{"level":"2"}"#,
+                r#"{"level":2}"#,
+                "Taken as: level = 2 (was a string)",
+            ),
             (
                 r#"{"items":"[{\"sku\":\"tea\",\"count\":\"2\"}]"}"#,
                 r#"{"items":[{"sku":"tea","count":2}]}"#,

@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 use super::*;
 
 fn tool(schema: &Value) -> Raw {
-    RawObject::new().with("name", "tool").with("inputSchema", schema).with("outputSchema", schema).to_raw()
+    RawObject::new()
+        .with("name", "tool")
+        .with("inputSchema", schema)
+        .with("outputSchema", schema)
+        .to_raw()
 }
 
 fn text(schema: &Value, arguments: &Value) -> String {
@@ -37,8 +41,16 @@ fn issue() -> Value {
 
 #[test]
 fn what_fits_is_fine() {
-    check(&issue(), &json!({ "owner": "a", "title": "b", "labels": ["x"], "page": null }), &["fine"]);
-    check(&json!({ "type": "object" }), &json!({ "anything": [1] }), &["fine"]);
+    check(
+        &issue(),
+        &json!({ "owner": "a", "title": "b", "labels": ["x"], "page": null }),
+        &["fine"],
+    );
+    check(
+        &json!({ "type": "object" }),
+        &json!({ "anything": [1] }),
+        &["fine"],
+    );
     check(&json!({}), &json!({}), &["fine"]);
     check(&json!(true), &json!({}), &["fine"]);
 }
@@ -100,9 +112,18 @@ fn an_example_keeps_what_was_right_and_mends_the_rest() {
         "required": ["person"],
     });
     for (given, expected) in [
-        (json!({ "person": { "name": "Ann" } }), json!({ "person": { "name": "Ann", "age": 0 } })),
-        (json!({ "person": { "nam": "Ann", "age": "3" } }), json!({ "person": { "age": 3, "name": "Ann" } })),
-        (json!({ "persons": { "name": "Ann", "age": 3 } }), json!({ "person": { "name": "Ann", "age": 3 } })),
+        (
+            json!({ "person": { "name": "Ann" } }),
+            json!({ "person": { "name": "Ann", "age": 0 } }),
+        ),
+        (
+            json!({ "person": { "nam": "Ann", "age": "3" } }),
+            json!({ "person": { "age": 3, "name": "Ann" } }),
+        ),
+        (
+            json!({ "persons": { "name": "Ann", "age": 3 } }),
+            json!({ "person": { "name": "Ann", "age": 3 } }),
+        ),
         (
             json!({ "person": { "name": "Ann", "age": -1 }, "level": "LOW" }),
             json!({ "person": { "name": "Ann", "age": 0 }, "level": "low" }),
@@ -115,7 +136,11 @@ fn an_example_keeps_what_was_right_and_mends_the_rest() {
     ] {
         let checked = Checker::default().check_arguments(&tool(&schema), &raw(&given));
         let example = checked.unwrap_err().example.unwrap();
-        assert_eq!(serde_json::from_str::<Value>(&example).unwrap(), expected, "{given}");
+        assert_eq!(
+            serde_json::from_str::<Value>(&example).unwrap(),
+            expected,
+            "{given}"
+        );
     }
 }
 
@@ -124,14 +149,19 @@ fn where_no_example_is_found_none_is_shown() {
     let code = json!({ "type": "string", "pattern": "^[A-Z]{3}-[0-9]{7}$" });
     let schema = json!({ "type": "object", "properties": { "code": code }, "required": ["code"] });
     let found = text(&schema, &json!({}));
-    assert!(found.starts_with("- /code: missing") && !found.contains("Example"), "{found}");
+    assert!(
+        found.starts_with("- /code: missing") && !found.contains("Example"),
+        "{found}"
+    );
 }
 
 #[test]
 fn arguments_of_another_sort_are_told_as_such() {
     let found = text(&issue(), &json!([]));
     assert!(
-        found.starts_with("- /: expected an object, got [] (an array); schema: {\"type\":\"object\""),
+        found.starts_with(
+            "- /: expected an object, got [] (an array); schema: {\"type\":\"object\""
+        ),
         "{found}"
     );
 }
@@ -170,7 +200,8 @@ fn of_several_forms_the_one_that_was_meant_is_explained() {
 
 #[test]
 fn every_dialect_is_understood_declared_or_not() {
-    let wrong = |schema: &Value, arguments: &Value| assert_ne!(text(schema, arguments), "fine", "{schema}");
+    let wrong =
+        |schema: &Value, arguments: &Value| assert_ne!(text(schema, arguments), "fine", "{schema}");
     let right = |schema: &Value, arguments: &Value| check(schema, arguments, &["fine"]);
     for dialect in [
         "http://json-schema.org/draft-04/schema#",
@@ -190,12 +221,10 @@ fn every_dialect_is_understood_declared_or_not() {
         right(&schema, &json!({ "a": 1, "b": 2 }));
         wrong(&schema, &json!({ "b": "2" }));
     }
-    let draft_4 =
-        json!({ "properties": { "n": { "type": "number", "minimum": 0, "exclusiveMinimum": true } } });
+    let draft_4 = json!({ "properties": { "n": { "type": "number", "minimum": 0, "exclusiveMinimum": true } } });
     right(&draft_4, &json!({ "n": 1 }));
     wrong(&draft_4, &json!({ "n": 0 }));
-    let draft_7 =
-        json!({ "properties": { "pair": { "items": [{ "type": "string" }, { "type": "number" }] } } });
+    let draft_7 = json!({ "properties": { "pair": { "items": [{ "type": "string" }, { "type": "number" }] } } });
     right(&draft_7, &json!({ "pair": ["a", 1] }));
     wrong(&draft_7, &json!({ "pair": [1, 1] }));
     let open_api = json!({ "properties": { "n": { "type": "string", "nullable": true } } });
@@ -238,7 +267,11 @@ fn a_schema_that_cannot_be_used_stands_in_nobodys_way() {
         check(&schema, &json!({ "a": 1 }), &["fine"]);
     }
     let without = RawObject::new().with("name", "tool").to_raw();
-    assert!(Checker::default().check_arguments(&without, &raw(&json!({}))).is_ok());
+    assert!(
+        Checker::default()
+            .check_arguments(&without, &raw(&json!({})))
+            .is_ok()
+    );
 }
 
 #[test]
@@ -246,46 +279,80 @@ fn formats_and_numbers_beyond_us_are_the_servers_business() {
     let schema = json!({ "properties": { "at": { "type": "string", "format": "date-time" } } });
     check(&schema, &json!({ "at": "tomorrow" }), &["fine"]);
     let huge: Raw = serde_json::from_str(r#"{"at":1e999}"#).unwrap();
-    assert!(Checker::default().check_arguments(&tool(&schema), &huge).is_ok());
+    assert!(
+        Checker::default()
+            .check_arguments(&tool(&schema), &huge)
+            .is_ok()
+    );
 }
 
 #[test]
 fn a_pattern_that_takes_for_ever_is_given_up() {
-    let schema = json!({ "properties": { "a": { "type": "string", "pattern": r"^((a|aa)+)\1b$" } } });
+    let schema =
+        json!({ "properties": { "a": { "type": "string", "pattern": r"^((a|aa)+)\1b$" } } });
     check(&schema, &json!({ "a": "a".repeat(100) }), &["fine"]);
 }
 
 #[test]
 fn an_explanation_stays_short_whatever_the_schema() {
     let fields: serde_json::Map<_, _> = (0..500)
-        .map(|n| (format!("field_{n}"), json!({ "type": "string", "description": "long prose ".repeat(20) })))
+        .map(|n| {
+            (
+                format!("field_{n}"),
+                json!({ "type": "string", "description": "long prose ".repeat(20) }),
+            )
+        })
         .collect();
     let names: Vec<_> = fields.keys().cloned().collect();
-    let schema =
-        json!({ "type": "object", "properties": fields, "required": names, "additionalProperties": false });
-    let sent: serde_json::Map<_, _> =
-        (0..500).map(|n| (format!("other_{n}"), json!("x".repeat(100)))).collect();
+    let schema = json!({ "type": "object", "properties": fields, "required": names, "additionalProperties": false });
+    let sent: serde_json::Map<_, _> = (0..500)
+        .map(|n| (format!("other_{n}"), json!("x".repeat(100))))
+        .collect();
     let found = text(&schema, &sent.into());
     assert!(found.len() < 4000, "{} characters", found.len());
-    assert_eq!(found.lines().count(), 5, "an example of 500 members would not be read");
+    assert_eq!(
+        found.lines().count(),
+        5,
+        "an example of 500 members would not be read"
+    );
 }
 
 #[test]
 fn a_result_is_held_against_what_was_promised() {
     let checker = Checker::default();
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
-    assert!(checker.check_output(&tool(&schema), &raw(&json!({ "n": 1 }))).is_ok());
-    let misfit = checker.check_output(&tool(&schema), &raw(&json!({ "n": "1" }))).unwrap_err();
-    let wrong = Wrong::Unfit { expected: "an integer".to_owned(), got: "\"1\" (a string)".to_owned() };
+    assert!(
+        checker
+            .check_output(&tool(&schema), &raw(&json!({ "n": 1 })))
+            .is_ok()
+    );
+    let misfit = checker
+        .check_output(&tool(&schema), &raw(&json!({ "n": "1" })))
+        .unwrap_err();
+    let wrong = Wrong::Unfit {
+        expected: "an integer".to_owned(),
+        got: "\"1\" (a string)".to_owned(),
+    };
     let schema = r#"{"type":"integer"}"#.to_owned();
-    assert_eq!(misfit.violations, [Violation { path: "/n".to_owned(), wrong, schema }]);
+    assert_eq!(
+        misfit.violations,
+        [Violation {
+            path: "/n".to_owned(),
+            wrong,
+            schema
+        }]
+    );
 }
 
 #[test]
 fn a_schema_is_compiled_once_and_shared_by_tools_that_have_the_same() {
     let checker = Checker::default();
     for _ in 0..3 {
-        assert!(checker.check_arguments(&tool(&issue()), &raw(&json!({}))).is_err());
+        assert!(
+            checker
+                .check_arguments(&tool(&issue()), &raw(&json!({})))
+                .is_err()
+        );
     }
     assert_eq!(checker.compiled.lock().unwrap().len(), 1);
 }
@@ -293,7 +360,8 @@ fn a_schema_is_compiled_once_and_shared_by_tools_that_have_the_same() {
 #[test]
 fn a_giant_schema_is_checked_like_any_other() {
     let leaf = |n: usize| json!({ "type": "object", "properties": { "value": { "type": "string", "description": format!("the value number {n} of this kind") }, "next": { "$ref": format!("#/$defs/kind_{}", (n + 1) % 600) } } });
-    let definitions: serde_json::Map<_, _> = (0..600).map(|n| (format!("kind_{n}"), leaf(n))).collect();
+    let definitions: serde_json::Map<_, _> =
+        (0..600).map(|n| (format!("kind_{n}"), leaf(n))).collect();
     let schema = json!({ "type": "object", "properties": { "first": { "$ref": "#/$defs/kind_0" } }, "$defs": definitions });
     assert!(schema.to_string().len() > 80_000);
     check(

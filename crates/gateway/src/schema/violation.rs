@@ -69,7 +69,10 @@ pub(super) fn each(
         let first = compiled.validator.validate(value).err();
         first.iter().for_each(|error| show(compiled, error, visit));
     } else {
-        compiled.validator.iter_errors(value).for_each(|error| show(compiled, &error, visit));
+        compiled
+            .validator
+            .iter_errors(value)
+            .for_each(|error| show(compiled, &error, visit));
     }
 }
 
@@ -81,10 +84,12 @@ pub(super) fn show(
 ) {
     let about = About::new(compiled, error);
     match error.kind() {
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => match nearest(&about.path, context) {
-            Some(branch) => branch.iter().for_each(|error| show(compiled, error, visit)),
-            None => visit(&about, error.kind()),
-        },
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            match nearest(&about.path, context) {
+                Some(branch) => branch.iter().for_each(|error| show(compiled, error, visit)),
+                None => visit(&about, error.kind()),
+            }
+        }
         // What we could not find out is not the caller's mistake.
         Kind::BacktrackLimitExceeded { .. }
         | Kind::RegexEngineFailure { .. }
@@ -106,8 +111,15 @@ fn nearest<'a>(
     branches: &'a [Vec<ValidationError<'static>>],
 ) -> Option<&'a [ValidationError<'static>]> {
     let costs: Vec<_> = branches.iter().map(|branch| cost(here, branch)).collect();
-    let least = costs.iter().copied().min().filter(|cost| *cost < ANOTHER_SORT)?;
-    let mut best = branches.iter().zip(&costs).filter(|(_, cost)| **cost == least);
+    let least = costs
+        .iter()
+        .copied()
+        .min()
+        .filter(|cost| *cost < ANOTHER_SORT)?;
+    let mut best = branches
+        .iter()
+        .zip(&costs)
+        .filter(|(_, cost)| **cost == least);
     match (best.next(), best.next()) {
         (Some((branch, _)), None) => Some(branch),
         _ => None,
@@ -160,37 +172,67 @@ impl<'a> About<'a> {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 found.push(self.unfit(format!("one of {} forms", context.len())));
             }
-            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-                found.extend(unexpected.iter().take(MAX_VIOLATIONS).map(|name| self.unknown(name)));
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => {
+                found.extend(
+                    unexpected
+                        .iter()
+                        .take(MAX_VIOLATIONS)
+                        .map(|name| self.unknown(name)),
+                );
             }
-            Kind::Required { property } => found.extend(property.as_str().map(|name| self.missing(name))),
+            Kind::Required { property } => {
+                found.extend(property.as_str().map(|name| self.missing(name)))
+            }
             kind => found.push(self.unfit(expected(kind))),
         }
     }
 
     fn unfit(&self, expected: String) -> Violation {
-        let wrong = Wrong::Unfit { expected, got: brief(self.value) };
-        Violation { path: self.path.clone(), wrong, schema: self.part.map(piece).unwrap_or_default() }
+        let wrong = Wrong::Unfit {
+            expected,
+            got: brief(self.value),
+        };
+        Violation {
+            path: self.path.clone(),
+            wrong,
+            schema: self.part.map(piece).unwrap_or_default(),
+        }
     }
 
     fn missing(&self, name: &str) -> Violation {
         let part = self.property(name);
         let sent = self.sent_for(name).map(str::to_owned);
         let expected = part.and_then(|part| part.get("type")).and_then(type_names);
-        let wrong = Wrong::Missing { expected: expected.unwrap_or_else(|| "a value".to_owned()), sent };
-        Violation { path: self.below(name), wrong, schema: part.map(piece).unwrap_or_default() }
+        let wrong = Wrong::Missing {
+            expected: expected.unwrap_or_else(|| "a value".to_owned()),
+            sent,
+        };
+        Violation {
+            path: self.below(name),
+            wrong,
+            schema: part.map(piece).unwrap_or_default(),
+        }
     }
 
     fn unknown(&self, name: &str) -> Violation {
         let known = self.known();
-        let near = near(name, known.iter().copied()).into_iter().map(str::to_owned).collect();
+        let near = near(name, known.iter().copied())
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         let known = known.into_iter().map(str::to_owned).collect();
-        Violation { path: self.below(name), wrong: Wrong::Unknown { near, known }, schema: String::new() }
+        Violation {
+            path: self.below(name),
+            wrong: Wrong::Unknown { near, known },
+            schema: String::new(),
+        }
     }
 
     /// OpenAPI's way to permit null, which JSON Schema does not know.
     fn nullable(&self) -> bool {
-        self.value.is_null() && self.part.and_then(|part| part.get("nullable")) == Some(&Value::Bool(true))
+        self.value.is_null()
+            && self.part.and_then(|part| part.get("nullable")) == Some(&Value::Bool(true))
     }
 
     /// What the schema says of the member of this name.
@@ -200,14 +242,27 @@ impl<'a> About<'a> {
 
     /// The name under which the caller probably sent what is missing.
     pub(super) fn sent_for(&self, name: &str) -> Option<&'a str> {
-        let sent = self.value.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        let sent = self
+            .value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str());
         let known = self.known();
-        near(name, sent.filter(|name| !known.contains(name))).first().copied()
+        near(name, sent.filter(|name| !known.contains(name)))
+            .first()
+            .copied()
     }
 
     pub(super) fn known(&self) -> Vec<&'a str> {
-        let properties = self.part.and_then(|part| part.get("properties")?.as_object());
-        properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect()
+        let properties = self
+            .part
+            .and_then(|part| part.get("properties")?.as_object());
+        properties
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str())
+            .collect()
     }
 
     pub(super) fn below(&self, name: &str) -> String {
@@ -217,9 +272,16 @@ impl<'a> About<'a> {
 
 fn expected(kind: &Kind) -> String {
     match kind {
-        Kind::Type { kind: TypeKind::Single(single) } => sort_of(&single.to_string()),
-        Kind::Type { kind: TypeKind::Multiple(several) } => {
-            let sorts: Vec<_> = several.iter().map(|one| sort_of(&one.to_string())).collect();
+        Kind::Type {
+            kind: TypeKind::Single(single),
+        } => sort_of(&single.to_string()),
+        Kind::Type {
+            kind: TypeKind::Multiple(several),
+        } => {
+            let sorts: Vec<_> = several
+                .iter()
+                .map(|one| sort_of(&one.to_string()))
+                .collect();
             sorts.join(" or ")
         }
         Kind::Enum { options } => match options.as_array().map(Vec::as_slice) {
@@ -254,7 +316,11 @@ fn type_names(types: &Value) -> Option<String> {
     match types {
         Value::String(one) => Some(sort_of(one)),
         Value::Array(several) => {
-            let sorts: Vec<_> = several.iter().filter_map(Value::as_str).map(sort_of).collect();
+            let sorts: Vec<_> = several
+                .iter()
+                .filter_map(Value::as_str)
+                .map(sort_of)
+                .collect();
             Some(sorts.join(" or "))
         }
         _ => None,
@@ -265,7 +331,11 @@ fn listed(options: &[Value]) -> String {
     const MOST: usize = 20;
     let shown: Vec<_> = options.iter().take(MOST).map(Value::to_string).collect();
     let more = options.len().saturating_sub(MOST);
-    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+    if more > 0 {
+        format!("{} and {more} more", shown.join(", "))
+    } else {
+        shown.join(", ")
+    }
 }
 
 fn depth(value: &Value) -> usize {

@@ -32,14 +32,25 @@ pub(crate) struct Filter {
 
 impl Filter {
     pub(crate) fn everything() -> Self {
-        Self { tools: true, prompts: true, resources: true, uris: BTreeSet::new() }
+        Self {
+            tools: true,
+            prompts: true,
+            resources: true,
+            uris: BTreeSet::new(),
+        }
     }
 }
 
 impl Subscriber {
     pub(crate) fn new(caller: Caller, view: View, filter: Filter) -> Self {
         let (mailbox, readers) = (Mailbox::default(), Mutex::default());
-        Self { caller, view, mailbox, filter: Mutex::new(filter), readers }
+        Self {
+            caller,
+            view,
+            mailbox,
+            filter: Mutex::new(filter),
+            readers,
+        }
     }
 
     pub(crate) fn filter(&self) -> MutexGuard<'_, Filter> {
@@ -50,7 +61,10 @@ impl Subscriber {
         let mut readers = lock(&self.readers);
         let number = readers.last().map_or(0, |last| last + 1);
         readers.insert(number);
-        Reader { subscriber: self.clone(), number }
+        Reader {
+            subscriber: self.clone(),
+            number,
+        }
     }
 
     pub(crate) fn is_heard(&self) -> bool {

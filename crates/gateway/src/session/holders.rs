@@ -30,17 +30,28 @@ pub(crate) struct Held {
 
 impl KeyHolders {
     /// Nothing needs to be held for a caller without a key.
-    pub(crate) fn hold(self: &Arc<Self>, caller: &Caller, cancelled: &CancellationToken) -> Option<Held> {
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        caller: &Caller,
+        cancelled: &CancellationToken,
+    ) -> Option<Held> {
         let key = caller.key.clone()?;
         let mut under_way = lock(&self.under_way);
         let number = under_way.next;
         under_way.next += 1;
         under_way.requests.insert(number, (key, cancelled.clone()));
-        Some(Held { holders: self.clone(), number })
+        Some(Held {
+            holders: self.clone(),
+            number,
+        })
     }
 
     pub(crate) fn keys(&self) -> HashSet<KeyId> {
-        lock(&self.under_way).requests.values().map(|(key, _)| key.clone()).collect()
+        lock(&self.under_way)
+            .requests
+            .values()
+            .map(|(key, _)| key.clone())
+            .collect()
     }
 
     pub(crate) fn cancel_of(&self, ended: &[KeyId]) {
@@ -75,7 +86,10 @@ mod tests {
         assert!(holders.hold(&Caller::local(), &tokens[0]).is_none());
         holders.cancel_of(&[KeyId("one".to_owned())]);
         let cancelled: Vec<_> = tokens.iter().map(CancellationToken::is_cancelled).collect();
-        assert_eq!((cancelled, holders.keys().len()), (vec![true, true, false], 2));
+        assert_eq!(
+            (cancelled, holders.keys().len()),
+            (vec![true, true, false], 2)
+        );
         drop(held);
         assert!(holders.keys().is_empty());
     }

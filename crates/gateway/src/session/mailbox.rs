@@ -67,10 +67,15 @@ impl Mailbox {
     /// was cut off before it arrived.
     pub(crate) fn taken(&self, from: u64) -> Option<(u64, Message)> {
         let letters = lock(&self.letters);
-        letters.at(from).filter(|(number, _)| *number < letters.untaken)
+        letters
+            .at(from)
+            .filter(|(number, _)| *number < letters.untaken)
     }
 
-    async fn wait(&self, look: impl Fn(&mut Letters) -> Option<(u64, Message)>) -> Option<(u64, Message)> {
+    async fn wait(
+        &self,
+        look: impl Fn(&mut Letters) -> Option<(u64, Message)>,
+    ) -> Option<(u64, Message)> {
         loop {
             let arrived = self.arrived.notified();
             if let Some(found) = look(&mut lock(&self.letters)) {
@@ -113,7 +118,9 @@ impl Letters {
     fn at(&self, from: u64) -> Option<(u64, Message)> {
         let number = from.max(self.first);
         let index = usize::try_from(number - self.first).ok()?;
-        self.messages.get(index).map(|it| (number, it.message.clone()))
+        self.messages
+            .get(index)
+            .map(|it| (number, it.message.clone()))
     }
 }
 
@@ -143,7 +150,11 @@ mod tests {
         for _ in 0..20 {
             mailbox.put(Message::from(Notification::new("n", Some(long.clone()))));
         }
-        assert!(mailbox.length() <= KEPT_BYTES + (2 << 20), "{}", mailbox.length());
+        assert!(
+            mailbox.length() <= KEPT_BYTES + (2 << 20),
+            "{}",
+            mailbox.length()
+        );
     }
 
     #[tokio::test]

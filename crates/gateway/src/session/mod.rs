@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 
 use kitbag_domain::{Caller, ShortText};
 use kitbag_upstream::{LogLevel, Logs};
-use kitbag_wire::{Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response};
+use kitbag_wire::{
+    Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response,
+};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -54,7 +56,11 @@ impl Session {
         let name = Client::name_in(params.object("clientInfo").as_ref());
         let view = surfaces.view(&door, &caller, name.as_deref());
         Arc::new(Self {
-            subscriber: Arc::new(Subscriber::new(caller.clone(), view.clone(), Filter::everything())),
+            subscriber: Arc::new(Subscriber::new(
+                caller.clone(),
+                view.clone(),
+                Filter::everything(),
+            )),
             id,
             door,
             view,
@@ -99,7 +105,14 @@ impl Session {
         let id = RequestId::Number(self.next_question.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
         lock(&self.questions).insert(id.clone(), reply);
-        (Request { id, method: method.to_owned(), params }, answer)
+        (
+            Request {
+                id,
+                method: method.to_owned(),
+                params,
+            },
+            answer,
+        )
     }
 
     pub(crate) fn forget_question(&self, id: &RequestId) {

@@ -31,7 +31,10 @@ struct Limits {
 impl Default for Limits {
     /// More than any honest use, and more than one credential has clients.
     fn default() -> Self {
-        Self { all: 10_000, each: 2_000 }
+        Self {
+            all: 10_000,
+            each: 2_000,
+        }
     }
 }
 
@@ -57,10 +60,16 @@ impl Registry {
         door: Door,
         params: &RawObject,
     ) -> Result<Opened, Failure> {
-        if params.iter().map(|(name, value)| name.len() + value.get().len()).sum::<usize>() > LARGEST_GREETING
+        if params
+            .iter()
+            .map(|(name, value)| name.len() + value.get().len())
+            .sum::<usize>()
+            > LARGEST_GREETING
         {
             let most = LARGEST_GREETING / 1024;
-            return Err(Failure::params(format!("what a client says of itself must fit {most} KB")));
+            return Err(Failure::params(format!(
+                "what a client says of itself must fit {most} KB"
+            )));
         }
         let session = Session::open(random_token(), surfaces, caller, door, params);
         self.subscribe(&session.subscriber);
@@ -96,26 +105,46 @@ impl Registry {
     }
 
     pub(crate) fn subscribers(&self) -> Vec<Arc<Subscriber>> {
-        lock(&self.subscribers).iter().filter_map(Weak::upgrade).collect()
+        lock(&self.subscribers)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
     }
 
     /// The keys that sessions were opened with.
     pub(crate) fn keys(&self) -> HashSet<KeyId> {
-        lock(&self.sessions).values().filter_map(|session| session.caller().key.clone()).collect()
+        lock(&self.sessions)
+            .values()
+            .filter_map(|session| session.caller().key.clone())
+            .collect()
     }
 
     /// Takes out the sessions of keys that open nothing any more.
     pub(crate) fn close_of(&self, ended: &[KeyId]) -> Vec<Arc<Session>> {
-        let is_ended =
-            |session: &Session| session.caller().key.as_ref().is_some_and(|key| ended.contains(key));
-        let gone: Vec<_> = lock(&self.sessions).extract_if(|_, session| is_ended(session)).collect();
-        gone.into_iter().map(|(_, session)| session).inspect(|session| session.close()).collect()
+        let is_ended = |session: &Session| {
+            session
+                .caller()
+                .key
+                .as_ref()
+                .is_some_and(|key| ended.contains(key))
+        };
+        let gone: Vec<_> = lock(&self.sessions)
+            .extract_if(|_, session| is_ended(session))
+            .collect();
+        gone.into_iter()
+            .map(|(_, session)| session)
+            .inspect(|session| session.close())
+            .collect()
     }
 
     /// Takes out the sessions nobody came back to.
     pub(crate) fn forget_abandoned(&self) -> Vec<Arc<Session>> {
         let mut sessions = lock(&self.sessions);
-        let gone: Vec<_> = sessions.values().filter(|it| it.abandoned(FORGOTTEN_AFTER)).cloned().collect();
+        let gone: Vec<_> = sessions
+            .values()
+            .filter(|it| it.abandoned(FORGOTTEN_AFTER))
+            .cloned()
+            .collect();
         for session in &gone {
             sessions.remove(&session.id);
             session.close();
@@ -140,18 +169,27 @@ fn make_room(
     sessions: &mut HashMap<String, Arc<Session>>,
     opening: &Caller,
 ) -> Result<Option<Arc<Session>>, Failure> {
-    let own = sessions.values().filter(|it| it.caller() == opening).count();
+    let own = sessions
+        .values()
+        .filter(|it| it.caller() == opening)
+        .count();
     let payer = if own >= limits.each {
         opening.clone()
     } else if sessions.len() >= limits.all {
         let held = sessions.values().map(|it| (it.caller(), 1));
-        largest_holder(held).cloned().unwrap_or_else(|| opening.clone())
+        largest_holder(held)
+            .cloned()
+            .unwrap_or_else(|| opening.clone())
     } else {
         return Ok(None);
     };
-    let idle = sessions.values().filter(|it| *it.caller() == payer && it.abandoned(Duration::ZERO));
+    let idle = sessions
+        .values()
+        .filter(|it| *it.caller() == payer && it.abandoned(Duration::ZERO));
     let oldest = idle.min_by_key(|it| it.last_seen()).cloned();
-    let Some(oldest) = oldest else { return Err(Failure::TooManySessions { own }) };
+    let Some(oldest) = oldest else {
+        return Err(Failure::TooManySessions { own });
+    };
     sessions.remove(&oldest.id);
     oldest.close();
     Ok(Some(oldest))
@@ -166,16 +204,24 @@ mod tests {
     const FEW: Limits = Limits { all: 100, each: 20 };
 
     fn registry() -> Registry {
-        Registry { limits: FEW, ..Registry::default() }
+        Registry {
+            limits: FEW,
+            ..Registry::default()
+        }
     }
 
     fn open(registry: &Registry, tenant: &str) -> Result<Opened, Failure> {
-        let caller = Caller { tenant: tenant.parse().unwrap(), ..Caller::local() };
+        let caller = Caller {
+            tenant: tenant.parse().unwrap(),
+            ..Caller::local()
+        };
         registry.open(&Surfaces::default(), caller, Door::Main, &RawObject::new())
     }
 
     fn is_there(registry: &Registry, session: &Session) -> bool {
-        registry.find(&session.id, session.caller(), &session.door).is_some()
+        registry
+            .find(&session.id, session.caller(), &session.door)
+            .is_some()
     }
 
     #[test]
@@ -205,17 +251,25 @@ mod tests {
     #[test]
     fn sessions_in_use_are_not_ended_for_another_one() {
         let registry = registry();
-        let readers: Vec<_> =
-            (0..FEW.each).map(|_| open(&registry, "low").unwrap().session.subscriber.read()).collect();
-        assert!(matches!(open(&registry, "low"), Err(Failure::TooManySessions { .. })));
+        let readers: Vec<_> = (0..FEW.each)
+            .map(|_| open(&registry, "low").unwrap().session.subscriber.read())
+            .collect();
+        assert!(matches!(
+            open(&registry, "low"),
+            Err(Failure::TooManySessions { .. })
+        ));
         drop(readers);
         assert!(open(&registry, "low").is_ok());
     }
 
     #[test]
     fn a_greeting_that_would_fill_the_memory_is_refused() {
-        let params = RawObject::new().with("capabilities", &json!({ "x": "y".repeat(LARGEST_GREETING) }));
-        let opened = Registry::default().open(&Surfaces::default(), Caller::local(), Door::Main, &params);
+        let params = RawObject::new().with(
+            "capabilities",
+            &json!({ "x": "y".repeat(LARGEST_GREETING) }),
+        );
+        let opened =
+            Registry::default().open(&Surfaces::default(), Caller::local(), Door::Main, &params);
         assert!(opened.is_err());
     }
 }

@@ -49,7 +49,11 @@ impl Streams {
     /// that keeping it costs nothing.
     pub(crate) fn let_go_if_long(&self, stream: u64) {
         let mut begun = lock(&self.begun);
-        if begun.mailboxes.get(&stream).is_some_and(|mailbox| mailbox.length() > SHORT) {
+        if begun
+            .mailboxes
+            .get(&stream)
+            .is_some_and(|mailbox| mailbox.length() > SHORT)
+        {
             begun.mailboxes.remove(&stream);
         }
     }
@@ -63,9 +67,10 @@ impl EventId {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text.split_once('-') {
             None => text.parse().ok().map(Self::Announcement),
-            Some((stream, number)) => {
-                Some(Self::Answer { stream: stream.parse().ok()?, number: number.parse().ok()? })
-            }
+            Some((stream, number)) => Some(Self::Answer {
+                stream: stream.parse().ok()?,
+                number: number.parse().ok()?,
+            }),
         }
     }
 }

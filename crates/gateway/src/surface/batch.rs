@@ -35,17 +35,25 @@ pub(super) async fn run(
 ) -> Result<Raw, Failure> {
     let count = batch.calls.len();
     if count == 0 || count > MOST_CALLS {
-        let what = format!("batch_execute takes 1 to {MOST_CALLS} calls and got {count}; nothing was run");
+        let what =
+            format!("batch_execute takes 1 to {MOST_CALLS} calls and got {count}; nothing was run");
         return Err(Failure::params(what));
     }
     let tokens = rooms.surfaces.result_tokens / count;
     let turn = &unasked(turn);
-    let each = batch.calls.iter().map(|call| answer(rooms, turn, call, inner(&params), tokens));
+    let each = batch
+        .calls
+        .iter()
+        .map(|call| answer(rooms, turn, call, inner(&params), tokens));
     let mut content = Vec::new();
     for (number, (subject, result)) in join_all(each).await.into_iter().enumerate() {
         let result = result?;
         let object = RawObject::open(&result).unwrap_or_default();
-        let how = if object.read("isError") == Some(true) { "error" } else { "ok" };
+        let how = if object.read("isError") == Some(true) {
+            "error"
+        } else {
+            "ok"
+        };
         let heading = format!("[{}/{count}] {subject}: {how}", number + 1);
         content.push(raw(&json!({ "type": "text", "text": heading })));
         content.extend(object.read::<Vec<Raw>>("content").unwrap_or_default());
@@ -63,9 +71,15 @@ async fn answer(
 ) -> (String, Result<Raw, Failure>) {
     let era = turn.client.era;
     let read = arguments(&rooms.checker, AlwaysOn::Call, Some(call));
-    let (request, taken) = match read.and_then(|(asked, taken)| Ok((Request::read(asked)?, taken))) {
+    let (request, taken) = match read.and_then(|(asked, taken)| Ok((Request::read(asked)?, taken)))
+    {
         Ok(read) => read,
-        Err(failure) => return ("not a call".to_owned(), Ok(reply::tool_result(&failure, era))),
+        Err(failure) => {
+            return (
+                "not a call".to_owned(),
+                Ok(reply::tool_result(&failure, era)),
+            );
+        }
     };
     let subject = request.subject();
     let result = match request.run(rooms, turn, params, tokens).await {

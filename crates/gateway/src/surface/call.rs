@@ -24,14 +24,23 @@ use crate::turn::{Turn, View};
 
 /// Serves `tools/call`. On a frugal surface whatever goes wrong is told to the model, which
 /// can mend it, rather than to the client, which cannot.
-pub(crate) async fn call(rooms: &Arc<Rooms>, turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
+pub(crate) async fn call(
+    rooms: &Arc<Rooms>,
+    turn: &Turn,
+    params: RawObject,
+) -> Result<Raw, Failure> {
     let name = required(&params, "name")?;
     let surface = match &turn.view {
         View::House(surface) if surface.is_frugal() => *surface,
         View::House(_) => return metered(rooms, turn, &name, straight(rooms, turn, params).await),
         View::One(server) => {
             let exposed = ExposedName::new(server, &name);
-            return metered(rooms, turn, exposed.as_str(), straight(rooms, turn, params).await);
+            return metered(
+                rooms,
+                turn,
+                exposed.as_str(),
+                straight(rooms, turn, params).await,
+            );
         }
     };
     let answer = match AlwaysOn::named(&name) {
@@ -39,7 +48,12 @@ pub(crate) async fn call(rooms: &Arc<Rooms>, turn: &Turn, params: RawObject) -> 
         Some(tool @ (AlwaysOn::Call | AlwaysOn::Batch)) => {
             always_on(rooms, turn, surface, tool, params).await
         }
-        Some(tool) => metered(rooms, turn, &name, always_on(rooms, turn, surface, tool, params).await),
+        Some(tool) => metered(
+            rooms,
+            turn,
+            &name,
+            always_on(rooms, turn, surface, tool, params).await,
+        ),
         None => one(rooms, turn, params, rooms.surfaces.result_tokens).await,
     };
     match answer {
@@ -86,7 +100,9 @@ pub(super) async fn one(
 /// way.
 pub(crate) fn as_meant(rooms: &Rooms, name: &str, params: &mut RawObject) -> Option<Taken> {
     let catalog = rooms.catalog();
-    let taken = rooms.checker.taken(&catalog.tool(name)?.definition, params.get("arguments")?)?;
+    let taken = rooms
+        .checker
+        .taken(&catalog.tool(name)?.definition, params.get("arguments")?)?;
     params.set("arguments", taken.arguments.clone());
     Some(taken)
 }
@@ -130,19 +146,30 @@ pub(super) fn text(text: &str) -> Raw {
 fn broken_promise(rooms: &Rooms, name: &str, result: &Raw) -> Option<Misfit> {
     let structured = RawObject::peek(result, "structuredContent")?;
     let catalog = rooms.catalog();
-    let misfit = rooms.checker.check_output(&catalog.tool(name)?.definition, structured).err()?;
-    tracing::warn!(tool = name, "the result does not fit the tool's own output schema: {misfit}");
+    let misfit = rooms
+        .checker
+        .check_output(&catalog.tool(name)?.definition, structured)
+        .err()?;
+    tracing::warn!(
+        tool = name,
+        "the result does not fit the tool's own output schema: {misfit}"
+    );
     Some(misfit)
 }
 
 /// The result stays as it is; whoever reads it should know not to rely on its shape.
 fn with_remark(result: Raw, misfit: &Misfit) -> Raw {
-    with_text(result, &format!("[This result does not fit the tool's own output schema:\n{misfit}]"))
+    with_text(
+        result,
+        &format!("[This result does not fit the tool's own output schema:\n{misfit}]"),
+    )
 }
 
 /// A result with one more text in it.
 fn with_text(result: Raw, text: &str) -> Raw {
-    let Ok(mut object) = RawObject::open(&result) else { return result };
+    let Ok(mut object) = RawObject::open(&result) else {
+        return result;
+    };
     let mut content: Vec<Raw> = object.read("content").unwrap_or_default();
     content.push(raw(&json!({ "type": "text", "text": text })));
     object.put("content", &content);
@@ -161,7 +188,9 @@ async fn always_on(
         AlwaysOn::Call => {
             let (asked, taken) = arguments(&rooms.checker, tool, params.get("arguments"))?;
             let request = Request::read(asked)?;
-            let answer = request.run(rooms, turn, params, rooms.surfaces.result_tokens).await;
+            let answer = request
+                .run(rooms, turn, params, rooms.surfaces.result_tokens)
+                .await;
             answer.map(|result| with_taken(result, taken.as_ref()))
         }
         AlwaysOn::Batch => {
@@ -203,10 +232,18 @@ async fn looking(
             ));
         }
         AlwaysOn::Call | AlwaysOn::Batch => {
-            return Err(Failure::params(format!("call `{0}` directly, not through call_api", tool.name())));
+            return Err(Failure::params(format!(
+                "call `{0}` directly, not through call_api",
+                tool.name()
+            )));
         }
     };
-    let result = fitted(rooms, turn, text(&visible(&answer)), rooms.surfaces.result_tokens);
+    let result = fitted(
+        rooms,
+        turn,
+        text(&visible(&answer)),
+        rooms.surfaces.result_tokens,
+    );
     Ok(with_taken(result, taken.as_ref()))
 }
 
@@ -221,9 +258,22 @@ pub(super) async fn inside(
         View::House(surface) => surface,
         View::One(_) => Surface::Search,
     };
-    metered(rooms, turn, tool.name(), looking(rooms, turn, surface, tool, params).await)
+    metered(
+        rooms,
+        turn,
+        tool.name(),
+        looking(rooms, turn, surface, tool, params).await,
+    )
 }
 
 async fn straight(rooms: &Arc<Rooms>, turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
-    pipeline::run(rooms, turn, Call { method: CallMethod::CallTool, params }).await
+    pipeline::run(
+        rooms,
+        turn,
+        Call {
+            method: CallMethod::CallTool,
+            params,
+        },
+    )
+    .await
 }

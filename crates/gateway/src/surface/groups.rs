@@ -42,21 +42,32 @@ pub(super) fn tools<'a>(
     group: &str,
 ) -> Result<Vec<&'a Entry>, Failure> {
     let visible = visible(rooms, caller, catalog);
-    let members: Vec<_> = visible.filter(|entry| belongs(rooms, entry, group)).collect();
+    let members: Vec<_> = visible
+        .filter(|entry| belongs(rooms, entry, group))
+        .collect();
     if members.is_empty() {
         let known = all(rooms, caller, catalog);
         let servers = rooms.upstreams.iter().map(|server| server.name());
-        let servers = servers.filter(|name| rooms.server_visible(caller, name)).map(ServerName::as_str);
+        let servers = servers
+            .filter(|name| rooms.server_visible(caller, name))
+            .map(ServerName::as_str);
         let near = near(group, known.keys().map(String::as_str).chain(servers));
         let near = near.into_iter().map(str::to_owned).collect();
-        return Err(Failure::UnknownGroup { group: group.to_owned(), near });
+        return Err(Failure::UnknownGroup {
+            group: group.to_owned(),
+            near,
+        });
     }
     Ok(members)
 }
 
 /// A number of tools, in words.
 pub(super) fn counted(tools: usize) -> String {
-    if tools == 1 { "1 tool".to_owned() } else { format!("{tools} tools") }
+    if tools == 1 {
+        "1 tool".to_owned()
+    } else {
+        format!("{tools} tools")
+    }
 }
 
 /// Every group but the servers themselves, with the number of tools the caller may see in it.
@@ -75,7 +86,10 @@ pub(super) fn visible<'a, 'b>(
     caller: &'a Caller,
     catalog: &'b Catalog,
 ) -> impl Iterator<Item = &'b Entry> {
-    catalog.tools.iter().filter(|entry| rooms.policy.visible(caller, &entry.capability))
+    catalog
+        .tools
+        .iter()
+        .filter(|entry| rooms.policy.visible(caller, &entry.capability))
 }
 
 fn belongs(rooms: &Rooms, entry: &Entry, group: &str) -> bool {
@@ -88,7 +102,10 @@ fn of<'a>(rooms: &'a Rooms, entry: &'a Entry) -> impl Iterator<Item = &'a str> {
     let made = rooms.surfaces.groups.iter();
     let made = made.filter(|(_, patterns)| patterns.iter().any(|it| it.covers(&entry.capability)));
     let declared = rooms.declared.get(&entry.exposed);
-    let tags = declared.map(|it| &it.tags).filter(|tags| !tags.is_empty()).unwrap_or(&entry.tags);
+    let tags = declared
+        .map(|it| &it.tags)
+        .filter(|tags| !tags.is_empty())
+        .unwrap_or(&entry.tags);
     made.map(|(name, _)| name.as_str())
         .chain(tags.iter().map(String::as_str))
         .chain(declared.and_then(|it| it.group.as_deref()))

@@ -40,9 +40,17 @@ struct Item {
 impl Kept {
     /// Keeps a result, and names it.
     pub(crate) fn keep(&self, caller: &Caller, pages: Pages) -> String {
-        let id: String = random_token().chars().filter(char::is_ascii_alphanumeric).take(ID_LENGTH).collect();
-        let item =
-            Item { id: id.clone(), caller: caller.clone(), pages: Arc::new(pages), since: Instant::now() };
+        let id: String = random_token()
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .take(ID_LENGTH)
+            .collect();
+        let item = Item {
+            id: id.clone(),
+            caller: caller.clone(),
+            pages: Arc::new(pages),
+            since: Instant::now(),
+        };
         let mut results = lock(&self.results);
         results.push_back(item);
         results.retain(|it| it.since.elapsed() < KEPT_FOR);
@@ -55,8 +63,12 @@ impl Kept {
 
     pub(crate) fn find(&self, caller: &Caller, id: &str) -> Option<Arc<Pages>> {
         let results = lock(&self.results);
-        let found = results.iter().find(|it| it.id == id && it.caller == *caller);
-        found.filter(|it| it.since.elapsed() < KEPT_FOR).map(|it| it.pages.clone())
+        let found = results
+            .iter()
+            .find(|it| it.id == id && it.caller == *caller);
+        found
+            .filter(|it| it.since.elapsed() < KEPT_FOR)
+            .map(|it| it.pages.clone())
     }
 }
 
@@ -76,7 +88,11 @@ fn drop_one(results: &mut VecDeque<Item>, counts: impl Fn(&Item) -> bool) -> Opt
 
 /// Takes out the oldest of those that count, until the rest is small enough.
 fn drop_oldest(results: &mut VecDeque<Item>, most: usize, counts: impl Fn(&Item) -> bool) {
-    let mut bytes: usize = results.iter().filter(|it| counts(it)).map(|it| it.pages.whole().len()).sum();
+    let mut bytes: usize = results
+        .iter()
+        .filter(|it| counts(it))
+        .map(|it| it.pages.whole().len())
+        .sum();
     while bytes > most
         && let Some(gone) = drop_one(results, &counts)
     {
@@ -86,7 +102,9 @@ fn drop_oldest(results: &mut VecDeque<Item>, most: usize, counts: impl Fn(&Item)
 
 /// `resources/read` of something kept, or nothing if the resource is another one.
 pub(crate) fn read(rooms: &Rooms, turn: &Turn, params: &RawObject) -> Option<Result<Raw, Failure>> {
-    let View::House(surface) = turn.view else { return None };
+    let View::House(surface) = turn.view else {
+        return None;
+    };
     let uri: String = params.read("uri")?;
     let id = uri.strip_prefix(SCHEME).filter(|_| surface.is_frugal())?;
     let Some(pages) = rooms.kept.find(&turn.client.caller, id) else {
@@ -114,7 +132,10 @@ mod tests {
     use super::*;
 
     fn caller(tenant: &str) -> Caller {
-        Caller { tenant: tenant.parse().unwrap(), ..Caller::local() }
+        Caller {
+            tenant: tenant.parse().unwrap(),
+            ..Caller::local()
+        }
     }
 
     #[test]
@@ -131,9 +152,14 @@ mod tests {
         let kept = Kept::default();
         let small = kept.keep(&caller("acme"), Pages::new("small"));
         let large = Pages::new(&"x".repeat(MOST_BYTES_EACH / 2));
-        let ids: Vec<_> = (0..4).map(|_| kept.keep(&caller("globex"), large.clone())).collect();
+        let ids: Vec<_> = (0..4)
+            .map(|_| kept.keep(&caller("globex"), large.clone()))
+            .collect();
         let found = |id: &String| kept.find(&caller("globex"), id).is_some();
-        assert_eq!(ids.iter().map(found).collect::<Vec<_>>(), [false, false, true, true]);
+        assert_eq!(
+            ids.iter().map(found).collect::<Vec<_>>(),
+            [false, false, true, true]
+        );
         assert!(kept.find(&caller("acme"), &small).is_some());
     }
 

@@ -107,7 +107,9 @@ impl FromStr for Surface {
 
     fn from_str(name: &str) -> Result<Self, UnknownSurface> {
         let found = Self::ALL.into_iter().find(|it| it.as_str() == name);
-        found.ok_or_else(|| UnknownSurface { name: name.to_owned() })
+        found.ok_or_else(|| UnknownSurface {
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -120,11 +122,17 @@ impl Surfaces {
             Door::Surface(surface) => View::House(*surface),
             Door::Main => {
                 let by_key = caller.key.as_ref().and_then(|key| {
-                    self.keys.iter().find(|(id, _)| *id == key.0).map(|(_, surface)| *surface)
+                    self.keys
+                        .iter()
+                        .find(|(id, _)| *id == key.0)
+                        .map(|(_, surface)| *surface)
                 });
                 let by_name = || {
                     let name = client?;
-                    self.clients.iter().find(|(it, _)| it.matches(name)).map(|(_, surface)| *surface)
+                    self.clients
+                        .iter()
+                        .find(|(it, _)| it.matches(name))
+                        .map(|(_, surface)| *surface)
                 };
                 View::House(by_key.or_else(by_name).unwrap_or(self.default))
             }
@@ -158,18 +166,46 @@ mod tests {
             clients: vec![(Pattern::any("claude*").unwrap(), Surface::All)],
             ..Surfaces::default()
         };
-        let caller = Caller { key: key.map(|id| KeyId(id.to_owned())), ..Caller::local() };
+        let caller = Caller {
+            key: key.map(|id| KeyId(id.to_owned())),
+            ..Caller::local()
+        };
         assert_eq!(surfaces.view(door, &caller, client), *expect);
     }
 
     #[test]
     fn the_door_decides_then_the_key_then_the_name_of_the_client() {
         let server: ServerName = "git".parse().unwrap();
-        check(&Door::Server(server.clone()), Some("k1"), Some("claude-code"), &View::One(server));
-        check(&Door::Surface(Surface::Code), Some("k1"), Some("claude-code"), &View::House(Surface::Code));
-        check(&Door::Main, Some("k1"), Some("claude-code"), &View::House(Surface::Adaptive));
-        check(&Door::Main, Some("k2"), Some("claude-code"), &View::House(Surface::All));
-        check(&Door::Main, None, Some("zed"), &View::House(Surface::Search));
+        check(
+            &Door::Server(server.clone()),
+            Some("k1"),
+            Some("claude-code"),
+            &View::One(server),
+        );
+        check(
+            &Door::Surface(Surface::Code),
+            Some("k1"),
+            Some("claude-code"),
+            &View::House(Surface::Code),
+        );
+        check(
+            &Door::Main,
+            Some("k1"),
+            Some("claude-code"),
+            &View::House(Surface::Adaptive),
+        );
+        check(
+            &Door::Main,
+            Some("k2"),
+            Some("claude-code"),
+            &View::House(Surface::All),
+        );
+        check(
+            &Door::Main,
+            None,
+            Some("zed"),
+            &View::House(Surface::Search),
+        );
         check(&Door::Main, None, None, &View::House(Surface::Search));
     }
 }

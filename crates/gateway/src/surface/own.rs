@@ -21,12 +21,20 @@ pub(super) fn arguments<T: DeserializeOwned>(
     let definition = tool.checked();
     // What `call_api` can be asked for is told where it is read; a schema would say less.
     if tool == AlwaysOn::Call && given.get() == "{}" {
-        return Ok((serde_json::from_str("{}").map_err(|_| unreadable(tool))?, None));
+        return Ok((
+            serde_json::from_str("{}").map_err(|_| unreadable(tool))?,
+            None,
+        ));
     }
     let taken = checker.taken(definition, &given);
     let arguments = taken.as_ref().map_or(&given, |taken| &taken.arguments);
-    let unfit = |misfit| Failure::Arguments { tool: tool.name().to_owned(), misfit };
-    checker.check_arguments(definition, arguments).map_err(unfit)?;
+    let unfit = |misfit| Failure::Arguments {
+        tool: tool.name().to_owned(),
+        misfit,
+    };
+    checker
+        .check_arguments(definition, arguments)
+        .map_err(unfit)?;
     let read = serde_json::from_str(arguments.get()).map_err(|_| unreadable(tool))?;
     Ok((read, taken))
 }
@@ -37,9 +45,15 @@ fn unreadable(tool: AlwaysOn) -> Failure {
 
 /// Some clients write down every parameter, with null for those they do not mean.
 fn normal(tool: AlwaysOn, given: Option<&RawValue>) -> Raw {
-    let Some(given) = given.filter(|given| given.get() != "null") else { return raw(&RawObject::new()) };
-    let Ok(members) = RawObject::open(given) else { return given.to_owned() };
-    let said = members.into_iter().filter(|(_, value)| value.get() != "null");
+    let Some(given) = given.filter(|given| given.get() != "null") else {
+        return raw(&RawObject::new());
+    };
+    let Ok(members) = RawObject::open(given) else {
+        return given.to_owned();
+    };
+    let said = members
+        .into_iter()
+        .filter(|(_, value)| value.get() != "null");
     let said = said.map(|(name, value)| match (tool, name.as_str()) {
         (AlwaysOn::Call, "arguments") => {
             let arguments = unwrapped(&value);

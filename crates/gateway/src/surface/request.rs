@@ -35,35 +35,74 @@ pub(super) struct Asked {
 }
 
 pub(super) enum Request {
-    Tool { name: String, arguments: Raw },
-    Provider { provider: String, call: ProviderCall },
-    Rest { result: String, offset: usize },
+    Tool {
+        name: String,
+        arguments: Raw,
+    },
+    Provider {
+        provider: String,
+        call: ProviderCall,
+    },
+    Rest {
+        result: String,
+        offset: usize,
+    },
 }
 
 impl Request {
     pub(super) fn read(asked: Asked) -> Result<Self, Failure> {
-        let one_of =
-            "give one of: tool (with arguments), provider (with method and path), result (with offset)";
+        let one_of = "give one of: tool (with arguments), provider (with method and path), result (with offset)";
         match asked {
-            Asked { tool: Some(name), provider: None, result: None, arguments, .. } => {
-                Ok(Self::Tool { name, arguments: arguments.unwrap_or_else(|| raw(&RawObject::new())) })
-            }
             Asked {
-                tool: None, provider: Some(provider), result: None, method, path, query, body, ..
+                tool: Some(name),
+                provider: None,
+                result: None,
+                arguments,
+                ..
+            } => Ok(Self::Tool {
+                name,
+                arguments: arguments.unwrap_or_else(|| raw(&RawObject::new())),
+            }),
+            Asked {
+                tool: None,
+                provider: Some(provider),
+                result: None,
+                method,
+                path,
+                query,
+                body,
+                ..
             } => {
                 let path = path.ok_or_else(|| {
-                    Failure::params("`path` is missing: where below the provider's address the request goes")
+                    Failure::params(
+                        "`path` is missing: where below the provider's address the request goes",
+                    )
                 })?;
                 let method = method.unwrap_or_else(|| "GET".to_owned()).to_uppercase();
                 let method = Method::from_bytes(method.as_bytes())
                     .map_err(|_| Failure::params(format!("`{method}` is not an HTTP method")))?;
-                let query = query.unwrap_or_default().into_iter().map(|(key, value)| (key, plain(value)));
-                let call = ProviderCall { method, path, query: query.collect(), body };
+                let query = query
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|(key, value)| (key, plain(value)));
+                let call = ProviderCall {
+                    method,
+                    path,
+                    query: query.collect(),
+                    body,
+                };
                 Ok(Self::Provider { provider, call })
             }
-            Asked { tool: None, provider: None, result: Some(result), offset, .. } => {
-                Ok(Self::Rest { result, offset: offset.unwrap_or(0) })
-            }
+            Asked {
+                tool: None,
+                provider: None,
+                result: Some(result),
+                offset,
+                ..
+            } => Ok(Self::Rest {
+                result,
+                offset: offset.unwrap_or(0),
+            }),
             _ => Err(Failure::params(one_of)),
         }
     }
@@ -72,7 +111,9 @@ impl Request {
     pub(super) fn subject(&self) -> String {
         match self {
             Self::Tool { name, .. } => name.clone(),
-            Self::Provider { provider, call } => format!("{provider} {} {}", call.method, call.path),
+            Self::Provider { provider, call } => {
+                format!("{provider} {} {}", call.method, call.path)
+            }
             Self::Rest { result, .. } => format!("result {result}"),
         }
     }
@@ -96,19 +137,33 @@ impl Request {
                 }
             }
             Self::Provider { provider, call } => {
-                let unknown =
-                    || Failure::UnknownProvider { provider: provider.clone(), known: known(rooms, turn) };
+                let unknown = || Failure::UnknownProvider {
+                    provider: provider.clone(),
+                    known: known(rooms, turn),
+                };
                 let name: ServerName = provider.parse().map_err(|_| unknown())?;
                 let provider = rooms.providers.get(&name).ok_or_else(unknown)?;
                 let answer = pipeline::request(rooms, turn, provider, call, unknown).await;
-                metered(rooms, turn, OWN, answer.map(|answer| fitted(rooms, turn, answer, tokens)))
+                metered(
+                    rooms,
+                    turn,
+                    OWN,
+                    answer.map(|answer| fitted(rooms, turn, answer, tokens)),
+                )
             }
             Self::Rest { result, offset } => {
                 let whole = rooms.kept.find(&turn.client.caller, &result);
-                let whole = whole.ok_or(Failure::UnknownResult { result: result.clone() })?;
+                let whole = whole.ok_or(Failure::UnknownResult {
+                    result: result.clone(),
+                })?;
                 let page = whole.page(offset, tokens);
                 let notice = notice::page(&page, |offset| read_on(&result, offset));
-                metered(rooms, turn, OWN, Ok(text(&format!("{}\n{notice}", page.text))))
+                metered(
+                    rooms,
+                    turn,
+                    OWN,
+                    Ok(text(&format!("{}\n{notice}", page.text))),
+                )
             }
         }
     }
@@ -120,7 +175,10 @@ const OWN: &str = AlwaysOn::Call.name();
 /// The providers this caller may know of.
 pub(super) fn known(rooms: &Rooms, turn: &Turn) -> Vec<String> {
     let caller = &turn.client.caller;
-    let visible = rooms.providers.names().filter(|name| rooms.server_visible(caller, name));
+    let visible = rooms
+        .providers
+        .names()
+        .filter(|name| rooms.server_visible(caller, name));
     visible.map(ToString::to_string).collect()
 }
 

@@ -44,12 +44,21 @@ pub(super) async fn search(rooms: &Arc<Rooms>, turn: &Turn, asked: Search) -> St
     if lines.is_empty() {
         return nothing(rooms, turn);
     }
-    let tools = found.candidates.iter().filter_map(|candidate| catalog.tool(&candidate.entry.tool_name));
+    let tools = found
+        .candidates
+        .iter()
+        .filter_map(|candidate| catalog.tool(&candidate.entry.tool_name));
     let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
     shown::found(rooms, turn, tools.into_iter());
-    let unsure = (found.confident == Some(false)).then(|| format!("{UNSURE}; the nearest there is:"));
+    let unsure =
+        (found.confident == Some(false)).then(|| format!("{UNSURE}; the nearest there is:"));
     let how = "Run one: call_api(tool, arguments). Its schema: discover_apis(tool).".to_owned();
-    unsure.into_iter().chain(lines).chain([how]).collect::<Vec<_>>().join("\n")
+    unsure
+        .into_iter()
+        .chain(lines)
+        .chain([how])
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// What was found in one line: a tool with its copies on other servers, or an HTTP API.
@@ -66,7 +75,12 @@ fn found_line(rooms: &Rooms, turn: &Turn, catalog: &Catalog, found: &Candidate) 
 pub(crate) fn also(found: &Candidate) -> String {
     /// More copies than this are counted only.
     const MOST: usize = 3;
-    let names: Vec<&str> = found.copies.iter().take(MOST).map(|it| it.tool_name.as_str()).collect();
+    let names: Vec<&str> = found
+        .copies
+        .iter()
+        .take(MOST)
+        .map(|it| it.tool_name.as_str())
+        .collect();
     match (names.as_slice(), found.copies.len().saturating_sub(MOST)) {
         ([], _) => String::new(),
         (names, 0) => format!(" [also: {}]", names.join(", ")),
@@ -79,7 +93,12 @@ fn nothing(rooms: &Rooms, turn: &Turn) -> String {
     let mut waited_for: Vec<&str> = unlisted
         .iter()
         .filter(|name| rooms.server_visible(&turn.client.caller, name))
-        .filter(|name| rooms.upstreams.get(name).is_some_and(|server| server.trouble().is_none()))
+        .filter(|name| {
+            rooms
+                .upstreams
+                .get(name)
+                .is_some_and(|server| server.trouble().is_none())
+        })
         .map(ServerName::as_str)
         .collect();
     waited_for.sort_unstable();

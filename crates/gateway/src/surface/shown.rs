@@ -61,20 +61,36 @@ pub(crate) async fn listed<'a>(rooms: &Rooms, turn: &Turn, catalog: &'a Catalog)
     let caller = &turn.client.caller;
     let visible: Vec<&Entry> = groups::visible(rooms, caller, catalog).collect();
     // What is built in is there for everybody, so it is listed for those who turn to it.
-    let own: Vec<&Entry> =
-        visible.iter().copied().filter(|it| !rooms.is_built_in(&it.capability.server)).collect();
-    let all_own = if own.len() <= MAX_TOP_K { own } else { Vec::new() };
-    let favourites = favourites(rooms, caller).await;
-    let (groups, recent) = rooms.contexts.of(&holder(turn));
-    let pinned = visible
+    let own: Vec<&Entry> = visible
         .iter()
         .copied()
-        .filter(|it| rooms.surfaces.pinned.iter().any(|pin| pin.covers(&it.capability)));
-    let enabled =
-        groups.iter().filter_map(|group| groups::tools(rooms, caller, catalog, group).ok()).flatten();
+        .filter(|it| !rooms.is_built_in(&it.capability.server))
+        .collect();
+    let all_own = if own.len() <= MAX_TOP_K {
+        own
+    } else {
+        Vec::new()
+    };
+    let favourites = favourites(rooms, caller).await;
+    let (groups, recent) = rooms.contexts.of(&holder(turn));
+    let pinned = visible.iter().copied().filter(|it| {
+        rooms
+            .surfaces
+            .pinned
+            .iter()
+            .any(|pin| pin.covers(&it.capability))
+    });
+    let enabled = groups
+        .iter()
+        .filter_map(|group| groups::tools(rooms, caller, catalog, group).ok())
+        .flatten();
     let recent = recent.iter().filter_map(|name| catalog.tool(name));
-    let favoured =
-        favourites.iter().filter_map(|it| visible.iter().copied().find(|entry| entry.capability == *it));
+    let favoured = favourites.iter().filter_map(|it| {
+        visible
+            .iter()
+            .copied()
+            .find(|entry| entry.capability == *it)
+    });
     let mut seen = HashSet::new();
     all_own
         .into_iter()
@@ -88,7 +104,11 @@ pub(crate) async fn listed<'a>(rooms: &Rooms, turn: &Turn, catalog: &'a Catalog)
 }
 
 /// A search came upon these tools.
-pub(super) fn found<'a>(rooms: &Rooms, turn: &Turn, names: impl DoubleEndedIterator<Item = &'a str>) {
+pub(super) fn found<'a>(
+    rooms: &Rooms,
+    turn: &Turn,
+    names: impl DoubleEndedIterator<Item = &'a str>,
+) {
     if moves(turn) {
         change(rooms, turn, |context| {
             let mut moved = false;
@@ -172,28 +192,45 @@ async fn favourites(rooms: &Rooms, caller: &Caller) -> Arc<[Capability]> {
     if favourites.len() >= MOST_CONTEXTS {
         favourites.retain(|_, known| known.are_fresh());
     }
-    favourites.insert(caller.clone(), Favourites { tools: fresh.clone(), since: Instant::now() });
+    favourites.insert(
+        caller.clone(),
+        Favourites {
+            tools: fresh.clone(),
+            since: Instant::now(),
+        },
+    );
     fresh
 }
 
 impl Contexts {
     fn of(&self, holder: &Holder) -> (Vec<String>, VecDeque<String>) {
         let mut by_holder = lock(&self.by_holder);
-        let Some(context) = by_holder.get_mut(holder) else { return Default::default() };
+        let Some(context) = by_holder.get_mut(holder) else {
+            return Default::default();
+        };
         context.seen = Instant::now();
         (context.groups.clone(), context.recent.clone())
     }
 
     /// Changes what is remembered; tells whether that moved anything.
-    fn change(&self, holder: &Holder, caller: &Caller, change: impl FnOnce(&mut Context) -> bool) -> bool {
+    fn change(
+        &self,
+        holder: &Holder,
+        caller: &Caller,
+        change: impl FnOnce(&mut Context) -> bool,
+    ) -> bool {
         let mut by_holder = lock(&self.by_holder);
         if by_holder.len() >= MOST_CONTEXTS && !by_holder.contains_key(holder) {
             let payer = largest_holder(by_holder.values().map(|it| (&it.caller, 1)));
             let theirs = by_holder.iter().filter(|(_, it)| Some(&it.caller) == payer);
-            let oldest = theirs.min_by_key(|(_, it)| it.seen).map(|(it, _)| it.clone());
+            let oldest = theirs
+                .min_by_key(|(_, it)| it.seen)
+                .map(|(it, _)| it.clone());
             oldest.map(|oldest| by_holder.remove(&oldest));
         }
-        let context = by_holder.entry(holder.clone()).or_insert_with(|| Context::new(caller));
+        let context = by_holder
+            .entry(holder.clone())
+            .or_insert_with(|| Context::new(caller));
         context.seen = Instant::now();
         change(context)
     }
@@ -207,7 +244,12 @@ impl Favourites {
 
 impl Context {
     fn new(caller: &Caller) -> Self {
-        Self { caller: caller.clone(), groups: Vec::new(), recent: VecDeque::new(), seen: Instant::now() }
+        Self {
+            caller: caller.clone(),
+            groups: Vec::new(),
+            recent: VecDeque::new(),
+            seen: Instant::now(),
+        }
     }
 
     /// Puts a tool first; tells whether it was not among the listed ones before.

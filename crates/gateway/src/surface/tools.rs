@@ -19,8 +19,13 @@ pub(crate) enum AlwaysOn {
 }
 
 impl AlwaysOn {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Search, Self::Discover, Self::Call, Self::Batch, Self::EnableGroup];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Search,
+        Self::Discover,
+        Self::Call,
+        Self::Batch,
+        Self::EnableGroup,
+    ];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
@@ -47,16 +52,24 @@ impl AlwaysOn {
     }
 
     pub(crate) fn definition(self) -> &'static Raw {
-        static DEFINITIONS: LazyLock<Vec<Raw>> =
-            LazyLock::new(|| AlwaysOn::ALL.into_iter().map(|it| raw(&it.written())).collect());
+        static DEFINITIONS: LazyLock<Vec<Raw>> = LazyLock::new(|| {
+            AlwaysOn::ALL
+                .into_iter()
+                .map(|it| raw(&it.written()))
+                .collect()
+        });
         &DEFINITIONS[self as usize]
     }
 
     /// The definition that calls are held against. It says more than a model is charged for, and
     /// leaves the calls of a batch to be checked one by one.
     pub(super) fn checked(self) -> &'static Raw {
-        static CHECKED: LazyLock<Vec<Raw>> =
-            LazyLock::new(|| AlwaysOn::ALL.into_iter().map(|it| raw(&it.in_full())).collect());
+        static CHECKED: LazyLock<Vec<Raw>> = LazyLock::new(|| {
+            AlwaysOn::ALL
+                .into_iter()
+                .map(|it| raw(&it.in_full()))
+                .collect()
+        });
         &CHECKED[self as usize]
     }
 
@@ -113,11 +126,14 @@ impl AlwaysOn {
                 json!({ "calls": { "type": "array", "items": object, "minItems": 1, "maxItems": MOST_CALLS } }),
                 json!(["calls"]),
             ),
-            Self::EnableGroup => {
-                ("Add a group's tools to your tool list.", json!({ "group": text }), json!(["group"]))
-            }
+            Self::EnableGroup => (
+                "Add a group's tools to your tool list.",
+                json!({ "group": text }),
+                json!(["group"]),
+            ),
         };
-        let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        let mut schema =
+            json!({ "type": "object", "properties": properties, "additionalProperties": false });
         if required != json!([]) {
             schema["required"] = required;
         }

@@ -25,14 +25,36 @@ struct Broken {
     remedy: &'static str,
 }
 
-fn npx(name: &'static str, script: &'static str, cause: &'static str, remedy: &'static str) -> Broken {
+fn npx(
+    name: &'static str,
+    script: &'static str,
+    cause: &'static str,
+    remedy: &'static str,
+) -> Broken {
     let table = format!("command = 'npx'\nargs = ['-y', '@acme/{name}']\nstart_timeout = '2s'");
-    Broken { name, table, script, cause, remedy }
+    Broken {
+        name,
+        table,
+        script,
+        cause,
+        remedy,
+    }
 }
 
-fn uvx(name: &'static str, script: &'static str, cause: &'static str, remedy: &'static str) -> Broken {
+fn uvx(
+    name: &'static str,
+    script: &'static str,
+    cause: &'static str,
+    remedy: &'static str,
+) -> Broken {
     let table = format!("command = 'uvx'\nargs = ['mcp-{name}']");
-    Broken { name, table, script, cause, remedy }
+    Broken {
+        name,
+        table,
+        script,
+        cause,
+        remedy,
+    }
 }
 
 fn launched(
@@ -41,7 +63,13 @@ fn launched(
     cause: &'static str,
     remedy: &'static str,
 ) -> Broken {
-    Broken { name, table: table.into(), script: "", cause, remedy }
+    Broken {
+        name,
+        table: table.into(),
+        script: "",
+        cause,
+        remedy,
+    }
 }
 
 fn from_npm() -> Vec<Broken> {
@@ -152,14 +180,24 @@ fn by_nature(home: &Home) -> Vec<Broken> {
     program(&home.path(".local/bin/acme-tool"), "#!/bin/sh\n");
     let soon = "start_timeout = '1s'";
     vec![
-        launched("missing", "command = 'acme-missing'", "not_found", "is installed and on the PATH"),
+        launched(
+            "missing",
+            "command = 'acme-missing'",
+            "not_found",
+            "is installed and on the PATH",
+        ),
         launched(
             "elsewhere",
             "command = 'acme-tool'",
             "not_found",
             ".local/bin/acme-tool\"` in [servers.elsewhere]",
         ),
-        launched("plain", format!("command = '{}'", text("plain")), "not_executable", "chmod +x"),
+        launched(
+            "plain",
+            format!("command = '{}'", text("plain")),
+            "not_executable",
+            "chmod +x",
+        ),
         launched(
             "script",
             format!("command = '{}'", text("old-script")),
@@ -172,7 +210,12 @@ fn by_nature(home: &Home) -> Vec<Broken> {
             "not_found",
             "`acme-node` is installed",
         ),
-        launched("folder", "command = 'cat'\ncwd = 'no/such'", "no_folder", "no/such`, or correct `cwd`"),
+        launched(
+            "folder",
+            "command = 'cat'\ncwd = 'no/such'",
+            "no_folder",
+            "no/such`, or correct `cwd`",
+        ),
         launched(
             "silent",
             format!("command = 'sh'\nargs = ['-c', 'cat > /dev/null']\n{soon}"),
@@ -201,12 +244,25 @@ fn by_nature(home: &Home) -> Vec<Broken> {
 }
 
 fn from_afar() -> Vec<Broken> {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let at = |status: &'static str| format!("url = 'http://{}/mcp'", always(status));
     let unauthorized = "401 Unauthorized\r\nWWW-Authenticate: Bearer";
     vec![
-        launched("gone", format!("url = 'http://{closed}/mcp'"), "unreachable", "check that it is running"),
-        launched("guarded", at(unauthorized), "login_needed", "kitbag servers login guarded"),
+        launched(
+            "gone",
+            format!("url = 'http://{closed}/mcp'"),
+            "unreachable",
+            "check that it is running",
+        ),
+        launched(
+            "guarded",
+            at(unauthorized),
+            "login_needed",
+            "kitbag servers login guarded",
+        ),
         launched(
             "elsewhere-web",
             at("404 Not Found"),
@@ -224,8 +280,10 @@ fn always(status: &'static str) -> std::net::SocketAddr {
         for connection in listener.incoming() {
             let mut connection = connection.unwrap();
             let _request = connection.read(&mut [0; 4096]);
-            let _gone =
-                write!(connection, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            let _gone = write!(
+                connection,
+                "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
         }
     });
     address
@@ -236,7 +294,12 @@ fn runners(home: &Home, servers: &[Broken]) {
     for runner in ["npx", "uvx"] {
         let mut script = "#!/bin/sh\ncase \"$*\" in\n".to_owned();
         for server in servers.iter().filter(|server| !server.script.is_empty()) {
-            writeln!(script, "*/{0} | mcp-{0} | mcp-{0}' '*) {1} ;;", server.name, server.script).unwrap();
+            writeln!(
+                script,
+                "*/{0} | mcp-{0} | mcp-{0}' '*) {1} ;;",
+                server.name, server.script
+            )
+            .unwrap();
         }
         program(&home.path("bin").join(runner), &(script + "esac\n"));
     }
@@ -247,14 +310,22 @@ fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
     let home = Home::new();
     let servers = [from_npm(), from_pypi(), by_nature(&home), from_afar()].concat();
     runners(&home, &servers);
-    let tables = servers.iter().map(|server| format!("[servers.{}]\n{}\n", server.name, server.table));
+    let tables = servers
+        .iter()
+        .map(|server| format!("[servers.{}]\n{}\n", server.name, server.table));
     home.write(CONFIG, &tables.collect::<String>());
     fs::set_permissions(home.config(), fs::Permissions::from_mode(0o600)).unwrap();
 
     let visit = Visit::to(&home, &[]);
     assert_eq!(visit.code, Some(1));
     let mut wrong = Vec::new();
-    for Broken { name, cause, remedy, .. } in &servers {
+    for Broken {
+        name,
+        cause,
+        remedy,
+        ..
+    } in &servers
+    {
         let found = visit.one("servers", name, "problem");
         let told = found["try"].as_str().unwrap_or_default();
         if found["cause"]["kind"] != *cause || !told.contains(remedy) {
@@ -262,9 +333,16 @@ fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(servers.len() >= 12 && !visit.report.to_string().contains("s3cret"), "{:#}", visit.report);
+    assert!(
+        servers.len() >= 12 && !visit.report.to_string().contains("s3cret"),
+        "{:#}",
+        visit.report
+    );
     let summary = &visit.report["summary"];
-    assert!(summary["problems"].as_u64() >= Some(servers.len() as u64), "{summary}");
+    assert!(
+        summary["problems"].as_u64() >= Some(servers.len() as u64),
+        "{summary}"
+    );
 }
 
 /// Advertises resources and does not know their method, as many do.
@@ -285,14 +363,23 @@ fn a_list_that_is_advertised_and_not_given_is_a_warning_and_an_odd_one_out_is_na
     let home = Home::new();
     program(&home.path("bin/liar"), LIAR);
     let tools = "[tools.liar__ech]\ncost_usd = 1\n[tools.liar__echo]\ncost_usd = 1\n";
-    home.write(CONFIG, &format!("[servers.liar]\ncommand = 'liar'\n{tools}"));
+    home.write(
+        CONFIG,
+        &format!("[servers.liar]\ncommand = 'liar'\n{tools}"),
+    );
     let visit = Visit::to(&home, &[]);
     assert_eq!(visit.code, Some(0), "{:#}", visit.report);
     let found: Vec<&Value> = visit.findings("servers", "liar");
-    assert!(found[0]["severity"] == "ok" && found.len() == 3, "{found:#?}");
+    assert!(
+        found[0]["severity"] == "ok" && found.len() == 3,
+        "{found:#?}"
+    );
     for lied in &found[1..] {
         let what = lied["what"].as_str().unwrap();
-        assert!(lied["severity"] == "warning" && what.contains("resources/"), "{what}");
+        assert!(
+            lied["severity"] == "warning" && what.contains("resources/"),
+            "{what}"
+        );
     }
     let odd = visit.one("configuration", "[tools.\"liar__ech\"]", "warning");
     assert_eq!(odd["try"], "did you mean `liar__echo`?");
@@ -301,11 +388,20 @@ fn a_list_that_is_advertised_and_not_given_is_a_warning_and_an_odd_one_out_is_na
 #[test]
 fn a_server_that_is_nearly_too_slow_is_a_warning() {
     let home = Home::new();
-    let table = format!("command = '{}'\nargs = ['--manner', 'slow-start', 'stdio']\n", testbed());
-    home.write(CONFIG, &format!("[servers.bed]\n{table}start_timeout = '5s'\n"));
+    let table = format!(
+        "command = '{}'\nargs = ['--manner', 'slow-start', 'stdio']\n",
+        testbed()
+    );
+    home.write(
+        CONFIG,
+        &format!("[servers.bed]\n{table}start_timeout = '5s'\n"),
+    );
     let visit = Visit::to(&home, &["bed"]);
     let found = visit.findings("servers", "bed");
-    assert!(visit.code == Some(0) && found.len() == 2 && found[1]["severity"] == "warning", "{found:#?}");
+    assert!(
+        visit.code == Some(0) && found.len() == 2 && found[1]["severity"] == "warning",
+        "{found:#?}"
+    );
     assert_eq!(found[1]["try"], "raise `start_timeout` of [servers.bed]");
 }
 
@@ -314,19 +410,33 @@ fn what_is_built_in_is_looked_at_too_and_wrong_data_is_named() {
     let home = Home::new();
     home.write(CONFIG, "");
     let visit = Visit::to(&home, &["agents"]);
-    assert!(visit.one("servers", "agents", "ok")["what"].as_str().unwrap().starts_with("offers 4 tools"));
+    assert!(
+        visit.one("servers", "agents", "ok")["what"]
+            .as_str()
+            .unwrap()
+            .starts_with("offers 4 tools")
+    );
     let visit = Visit::to(&home, &["--offline"]);
-    assert_eq!(visit.one("servers", "agents", "note")["what"], "is built in; knows 12 agents");
+    assert_eq!(
+        visit.one("servers", "agents", "note")["what"],
+        "is built in; knows 12 agents"
+    );
 
     home.write(CONFIG, "[agents]\ndirectory = 'data'\n");
     let file = ".config/kitbag/data/agents/mine/capabilities/current.json";
-    write(&home.path(file), r#"{"agent":{"id":"mine","name":"Mine"},"capabilities":[]}"#);
+    write(
+        &home.path(file),
+        r#"{"agent":{"id":"mine","name":"Mine"},"capabilities":[]}"#,
+    );
     for words in [&[][..], &["agents"], &["--offline"]] {
         let visit = Visit::to(&home, words);
         let found = visit.one("servers", "agents", "problem");
         let place = format!("{file}, field `agent`: missing field `vendor`");
         assert!(found.to_string().contains(&place), "{words:?} {found:#}");
-        assert!(found["try"].as_str().unwrap().contains("agents/schema/"), "{words:?} {found:#}");
+        assert!(
+            found["try"].as_str().unwrap().contains("agents/schema/"),
+            "{words:?} {found:#}"
+        );
         assert_eq!(visit.code, Some(1));
     }
 }
@@ -343,12 +453,23 @@ fn one_server_is_looked_at_alone_and_nothing_is_started_offline() {
         ),
     );
     let visit = Visit::to(&home, &["--offline"]);
-    assert!(visit.code == Some(1) && !mark.exists(), "{:#}", visit.report);
+    assert!(
+        visit.code == Some(1) && !mark.exists(),
+        "{:#}",
+        visit.report
+    );
     visit.one("servers", "a", "note");
-    assert_eq!(visit.one("servers", "b", "problem")["cause"]["kind"], "not_found");
+    assert_eq!(
+        visit.one("servers", "b", "problem")["cause"]["kind"],
+        "not_found"
+    );
 
     let visit = Visit::to(&home, &["b"]);
-    assert!(!mark.exists() && visit.findings("servers", "a").is_empty(), "{:#}", visit.report);
+    assert!(
+        !mark.exists() && visit.findings("servers", "a").is_empty(),
+        "{:#}",
+        visit.report
+    );
     assert!(visit.findings("clients", "").is_empty() && visit.findings("address", "").is_empty());
     let told = home.fails(&["doctor", "c"]);
     assert!(told.contains("there is no server `c`"), "{told}");

@@ -27,14 +27,19 @@ impl Visit {
         let words = [&["doctor", "--json"], words].concat();
         let output = home.command(&words).env("PATH", path).output().unwrap();
         let report = serde_json::from_slice(&output.stdout);
-        let report = report.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-        Self { code: output.status.code(), report }
+        let report =
+            report.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        Self {
+            code: output.status.code(),
+            report,
+        }
     }
 
     /// About a server, a client or the end of a path; about everything, if nothing is named.
     pub(crate) fn findings(&self, area: &str, subject: &str) -> Vec<&Value> {
         let all = self.report["findings"].as_array().unwrap();
-        let names = |it: &str| subject.is_empty() || it == subject || it.ends_with(&format!("/{subject}"));
+        let names =
+            |it: &str| subject.is_empty() || it == subject || it.ends_with(&format!("/{subject}"));
         let wanted = |it: &&Value| it["area"] == area && names(it["subject"].as_str().unwrap());
         all.iter().filter(wanted).collect()
     }

@@ -12,7 +12,10 @@ use crate::{Visit, program, testbed, write};
 /// A home whose address nobody else has.
 fn home(servers: &str) -> Home {
     let home = Home::new();
-    write(&home.config(), &format!("[serve]\nbind = '127.0.0.1:0'\n{servers}"));
+    write(
+        &home.config(),
+        &format!("[serve]\nbind = '127.0.0.1:0'\n{servers}"),
+    );
     mode(&home, CONFIG, 0o600);
     home
 }
@@ -22,7 +25,10 @@ fn mode(home: &Home, path: &str, mode: u32) {
 }
 
 fn bed() -> String {
-    format!("[servers.bed]\ncommand = '{}'\nargs = ['stdio']\n", testbed())
+    format!(
+        "[servers.bed]\ncommand = '{}'\nargs = ['stdio']\n",
+        testbed()
+    )
 }
 
 #[test]
@@ -30,7 +36,12 @@ fn a_healthy_home_is_told_so() {
     let home = home(&bed());
     home.ok(&["install", "--client", "cursor"]);
     let visit = Visit::to(&home, &[]);
-    assert_eq!((visit.code, &visit.report["healthy"]), (Some(0), &true.into()), "{:#}", visit.report);
+    assert_eq!(
+        (visit.code, &visit.report["healthy"]),
+        (Some(0), &true.into()),
+        "{:#}",
+        visit.report
+    );
     for (area, subject) in [
         ("configuration", CONFIG),
         ("store", "kitbag.db"),
@@ -42,11 +53,21 @@ fn a_healthy_home_is_told_so() {
         visit.one(area, subject, "ok");
     }
     let told = home.ok(&["doctor"]);
-    assert!(told.lines().all(|line| line.chars().count() <= 100), "{told}");
-    for part in ["Configuration\n", "✓ ok       bed: offers", "\nAll is well.\n"] {
+    assert!(
+        told.lines().all(|line| line.chars().count() <= 100),
+        "{told}"
+    );
+    for part in [
+        "Configuration\n",
+        "✓ ok       bed: offers",
+        "\nAll is well.\n",
+    ] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    assert_eq!(home.json(&["doctor", "--offline"])["summary"]["problems"], 0);
+    assert_eq!(
+        home.json(&["doctor", "--offline"])["summary"]["problems"],
+        0
+    );
 }
 
 #[test]
@@ -54,18 +75,32 @@ fn an_empty_home_has_no_problem() {
     let home = home("");
     let visit = Visit::to(&home, &[]);
     assert_eq!(visit.code, Some(0), "{:#}", visit.report);
-    assert!(visit.one("servers", "none", "note")["try"].as_str().unwrap().contains("kitbag import"));
+    assert!(
+        visit.one("servers", "none", "note")["try"]
+            .as_str()
+            .unwrap()
+            .contains("kitbag import")
+    );
     visit.one("clients", "none", "note");
 }
 
 #[test]
 fn a_wrong_configuration_is_explained_and_the_clients_are_looked_at_all_the_same() {
     let home = home("[servers.git]\ncomand = 'x'\n");
-    write(&home.path(".cursor/mcp.json"), r#"{"mcpServers": {"time": {"command": "uvx"}}}"#);
+    write(
+        &home.path(".cursor/mcp.json"),
+        r#"{"mcpServers": {"time": {"command": "uvx"}}}"#,
+    );
     let visit = Visit::to(&home, &[]);
     let found = visit.one("configuration", "kitbag.toml", "problem");
     assert_eq!(found["try"], "did you mean `command`?");
-    assert!(found["why"].as_str().unwrap().contains("there is no key `comand`"), "{found}");
+    assert!(
+        found["why"]
+            .as_str()
+            .unwrap()
+            .contains("there is no key `comand`"),
+        "{found}"
+    );
     visit.one("clients", "Cursor", "note");
     assert_eq!(visit.code, Some(1));
     let told = home.run(&["doctor"]).stdout;
@@ -79,7 +114,8 @@ fn a_wrong_configuration_is_explained_and_the_clients_are_looked_at_all_the_same
 
 #[test]
 fn a_provider_that_lacks_a_variable_is_named() {
-    let home = home("[providers.weather]\nurl = 'https://weather.example'\nbearer = '${WEATHER_TOKEN}'\n");
+    let home =
+        home("[providers.weather]\nurl = 'https://weather.example'\nbearer = '${WEATHER_TOKEN}'\n");
     let visit = Visit::to(&home, &["--offline"]);
     let found = visit.one("configuration", "[providers.weather]", "problem");
     assert_eq!(found["try"], "set it: export WEATHER_TOKEN=…");
@@ -100,13 +136,29 @@ fn what_others_can_read_is_a_problem_if_it_is_secret() {
         found["try"].as_str().unwrap().contains("chmod 600") && found["severity"] == "problem",
         "{found}"
     );
-    assert!(visit.one("store", "pepper", "problem")["try"].as_str().unwrap().contains("`chmod 600 "));
-    assert!(visit.one("store", "share/kitbag", "problem")["try"].as_str().unwrap().contains("`chmod 700 "));
-    assert!(!visit.report.to_string().contains("s3cret"), "{:#}", visit.report);
+    assert!(
+        visit.one("store", "pepper", "problem")["try"]
+            .as_str()
+            .unwrap()
+            .contains("`chmod 600 ")
+    );
+    assert!(
+        visit.one("store", "share/kitbag", "problem")["try"]
+            .as_str()
+            .unwrap()
+            .contains("`chmod 700 ")
+    );
+    assert!(
+        !visit.report.to_string().contains("s3cret"),
+        "{:#}",
+        visit.report
+    );
 
-    for (path, good) in
-        [(CONFIG, 0o600), (".local/share/kitbag/pepper", 0o600), (".local/share/kitbag", 0o700)]
-    {
+    for (path, good) in [
+        (CONFIG, 0o600),
+        (".local/share/kitbag/pepper", 0o600),
+        (".local/share/kitbag", 0o700),
+    ] {
         mode(&home, path, good);
     }
     let visit = Visit::to(&home, &["--offline"]);
@@ -116,11 +168,19 @@ fn what_others_can_read_is_a_problem_if_it_is_secret() {
 #[test]
 fn a_store_that_is_none_is_told_and_servers_are_left_alone() {
     let home = home(&bed());
-    write(&home.path(".local/share/kitbag/kitbag.db"), &"dear diary".repeat(1000));
+    write(
+        &home.path(".local/share/kitbag/kitbag.db"),
+        &"dear diary".repeat(1000),
+    );
     mode(&home, ".local/share/kitbag", 0o700);
     mode(&home, ".local/share/kitbag/kitbag.db", 0o600);
     let visit = Visit::to(&home, &[]);
-    assert!(visit.one("store", "kitbag.db", "problem")["try"].as_str().unwrap().contains("`mv "));
+    assert!(
+        visit.one("store", "kitbag.db", "problem")["try"]
+            .as_str()
+            .unwrap()
+            .contains("`mv ")
+    );
     visit.one("servers", "all", "note");
     assert_eq!(visit.code, Some(1));
 }
@@ -128,8 +188,7 @@ fn a_store_that_is_none_is_told_and_servers_are_left_alone() {
 #[test]
 fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
     let home = home("");
-    let servers =
-        r#"{"mcpServers": {"time": {"command": "uvx"}, "off": {"command": "x", "disabled": true}}}"#;
+    let servers = r#"{"mcpServers": {"time": {"command": "uvx"}, "off": {"command": "x", "disabled": true}}}"#;
     write(&home.path(".codeium/windsurf/mcp_config.json"), servers);
     write(
         &home.path(".cursor/mcp.json"),
@@ -138,18 +197,38 @@ fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
     home.ok(&["install", "--client", "cursor"]);
     write(&home.path(".gemini/settings.json"), "{ broken");
     let settings = home.path(".config/Code/User/settings.json");
-    write(&settings, r#"{"mcp": {"servers": {"time": {"command": "uvx"}}}}"#);
+    write(
+        &settings,
+        r#"{"mcp": {"servers": {"time": {"command": "uvx"}}}}"#,
+    );
     let visit = Visit::to(&home, &[]);
     // What we would not edit, a person has to.
-    let advice = format!("run `kitbag import`, then take them out of {} by hand", settings.display());
+    let advice = format!(
+        "run `kitbag import`, then take them out of {} by hand",
+        settings.display()
+    );
     assert_eq!(visit.one("clients", "VS Code", "note")["try"], advice);
     let found = visit.one("clients", "Windsurf", "note");
     assert_eq!(found["what"], "goes past Kitbag to 1 server: time");
-    assert_eq!(found["try"], "run `kitbag install --client windsurf --move-servers`");
+    assert_eq!(
+        found["try"],
+        "run `kitbag install --client windsurf --move-servers`"
+    );
     let found = visit.one("clients", "Cursor", "warning");
-    assert_eq!(found["what"], "has Kitbag, and goes past it to 2 servers: time, git");
-    assert_eq!(found["try"], "run `kitbag install --client cursor --move-servers`");
-    assert!(visit.one("clients", "Gemini CLI", "warning")["what"].as_str().unwrap().contains("misspelt"));
+    assert_eq!(
+        found["what"],
+        "has Kitbag, and goes past it to 2 servers: time, git"
+    );
+    assert_eq!(
+        found["try"],
+        "run `kitbag install --client cursor --move-servers`"
+    );
+    assert!(
+        visit.one("clients", "Gemini CLI", "warning")["what"]
+            .as_str()
+            .unwrap()
+            .contains("misspelt")
+    );
     assert_eq!(visit.code, Some(0), "{:#}", visit.report);
 
     home.ok(&["install", "--client", "cursor", "--move-servers"]);
@@ -167,24 +246,38 @@ fn a_client_that_does_not_find_kitbag_is_named() {
         format!(r#"{{"mcpServers": {{"kitbag": {{"command": "{command}", "args": ["serve"]}}}}}}"#)
     };
     write(&home.path(".cursor/mcp.json"), &entry("/old/kitbag"));
-    write(&home.path(".codeium/windsurf/mcp_config.json"), &entry("kitbag"));
+    write(
+        &home.path(".codeium/windsurf/mcp_config.json"),
+        &entry("kitbag"),
+    );
     write(&home.path(".mcp.json"), &entry("kitbag"));
     write(
         &home.path(".lmstudio/mcp.json"),
         r#"{"mcpServers": {"kitbag": {"url": "http://127.0.0.1:1/mcp"}}}"#,
     );
     let said = |visit: &Visit, client: &str| {
-        let found = visit.findings("clients", client).into_iter().find(|it| it["severity"] != "ok");
+        let found = visit
+            .findings("clients", client)
+            .into_iter()
+            .find(|it| it["severity"] != "ok");
         let found = found.unwrap_or_else(|| panic!("{client}: {:#}", visit.report));
-        format!("{}: {} => {}", found["severity"], found["what"], found["try"]).replace('"', "")
+        format!(
+            "{}: {} => {}",
+            found["severity"], found["what"], found["try"]
+        )
+        .replace('"', "")
     };
     let visit = Visit::to(&home, &[]);
     let expected =
         "problem: launches /old/kitbag, which is not there => run `kitbag install --client cursor`";
     assert_eq!(said(&visit, "Cursor"), expected);
-    assert!(said(&visit, "Windsurf").starts_with("problem: launches `kitbag`, which is not on the PATH"));
+    assert!(
+        said(&visit, "Windsurf")
+            .starts_with("problem: launches `kitbag`, which is not on the PATH")
+    );
     assert!(said(&visit, "Claude Code").contains("=> put it there, such as with `ln -s /"));
-    let expected = "warning: connects to http://127.0.0.1:1/mcp, where nobody answers => run `kitbag serve`";
+    let expected =
+        "warning: connects to http://127.0.0.1:1/mcp, where nobody answers => run `kitbag serve`";
     assert_eq!(said(&visit, "LM Studio"), expected);
 
     program(&home.path("bin/kitbag"), "#!/bin/sh\n");
@@ -198,17 +291,34 @@ fn a_client_that_does_not_find_kitbag_is_named() {
 fn a_program_that_only_a_shell_finds_is_told_to_those_with_windows() {
     let home = home("[servers.tool]\ncommand = 'acme-tool'\n[servers.sh]\ncommand = 'sh'\n");
     program(&home.path("bin/acme-tool"), "#!/usr/bin/env acme-node\n");
-    assert!(Visit::to(&home, &["--offline"]).findings("clients", "Cursor").is_empty());
+    assert!(
+        Visit::to(&home, &["--offline"])
+            .findings("clients", "Cursor")
+            .is_empty()
+    );
     home.ok(&["install", "--client", "cursor"]);
     let visit = Visit::to(&home, &["--offline"]);
-    let found: Vec<_> =
-        visit.findings("clients", "Cursor").into_iter().filter(|it| it["severity"] == "warning").collect();
+    let found: Vec<_> = visit
+        .findings("clients", "Cursor")
+        .into_iter()
+        .filter(|it| it["severity"] == "warning")
+        .collect();
     assert_eq!(found.len(), 1, "{found:?}");
     let advice = found[0]["try"].as_str().unwrap();
-    assert!(advice.contains("/bin:${PATH}\" }` in [servers.tool]"), "{advice}");
+    assert!(
+        advice.contains("/bin:${PATH}\" }` in [servers.tool]"),
+        "{advice}"
+    );
     program(&home.path("bin/acme-tool"), "#!/bin/sh\n");
     let visit = Visit::to(&home, &["--offline"]);
-    assert!(visit.report.to_string().contains("bin/acme-tool\\\"` in [servers.tool]"), "{:#}", visit.report);
+    assert!(
+        visit
+            .report
+            .to_string()
+            .contains("bin/acme-tool\\\"` in [servers.tool]"),
+        "{:#}",
+        visit.report
+    );
 }
 
 #[test]
@@ -218,18 +328,36 @@ fn an_address_is_free_or_kitbags_or_somebody_elses() {
     let home = Home::new();
     write(&home.config(), &format!("[serve]\nbind = '{address}'\n"));
     let visit = Visit::to(&home, &[]);
-    assert_eq!(visit.one("address", &address, "problem")["what"], "another program has this address");
+    assert_eq!(
+        visit.one("address", &address, "problem")["what"],
+        "another program has this address"
+    );
     drop(taken);
     let visit = Visit::to(&home, &[]);
-    assert!(visit.one("address", &address, "ok")["what"].as_str().unwrap().contains("is free"));
+    assert!(
+        visit.one("address", &address, "ok")["what"]
+            .as_str()
+            .unwrap()
+            .contains("is free")
+    );
 
-    let mut serving = home.command(&["serve"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut serving = home
+        .command(&["serve"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut first = String::new();
-    BufReader::new(serving.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    BufReader::new(serving.stdout.take().unwrap())
+        .read_line(&mut first)
+        .unwrap();
     let visit = Visit::to(&home, &[]);
     serving.kill().unwrap();
     serving.wait().unwrap();
-    assert_eq!(visit.one("address", &address, "ok")["what"], "Kitbag is being served there");
+    assert_eq!(
+        visit.one("address", &address, "ok")["what"],
+        "Kitbag is being served there"
+    );
 }
 
 #[test]
@@ -238,10 +366,21 @@ fn a_door_beyond_this_machine_without_a_key_is_a_problem() {
     write(&home.config(), "[serve]\nbind = '0.0.0.0:0'\n");
     let visit = Visit::to(&home, &[]);
     let found = visit.findings("address", "0.0.0.0:0");
-    assert!(found[1]["try"].as_str().unwrap().contains("--require-key"), "{found:?}");
-    write(&home.config(), "[serve]\nbind = '0.0.0.0:0'\nrequire_key = true\n");
+    assert!(
+        found[1]["try"].as_str().unwrap().contains("--require-key"),
+        "{found:?}"
+    );
+    write(
+        &home.config(),
+        "[serve]\nbind = '0.0.0.0:0'\nrequire_key = true\n",
+    );
     let visit = Visit::to(&home, &[]);
-    assert!(visit.findings("address", "0.0.0.0:0")[1]["try"].as_str().unwrap().contains("kitbag key create"));
+    assert!(
+        visit.findings("address", "0.0.0.0:0")[1]["try"]
+            .as_str()
+            .unwrap()
+            .contains("kitbag key create")
+    );
     home.ok(&["key", "create"]);
     assert_eq!(Visit::to(&home, &[]).code, Some(0));
 }
@@ -254,7 +393,8 @@ fn an_old_node_is_told_where_a_server_needs_one() {
     let visit = Visit::to(&home, &["--offline"]);
     let found = visit.one("versions", "node", "warning");
     assert!(
-        found["what"].as_str().unwrap().contains("v20.11.1") && found["try"].as_str().unwrap().contains("22")
+        found["what"].as_str().unwrap().contains("v20.11.1")
+            && found["try"].as_str().unwrap().contains("22")
     );
     program(&home.path("bin/node"), "#!/bin/sh\necho v24.1.0\n");
     Visit::to(&home, &["--offline"]).one("versions", "node", "ok");

@@ -18,28 +18,52 @@ const LOOKUP: &str = "agents__lookup_capability";
 async fn a_question_about_an_agent_finds_the_tool_that_answers_it() {
     let home = Home::new(&format!("{ON}{}", Testbed::named("good").table()));
     let told = home.kitbag(&["tools"]).await;
-    assert!(told.stdout.contains("good__echo") && told.stdout.contains(LOOKUP), "{told:?}");
-    let told = home.kitbag(&["search", "does copilot support mcp", "--json"]).await;
+    assert!(
+        told.stdout.contains("good__echo") && told.stdout.contains(LOOKUP),
+        "{told:?}"
+    );
+    let told = home
+        .kitbag(&["search", "does copilot support mcp", "--json"])
+        .await;
     let found: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
     assert!(found.to_string().contains(LOOKUP), "{found}");
-    let first = told.stdout.find("agents__").map(|at| told.stdout[at..].starts_with(LOOKUP));
+    let first = told
+        .stdout
+        .find("agents__")
+        .map(|at| told.stdout[at..].starts_with(LOOKUP));
     assert_eq!(first, Some(true), "{found}");
 }
 
 #[tokio::test]
 async fn it_is_listed_called_and_refused_like_any_server() {
-    let gateway = Gateway::with(&format!("{ON}[policy]\ndeny_tools = [\"agents/get_sources\"]\n")).await;
+    let gateway = Gateway::with(&format!(
+        "{ON}[policy]\ndeny_tools = [\"agents/get_sources\"]\n"
+    ))
+    .await;
     for manner in Manner::BOTH {
         let client = gateway.client(manner).await;
         client.knows(LOOKUP).await;
-        assert_eq!(client.tool_names().await.len(), 3, "the one that is denied is not shown");
+        assert_eq!(
+            client.tool_names().await.len(),
+            3,
+            "the one that is denied is not shown"
+        );
         let asked = json!({ "agent": "Copilot CLI", "capability": "model context protocol" });
         let answer = client.call(LOOKUP, &asked).await.result()["structuredContent"].clone();
         assert_eq!(answer["agent"], "copilot-cli");
-        assert_eq!(answer["capability"]["available"], true, "vendors' documents say so");
-        let refused = client.call("agents__get_sources", &json!({ "agent": "zed" })).await.tool_error();
+        assert_eq!(
+            answer["capability"]["available"], true,
+            "vendors' documents say so"
+        );
+        let refused = client
+            .call("agents__get_sources", &json!({ "agent": "zed" }))
+            .await
+            .tool_error();
         assert!(refused.contains("may not use"), "{refused}");
-        let alone = gateway.visitor("/servers/agents/mcp", manner).connect().await;
+        let alone = gateway
+            .visitor("/servers/agents/mcp", manner)
+            .connect()
+            .await;
         assert_eq!(alone.tool_names().await[0], "lookup_capability");
     }
 }
@@ -47,32 +71,57 @@ async fn it_is_listed_called_and_refused_like_any_server() {
 #[tokio::test]
 async fn it_can_be_switched_off_and_gives_way_to_a_server_of_that_name() {
     let names = async |config: &str| {
-        let told = Home::new(config).kitbag(&["servers", "list", "--json"]).await;
-        let rows: Vec<Value> = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
-        rows.iter().map(|row| format!("{} {}", row["name"], row["transport"])).collect::<Vec<_>>()
+        let told = Home::new(config)
+            .kitbag(&["servers", "list", "--json"])
+            .await;
+        let rows: Vec<Value> =
+            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+        rows.iter()
+            .map(|row| format!("{} {}", row["name"], row["transport"]))
+            .collect::<Vec<_>>()
     };
     assert_eq!(names(ON).await, [r#""agents" "built-in""#]);
     assert_eq!(names("[agents]\nenabled = false\n").await, [""; 0]);
     // An empty section says nothing, and keeps the harness from switching it off.
     let own = Testbed::named("agents").table();
-    assert_eq!(names(&format!("[agents]\n{own}")).await, [r#""agents" "stdio""#]);
-    let both = Home::new(&format!("{ON}{own}")).kitbag(&["servers", "list"]).await;
+    assert_eq!(
+        names(&format!("[agents]\n{own}")).await,
+        [r#""agents" "stdio""#]
+    );
+    let both = Home::new(&format!("{ON}{own}"))
+        .kitbag(&["servers", "list"])
+        .await;
     assert_eq!(both.code, Some(1));
-    assert!(both.stderr.contains("`agents`") && both.stderr.contains("another name"), "{both:?}");
+    assert!(
+        both.stderr.contains("`agents`") && both.stderr.contains("another name"),
+        "{both:?}"
+    );
     let told = Home::new(ON).kitbag(&["servers", "remove", "agents"]).await;
-    assert!(told.stderr.contains("is built in") && told.stderr.contains("enabled = false"), "{told:?}");
+    assert!(
+        told.stderr.contains("is built in") && told.stderr.contains("enabled = false"),
+        "{told:?}"
+    );
 }
 
 #[tokio::test]
 async fn wrong_data_in_a_directory_is_named_and_stops_nobody_else() {
-    let home = Home::new(&format!("[agents]\ndirectory = \"data\"\n{}", Testbed::named("good").table()));
+    let home = Home::new(&format!(
+        "[agents]\ndirectory = \"data\"\n{}",
+        Testbed::named("good").table()
+    ));
     let folder = home.path("data/agents/mine/capabilities");
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("current.json"), r#"{"agent":{"id":"mine","name":"Mine"},"capabilities":[]}"#)
-        .unwrap();
+    fs::write(
+        folder.join("current.json"),
+        r#"{"agent":{"id":"mine","name":"Mine"},"capabilities":[]}"#,
+    )
+    .unwrap();
     let told = home.kitbag(&["servers", "test"]).await;
     assert_eq!(told.code, Some(1));
-    assert!(told.stdout.contains("good") && told.stdout.contains("works"), "{told:?}");
+    assert!(
+        told.stdout.contains("good") && told.stdout.contains("works"),
+        "{told:?}"
+    );
     let place = "data/agents/mine/capabilities/current.json, field `agent`: missing field `vendor`";
     assert!(told.stdout.contains(place), "{}", told.stdout);
     let agent = json!({
@@ -80,7 +129,9 @@ async fn wrong_data_in_a_directory_is_named_and_stops_nobody_else() {
         "capabilities": [{ "name": "Cooking", "category": "testing", "available": null, "status": "unknown" }],
     });
     fs::write(folder.join("current.json"), agent.to_string()).unwrap();
-    let told = home.kitbag(&["call", LOOKUP, "agent=mine", "capability=cooking", "--json"]).await;
+    let told = home
+        .kitbag(&["call", LOOKUP, "agent=mine", "capability=cooking", "--json"])
+        .await;
     assert!(told.stdout.contains("Cooking"), "{told:?}");
 }
 
@@ -96,13 +147,23 @@ async fn the_age_of_sources_decides_how_lint_ends_and_the_site_is_written() {
     assert!(fine.stdout.contains("over 30 days"), "{}", fine.stdout);
     let old = lint("2027-01-01").await;
     assert_eq!(old.code, Some(1));
-    assert!(old.stdout.contains("over 90 days: too old"), "{}", old.stdout);
+    assert!(
+        old.stdout.contains("over 90 days: too old"),
+        "{}",
+        old.stdout
+    );
     let told = home.kitbag(&["agents", "export", "site", "--json"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     let index: Value =
-        serde_json::from_str(&fs::read_to_string(home.path("site/api/v1/index.json")).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(home.path("site/api/v1/index.json")).unwrap())
+            .unwrap();
     for agent in index["agents"].as_array().unwrap() {
-        assert!(home.path("site").join(agent["url"].as_str().unwrap()).is_file(), "{agent}");
+        assert!(
+            home.path("site")
+                .join(agent["url"].as_str().unwrap())
+                .is_file(),
+            "{agent}"
+        );
     }
 }
 
@@ -135,7 +196,10 @@ async fn alone_it_understands_the_benchmark_for_a_fraction_of_what_the_files_cos
         asked - missed.len()
     );
     assert!(missed.len() * 50 <= asked, "{missed:#?}");
-    assert!(ours * 2 < raw && dearest < 500, "{ours} of {raw} tokens, at most {dearest} ‰");
+    assert!(
+        ours * 2 < raw && dearest < 500,
+        "{ours} of {raw} tokens, at most {dearest} ‰"
+    );
 }
 
 /// These words were written down before the last changes to how words are understood, and nothing
@@ -143,12 +207,19 @@ async fn alone_it_understands_the_benchmark_for_a_fraction_of_what_the_files_cos
 /// it should be.
 #[tokio::test]
 async fn words_that_nothing_was_fitted_to_are_mostly_understood_and_seldom_mistaken() {
-    let nowhere = "[index]\nembedder = { endpoint = \"http://127.0.0.1:9/v1\", model = \"none\" }\n";
+    let nowhere =
+        "[index]\nembedder = { endpoint = \"http://127.0.0.1:9/v1\", model = \"none\" }\n";
     for (config, right, wrong) in [("", 145, 2), (nowhere, 121, 5)] {
         let found = Tally::of(config).await;
         println!("{found:?}");
-        assert_eq!(found.right + found.offered + found.missed + found.wrong.len(), 174);
-        assert!(found.right >= right && found.wrong.len() <= wrong, "{found:#?}");
+        assert_eq!(
+            found.right + found.offered + found.missed + found.wrong.len(),
+            174
+        );
+        assert!(
+            found.right >= right && found.wrong.len() <= wrong,
+            "{found:#?}"
+        );
     }
 }
 
@@ -166,14 +237,26 @@ struct Tally {
 impl Tally {
     async fn of(config: &str) -> Self {
         let (mut tally, mut alone) = (Self::default(), Alone::start(config));
-        for word in read("framework/tests/held-out-words.json")["words"].as_array().unwrap() {
-            let (of, said, means) = (&word["of"], &word["said"], word["means"].as_array().unwrap());
+        for word in read("framework/tests/held-out-words.json")["words"]
+            .as_array()
+            .unwrap()
+        {
+            let (of, said, means) = (
+                &word["of"],
+                &word["said"],
+                word["means"].as_array().unwrap(),
+            );
             let asked = match of.as_str().unwrap() {
-                "capability" => json!({ "name": "compare_capability", "arguments": { "capability": said } }),
+                "capability" => {
+                    json!({ "name": "compare_capability", "arguments": { "capability": said } })
+                }
                 of => json!({ "name": "list_capabilities", "arguments": { of: said } }),
             };
             let answer = alone.ask("tools/call", &asked).await;
-            let (one, text) = (&answer["structuredContent"][of.as_str().unwrap()], answer.to_string());
+            let (one, text) = (
+                &answer["structuredContent"][of.as_str().unwrap()],
+                answer.to_string(),
+            );
             match (one.is_null(), means.is_empty()) {
                 (true, true) => tally.right += 1,
                 (false, _) if means.contains(one) => tally.right += 1,
@@ -198,15 +281,24 @@ struct Files(BTreeMap<String, usize>);
 impl Files {
     fn read() -> Self {
         let agents = kitbag_agents::Library::built_in().agents;
-        let tokens = |id: &str| count(&read(&format!("agents/{id}/capabilities/current.json")).to_string());
-        Self(agents.iter().map(|it| (it.agent.id.clone(), tokens(&it.agent.id))).collect())
+        let tokens =
+            |id: &str| count(&read(&format!("agents/{id}/capabilities/current.json")).to_string());
+        Self(
+            agents
+                .iter()
+                .map(|it| (it.agent.id.clone(), tokens(&it.agent.id)))
+                .collect(),
+        )
     }
 
     fn tokens_for(&self, answer: &Value) -> usize {
         match answer["agent"].as_str() {
             Some(agent) => self.0[agent],
             None => match answer["comparison"].as_array() {
-                Some(rows) => rows.iter().map(|row| self.0[row["agent"].as_str().unwrap()]).sum(),
+                Some(rows) => rows
+                    .iter()
+                    .map(|row| self.0[row["agent"].as_str().unwrap()])
+                    .sum(),
                 None => self.0.values().sum(),
             },
         }
@@ -226,12 +318,27 @@ impl Alone {
     fn start(config: &str) -> Self {
         let home = Home::new(config);
         let config = home.path("kitbag.toml");
-        let words = ["agents", "serve", "--stdio", "--config", config.to_str().unwrap()];
+        let words = [
+            "agents",
+            "serve",
+            "--stdio",
+            "--config",
+            config.to_str().unwrap(),
+        ];
         let mut command = tokio::process::Command::from(home.command(&words));
-        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
+        command
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        Self { stdin, lines: BufReader::new(stdout).lines(), _child: child, _home: home, id: 0 }
+        Self {
+            stdin,
+            lines: BufReader::new(stdout).lines(),
+            _child: child,
+            _home: home,
+            id: 0,
+        }
     }
 
     async fn ask(&mut self, method: &str, params: &Value) -> Value {
@@ -241,24 +348,30 @@ impl Alone {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},
         });
-        let request = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params });
-        self.stdin.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+        let request =
+            json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params });
+        self.stdin
+            .write_all(format!("{request}\n").as_bytes())
+            .await
+            .unwrap();
         let line = self.lines.next_line().await.unwrap().expect("an answer");
         serde_json::from_str::<Value>(&line).unwrap()["result"].clone()
     }
 }
 
 fn read(path: &str) -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path);
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// Whether everything expected is in the answer, which may hold more.
 fn contains(answer: &Value, expected: &Value) -> bool {
     match (answer, expected) {
-        (Value::Object(answer), Value::Object(expected)) => {
-            expected.iter().all(|(key, value)| answer.get(key).is_some_and(|it| contains(it, value)))
-        }
+        (Value::Object(answer), Value::Object(expected)) => expected
+            .iter()
+            .all(|(key, value)| answer.get(key).is_some_and(|it| contains(it, value))),
         _ => answer == expected,
     }
 }

@@ -12,7 +12,10 @@ async fn a_result_of_unknown_fields_and_odd_numbers_arrives_byte_for_byte() {
     for way in world.ways(|it| it).await {
         let sent = printed(&["--era", way.server.era(), "print-exotic"]);
         let reply = way.call("exotic", &json!({})).await;
-        assert_eq!(reply.raw_result(), as_seen_by(&way, &sent, r#""resultType":"complete""#));
+        assert_eq!(
+            reply.raw_result(),
+            as_seen_by(&way, &sent, r#""resultType":"complete""#)
+        );
     }
 }
 
@@ -24,12 +27,17 @@ async fn arguments_reach_the_server_letter_by_letter() {
     );
     let world = World::new().await;
     for way in world.ways(|it| it).await {
-        let params = format!(r#"{{"arguments":{ARGUMENTS},"name":"{}"}}"#, way.name("echo"));
+        let params = format!(
+            r#"{{"arguments":{ARGUMENTS},"name":"{}"}}"#,
+            way.name("echo")
+        );
         let reply = way.client.request_text("tools/call", &params).await;
         let text = format!(r#"{{"type":"text","text":{}}}"#, json!(ARGUMENTS));
         assert!(reply.raw_result().contains(&text), "{}", reply.raw());
         assert!(
-            reply.raw_result().contains(&format!(r#""structuredContent":{ARGUMENTS}"#)),
+            reply
+                .raw_result()
+                .contains(&format!(r#""structuredContent":{ARGUMENTS}"#)),
             "{}",
             reply.raw()
         );
@@ -40,7 +48,10 @@ async fn arguments_reach_the_server_letter_by_letter() {
 async fn a_call_without_arguments_reaches_the_server_without_them() {
     let world = World::new().await;
     for way in world.ways(|it| it).await {
-        let reply = way.client.request("tools/call", &json!({ "name": way.name("echo_params") })).await;
+        let reply = way
+            .client
+            .request("tools/call", &json!({ "name": way.name("echo_params") }))
+            .await;
         assert!(!reply.text().contains("arguments"), "{}", reply.text());
     }
 }
@@ -57,12 +68,18 @@ async fn unknown_params_and_meta_reach_the_server_and_the_keys_of_one_hop_do_not
     let world = World::new().await;
     for way in world.ways(|it| it).await {
         let name = way.name("echo_params");
-        let params = format!(r#"{{{UNKNOWN},"_meta":{{{}}},"name":"{name}"}}"#, META.join(","));
+        let params = format!(
+            r#"{{{UNKNOWN},"_meta":{{{}}},"name":"{name}"}}"#,
+            META.join(",")
+        );
         let seen = way.client.request_text("tools/call", &params).await.text();
         assert!(seen.contains(UNKNOWN), "{seen}");
         assert!(seen.contains(&META.join(",")), "{seen}");
         assert!(seen.contains(r#""name":"echo_params""#), "{seen}");
-        assert!(!seen.contains(r#""name":"e2e""#), "the server has seen the client of another hop: {seen}");
+        assert!(
+            !seen.contains(r#""name":"e2e""#),
+            "the server has seen the client of another hop: {seen}"
+        );
         let speaks_modern = seen.contains("io.modelcontextprotocol/protocolVersion");
         assert_eq!(speaks_modern, way.server.era == Manner::Modern, "{seen}");
     }
@@ -87,7 +104,10 @@ async fn a_definition_is_shown_as_it_is_but_for_the_name_where_servers_are_merge
     let world = World::new().await;
     for way in world.ways(|it| it).await {
         let exposed = way.name("exotic_definition");
-        let shown = sent.replace(r#""name":"exotic_definition""#, &format!(r#""name":"{exposed}""#));
+        let shown = sent.replace(
+            r#""name":"exotic_definition""#,
+            &format!(r#""name":"{exposed}""#),
+        );
         let listed = way.client.request("tools/list", &json!({})).await;
         assert!(listed.raw_result().contains(&shown), "{}", listed.raw());
     }
@@ -103,7 +123,10 @@ async fn the_route_of_one_server_answers_as_the_server_itself() {
         ("resources/templates/list", json!({})),
         ("resources/read", json!({ "uri": "test://template/7/data" })),
         ("prompts/get", json!({ "name": "test_prompt_with_image" })),
-        ("tools/call", json!({ "name": "test_multiple_content_types" })),
+        (
+            "tools/call",
+            json!({ "name": "test_multiple_content_types" }),
+        ),
         ("tools/call", json!({ "name": "test_error_handling" })),
         (
             "completion/complete",
@@ -114,16 +137,30 @@ async fn the_route_of_one_server_answers_as_the_server_itself() {
     for (server, remote) in &world.remotes {
         let direct = Client::to(&remote.url, server.era).connect().await;
         for manner in Manner::BOTH {
-            let client = world.gateway.visitor(&server.path(), manner).connect().await;
-            let way = Way { client, server, door: Door::One };
+            let client = world
+                .gateway
+                .visitor(&server.path(), manner)
+                .connect()
+                .await;
+            let way = Way {
+                client,
+                server,
+                door: Door::One,
+            };
             for (method, params) in &requests {
                 let sent = direct.request(method, params).await;
                 let hints = match *method {
-                    "tools/call" | "prompts/get" | "completion/complete" => r#""resultType":"complete""#,
+                    "tools/call" | "prompts/get" | "completion/complete" => {
+                        r#""resultType":"complete""#
+                    }
                     _ => r#""resultType":"complete","ttlMs":60000,"cacheScope":"private""#,
                 };
                 let expected = as_seen_by(&way, sent.raw_result(), hints);
-                assert_eq!(way.client.request(method, params).await.raw_result(), expected, "{method}");
+                assert_eq!(
+                    way.client.request(method, params).await.raw_result(),
+                    expected,
+                    "{method}"
+                );
             }
         }
     }
@@ -132,7 +169,9 @@ async fn the_route_of_one_server_answers_as_the_server_itself() {
 /// Modern clients insist on members that legacy servers do not know; those are put behind the rest.
 fn as_seen_by(way: &Way, sent: &str, added: &str) -> String {
     match (way.client.manner, way.server.era) {
-        (Manner::Modern, Manner::Legacy) => format!("{},{added}}}", sent.strip_suffix('}').unwrap()),
+        (Manner::Modern, Manner::Legacy) => {
+            format!("{},{added}}}", sent.strip_suffix('}').unwrap())
+        }
         _ => sent.to_owned(),
     }
 }

@@ -15,10 +15,18 @@ deny_tools = ["*/exotic"]
 "#;
 
 async fn house() -> (Gateway, String, String) {
-    let servers = format!("{}{}", Testbed::named("good").table(), Testbed::named("secret").table());
+    let servers = format!(
+        "{}{}",
+        Testbed::named("good").table(),
+        Testbed::named("secret").table()
+    );
     let home = Home::new(&format!("{servers}{RULES}"));
     let key = async |tenant: &str| {
-        home.kitbag(&["key", "create", "--tenant", tenant]).await.stdout.trim().to_owned()
+        home.kitbag(&["key", "create", "--tenant", tenant])
+            .await
+            .stdout
+            .trim()
+            .to_owned()
     };
     let (acme, narrow) = (key("acme").await, key("narrow").await);
     let gateway = home.serve().await;
@@ -29,9 +37,17 @@ async fn house() -> (Gateway, String, String) {
 }
 
 /// Asks for two things in the same way; what is said of one must be what is said of the other.
-async fn same(client: &Client, method: &str, ask: impl Fn(&str) -> Value, hidden: &str, missing: &str) {
-    let (of_hidden, of_missing) =
-        (client.request(method, &ask(hidden)).await, client.request(method, &ask(missing)).await);
+async fn same(
+    client: &Client,
+    method: &str,
+    ask: impl Fn(&str) -> Value,
+    hidden: &str,
+    missing: &str,
+) {
+    let (of_hidden, of_missing) = (
+        client.request(method, &ask(hidden)).await,
+        client.request(method, &ask(missing)).await,
+    );
     let without_id = |raw: &str| {
         let mut message: Value = serde_json::from_str(raw).unwrap();
         message["id"] = Value::Null;
@@ -52,34 +68,93 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
             let client = gateway.visitor(path, manner).key(&acme).connect().await;
             // Names to which the same ones are near.
             same(&client, "tools/call", name, "secret__echo", "nobody__echo").await;
-            same(&client, "tools/call", name, "good__environment", "good__zzzzzzzzzzz").await;
-            same(&client, "prompts/get", name, "secret__test_simple_prompt", "nobody__any").await;
-            same(&client, "prompts/get", name, "good__test_simple_prompt", "good__any").await;
-            same(&client, "resources/read", uri, "test://static-text", "test://nothing-here").await;
+            same(
+                &client,
+                "tools/call",
+                name,
+                "good__environment",
+                "good__zzzzzzzzzzz",
+            )
+            .await;
+            same(
+                &client,
+                "prompts/get",
+                name,
+                "secret__test_simple_prompt",
+                "nobody__any",
+            )
+            .await;
+            same(
+                &client,
+                "prompts/get",
+                name,
+                "good__test_simple_prompt",
+                "good__any",
+            )
+            .await;
+            same(
+                &client,
+                "resources/read",
+                uri,
+                "test://static-text",
+                "test://nothing-here",
+            )
+            .await;
             let aliased = |own: &str| uri(&format!("kitbag://server/{own}/test://static-text"));
             same(&client, "resources/read", aliased, "secret", "nobody").await;
             if path != "/mcp/all" {
-                let call = |tool: &str| json!({ "name": "call_api", "arguments": { "tool": tool } });
+                let call =
+                    |tool: &str| json!({ "name": "call_api", "arguments": { "tool": tool } });
                 same(&client, "tools/call", call, "secret__echo", "nobody__echo").await;
-                let one = |tool: &str| json!({ "name": "discover_apis", "arguments": { "tool": tool } });
+                let one =
+                    |tool: &str| json!({ "name": "discover_apis", "arguments": { "tool": tool } });
                 same(&client, "tools/call", one, "secret__echo", "nobody__echo").await;
             }
         }
-        let alone = gateway.visitor("/servers/good/mcp", manner).key(&acme).connect().await;
+        let alone = gateway
+            .visitor("/servers/good/mcp", manner)
+            .key(&acme)
+            .connect()
+            .await;
         same(&alone, "tools/call", name, "environment", "zzzzzzzzzzz").await;
-        same(&alone, "prompts/get", name, "test_simple_prompt", "no_such_prompt").await;
-        same(&alone, "resources/read", uri, "test://static-text", "test://nothing-here").await;
+        same(
+            &alone,
+            "prompts/get",
+            name,
+            "test_simple_prompt",
+            "no_such_prompt",
+        )
+        .await;
+        same(
+            &alone,
+            "resources/read",
+            uri,
+            "test://static-text",
+            "test://nothing-here",
+        )
+        .await;
     }
     let log = gateway.log();
-    assert!(log.contains("the rules of this tenant deny `secret`"), "the rule is in the log: {log}");
+    assert!(
+        log.contains("the rules of this tenant deny `secret`"),
+        "the rule is in the log: {log}"
+    );
 }
 
 #[tokio::test]
 async fn whoever_needs_no_key_still_reads_which_rule_it_was() {
     let (gateway, ..) = house().await;
     for manner in Manner::BOTH {
-        let refused = gateway.client(manner).await.call("good__exotic", &json!({})).await.tool_error();
-        assert!(refused.contains("the rules of this tenant deny `*/exotic`"), "{refused}");
+        let refused = gateway
+            .client(manner)
+            .await
+            .call("good__exotic", &json!({}))
+            .await
+            .tool_error();
+        assert!(
+            refused.contains("the rules of this tenant deny `*/exotic`"),
+            "{refused}"
+        );
     }
 }
 
@@ -87,11 +162,23 @@ async fn whoever_needs_no_key_still_reads_which_rule_it_was() {
 async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
     let (gateway, acme, narrow) = house().await;
     for (key, tools) in [(&acme, None), (&narrow, Some(1))] {
-        let frugal = gateway.visitor("/mcp", Manner::Legacy).key(key).connect().await;
+        let frugal = gateway
+            .visitor("/mcp", Manner::Legacy)
+            .key(key)
+            .connect()
+            .await;
         let said = frugal.greeting["instructions"].to_string();
         assert!(said.contains("The tools of 1 servers"), "{said}");
-        let all = gateway.visitor("/mcp/all", Manner::Legacy).key(key).connect().await;
-        assert!(!all.greeting.to_string().contains("secret"), "{}", all.greeting);
+        let all = gateway
+            .visitor("/mcp/all", Manner::Legacy)
+            .key(key)
+            .connect()
+            .await;
+        assert!(
+            !all.greeting.to_string().contains("secret"),
+            "{}",
+            all.greeting
+        );
         let found = gateway
             .post(
                 "/v1/retrieve",
@@ -103,52 +190,109 @@ async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
         assert!(!found.to_string().contains("secret"), "{found}");
         let visible = all.tool_names().await.len();
         assert_eq!(tools.unwrap_or(visible), visible);
-        assert!(found["indexed"].as_u64().unwrap() <= visible as u64, "{found}");
+        assert!(
+            found["indexed"].as_u64().unwrap() <= visible as u64,
+            "{found}"
+        );
     }
-    let hidden = gateway.visitor("/servers/secret/mcp", Manner::Modern).key(&narrow).unannounced();
-    assert_eq!(hidden.request("tools/list", &json!({})).await.status, 404, "it may use nothing there");
+    let hidden = gateway
+        .visitor("/servers/secret/mcp", Manner::Modern)
+        .key(&narrow)
+        .unannounced();
+    assert_eq!(
+        hidden.request("tools/list", &json!({})).await.status,
+        404,
+        "it may use nothing there"
+    );
 }
 
 #[tokio::test]
 async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_write() {
-    let home = Home::new(&format!("{}[tenants]\n[tenants.acme]\n", Testbed::named("good").table()));
+    let home = Home::new(&format!(
+        "{}[tenants]\n[tenants.acme]\n",
+        Testbed::named("good").table()
+    ));
     let told = home.kitbag(&["key", "create", "--tenant", "ghost"]).await;
-    assert!(told.stderr.contains("has no table for the tenant `ghost`"), "{told:?}");
+    assert!(
+        told.stderr.contains("has no table for the tenant `ghost`"),
+        "{told:?}"
+    );
     assert!(told.stderr.contains("[tenants.ghost]"), "{told:?}");
     let named = home.kitbag(&["key", "create", "--tenant", "acme"]).await;
     assert!(!named.stderr.contains("warning"), "{named:?}");
     let refused = home.kitbag(&["key", "create", "--tenant", "unknown"]).await;
-    assert!(refused.stderr.contains("no tenant can be called `unknown`"), "{refused:?}");
+    assert!(
+        refused.stderr.contains("no tenant can be called `unknown`"),
+        "{refused:?}"
+    );
     let local = home.kitbag(&["key", "create"]).await;
     let found = home.kitbag(&["doctor", "--offline"]).await;
-    assert!(found.stdout.contains("tenant ghost") && !found.stdout.contains("tenant acme"), "{found:?}");
+    assert!(
+        found.stdout.contains("tenant ghost") && !found.stdout.contains("tenant acme"),
+        "{found:?}"
+    );
     let gateway = home.serve().await;
     let warned = || gateway.log().contains("keys of this tenant open nothing");
-    until("the log names such tenants", async || warned().then_some(())).await;
+    until("the log names such tenants", async || {
+        warned().then_some(())
+    })
+    .await;
     for manner in Manner::BOTH {
         gateway.client(manner).await.knows("good__echo").await;
         for key in [&named, &local] {
-            let client = gateway.visitor("/mcp/all", manner).key(key.stdout.trim()).connect().await;
+            let client = gateway
+                .visitor("/mcp/all", manner)
+                .key(key.stdout.trim())
+                .connect()
+                .await;
             client.knows("good__echo").await;
         }
-        let ghost = gateway.visitor("/mcp/all", manner).key(told.stdout.trim()).connect().await;
+        let ghost = gateway
+            .visitor("/mcp/all", manner)
+            .key(told.stdout.trim())
+            .connect()
+            .await;
         assert_eq!(ghost.tool_names().await, [""; 0]);
         for tool in ["good__echo", "nothing__like_it"] {
             let refused = ghost.call(tool, &json!({})).await.tool_error();
             assert!(refused.contains("tenant `ghost` has no rules"), "{refused}");
             assert!(refused.contains("[tenants.ghost]"), "{refused}");
         }
-        let read = ghost.request("resources/read", &json!({ "uri": "test://static-text" })).await;
-        assert!(read.error()["message"].to_string().contains("has no rules"), "{}", read.raw());
-        let frugal = gateway.visitor("/mcp", manner).key(told.stdout.trim()).connect().await;
-        let found = frugal.call("search_available_tools", &json!({ "query": "echo" })).await.tool_error();
+        let read = ghost
+            .request("resources/read", &json!({ "uri": "test://static-text" }))
+            .await;
+        assert!(
+            read.error()["message"].to_string().contains("has no rules"),
+            "{}",
+            read.raw()
+        );
+        let frugal = gateway
+            .visitor("/mcp", manner)
+            .key(told.stdout.trim())
+            .connect()
+            .await;
+        let found = frugal
+            .call("search_available_tools", &json!({ "query": "echo" }))
+            .await
+            .tool_error();
         assert!(found.contains("has no rules"), "{found}");
     }
     let retrieved = gateway
-        .post("/v1/retrieve", &[("authorization", &format!("Bearer {}", told.stdout.trim()))], "{}")
+        .post(
+            "/v1/retrieve",
+            &[("authorization", &format!("Bearer {}", told.stdout.trim()))],
+            "{}",
+        )
         .await;
     assert_eq!(retrieved.status, 403, "{}", retrieved.raw());
-    home.configure(&format!("{}[tenants]\nunknown = \"allow\"\n", Testbed::named("good").table()));
-    let client = gateway.visitor("/mcp/all", Manner::Modern).key(told.stdout.trim()).connect().await;
+    home.configure(&format!(
+        "{}[tenants]\nunknown = \"allow\"\n",
+        Testbed::named("good").table()
+    ));
+    let client = gateway
+        .visitor("/mcp/all", Manner::Modern)
+        .key(told.stdout.trim())
+        .connect()
+        .await;
     client.knows("good__echo").await;
 }

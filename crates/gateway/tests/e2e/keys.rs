@@ -6,7 +6,9 @@ use crate::harness::{Gateway, Home, Manner, Testbed, until};
 
 /// What `kitbag key create` answers.
 async fn created(home: &Home, words: &[&str]) -> Value {
-    let told = home.kitbag(&[&["key", "create", "--json"], words].concat()).await;
+    let told = home
+        .kitbag(&[&["key", "create", "--json"], words].concat())
+        .await;
     serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
 }
 
@@ -15,36 +17,70 @@ fn token(created: &Value) -> &str {
 }
 
 async fn get(gateway: &Gateway, path: &str, key: &str) -> (u16, String) {
-    let request = reqwest::Client::new().get(format!("{}{path}", gateway.base)).bearer_auth(key);
+    let request = reqwest::Client::new()
+        .get(format!("{}{path}", gateway.base))
+        .bearer_auth(key);
     let response = request.send().await.unwrap();
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
 #[tokio::test]
 async fn an_operators_key_reads_the_figures_of_every_tenant_and_calls_nothing() {
-    let home = Home::new(&format!("{}[tenants.acme]\n[tenants.globex]\n", Testbed::named("bed").table()));
+    let home = Home::new(&format!(
+        "{}[tenants.acme]\n[tenants.globex]\n",
+        Testbed::named("bed").table()
+    ));
     let operator = created(&home, &["--role", "operator"]).await;
-    assert_eq!((&operator["tenant"], &operator["role"]), (&Value::Null, &json!("operator")));
+    assert_eq!(
+        (&operator["tenant"], &operator["role"]),
+        (&Value::Null, &json!("operator"))
+    );
     let gateway = home.serve().await;
     for tenant in ["acme", "globex"] {
         let key = created(&home, &["--tenant", tenant]).await;
-        let client = gateway.visitor("/mcp/all", Manner::Modern).key(token(&key)).connect().await;
+        let client = gateway
+            .visitor("/mcp/all", Manner::Modern)
+            .key(token(&key))
+            .connect()
+            .await;
         client.knows("bed__echo").await;
-        client.call("bed__echo", &json!({ "message": "hello" })).await.result();
+        client
+            .call("bed__echo", &json!({ "message": "hello" }))
+            .await
+            .result();
     }
     let operator = token(&operator);
     for path in ["/metrics", "/v1/tokens"] {
         let (status, text) = get(&gateway, path, operator).await;
         assert_eq!(status, 200, "{text}");
-        assert!(text.contains("acme") && text.contains("globex"), "{path}: {text}");
+        assert!(
+            text.contains("acme") && text.contains("globex"),
+            "{path}: {text}"
+        );
     }
-    for path in ["/mcp", "/mcp/all", "/mcp/search", "/servers/bed/mcp", "/v1/retrieve"] {
+    for path in [
+        "/mcp",
+        "/mcp/all",
+        "/mcp/search",
+        "/servers/bed/mcp",
+        "/v1/retrieve",
+    ] {
         for manner in Manner::BOTH {
             let client = gateway.visitor(path, manner).key(operator).unannounced();
-            let refused = client.request("tools/call", &json!({ "name": "bed__echo" })).await;
+            let refused = client
+                .request("tools/call", &json!({ "name": "bed__echo" }))
+                .await;
             assert_eq!(refused.status, 403, "{path}: {}", refused.raw());
-            assert!(refused.raw().contains("operator's key"), "{}", refused.raw());
-            assert!(refused.raw().contains("kitbag key create --tenant NAME"), "{}", refused.raw());
+            assert!(
+                refused.raw().contains("operator's key"),
+                "{}",
+                refused.raw()
+            );
+            assert!(
+                refused.raw().contains("kitbag key create --tenant NAME"),
+                "{}",
+                refused.raw()
+            );
         }
     }
 }
@@ -62,7 +98,8 @@ async fn an_expired_key_is_refused_like_a_revoked_one_and_the_log_says_why() {
         (status == 401).then_some(text)
     })
     .await;
-    home.kitbag(&["key", "revoke", other["id"].as_str().unwrap()]).await;
+    home.kitbag(&["key", "revoke", other["id"].as_str().unwrap()])
+        .await;
     let revoked = until("the other key is refused", async || {
         let (status, text) = get(&gateway, "/metrics", token(&other)).await;
         (status == 401).then_some(text)
@@ -74,22 +111,36 @@ async fn an_expired_key_is_refused_like_a_revoked_one_and_the_log_says_why() {
         log.contains("an expired key was refused") && log.contains(brief["id"].as_str().unwrap()),
         "{log}"
     );
-    assert!(log.contains("a revoked key was refused") && !log.contains(token(&brief)), "{log}");
+    assert!(
+        log.contains("a revoked key was refused") && !log.contains(token(&brief)),
+        "{log}"
+    );
     let listed = home.kitbag(&["key", "list"]).await.stdout;
-    assert!(listed.contains("expired 20") && listed.contains("revoked 20"), "{listed}");
+    assert!(
+        listed.contains("expired 20") && listed.contains("revoked 20"),
+        "{listed}"
+    );
 }
 
 #[tokio::test]
 async fn a_key_that_was_used_is_listed_with_when() {
     let home = Home::new("[tenants.acme]\n");
-    let (used, unused) =
-        (created(&home, &["--tenant", "acme"]).await, created(&home, &["--tenant", "acme"]).await);
+    let (used, unused) = (
+        created(&home, &["--tenant", "acme"]).await,
+        created(&home, &["--tenant", "acme"]).await,
+    );
     let gateway = home.serve().await;
     assert_eq!(get(&gateway, "/v1/tokens", token(&used)).await.0, 200);
     let listed = until("its use is written down", async || {
         let told = home.kitbag(&["key", "list", "--json"]).await;
         let keys: Value = serde_json::from_str(&told.stdout).unwrap();
-        let find = |it: &Value| keys.as_array().unwrap().iter().find(|key| key["id"] == it["id"]).cloned();
+        let find = |it: &Value| {
+            keys.as_array()
+                .unwrap()
+                .iter()
+                .find(|key| key["id"] == it["id"])
+                .cloned()
+        };
         let (used, unused) = (find(&used).unwrap(), find(&unused).unwrap());
         used["last_used_at"].is_string().then_some(unused)
     })
@@ -106,30 +157,55 @@ async fn a_rotated_key_goes_on_for_its_grace_beside_the_new_one() {
     let id = former["id"].as_str().unwrap();
     let told = home.kitbag(&["key", "rotate", id, "--json"]).await;
     let new: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
-    assert_eq!((&new["tenant"], &new["label"]), (&json!("acme"), &json!("laptop")));
+    assert_eq!(
+        (&new["tenant"], &new["label"]),
+        (&json!("acme"), &json!("laptop"))
+    );
     let gateway = home.serve().await;
     assert_eq!(get(&gateway, "/v1/tokens", token(&former)).await.0, 200);
     assert_eq!(get(&gateway, "/v1/tokens", token(&new)).await.0, 200);
-    let again = home.kitbag(&["key", "rotate", new["id"].as_str().unwrap(), "--grace", "0s"]).await;
+    let again = home
+        .kitbag(&[
+            "key",
+            "rotate",
+            new["id"].as_str().unwrap(),
+            "--grace",
+            "0s",
+        ])
+        .await;
     assert!(again.stderr.contains("no longer works"), "{again:?}");
     until("the rotated key is refused", async || {
         (get(&gateway, "/v1/tokens", token(&new)).await.0 == 401).then_some(())
     })
     .await;
-    assert_eq!(get(&gateway, "/v1/tokens", again.stdout.trim()).await.0, 200);
+    assert_eq!(
+        get(&gateway, "/v1/tokens", again.stdout.trim()).await.0,
+        200
+    );
 }
 
 #[tokio::test]
 async fn what_was_opened_with_a_key_ends_when_the_key_does() {
-    let home = Home::new(&format!("{}[tenants.acme]\n", Testbed::named("bed").table()));
+    let home = Home::new(&format!(
+        "{}[tenants.acme]\n",
+        Testbed::named("bed").table()
+    ));
     let living = created(&home, &["--tenant", "acme"]).await;
     let gateway = home.serve().await;
-    let other = gateway.visitor("/mcp/all", Manner::Legacy).key(token(&living)).connect().await;
+    let other = gateway
+        .visitor("/mcp/all", Manner::Legacy)
+        .key(token(&living))
+        .connect()
+        .await;
     other.knows("bed__echo").await;
     for manner in Manner::BOTH {
         for ending in [["revoke"].as_slice(), &["rotate", "--grace", "1s"]] {
             let key = created(&home, &["--tenant", "acme"]).await;
-            let client = gateway.visitor("/mcp/all", manner).key(token(&key)).connect().await;
+            let client = gateway
+                .visitor("/mcp/all", manner)
+                .key(token(&key))
+                .connect()
+                .await;
             let mut stream = client.listen().await;
             let slow = json!({ "name": "bed__slow", "arguments": { "ms": 25_000 } });
             let (ended, called) = tokio::join!(
@@ -156,5 +232,9 @@ async fn what_was_opened_with_a_key_ends_when_the_key_does() {
             assert_eq!(refused.status, 401, "{}", refused.raw());
         }
     }
-    assert_eq!(other.request("tools/list", &json!({})).await.status, 200, "another key's session goes on");
+    assert_eq!(
+        other.request("tools/list", &json!({})).await.status,
+        200,
+        "another key's session goes on"
+    );
 }

@@ -20,8 +20,14 @@
 //! - [`reload`]: a configuration that is edited while the gateway runs
 //! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-#![expect(clippy::print_stderr, reason = "a failed test shows what the gateway logged")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
+#![expect(
+    clippy::print_stderr,
+    reason = "a failed test shows what the gateway logged"
+)]
 
 mod agents;
 mod audit;

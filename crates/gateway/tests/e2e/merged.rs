@@ -9,7 +9,10 @@ use crate::harness::{Client, Gateway, Manner, Testbed};
 const LONG: &str = "a_server_with_a_long_name";
 
 async fn two_of_a_kind(serve: &str) -> Gateway {
-    let (one, two) = (Testbed::named("one").manner("paginate"), Testbed::named(LONG));
+    let (one, two) = (
+        Testbed::named("one").manner("paginate"),
+        Testbed::named(LONG),
+    );
     let gateway = Gateway::with(&format!("{serve}{}{}", one.table(), two.table())).await;
     let client = gateway.client(Manner::Modern).await;
     for server in ["one", LONG] {
@@ -21,18 +24,38 @@ async fn two_of_a_kind(serve: &str) -> Gateway {
 #[tokio::test]
 async fn names_begin_with_their_server_fit_every_client_and_are_all_different() {
     let gateway = two_of_a_kind("").await;
-    let own = gateway.visitor("/servers/one/mcp", Manner::Modern).connect().await.tool_names().await;
+    let own = gateway
+        .visitor("/servers/one/mcp", Manner::Modern)
+        .connect()
+        .await
+        .tool_names()
+        .await;
     for manner in Manner::BOTH {
         let client = gateway.visitor("/mcp/all", manner).connect().await;
         let names = client.tool_names().await;
         assert_eq!(names.len(), own.len() * 2);
-        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "all different");
+        assert_eq!(
+            names.iter().collect::<BTreeSet<_>>().len(),
+            names.len(),
+            "all different"
+        );
         for name in &names {
             assert!(name.len() <= 50, "{name}");
-            assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)), "{name}");
-            assert!(name.starts_with("one__") || name.starts_with(&format!("{LONG}__")), "{name}");
+            assert!(
+                name.bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)),
+                "{name}"
+            );
+            assert!(
+                name.starts_with("one__") || name.starts_with(&format!("{LONG}__")),
+                "{name}"
+            );
         }
-        assert_eq!(client.tool_names().await, names, "in the same order each time");
+        assert_eq!(
+            client.tool_names().await,
+            names,
+            "in the same order each time"
+        );
     }
 }
 
@@ -46,14 +69,30 @@ async fn a_shortened_name_still_calls_its_tool_and_is_the_same_every_time() {
         .filter(|tool| tool["description"] == "Needs what the client can give")
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    let [long, short] = shortened.as_slice() else { panic!("one from each server: {shortened:?}") };
+    let [long, short] = shortened.as_slice() else {
+        panic!("one from each server: {shortened:?}")
+    };
     assert_eq!(*short, "one__test_input_required_result_capabilities");
-    assert!(long.starts_with(&format!("{LONG}__test_input_")) && long.len() == 50, "{long}");
+    assert!(
+        long.starts_with(&format!("{LONG}__test_input_")) && long.len() == 50,
+        "{long}"
+    );
     for name in [long, short] {
-        assert_eq!(client.call(name, &json!({})).await.text(), "The client can give nothing");
+        assert_eq!(
+            client.call(name, &json!({})).await.text(),
+            "The client can give nothing"
+        );
     }
-    let again = two_of_a_kind("").await.client(Manner::Legacy).await.tool_names().await;
-    assert!(again.contains(&(*long).to_owned()), "another gateway names it the same");
+    let again = two_of_a_kind("")
+        .await
+        .client(Manner::Legacy)
+        .await
+        .tool_names()
+        .await;
+    assert!(
+        again.contains(&(*long).to_owned()),
+        "another gateway names it the same"
+    );
 }
 
 #[tokio::test]
@@ -67,35 +106,63 @@ async fn a_resource_two_servers_have_can_be_read_from_both() {
             .filter(|it| it["name"] == "static-text")
             .map(|it| it["uri"].as_str().unwrap().to_owned())
             .collect();
-        let expected = [LONG, "one"].map(|server| format!("kitbag://server/{server}/test://static-text"));
+        let expected =
+            [LONG, "one"].map(|server| format!("kitbag://server/{server}/test://static-text"));
         assert_eq!(uris, expected);
         for uri in uris {
-            let read = client.request("resources/read", &json!({ "uri": uri })).await.result();
-            assert_eq!(read["contents"][0]["text"], "This is the content of the static text resource.");
+            let read = client
+                .request("resources/read", &json!({ "uri": uri }))
+                .await
+                .result();
+            assert_eq!(
+                read["contents"][0]["text"],
+                "This is the content of the static text resource."
+            );
         }
     }
 }
 
 #[tokio::test]
 async fn no_server_is_asked_in_the_place_of_another_that_has_the_resource() {
-    let (evil, good) = (Testbed::named("aaa").manner("usurp"), Testbed::named("good"));
+    let (evil, good) = (
+        Testbed::named("aaa").manner("usurp"),
+        Testbed::named("good"),
+    );
     let gateway = Gateway::with(&format!("{}{}", evil.table(), good.table())).await;
     for manner in Manner::BOTH {
         let client = gateway.client(manner).await;
         for server in ["aaa", "good"] {
             client.knows(&format!("{server}__echo")).await;
         }
-        let read = async |uri: &str| client.request("resources/read", &json!({ "uri": uri })).await;
+        let read = async |uri: &str| {
+            client
+                .request("resources/read", &json!({ "uri": uri }))
+                .await
+        };
         // Both list it, so neither answers; the error says how to ask one of them.
         let contested = read("test://static-text").await;
-        let forms = ["aaa", "good"].map(|server| format!("kitbag://server/{server}/test://static-text"));
-        assert_eq!(contested.error()["data"]["meant"], json!(forms), "{}", contested.raw());
+        let forms =
+            ["aaa", "good"].map(|server| format!("kitbag://server/{server}/test://static-text"));
+        assert_eq!(
+            contested.error()["data"]["meant"],
+            json!(forms),
+            "{}",
+            contested.raw()
+        );
         for form in forms {
-            assert!(contested.error()["message"].as_str().unwrap().contains(&form));
+            assert!(
+                contested.error()["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains(&form)
+            );
         }
         for (uri, expected) in [
             ("test://template/7/data", "Data for ID: 7"),
-            ("kitbag://server/good/test://static-text", "This is the content"),
+            (
+                "kitbag://server/good/test://static-text",
+                "This is the content",
+            ),
             ("kitbag://server/good/test://static-binary", "image/png"),
             ("kitbag://server/aaa/test://static-text", "usurped"),
             ("kitbag://server/aaa/anything:goes", "usurped"),
@@ -104,36 +171,78 @@ async fn no_server_is_asked_in_the_place_of_another_that_has_the_resource() {
             assert!(reply.raw().contains(expected), "{uri}: {}", reply.raw());
         }
         assert!(
-            read("other://x").await.error()["message"].as_str().unwrap().contains("there is no resource")
+            read("other://x").await.error()["message"]
+                .as_str()
+                .unwrap()
+                .contains("there is no resource")
         );
-        let templates = json!(client.list("resources/templates/list", "resourceTemplates").await).to_string();
-        assert!(templates.contains("kitbag://server/aaa/{+any}"), "{templates}");
+        let templates = json!(
+            client
+                .list("resources/templates/list", "resourceTemplates")
+                .await
+        )
+        .to_string();
+        assert!(
+            templates.contains("kitbag://server/aaa/{+any}"),
+            "{templates}"
+        );
     }
-    assert!(gateway.log().contains("several servers claim the same resources"), "{}", gateway.log());
+    assert!(
+        gateway
+            .log()
+            .contains("several servers claim the same resources"),
+        "{}",
+        gateway.log()
+    );
 }
 
 #[tokio::test]
 async fn pages_hold_every_entry_once_whatever_their_size() {
     for size in [1, 7, 1000] {
-        let gateway = two_of_a_kind(&format!("[serve]\nbind = \"127.0.0.1:0\"\npage_size = {size}\n")).await;
+        let gateway = two_of_a_kind(&format!(
+            "[serve]\nbind = \"127.0.0.1:0\"\npage_size = {size}\n"
+        ))
+        .await;
         for manner in Manner::BOTH {
             let client = gateway.client(manner).await;
             for (method, key, id) in [
                 ("tools/list", "tools", "name"),
                 ("prompts/list", "prompts", "name"),
                 ("resources/list", "resources", "uri"),
-                ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+                (
+                    "resources/templates/list",
+                    "resourceTemplates",
+                    "uriTemplate",
+                ),
             ] {
-                let own = gateway.visitor("/servers/one/mcp", manner).connect().await.list(method, key).await;
+                let own = gateway
+                    .visitor("/servers/one/mcp", manner)
+                    .connect()
+                    .await
+                    .list(method, key)
+                    .await;
                 let (pages, names) = all_pages(&client, method, key, id).await;
-                assert!(pages.iter().all(|length| (1..=size).contains(length)), "{pages:?}");
+                assert!(
+                    pages.iter().all(|length| (1..=size).contains(length)),
+                    "{pages:?}"
+                );
                 assert_eq!(pages.len(), (own.len() * 2).div_ceil(size), "{method}");
-                assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), own.len() * 2, "{method}: {names:?}");
+                assert_eq!(
+                    names.iter().collect::<BTreeSet<_>>().len(),
+                    own.len() * 2,
+                    "{method}: {names:?}"
+                );
                 for cursor in [json!("nonsense"), json!(5), json!("bm9ib2R5"), json!({})] {
                     let refused = client.request(method, &json!({ "cursor": cursor })).await;
                     assert_eq!(refused.code(), -32602, "{cursor}");
                 }
-                assert!(client.request(method, &json!({ "cursor": null })).await.result()[key].is_array());
+                assert!(
+                    client
+                        .request(method, &json!({ "cursor": null }))
+                        .await
+                        .result()[key]
+                        .is_array()
+                );
             }
         }
     }
@@ -153,8 +262,17 @@ async fn a_misspelt_name_is_answered_with_the_names_it_might_have_been() {
             let reply = client.call(misspelt, &json!({})).await;
             assert_eq!(reply.code(), -32602);
             let error = reply.error();
-            assert!(error["message"].as_str().unwrap().contains(meant), "{misspelt}: {error}");
-            assert!(error["data"]["near"].as_array().unwrap().contains(&json!(meant)), "{misspelt}: {error}");
+            assert!(
+                error["message"].as_str().unwrap().contains(meant),
+                "{misspelt}: {error}"
+            );
+            assert!(
+                error["data"]["near"]
+                    .as_array()
+                    .unwrap()
+                    .contains(&json!(meant)),
+                "{misspelt}: {error}"
+            );
         }
         let nothing_like_it = client.call("zzzzzzzzzzzz", &json!({})).await;
         assert_eq!(nothing_like_it.error()["data"]["near"], json!([]));
@@ -167,13 +285,37 @@ async fn the_gateway_introduces_itself_and_the_route_of_one_server_introduces_th
     let house = gateway.client(Manner::Legacy).await.greeting;
     assert_eq!(house["serverInfo"]["name"], "kitbag");
     assert!(house["instructions"].as_str().unwrap().contains(LONG));
-    let one = gateway.visitor("/servers/one/mcp", Manner::Legacy).connect().await.greeting;
+    let one = gateway
+        .visitor("/servers/one/mcp", Manner::Legacy)
+        .connect()
+        .await
+        .greeting;
     assert_eq!(one["serverInfo"]["name"], "kitbag-testbed");
-    assert_eq!(one["instructions"], "A server for tests: every tool does what its description says.");
-    let modern = gateway.client(Manner::Modern).await.request("server/discover", &json!({})).await.result();
-    assert_eq!(modern["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "kitbag");
-    for member in ["resultType", "ttlMs", "cacheScope", "supportedVersions", "capabilities"] {
-        assert!(modern.get(member).is_some(), "{member} is missing: {modern}");
+    assert_eq!(
+        one["instructions"],
+        "A server for tests: every tool does what its description says."
+    );
+    let modern = gateway
+        .client(Manner::Modern)
+        .await
+        .request("server/discover", &json!({}))
+        .await
+        .result();
+    assert_eq!(
+        modern["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+        "kitbag"
+    );
+    for member in [
+        "resultType",
+        "ttlMs",
+        "cacheScope",
+        "supportedVersions",
+        "capabilities",
+    ] {
+        assert!(
+            modern.get(member).is_some(),
+            "{member} is missing: {modern}"
+        );
     }
 }
 
@@ -181,14 +323,26 @@ async fn the_gateway_introduces_itself_and_the_route_of_one_server_introduces_th
 async fn a_client_of_any_revision_is_answered_in_its_own() {
     let gateway = two_of_a_kind("").await;
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let client = gateway.visitor("/mcp/all", Manner::Legacy).speaking(version).connect().await;
+        let client = gateway
+            .visitor("/mcp/all", Manner::Legacy)
+            .speaking(version)
+            .connect()
+            .await;
         assert_eq!(client.greeting["protocolVersion"], version);
-        assert_eq!(client.call("one__echo", &json!({ "a": 1 })).await.text(), r#"{"a":1}"#);
+        assert_eq!(
+            client.call("one__echo", &json!({ "a": 1 })).await.text(),
+            r#"{"a":1}"#
+        );
     }
 }
 
 /// How long each page was, and what all of them named.
-async fn all_pages(client: &Client, method: &str, key: &str, id: &str) -> (Vec<usize>, Vec<String>) {
+async fn all_pages(
+    client: &Client,
+    method: &str,
+    key: &str,
+    id: &str,
+) -> (Vec<usize>, Vec<String>) {
     let (mut pages, mut names, mut params) = (Vec::new(), Vec::new(), json!({}));
     loop {
         let result = client.request(method, &params).await.result();

@@ -17,8 +17,11 @@ const SECRET: &str = "only the tool may know this";
 async fn a_conversation_starts_with_at_most_five_hundred_tokens() {
     let home = Home::new(&Testbed::named("bed").table());
     for surface in ["search", "code"] {
-        let told = home.kitbag(&["tokens", "--surface", surface, "--json"]).await;
-        let tokens: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+        let told = home
+            .kitbag(&["tokens", "--surface", surface, "--json"])
+            .await;
+        let tokens: Value =
+            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
         let number = |key: &str| tokens[key].as_u64().unwrap();
         assert!(number("shown") <= 500, "{tokens:#}");
         assert_eq!(number("saved"), number("catalog") - number("shown"));
@@ -38,8 +41,14 @@ async fn what_was_shown_and_returned_is_told_to_the_tenant_it_concerns() {
         let client = gateway.visitor("/mcp", manner).key(&acme).connect().await;
         client.knows("search_available_tools").await;
         until("the tool is found", async || {
-            let found = client.call("search_available_tools", &json!({ "query": "echo" })).await;
-            found.result().to_string().contains("bed__echo").then_some(())
+            let found = client
+                .call("search_available_tools", &json!({ "query": "echo" }))
+                .await;
+            found
+                .result()
+                .to_string()
+                .contains("bed__echo")
+                .then_some(())
         })
         .await;
         let call = json!({ "tool": "bed__echo", "arguments": { "message": SECRET } });
@@ -50,23 +59,46 @@ async fn what_was_shown_and_returned_is_told_to_the_tenant_it_concerns() {
     let own: Value = serde_json::from_str(&own).unwrap();
     assert_eq!(own["surfaces"][0]["surface"], "search", "{own:#}");
     assert!(own["total"]["saved"].as_u64() > Some(1_000), "{own:#}");
-    assert_eq!(own["clients"].as_array().unwrap().len(), 2, "a session and a modern client: {own:#}");
-    let echo = own["tools"].as_array().unwrap().iter().find(|it| it["tool"] == "bed__echo").unwrap();
+    assert_eq!(
+        own["clients"].as_array().unwrap().len(),
+        2,
+        "a session and a modern client: {own:#}"
+    );
+    let echo = own["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["tool"] == "bed__echo")
+        .unwrap();
     assert_eq!(echo["answers"], 2);
     assert!(echo["returned"].as_u64() > Some(0));
 
     let (_, text) = get(&gateway, "/metrics", Some(&acme)).await;
     let calls = r#"kitbag_calls_total{tenant="acme",server="bed",outcome="ok"} 2"#;
     let took = r#"kitbag_call_duration_seconds_count{tenant="acme",server="bed"} 2"#;
-    for line in [calls, took, r#"kitbag_upstream_up{server="bed"} 1"#, "kitbag_index_tools "] {
+    for line in [
+        calls,
+        took,
+        r#"kitbag_upstream_up{server="bed"} 1"#,
+        "kitbag_index_tools ",
+    ] {
         assert!(text.contains(line), "no {line} in\n{text}");
     }
-    assert!(!text.contains(SECRET) && text.ends_with("# EOF\n"), "{text}");
+    assert!(
+        !text.contains(SECRET) && text.ends_with("# EOF\n"),
+        "{text}"
+    );
 
     let (_, others) = get(&gateway, "/metrics", Some(&globex)).await;
-    assert!(!others.contains("acme") && others.contains("kitbag_upstream_up"), "{others}");
+    assert!(
+        !others.contains("acme") && others.contains("kitbag_upstream_up"),
+        "{others}"
+    );
     let (_, all) = get(&gateway, "/metrics", None).await;
-    assert!(all.contains(calls), "who needs no key sees everything:\n{all}");
+    assert!(
+        all.contains(calls),
+        "who needs no key sees everything:\n{all}"
+    );
 }
 
 #[tokio::test]
@@ -75,7 +107,11 @@ async fn figures_are_behind_the_same_door_as_everything_else() {
     for path in ["/metrics", "/v1/tokens"] {
         assert_eq!(get(&gateway, path, Some("kb_wrong")).await.0, 401);
         let foreign = reqwest::Client::new().get(format!("{}{path}", gateway.base));
-        let foreign = foreign.header("origin", "https://elsewhere.example").send().await.unwrap();
+        let foreign = foreign
+            .header("origin", "https://elsewhere.example")
+            .send()
+            .await
+            .unwrap();
         assert_eq!(foreign.status().as_u16(), 403);
     }
 }
@@ -90,17 +126,29 @@ async fn a_collector_is_sent_a_span_for_each_call_and_the_figures() {
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp/all", Manner::Modern).connect().await;
     client.knows("bed__echo").await;
-    client.call("bed__echo", &json!({ "message": SECRET })).await.result();
+    client
+        .call("bed__echo", &json!({ "message": SECRET }))
+        .await
+        .result();
     for (signal, texts) in [
         ("traces", ["tools/call bed__echo", "kitbag.outcome"]),
-        ("metrics", ["kitbag.tokens.returned", "kitbag.call.duration"]),
+        (
+            "metrics",
+            ["kitbag.tokens.returned", "kitbag.call.duration"],
+        ),
         ("traces", ["kitbag.tool", "bed__echo"]),
     ] {
         until("the collector has it", async || {
-            texts.iter().all(|text| collector.has(signal, text)).then_some(())
+            texts
+                .iter()
+                .all(|text| collector.has(signal, text))
+                .then_some(())
         })
         .await;
-        assert!(!collector.has(signal, SECRET), "no arguments go to the collector");
+        assert!(
+            !collector.has(signal, SECRET),
+            "no arguments go to the collector"
+        );
     }
 }
 
@@ -117,24 +165,38 @@ async fn a_span_belongs_under_the_span_of_the_client_and_has_the_conventional_na
     for manner in Manner::BOTH {
         let client = gateway.client(manner).await;
         client.knows("bed__echo").await;
-        let params =
-            json!({ "name": "bed__echo", "arguments": {}, "_meta": { "traceparent": parent(round) } });
+        let params = json!({ "name": "bed__echo", "arguments": {}, "_meta": { "traceparent": parent(round) } });
         client.request("tools/call", &params).await;
         let params = json!({ "name": "bed__echo", "arguments": {} });
         let mut headers = client.headers("tools/call", &params);
         headers.push(("traceparent".to_owned(), parent(round + 1)));
-        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        gateway.post("/mcp/all", &headers, client.body(99, "tools/call", &params.to_string())).await;
+        let headers: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        gateway
+            .post(
+                "/mcp/all",
+                &headers,
+                client.body(99, "tools/call", &params.to_string()),
+            )
+            .await;
         round += 2;
     }
     for round in 0..round {
         let (trace, span) = ids(round);
         until("the span has its parent", async || {
-            (collector.has_bytes("traces", &trace) && collector.has_bytes("traces", &span)).then_some(())
+            (collector.has_bytes("traces", &trace) && collector.has_bytes("traces", &span))
+                .then_some(())
         })
         .await;
     }
-    for text in ["mcp.method.name", "gen_ai.tool.name", "execute_tool", "client.address"] {
+    for text in [
+        "mcp.method.name",
+        "gen_ai.tool.name",
+        "execute_tool",
+        "client.address",
+    ] {
         assert!(collector.has("traces", text), "{text}");
     }
 }
@@ -151,15 +213,25 @@ async fn a_collector_that_is_away_disturbs_nobody_and_is_mentioned_once() {
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp/all", Manner::Legacy).connect().await;
     client.knows("bed__echo").await;
-    client.call("bed__echo", &json!({ "message": "still here" })).await.result();
-    let mentions = || gateway.log().matches("telemetry does not reach the collector").count();
+    client
+        .call("bed__echo", &json!({ "message": "still here" }))
+        .await
+        .result();
+    let mentions = || {
+        gateway
+            .log()
+            .matches("telemetry does not reach the collector")
+            .count()
+    };
     until("it is mentioned", async || (mentions() > 0).then_some(())).await;
     assert_eq!(mentions(), 1);
     assert!(gateway.stop().await.success());
 }
 
 async fn key(home: &Home, tenant: &str) -> String {
-    let told = home.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
+    let told = home
+        .kitbag(&["key", "create", "--tenant", tenant, "--json"])
+        .await;
     let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
     created["key"].as_str().unwrap().to_owned()
 }
@@ -186,11 +258,17 @@ struct Collector {
 impl Collector {
     async fn start() -> Self {
         let received = Received::default();
-        let router = Router::new().route("/v1/{signal}", post(keep)).with_state(received.clone());
+        let router = Router::new()
+            .route("/v1/{signal}", post(keep))
+            .with_state(received.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { url, received, serving }
+        Self {
+            url,
+            received,
+            serving,
+        }
     }
 
     /// Whether a message of this signal had the text in it; Protobuf leaves texts as they are.
@@ -200,7 +278,11 @@ impl Collector {
 
     fn has_bytes(&self, signal: &str, bytes: &[u8]) -> bool {
         let holds = |body: &Bytes| body.windows(bytes.len()).any(|window| window == bytes);
-        self.received.lock().unwrap().iter().any(|(of, body)| of == signal && holds(body))
+        self.received
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|(of, body)| of == signal && holds(body))
     }
 }
 

@@ -9,7 +9,11 @@ use crate::harness::{Gateway, Home, Manner, Testbed, until};
 const TENANTS: &str = "[tenants.acme]\nallow_tools = [\"bed/*\"]\n[tenants.globex]\n";
 
 async fn key(home: &Home, words: &[&str]) -> String {
-    home.kitbag(&[&["key", "create"], words].concat()).await.stdout.trim().to_owned()
+    home.kitbag(&[&["key", "create"], words].concat())
+        .await
+        .stdout
+        .trim()
+        .to_owned()
 }
 
 async fn scrape(gateway: &Gateway, key: Option<&str>, accept: Option<&str>) -> (String, String) {
@@ -22,7 +26,10 @@ async fn scrape(gateway: &Gateway, key: Option<&str>, accept: Option<&str>) -> (
     }
     let response = request.send().await.unwrap();
     assert_eq!(response.status().as_u16(), 200);
-    let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+    let kind = response.headers()["content-type"]
+        .to_str()
+        .unwrap()
+        .to_owned();
     (kind, response.text().await.unwrap())
 }
 
@@ -34,7 +41,10 @@ fn check_open_metrics(page: &str) -> BTreeMap<String, String> {
     let mut lines = page.lines().peekable();
     while let Some(line) = lines.next() {
         if line == "# EOF" {
-            assert!(lines.peek().is_none() && page.ends_with('\n'), "something follows the end");
+            assert!(
+                lines.peek().is_none() && page.ends_with('\n'),
+                "something follows the end"
+            );
             return types;
         }
         if let Some(metadata) = line.strip_prefix("# ") {
@@ -55,10 +65,13 @@ fn check_open_metrics(page: &str) -> BTreeMap<String, String> {
         }
         samples_begun = true;
         let (series, value) = line.rsplit_once(' ').unwrap();
-        value.parse::<f64>().unwrap_or_else(|_| panic!("not a number: {line}"));
+        value
+            .parse::<f64>()
+            .unwrap_or_else(|_| panic!("not a number: {line}"));
         let name = series.split('{').next().unwrap();
-        let suffix =
-            name.strip_prefix(family.as_str()).unwrap_or_else(|| panic!("{line} is not of {family}"));
+        let suffix = name
+            .strip_prefix(family.as_str())
+            .unwrap_or_else(|| panic!("{line} is not of {family}"));
         let fits = match types[&family].as_str() {
             "counter" => suffix == "_total",
             "gauge" => suffix.is_empty(),
@@ -78,12 +91,21 @@ fn check_histograms(page: &str) {
         .filter(|line| line.contains("_seconds_count{"))
         .map(|line| {
             let (series, value) = line.rsplit_once(' ').unwrap();
-            (series.replace("_count{", "_bucket{").trim_end_matches('}').to_owned(), value.to_owned())
+            (
+                series
+                    .replace("_count{", "_bucket{")
+                    .trim_end_matches('}')
+                    .to_owned(),
+                value.to_owned(),
+            )
         })
         .collect();
     assert!(!counts.is_empty(), "{page}");
     for (series, value) in counts {
-        assert!(page.contains(&format!("{series},le=\"+Inf\"}} {value}\n")), "{series} has no +Inf: {page}");
+        assert!(
+            page.contains(&format!("{series},le=\"+Inf\"}} {value}\n")),
+            "{series} has no +Inf: {page}"
+        );
     }
 }
 
@@ -93,9 +115,15 @@ async fn the_page_is_open_metrics_to_the_letter_and_the_classic_format_for_whoev
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Modern).await;
     client.knows("bed__echo").await;
-    client.call("bed__echo", &json!({ "message": "hello" })).await.result();
+    client
+        .call("bed__echo", &json!({ "message": "hello" }))
+        .await
+        .result();
     let (kind, page) = scrape(&gateway, None, None).await;
-    assert!(kind.starts_with("application/openmetrics-text; version=1.0.0"), "{kind}");
+    assert!(
+        kind.starts_with("application/openmetrics-text; version=1.0.0"),
+        "{kind}"
+    );
     let types = check_open_metrics(&page);
     check_histograms(&page);
     for (family, wanted) in [
@@ -112,37 +140,75 @@ async fn the_page_is_open_metrics_to_the_letter_and_the_classic_format_for_whoev
         ("process_cpu_seconds", "counter"),
         ("process_start_time_seconds", "gauge"),
     ] {
-        assert_eq!(types.get(family).map(String::as_str), Some(wanted), "{family} in\n{page}");
+        assert_eq!(
+            types.get(family).map(String::as_str),
+            Some(wanted),
+            "{family} in\n{page}"
+        );
     }
     let (kind, classic) = scrape(&gateway, None, Some("text/plain")).await;
     assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
-    assert!(classic.contains("# TYPE kitbag_calls_total counter\n"), "{classic}");
-    assert!(!classic.contains("# EOF") && !classic.contains(" info\n"), "{classic}");
+    assert!(
+        classic.contains("# TYPE kitbag_calls_total counter\n"),
+        "{classic}"
+    );
+    assert!(
+        !classic.contains("# EOF") && !classic.contains(" info\n"),
+        "{classic}"
+    );
     check_histograms(&classic);
 }
 
 #[tokio::test]
 async fn a_tenant_is_shown_no_other_tenant_no_hidden_server_and_nothing_of_the_gateway() {
-    let servers = format!("{}{}", Testbed::named("bed").table(), Testbed::named("vault").table());
+    let servers = format!(
+        "{}{}",
+        Testbed::named("bed").table(),
+        Testbed::named("vault").table()
+    );
     let home = Home::new(&format!("{servers}{TENANTS}"));
-    let (acme, globex) = (key(&home, &["--tenant", "acme"]).await, key(&home, &["--tenant", "globex"]).await);
+    let (acme, globex) = (
+        key(&home, &["--tenant", "acme"]).await,
+        key(&home, &["--tenant", "globex"]).await,
+    );
     let operator = key(&home, &["--role", "operator"]).await;
     let gateway = home.serve().await;
     for key in [&acme, &globex] {
-        let client = gateway.visitor("/mcp/all", Manner::Modern).key(key).connect().await;
+        let client = gateway
+            .visitor("/mcp/all", Manner::Modern)
+            .key(key)
+            .connect()
+            .await;
         client.knows("bed__echo").await;
-        client.call("bed__echo", &json!({ "message": "hello" })).await.result();
-        client.call("vault__echo", &json!({ "message": "hello" })).await;
+        client
+            .call("bed__echo", &json!({ "message": "hello" }))
+            .await
+            .result();
+        client
+            .call("vault__echo", &json!({ "message": "hello" }))
+            .await;
     }
     let (_, own) = scrape(&gateway, Some(&acme), None).await;
     check_open_metrics(&own);
-    for hidden in ["vault", "globex", "denied", "process_", "kitbag_keys_refused", "kitbag_upstream_running"]
-    {
+    for hidden in [
+        "vault",
+        "globex",
+        "denied",
+        "process_",
+        "kitbag_keys_refused",
+        "kitbag_upstream_running",
+    ] {
         assert!(!own.contains(hidden), "{hidden} in\n{own}");
     }
-    assert!(own.contains(r#"kitbag_upstream_up{server="bed"} 1"#), "{own}");
+    assert!(
+        own.contains(r#"kitbag_upstream_up{server="bed"} 1"#),
+        "{own}"
+    );
     let indexed = |page: &str| {
-        let line = page.lines().find(|line| line.starts_with("kitbag_index_tools ")).unwrap();
+        let line = page
+            .lines()
+            .find(|line| line.starts_with("kitbag_index_tools "))
+            .unwrap();
         line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()
     };
     let (all, _) = until("everything is indexed", async || {
@@ -167,7 +233,10 @@ async fn every_tool_has_its_series_for_whoever_switches_that_on() {
     let gateway = Gateway::with(&format!("{telemetry}{}", Testbed::named("bed").table())).await;
     let client = gateway.client(Manner::Modern).await;
     client.knows("bed__echo").await;
-    client.call("bed__echo", &json!({ "message": "hello" })).await.result();
+    client
+        .call("bed__echo", &json!({ "message": "hello" }))
+        .await
+        .result();
     let (_, page) = scrape(&gateway, None, None).await;
     let line = r#"kitbag_calls_total{tenant="local",server="bed",tool="bed__echo",outcome="ok"} 1"#;
     assert!(page.contains(line), "{page}");
@@ -180,10 +249,15 @@ async fn what_goes_wrong_is_counted() {
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Legacy).await;
     client.knows("bed__echo").await;
-    let refused = reqwest::Client::new().get(format!("{}/metrics", gateway.base)).bearer_auth("kb_wrong");
+    let refused = reqwest::Client::new()
+        .get(format!("{}/metrics", gateway.base))
+        .bearer_auth("kb_wrong");
     assert_eq!(refused.send().await.unwrap().status().as_u16(), 401);
     client.call("bed__crash", &json!({})).await;
-    client.call("bed__echo", &json!({ "message": "again" })).await.result();
+    client
+        .call("bed__echo", &json!({ "message": "again" }))
+        .await
+        .result();
     let (_, page) = scrape(&gateway, None, None).await;
     for line in [
         r#"kitbag_keys_refused_total{reason="unknown"} 1"#,
@@ -203,9 +277,14 @@ async fn whoever_has_no_key_is_told_whether_the_gateway_is_ready_and_nothing_els
     key(&home, &[]).await;
     let gateway = home.serve().await;
     let told = until("the gateway is ready", async || {
-        let answer = reqwest::get(format!("{}/ready", gateway.base)).await.unwrap();
+        let answer = reqwest::get(format!("{}/ready", gateway.base))
+            .await
+            .unwrap();
         let (status, text) = (answer.status().as_u16(), answer.text().await.unwrap());
-        assert!(status == 200 || (status == 503 && text.starts_with("not ready: ")), "{status} {text}");
+        assert!(
+            status == 200 || (status == 503 && text.starts_with("not ready: ")),
+            "{status} {text}"
+        );
         (status == 200).then_some(text)
     })
     .await;
@@ -218,9 +297,16 @@ async fn a_gateway_is_found_at_whatever_address_it_was_started() {
     let home = Home::new("");
     let gateway = home.serve().await;
     let told = home.kitbag(&["health"]).await;
-    assert_eq!(told.stdout, format!("{}/health answers\n", gateway.base), "{told:?}");
+    assert_eq!(
+        told.stdout,
+        format!("{}/health answers\n", gateway.base),
+        "{told:?}"
+    );
     let found = home.kitbag(&["doctor", "--offline"]).await.stdout;
-    assert!(found.contains(gateway.base.trim_start_matches("http://")), "{found}");
+    assert!(
+        found.contains(gateway.base.trim_start_matches("http://")),
+        "{found}"
+    );
     gateway.stop().await;
     let told = home.kitbag(&["health"]).await;
     assert_eq!(told.code, Some(1), "{told:?}");

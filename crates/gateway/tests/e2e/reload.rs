@@ -18,7 +18,11 @@ const OTHER: &str = "test://static-text";
 /// A gateway that knows what `one` offers.
 async fn with_one(more: &str) -> Gateway {
     let gateway = Gateway::with(&format!("{}{more}", one())).await;
-    gateway.client(Manner::Modern).await.knows("one__echo").await;
+    gateway
+        .client(Manner::Modern)
+        .await
+        .knows("one__echo")
+        .await;
     gateway
 }
 
@@ -32,7 +36,10 @@ async fn says(gateway: &Gateway, what: &str) {
 
 async fn lacks(client: &Client, tool: &str) {
     let what = format!("{tool} is gone");
-    until(&what, async || (!client.tool_names().await.iter().any(|it| it == tool)).then_some(())).await;
+    until(&what, async || {
+        (!client.tool_names().await.iter().any(|it| it == tool)).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -42,13 +49,21 @@ async fn a_server_that_is_added_is_there_without_a_restart_and_clients_hear_of_i
         let client = gateway.client(manner).await;
         let mut changes = client.listen().await;
         let process = process_of_one(&gateway, &client).await;
-        gateway.home.configure(&format!("{}{}", one(), Testbed::named("two").table()));
+        gateway
+            .home
+            .configure(&format!("{}{}", one(), Testbed::named("two").table()));
         changes.wait_for("notifications/tools/list_changed").await;
         client.knows("two__echo").await;
         for tool in ["one__echo", "two__echo"] {
-            assert_eq!(client.call(tool, &json!({ "a": 1 })).await.text(), r#"{"a":1}"#);
+            assert_eq!(
+                client.call(tool, &json!({ "a": 1 })).await.text(),
+                r#"{"a":1}"#
+            );
         }
-        assert!(gateway.children().contains(&process), "what has not changed goes on");
+        assert!(
+            gateway.children().contains(&process),
+            "what has not changed goes on"
+        );
     }
 }
 
@@ -83,7 +98,10 @@ async fn a_removed_server_finishes_its_calls_and_then_ends() {
     assert_eq!(told["message"], "there is no tool called `slow__slow`");
     assert_eq!(under_way.finish().await.text(), "slept 4000 ms in 40 steps");
     let words = trace.to_str().unwrap();
-    until("its process ends", async || process::running(words).is_empty().then_some(())).await;
+    until("its process ends", async || {
+        process::running(words).is_empty().then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -91,14 +109,27 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
     let gateway = with_one("").await;
     let client = gateway.client(Manner::Modern).await;
     for (edit, told) in [
-        ("[servers.two]\ncommand = 'a'\nurl = 'b'", "what was before stays in force"),
+        (
+            "[servers.two]\ncommand = 'a'\nurl = 'b'",
+            "what was before stays in force",
+        ),
         ("[serves]", "serves"),
-        ("[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true", "there is no key yet"),
-        ("[servers.two]\ncommand = '${secret:none", "this is not TOML"),
+        (
+            "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true",
+            "there is no key yet",
+        ),
+        (
+            "[servers.two]\ncommand = '${secret:none",
+            "this is not TOML",
+        ),
     ] {
         gateway.home.configure(edit);
         says(&gateway, told).await;
-        assert_eq!(client.call("one__echo", &json!({})).await.text(), "{}", "after {edit}");
+        assert_eq!(
+            client.call("one__echo", &json!({})).await.text(),
+            "{}",
+            "after {edit}"
+        );
     }
     fs::remove_file(gateway.home.path("kitbag.toml")).unwrap();
     says(&gateway, "kitbag.toml is gone").await;
@@ -111,7 +142,9 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
 async fn a_rule_that_is_added_holds_from_then_on() {
     let gateway = with_one("").await;
     let client = gateway.client(Manner::Legacy).await;
-    gateway.home.configure(&format!("{}[policy]\ndeny_tools = [\"one/ech*\"]", one()));
+    gateway
+        .home
+        .configure(&format!("{}[policy]\ndeny_tools = [\"one/ech*\"]", one()));
     lacks(&client, "one__echo").await;
     let told = client.call("one__echo", &json!({})).await.tool_error();
     assert!(told.contains("one/ech*"), "{told}");
@@ -119,7 +152,11 @@ async fn a_rule_that_is_added_holds_from_then_on() {
 
 #[tokio::test]
 async fn no_call_fails_however_often_servers_are_changed() {
-    let two = |round: usize| Testbed::named("two").with(&format!("idle_timeout = \"{round}m\"")).table();
+    let two = |round: usize| {
+        Testbed::named("two")
+            .with(&format!("idle_timeout = \"{round}m\""))
+            .table()
+    };
     let gateway = with_one(&two(99)).await;
     let client = gateway.client(Manner::Modern).await;
     client.knows("two__echo").await;
@@ -133,7 +170,11 @@ async fn no_call_fails_however_often_servers_are_changed() {
                 let mut calls = 0;
                 while !done.load(Ordering::Relaxed) {
                     let sent = json!({ "number": calls });
-                    assert_eq!(client.call(tool, &sent).await.text(), sent.to_string(), "{tool}");
+                    assert_eq!(
+                        client.call(tool, &sent).await.text(),
+                        sent.to_string(),
+                        "{tool}"
+                    );
                     calls += 1;
                 }
                 calls
@@ -143,20 +184,27 @@ async fn no_call_fails_however_often_servers_are_changed() {
     for round in 1..=8 {
         gateway.home.configure(&format!("{}{}", one(), two(round)));
         let taken_over = "the changed configuration is in force";
-        until("it is in force", async || (gateway.log().matches(taken_over).count() == round).then_some(()))
-            .await;
+        until("it is in force", async || {
+            (gateway.log().matches(taken_over).count() == round).then_some(())
+        })
+        .await;
     }
     done.store(true, Ordering::Relaxed);
     assert!(callers.join_all().await.into_iter().all(|calls| calls > 0));
-    assert!(gateway.children().contains(&process), "what has not changed goes on");
+    assert!(
+        gateway.children().contains(&process),
+        "what has not changed goes on"
+    );
 }
 
 /// The process of the first server; it alone has been called so far.
 async fn process_of_one(gateway: &Gateway, client: &Client) -> u32 {
     assert_eq!(client.call("one__echo", &json!({})).await.text(), "{}");
-    until("it alone runs", async || match gateway.children().as_slice() {
-        [one] => Some(*one),
-        _ => None,
+    until("it alone runs", async || {
+        match gateway.children().as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        }
     })
     .await
 }
@@ -166,9 +214,14 @@ async fn whoever_watches_a_resource_hears_of_it_also_after_its_server_was_change
     for era in ["legacy", "modern"] {
         let table = |more: &str| Testbed::named("one").era(era).with(more).table();
         let gateway = Gateway::with(&table("")).await;
-        let client = gateway.visitor("/servers/one/mcp", Manner::Modern).connect().await;
+        let client = gateway
+            .visitor("/servers/one/mcp", Manner::Modern)
+            .connect()
+            .await;
         client.knows("touch_resource").await;
-        let mut watching = client.subscribe(&json!({ "resourceSubscriptions": [WATCHED] })).await;
+        let mut watching = client
+            .subscribe(&json!({ "resourceSubscriptions": [WATCHED] }))
+            .await;
         let started = gateway.log().matches("server=one era=").count();
         gateway.home.configure(&table("idle_timeout = \"9m\""));
         until("the new one runs", async || {
@@ -177,8 +230,13 @@ async fn whoever_watches_a_resource_hears_of_it_also_after_its_server_was_change
         .await;
         // It may not have agreed yet when it is first touched.
         until("an update is heard", async || {
-            client.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
-            tokio::time::timeout(Duration::from_millis(500), watching.wait_for(UPDATED)).await.ok()
+            client
+                .call("touch_resource", &json!({ "uri": WATCHED }))
+                .await
+                .text();
+            tokio::time::timeout(Duration::from_millis(500), watching.wait_for(UPDATED))
+                .await
+                .ok()
         })
         .await;
     }
@@ -187,12 +245,23 @@ async fn whoever_watches_a_resource_hears_of_it_also_after_its_server_was_change
 #[tokio::test]
 async fn a_rule_that_is_added_holds_for_what_is_watched_already() {
     let gateway = with_one("").await;
-    let client = gateway.visitor("/servers/one/mcp", Manner::Modern).connect().await;
-    let mut watching = client.subscribe(&json!({ "resourceSubscriptions": [WATCHED, OTHER] })).await;
-    gateway.home.configure(&format!("{}[policy]\ndeny_tools = [\"one/test://watched-*\"]", one()));
+    let client = gateway
+        .visitor("/servers/one/mcp", Manner::Modern)
+        .connect()
+        .await;
+    let mut watching = client
+        .subscribe(&json!({ "resourceSubscriptions": [WATCHED, OTHER] }))
+        .await;
+    gateway.home.configure(&format!(
+        "{}[policy]\ndeny_tools = [\"one/test://watched-*\"]",
+        one()
+    ));
     says(&gateway, "the changed configuration is in force").await;
     for uri in [WATCHED, OTHER] {
-        client.call("touch_resource", &json!({ "uri": uri })).await.text();
+        client
+            .call("touch_resource", &json!({ "uri": uri }))
+            .await
+            .text();
     }
     assert_eq!(watching.wait_for(UPDATED).await["params"]["uri"], OTHER);
 }
@@ -206,7 +275,9 @@ async fn what_is_built_in_goes_and_comes_back_with_other_data() {
     gateway.home.configure("[agents]\nenabled = false\n");
     lacks(&client, LOOKUP).await;
     for agent in ["mine", "yours"] {
-        let folder = gateway.home.path(&format!("{agent}/agents/{agent}/capabilities"));
+        let folder = gateway
+            .home
+            .path(&format!("{agent}/agents/{agent}/capabilities"));
         fs::create_dir_all(&folder).unwrap();
         let data = json!({
             "agent": {
@@ -217,10 +288,14 @@ async fn what_is_built_in_goes_and_comes_back_with_other_data() {
             ],
         });
         fs::write(folder.join("current.json"), data.to_string()).unwrap();
-        gateway.home.configure(&format!("[agents]\ndirectory = \"{agent}\"\n"));
+        gateway
+            .home
+            .configure(&format!("[agents]\ndirectory = \"{agent}\"\n"));
         client.knows(LOOKUP).await;
         until("the new data is asked", async || {
-            let answer = client.call(LOOKUP, &json!({ "agent": agent, "capability": "cooking" })).await;
+            let answer = client
+                .call(LOOKUP, &json!({ "agent": agent, "capability": "cooking" }))
+                .await;
             (answer.result()["structuredContent"]["agent"] == agent).then_some(())
         })
         .await;
@@ -230,9 +305,19 @@ async fn what_is_built_in_goes_and_comes_back_with_other_data() {
 #[tokio::test]
 async fn what_needs_a_restart_is_named() {
     let gateway = with_one("").await;
-    gateway.home.configure(&format!("[serve]\nbind = \"127.0.0.1:1\"\n{}", one()));
+    gateway
+        .home
+        .configure(&format!("[serve]\nbind = \"127.0.0.1:1\"\n{}", one()));
     says(&gateway, "key=\"serve.bind\"").await;
-    assert_eq!(gateway.client(Manner::Modern).await.call("one__echo", &json!({})).await.text(), "{}");
+    assert_eq!(
+        gateway
+            .client(Manner::Modern)
+            .await
+            .call("one__echo", &json!({}))
+            .await
+            .text(),
+        "{}"
+    );
 }
 
 #[tokio::test]
@@ -240,7 +325,8 @@ async fn what_a_project_brings_along_is_not_imported_unasked() {
     let home = Home::new(&format!("{}[import]\nfollow = [\"cursor\"]", one()));
     let line = Testbed::named("two").era("legacy").line();
     let words: Vec<_> = line.split_whitespace().collect();
-    let file = |name: &str| json!({ "mcpServers": { name: { "command": words[0], "args": words[1..] } } });
+    let file =
+        |name: &str| json!({ "mcpServers": { name: { "command": words[0], "args": words[1..] } } });
     for (folder, name) in [("project/.cursor", "foreign"), (".cursor", "mine")] {
         fs::create_dir_all(home.path(folder)).unwrap();
         fs::write(home.path(folder).join("mcp.json"), file(name).to_string()).unwrap();
@@ -253,7 +339,11 @@ async fn what_a_project_brings_along_is_not_imported_unasked() {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let mut gateway = command.spawn().unwrap();
-    let written = async || fs::read_to_string(&config).ok().filter(|text| text.contains("[servers.mine]"));
+    let written = async || {
+        fs::read_to_string(&config)
+            .ok()
+            .filter(|text| text.contains("[servers.mine]"))
+    };
     let text = until("the person's own server is imported", written).await;
     assert!(!text.contains("foreign"), "{text}");
     drop(gateway.stdin.take());
@@ -265,7 +355,9 @@ async fn what_a_followed_client_adds_is_imported_and_served() {
     let home = Home::new(&one());
     let cursor = home.path(".cursor/mcp.json");
     fs::create_dir(home.path(".cursor")).unwrap();
-    let told = home.kitbag(&["import", "--from", "cursor", "--follow"]).await;
+    let told = home
+        .kitbag(&["import", "--from", "cursor", "--follow"])
+        .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Modern).await;
@@ -273,13 +365,21 @@ async fn what_a_followed_client_adds_is_imported_and_served() {
 
     let line = Testbed::named("two").line();
     let words: Vec<_> = line.split_whitespace().collect();
-    let server = json!({ "command": words[0], "args": words[1..], "env": { "API_TOKEN": "s3cret-s3cret" } });
+    let server =
+        json!({ "command": words[0], "args": words[1..], "env": { "API_TOKEN": "s3cret-s3cret" } });
     fs::write(&cursor, "{ not yet").unwrap();
     says(&gateway, ".cursor/mcp.json").await;
-    fs::write(&cursor, json!({ "mcpServers": { "two": server } }).to_string()).unwrap();
+    fs::write(
+        &cursor,
+        json!({ "mcpServers": { "two": server } }).to_string(),
+    )
+    .unwrap();
     client.knows("two__echo").await;
     let config = fs::read_to_string(home.path("kitbag.toml")).unwrap();
-    assert!(config.contains("${secret:") && !config.contains("s3cret-s3cret"), "{config}");
+    assert!(
+        config.contains("${secret:") && !config.contains("s3cret-s3cret"),
+        "{config}"
+    );
 }
 
 #[tokio::test]
@@ -291,11 +391,20 @@ async fn what_was_removed_or_changed_here_stays_so_when_a_followed_client_rewrit
     let words: Vec<_> = line.split_whitespace().collect();
     let written = |names: &[&str]| {
         let server = |name: &str| json!({ "command": words[0], "args": words[1..], "env": { "NAME": name } });
-        let servers: serde_json::Map<_, _> = names.iter().map(|it| ((*it).to_owned(), server(it))).collect();
-        fs::write(&cursor, json!({ "mcpServers": servers, "rewritten": names.len() }).to_string()).unwrap();
+        let servers: serde_json::Map<_, _> = names
+            .iter()
+            .map(|it| ((*it).to_owned(), server(it)))
+            .collect();
+        fs::write(
+            &cursor,
+            json!({ "mcpServers": servers, "rewritten": names.len() }).to_string(),
+        )
+        .unwrap();
     };
     written(&["gone", "changed"]);
-    let told = home.kitbag(&["import", "--from", "cursor", "--follow"]).await;
+    let told = home
+        .kitbag(&["import", "--from", "cursor", "--follow"])
+        .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let told = home.kitbag(&["servers", "remove", "gone"]).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
@@ -305,13 +414,17 @@ async fn what_was_removed_or_changed_here_stays_so_when_a_followed_client_rewrit
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Modern).await;
     client.knows("changed__echo").await;
-    for (names, new) in
-        [(&["gone", "changed", "one"][..], "one"), (&["changed", "gone", "one", "two"], "two")]
-    {
+    for (names, new) in [
+        (&["gone", "changed", "one"][..], "one"),
+        (&["changed", "gone", "one", "two"], "two"),
+    ] {
         written(names);
         client.knows(&format!("{new}__echo")).await;
         let text = config();
-        assert!(!text.contains("[servers.gone]") && !text.contains("changed-cursor"), "{text}");
+        assert!(
+            !text.contains("[servers.gone]") && !text.contains("changed-cursor"),
+            "{text}"
+        );
         assert!(text.contains("NAME = \"mine\""), "{text}");
     }
 }
@@ -321,12 +434,20 @@ async fn what_a_followed_client_adds_with_something_to_look_at_waits_for_the_per
     let home = Home::new("");
     fs::create_dir(home.path(".cursor")).unwrap();
     home.configure("[import]\nfollow = [\"cursor\"]");
-    let server = json!({ "command": "sh", "args": ["-c", format!("touch {}", home.path("ran").display())] });
+    let server =
+        json!({ "command": "sh", "args": ["-c", format!("touch {}", home.path("ran").display())] });
     let gateway = home.serve().await;
-    fs::write(home.path(".cursor/mcp.json"), json!({ "mcpServers": { "sly": server } }).to_string()).unwrap();
+    fs::write(
+        home.path(".cursor/mcp.json"),
+        json!({ "mcpServers": { "sly": server } }).to_string(),
+    )
+    .unwrap();
     says(&gateway, "switched off until you look at it").await;
     says(&gateway, "the changed configuration is in force").await;
     let text = fs::read_to_string(home.path("kitbag.toml")).unwrap();
-    assert!(text.contains("[servers.sly]") && text.contains("enabled = false"), "{text}");
+    assert!(
+        text.contains("[servers.sly]") && text.contains("enabled = false"),
+        "{text}"
+    );
     assert!(!home.path("ran").exists());
 }

@@ -25,7 +25,11 @@ async fn routes(gateway: &Gateway, key: &str, manner: Manner) -> Vec<Route> {
         ("/mcp", "good__", "kitbag://server/good/"),
     ] {
         let client = gateway.visitor(path, manner).key(key).connect().await;
-        routes.push(Route { client, prefix, uri });
+        routes.push(Route {
+            client,
+            prefix,
+            uri,
+        });
     }
     routes
 }
@@ -34,26 +38,46 @@ async fn guarded() -> (Gateway, String) {
     let home = Home::new(&format!("{}{RULES}", Testbed::named("good").table()));
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    gateway.client(Manner::Modern).await.knows("good__echo").await;
+    gateway
+        .client(Manner::Modern)
+        .await
+        .knows("good__echo")
+        .await;
     (gateway, acme)
 }
 
 /// What comes back, whatever it is, must not come from the server.
 #[track_caller]
 fn check_refused(raw: &str, asked: &Value) {
-    let words = ["may not use", "must be spelt", "there is no resource", "there is no prompt"];
-    assert!(words.iter().any(|words| raw.contains(words)), "{asked}: {raw}");
+    let words = [
+        "may not use",
+        "must be spelt",
+        "there is no resource",
+        "there is no prompt",
+    ];
+    assert!(
+        words.iter().any(|words| raw.contains(words)),
+        "{asked}: {raw}"
+    );
 }
 
 #[tokio::test]
 async fn a_completion_is_judged_by_what_the_server_will_complete() {
     let (gateway, acme) = guarded().await;
     for manner in Manner::BOTH {
-        for Route { client, prefix, uri } in routes(&gateway, &acme, manner).await {
+        for Route {
+            client,
+            prefix,
+            uri,
+        } in routes(&gateway, &acme, manner).await
+        {
             let complete = async |reference: Value, more: Value| {
                 let mut params =
                     json!({ "ref": reference, "argument": { "name": "reference", "value": "" } });
-                params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                params
+                    .as_object_mut()
+                    .unwrap()
+                    .extend(more.as_object().unwrap().clone());
                 client.request("completion/complete", &params).await
             };
             let allowed = format!("{prefix}test_simple_prompt");
@@ -65,7 +89,10 @@ async fn a_completion_is_judged_by_what_the_server_will_complete() {
                 json!({ "type": "ref/prompt", "name": denied, "uri": template }),
                 json!({ "type": "ref/prompt", "name": denied }),
             ] {
-                check_refused(complete(reference.clone(), json!({})).await.raw(), &reference);
+                check_refused(
+                    complete(reference.clone(), json!({})).await.raw(),
+                    &reference,
+                );
             }
             // Only what was decided about travels on.
             for (reference, expected) in [
@@ -80,18 +107,32 @@ async fn a_completion_is_judged_by_what_the_server_will_complete() {
             ] {
                 let reply = complete(reference.clone(), json!({})).await.result();
                 let arrived = reply["completion"]["values"][0].as_str().unwrap();
-                assert_eq!(serde_json::from_str::<Value>(arrived).unwrap(), expected, "{reference}");
+                assert_eq!(
+                    serde_json::from_str::<Value>(arrived).unwrap(),
+                    expected,
+                    "{reference}"
+                );
             }
             let reference = json!({ "type": "ref/resource", "uri": template });
             for filled in [
                 json!({ "argument": { "name": "id", "value": "secret-1" } }),
                 json!({ "context": { "arguments": { "id": "secret-1" } } }),
             ] {
-                check_refused(complete(reference.clone(), filled.clone()).await.raw(), &filled);
+                check_refused(
+                    complete(reference.clone(), filled.clone()).await.raw(),
+                    &filled,
+                );
             }
-            for odd in [json!({ "name": allowed }), json!({ "type": "ref/other", "uri": secret }), json!("x")]
-            {
-                assert_eq!(complete(odd.clone(), json!({})).await.code(), -32602, "{odd}");
+            for odd in [
+                json!({ "name": allowed }),
+                json!({ "type": "ref/other", "uri": secret }),
+                json!("x"),
+            ] {
+                assert_eq!(
+                    complete(odd.clone(), json!({})).await.code(),
+                    -32602,
+                    "{odd}"
+                );
             }
         }
     }
@@ -101,7 +142,10 @@ async fn a_completion_is_judged_by_what_the_server_will_complete() {
 async fn no_spelling_of_a_resource_gets_past_the_rule_about_it() {
     let (gateway, acme) = guarded().await;
     for manner in Manner::BOTH {
-        for Route { client, uri: mark, .. } in routes(&gateway, &acme, manner).await {
+        for Route {
+            client, uri: mark, ..
+        } in routes(&gateway, &acme, manner).await
+        {
             for spelling in [
                 "test://static-text",
                 "TEST://static-text",
@@ -120,15 +164,21 @@ async fn no_spelling_of_a_resource_gets_past_the_rule_about_it() {
                 "test://template/%73ecret/data",
             ] {
                 let uri = format!("{mark}{spelling}");
-                let reply = client.request("resources/read", &json!({ "uri": uri })).await;
+                let reply = client
+                    .request("resources/read", &json!({ "uri": uri }))
+                    .await;
                 check_refused(reply.raw(), &json!(uri));
                 if manner == Manner::Legacy {
-                    let reply = client.request("resources/subscribe", &json!({ "uri": uri })).await;
+                    let reply = client
+                        .request("resources/subscribe", &json!({ "uri": uri }))
+                        .await;
                     check_refused(reply.raw(), &json!(uri));
                 }
             }
             let uri = format!("{mark}test://template/7/data");
-            let read = client.request("resources/read", &json!({ "uri": uri })).await;
+            let read = client
+                .request("resources/read", &json!({ "uri": uri }))
+                .await;
             assert!(read.raw().contains("Data for ID: 7"), "{}", read.raw());
         }
     }

@@ -11,12 +11,18 @@ use crate::terminal::Terminal;
 #[test]
 fn whoever_gives_up_typing_a_secret_has_their_terminal_back() {
     let mut terminal = Terminal::open();
-    let (held, before) = (terminal.end(), LocalModes::ECHO | LocalModes::ISIG | LocalModes::ICANON);
+    let (held, before) = (
+        terminal.end(),
+        LocalModes::ECHO | LocalModes::ISIG | LocalModes::ICANON,
+    );
     let modes = || tcgetattr(&held).unwrap().local_modes;
     assert!(modes().contains(before));
     let home = Home::new();
     let mut command = home.command(&["secret", "set", "token"]);
-    command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
+    command
+        .stdin(terminal.stdio())
+        .stdout(terminal.stdio())
+        .stderr(terminal.stdio());
     let mut child = command.spawn().unwrap();
     terminal.wait_for("Value of token: ");
     assert!(!modes().contains(LocalModes::ECHO));
@@ -33,14 +39,20 @@ fn whoever_types_nothing_is_told_that_nothing_was_kept() {
         let mut terminal = Terminal::open();
         let home = Home::new();
         let mut command = home.command(&["secret", "set", "token"]);
-        command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
+        command
+            .stdin(terminal.stdio())
+            .stdout(terminal.stdio())
+            .stderr(terminal.stdio());
         let mut child = command.spawn().unwrap();
         drop(command);
         terminal.wait_for("Value of token: ");
         terminal.press(nothing);
         let shown = terminal.shown();
         assert_eq!(child.wait().unwrap().code(), Some(1));
-        assert!(shown.contains("no value was typed") && shown.contains("printf %s VALUE"), "{shown}");
+        assert!(
+            shown.contains("no value was typed") && shown.contains("printf %s VALUE"),
+            "{shown}"
+        );
     }
 }
 
@@ -55,7 +67,10 @@ fn whoever_is_shown_a_strangers_command_line_runs_it_only_by_saying_so() {
         );
         let mut command = home.command(&["import"]);
         command.current_dir(home.path("project"));
-        command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
+        command
+            .stdin(terminal.stdio())
+            .stdout(terminal.stdio())
+            .stderr(terminal.stdio());
         let mut child = command.spawn().unwrap();
         drop(command);
         terminal.wait_for("Run this? [y/N] ");

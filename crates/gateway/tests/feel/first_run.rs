@@ -34,13 +34,22 @@ fn home_with_cursor() -> Home {
 
 #[test]
 fn kitbag_alone_says_what_to_do_next_and_writes_nothing() {
-    for (home, next) in [(Home::new(), NOTHING_ANYWHERE), (home_with_cursor(), TWO_IN_CURSOR)] {
+    for (home, next) in [
+        (Home::new(), NOTHING_ANYWHERE),
+        (home_with_cursor(), TWO_IN_CURSOR),
+    ] {
         let told = home.ok(&[]);
-        assert!(told.contains(next) && told.ends_with("kitbag --help\n"), "{told}");
+        assert!(
+            told.contains(next) && told.ends_with("kitbag --help\n"),
+            "{told}"
+        );
         assert!(!home.config().exists() && !home.path(".local").exists());
     }
     let told = home_with_cursor().json(&[]);
-    assert_eq!((&told["servers"], &told["next"][0]["command"]), (&0.into(), &"kitbag import".into()));
+    assert_eq!(
+        (&told["servers"], &told["next"][0]["command"]),
+        (&0.into(), &"kitbag import".into())
+    );
 }
 
 #[test]
@@ -56,9 +65,17 @@ fn verbs_with_nothing_of_ones_own_to_show_say_what_to_do_next() {
 fn a_gateway_without_servers_says_what_to_do_next() {
     let home = Home::new();
     let mut command = home.command(&["serve", "--bind", "127.0.0.1:0"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let told: Vec<String> = lines.take_while(|line| !line.starts_with("Paste")).collect();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    let told: Vec<String> = lines
+        .take_while(|line| !line.starts_with("Paste"))
+        .collect();
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(told.join("\n").contains(NOTHING_ANYWHERE), "{told:#?}");
@@ -69,9 +86,15 @@ fn with_servers_configured_the_next_step_is_another() {
     let home = home_with_cursor();
     home.ok(&["import"]);
     let told = home.ok(&[]);
-    assert!(told.contains("2 servers configured. What to do next:\n  kitbag tools "), "{told}");
+    assert!(
+        told.contains("2 servers configured. What to do next:\n  kitbag tools "),
+        "{told}"
+    );
     assert!(told.contains("kitbag install --client cursor"), "{told}");
     home.ok(&["install", "--client", "cursor"]);
     let told = home.ok(&[]);
-    assert!(told.contains("kitbag search TEXT") && !told.contains("kitbag install"), "{told}");
+    assert!(
+        told.contains("kitbag search TEXT") && !told.contains("kitbag install"),
+        "{told}"
+    );
 }

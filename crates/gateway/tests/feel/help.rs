@@ -9,17 +9,29 @@ use crate::home::Home;
 fn every_verb_shows_examples_that_can_be_typed() {
     every_command(&mut |command| {
         let name = command.get_bin_name().unwrap_or_default();
-        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let help = command
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let examples = examples(&help);
         assert!(!examples.is_empty(), "`{name} --help` shows no Examples:");
         // What is laid out by hand would be broken in the middle where it is wider than a terminal.
         let wide = help.lines().find(|line| line.chars().count() > 80);
         assert_eq!(wide, None, "`{name} --help` has a line that does not fit");
-        let about_itself = examples.iter().filter(|words| words.join(" ").starts_with(name));
-        assert!(about_itself.count() > 0, "the examples of `{name}` are about something else");
+        let about_itself = examples
+            .iter()
+            .filter(|words| words.join(" ").starts_with(name));
+        assert!(
+            about_itself.count() > 0,
+            "the examples of `{name}` are about something else"
+        );
         for words in examples {
             let parsed = Cli::try_parse_from(&words);
-            assert!(parsed.is_ok(), "`{name} --help` shows {words:?}: {}", parsed.unwrap_err());
+            assert!(
+                parsed.is_ok(),
+                "`{name} --help` shows {words:?}: {}",
+                parsed.unwrap_err()
+            );
         }
     });
 }
@@ -33,20 +45,29 @@ fn help_and_examples_fit_a_terminal() {
         // Nor does it get wider where nobody says how wide the terminal is.
         let output = home.command(&words).env_remove("COLUMNS").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success() && help.lines().all(|line| line.chars().count() <= 80), "{help}");
+        assert!(
+            output.status.success() && help.lines().all(|line| line.chars().count() <= 80),
+            "{help}"
+        );
     });
 }
 
 #[test]
 fn every_verb_has_its_row_in_the_readme() {
     let readme = include_str!("../../../../README.md");
-    let rows: String = readme.lines().filter(|line| line.starts_with("| `kitbag ")).collect();
+    let rows: String = readme
+        .lines()
+        .filter(|line| line.starts_with("| `kitbag "))
+        .collect();
     every_command(&mut |command| {
         let name = command.get_bin_name().unwrap_or_default();
         let last = name.rsplit(' ').next().unwrap_or_default();
         let told = [format!("`{name}"), format!("`{last}`"), format!("`{last} ")];
         let is_leaf = !command.has_subcommands();
-        assert!(!is_leaf || told.iter().any(|it| rows.contains(it)), "README says nothing of `{name}`");
+        assert!(
+            !is_leaf || told.iter().any(|it| rows.contains(it)),
+            "README says nothing of `{name}`"
+        );
     });
 }
 
@@ -61,7 +82,11 @@ fn a_mistyped_verb_is_answered_with_the_one_that_was_probably_meant() {
     ] {
         let told = home.run(words);
         assert_eq!(told.code, Some(2));
-        assert!(told.stderr.contains(" similar ") && told.stderr.contains(meant), "{}", told.stderr);
+        assert!(
+            told.stderr.contains(" similar ") && told.stderr.contains(meant),
+            "{}",
+            told.stderr
+        );
     }
 }
 
@@ -81,13 +106,22 @@ fn every_command(look: &mut impl FnMut(&Command)) {
 fn examples(help: &str) -> Vec<Vec<String>> {
     let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
     let lines: Vec<&str> = lines.take_while(|line| line.starts_with("  ")).collect();
-    lines.join("\n").replace("\\\n", "").lines().map(words).collect()
+    lines
+        .join("\n")
+        .replace("\\\n", "")
+        .lines()
+        .map(words)
+        .collect()
 }
 
 /// Of the part that is ours; what is piped in or redirected is the shell's.
 fn words(line: &str) -> Vec<String> {
     let begin = line.find("kitbag ").unwrap_or_default();
-    let end = if line[..begin].ends_with("$(") { line.rfind(')') } else { None };
+    let end = if line[..begin].ends_with("$(") {
+        line.rfind(')')
+    } else {
+        None
+    };
     let ours = &line[begin..end.unwrap_or(line.len())];
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in ours.chars().chain([' ']) {
@@ -98,7 +132,9 @@ fn words(line: &str) -> Vec<String> {
             _ => word.get_or_insert_default().push(c),
         }
     }
-    let others = words.iter().position(|word| ["<", ">", ">>", "|"].contains(&word.as_str()));
+    let others = words
+        .iter()
+        .position(|word| ["<", ">", ">>", "|"].contains(&word.as_str()));
     words.truncate(others.unwrap_or(words.len()));
     words
 }

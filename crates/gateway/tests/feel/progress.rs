@@ -10,7 +10,17 @@ use crate::testbed;
 /// A home with a server that takes three seconds to start.
 fn home() -> Home {
     let home = Home::new();
-    home.ok(&["servers", "add", "slow", "--no-test", "--", &testbed(), "--manner", "slow-start", "stdio"]);
+    home.ok(&[
+        "servers",
+        "add",
+        "slow",
+        "--no-test",
+        "--",
+        &testbed(),
+        "--manner",
+        "slow-start",
+        "stdio",
+    ]);
     home
 }
 
@@ -31,10 +41,19 @@ fn programs_that_want_json_are_not_told() {
 fn at_a_terminal_a_line_moves_and_is_gone_in_the_end() {
     let shown = at_a_terminal(&home(), &["tools"]);
     let line = "Asking servers what they offer (";
-    let moments: BTreeSet<&str> = shown.split('\r').filter(|moment| moment.contains(line)).collect();
-    assert!(moments.len() > 2 && moments.iter().any(|moment| moment.ends_with("(2 s)")), "{shown:?}");
+    let moments: BTreeSet<&str> = shown
+        .split('\r')
+        .filter(|moment| moment.contains(line))
+        .collect();
+    assert!(
+        moments.len() > 2 && moments.iter().any(|moment| moment.ends_with("(2 s)")),
+        "{shown:?}"
+    );
     let left = shown.rsplit(line).next().unwrap_or_default();
-    let wiped = left.split_once('\r').map(|(_, rest)| rest).unwrap_or_default();
+    let wiped = left
+        .split_once('\r')
+        .map(|(_, rest)| rest)
+        .unwrap_or_default();
     let result = wiped.trim_start_matches([' ', '\r']);
     assert!(result.starts_with("NAME"), "{left:?}");
 }
@@ -42,7 +61,16 @@ fn at_a_terminal_a_line_moves_and_is_gone_in_the_end() {
 #[test]
 fn an_answer_that_comes_at_once_is_not_announced() {
     let home = Home::new();
-    home.ok(&["servers", "add", "bed", "--", &testbed(), "--era", "legacy", "stdio"]);
+    home.ok(&[
+        "servers",
+        "add",
+        "bed",
+        "--",
+        &testbed(),
+        "--era",
+        "legacy",
+        "stdio",
+    ]);
     // On a busy machine what takes no time at all may take half a second, but not every time.
     let mut shown = (0..5).map(|_| at_a_terminal(&home, &["tools", "--server", "bed"]));
     assert!(shown.any(|it| !it.contains("Asking") && it.contains("bed__echo")));

@@ -11,11 +11,33 @@ const SERVER: &str = "quarterly-reports-of-the-branche";
 /// A home in which everything has a long name.
 fn home() -> Home {
     let home = Home::new();
-    home.ok(&["servers", "add", SERVER, "--", &testbed(), "--era", "legacy", "stdio"]);
+    home.ok(&[
+        "servers",
+        "add",
+        SERVER,
+        "--",
+        &testbed(),
+        "--era",
+        "legacy",
+        "stdio",
+    ]);
     let url = "https://a-rather-long-name.for-a-host.in-a-company.example/with/a/path/as/well/mcp";
-    home.ok(&["servers", "add", "a-remote-server-with-a-long-name", url, "--disabled"]);
+    home.ok(&[
+        "servers",
+        "add",
+        "a-remote-server-with-a-long-name",
+        url,
+        "--disabled",
+    ]);
     let label = "the build machine in the cellar, third rack from the left, behind the boxes";
-    home.ok(&["key", "create", "--tenant", "northern-branch-office-and-its-friends", "--label", label]);
+    home.ok(&[
+        "key",
+        "create",
+        "--tenant",
+        "northern-branch-office-and-its-friends",
+        "--label",
+        label,
+    ]);
     let file = home.path(".config/goose/config.yaml");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(
@@ -30,7 +52,10 @@ fn home() -> Home {
 #[test]
 fn no_table_breaks_a_name() {
     let home = home();
-    set_secret(&home, "a.secret.whose-name-says.for-which-server.and-which-purpose.KEY");
+    set_secret(
+        &home,
+        "a.secret.whose-name-says.for-which-server.and-which-purpose.KEY",
+    );
     let dataset = dataset(&home);
     for words in [
         ["servers", "list"].as_slice(),
@@ -42,7 +67,14 @@ fn no_table_breaks_a_name() {
         &["key", "list"],
         &["secret", "list"],
         &["import", "--dry-run"],
-        &["eval", "retrieval", "--ranker", "bm25", "--dataset", &dataset],
+        &[
+            "eval",
+            "retrieval",
+            "--ranker",
+            "bm25",
+            "--dataset",
+            &dataset,
+        ],
         &["index", "verify"],
         &["doctor", "--offline"],
     ] {
@@ -54,7 +86,12 @@ fn no_table_breaks_a_name() {
 /// what is wider than 80 columns is so for the words in it.
 #[track_caller]
 fn check(home: &Home, words: &[&str]) {
-    let wide = home.command(words).env_remove("COLUMNS").output().unwrap().stdout;
+    let wide = home
+        .command(words)
+        .env_remove("COLUMNS")
+        .output()
+        .unwrap()
+        .stdout;
     let (wide, narrow) = (String::from_utf8(wide).unwrap(), home.run(words).stdout);
     assert!(!narrow.is_empty(), "{words:?} shows nothing");
     let long = |text: &str| -> BTreeSet<String> {
@@ -69,14 +106,23 @@ fn set_secret(home: &Home, name: &str) {
     let value = home.path("value");
     fs::write(&value, "s3cret").unwrap();
     let stdin = fs::File::open(value).unwrap();
-    let output = home.command(&["secret", "set", name]).stdin(stdin).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = home
+        .command(&["secret", "set", name])
+        .stdin(stdin)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 fn dataset(home: &Home) -> String {
     let folder = home.path("set");
     fs::create_dir(&folder).unwrap();
-    let tool = r#"{"id": "mail__send_a_letter", "name": "send_a_letter", "description": "Send a letter"}"#;
+    let tool =
+        r#"{"id": "mail__send_a_letter", "name": "send_a_letter", "description": "Send a letter"}"#;
     let query = r#"{"id": "1", "query": "send a letter", "relevant": ["mail__send_a_letter"]}"#;
     fs::write(folder.join("tools.jsonl"), tool).unwrap();
     fs::write(folder.join("queries.jsonl"), query).unwrap();

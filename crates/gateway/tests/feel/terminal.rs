@@ -17,13 +17,24 @@ impl Terminal {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
-        let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
-        Self { controller: controller.into(), name, shown: String::new() }
+        let name = ptsname(&controller, Vec::new())
+            .unwrap()
+            .into_string()
+            .unwrap();
+        Self {
+            controller: controller.into(),
+            name,
+            shown: String::new(),
+        }
     }
 
     /// The end that a program holds.
     pub(crate) fn end(&self) -> File {
-        File::options().read(true).write(true).open(&self.name).unwrap()
+        File::options()
+            .read(true)
+            .write(true)
+            .open(&self.name)
+            .unwrap()
     }
 
     pub(crate) fn stdio(&self) -> Stdio {
@@ -52,7 +63,8 @@ impl Terminal {
         let mut part = [0; 1024];
         match self.controller.read(&mut part) {
             Ok(length @ 1..) => {
-                self.shown.push_str(&String::from_utf8_lossy(&part[..length]));
+                self.shown
+                    .push_str(&String::from_utf8_lossy(&part[..length]));
                 true
             }
             _ => false,

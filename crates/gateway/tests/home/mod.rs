@@ -62,7 +62,11 @@ impl Home {
     #[track_caller]
     pub(crate) fn fails(&self, words: &[&str]) -> String {
         let told = self.run(words);
-        assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "{words:?}");
+        assert_eq!(
+            (told.code, told.stdout.as_str()),
+            (Some(1), ""),
+            "{words:?}"
+        );
         told.stderr
     }
 

@@ -30,16 +30,28 @@ fn the_configuration_in_force_is_shown_with_where_it_comes_from() {
     home.write(CONFIG, SETTINGS);
     let show = |words: &[&str]| {
         let mut command = home.command(&[&["config", "show"], words].concat());
-        let output = command.env("KITBAG_REQUIRE_KEY", "yes").env("TOKEN", "s3cret").output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = command
+            .env("KITBAG_REQUIRE_KEY", "yes")
+            .env("TOKEN", "s3cret")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).unwrap()
     };
     let here = fs::canonicalize(home.path("")).unwrap();
     let shown = show(&["--bind", "127.0.0.1:9000"]).replace(here.to_str().unwrap(), "/home/ann");
     // Where its comment stands depends on how long the path of this home is.
-    let (store, shown): (Vec<_>, Vec<_>) =
-        shown.split("\n\n").partition(|table| table.starts_with("[store]"));
-    assert!(store[0].contains("path = \"/home/ann/.local/share/kitbag/kitbag.db\""), "{store:?}");
+    let (store, shown): (Vec<_>, Vec<_>) = shown
+        .split("\n\n")
+        .partition(|table| table.starts_with("[store]"));
+    assert!(
+        store[0].contains("path = \"/home/ann/.local/share/kitbag/kitbag.db\""),
+        "{store:?}"
+    );
     let shown = shown.join("\n\n");
     assert_eq!(
         shown,
@@ -68,19 +80,41 @@ env.TOKEN = "${TOKEN}"         # kitbag.toml:8, TOKEN set
 "#
     );
     let all = show(&["--all"]);
-    let has = |key: &str, origin: &str| all.lines().any(|it| it.starts_with(key) && it.ends_with(origin));
-    assert!(has("# otlp_endpoint ", "# not set") && has("keep_days = 90 ", "# default"), "{all}");
+    let has = |key: &str, origin: &str| {
+        all.lines()
+            .any(|it| it.starts_with(key) && it.ends_with(origin))
+    };
+    assert!(
+        has("# otlp_endpoint ", "# not set") && has("keep_days = 90 ", "# default"),
+        "{all}"
+    );
     assert!(!(all + &shown).contains("s3cret"));
-    assert_eq!(show(&["servers.docs"]).lines().filter(|line| line.ends_with("# default")).count(), 10);
+    assert_eq!(
+        show(&["servers.docs"])
+            .lines()
+            .filter(|line| line.ends_with("# default"))
+            .count(),
+        10
+    );
 
     let rows: Value = serde_json::from_str(&show(&["serve", "--json"])).unwrap();
-    let file = json!({ "from": "file", "line": 3, "path": here.join(".config/kitbag/kitbag.toml") });
-    assert_eq!(rows[5], json!({ "key": "serve.page_size", "value": 50, "origin": file }));
+    let file =
+        json!({ "from": "file", "line": 3, "path": here.join(".config/kitbag/kitbag.toml") });
+    assert_eq!(
+        rows[5],
+        json!({ "key": "serve.page_size", "value": 50, "origin": file })
+    );
     let variable = json!({ "from": "variable", "name": "KITBAG_REQUIRE_KEY" });
-    assert_eq!(rows[1], json!({ "key": "serve.require_key", "value": true, "origin": variable }));
+    assert_eq!(
+        rows[1],
+        json!({ "key": "serve.require_key", "value": true, "origin": variable })
+    );
 
     let told = home.fails(&["config", "show", "server"]);
-    assert_eq!(told, "error: the configuration has no `server`\n  try: did you mean `servers`?\n");
+    assert_eq!(
+        told,
+        "error: the configuration has no `server`\n  try: did you mean `servers`?\n"
+    );
 }
 
 #[test]
@@ -93,7 +127,10 @@ fn the_file_is_named_and_judged() {
         "{}",
         told.stderr
     );
-    assert!(home.ok(&["config", "check"]).contains("defaults can be used"));
+    assert!(
+        home.ok(&["config", "check"])
+            .contains("defaults can be used")
+    );
 
     home.write(CONFIG, SETTINGS);
     let here = fs::canonicalize(home.config()).unwrap();
@@ -101,14 +138,20 @@ fn the_file_is_named_and_judged() {
     let told = home.run(&["config", "check"]);
     assert_eq!(
         (told.code, told.stdout),
-        (Some(0), format!("{} can be used: 1 server, 0 providers\n", here.display()))
+        (
+            Some(0),
+            format!("{} can be used: 1 server, 0 providers\n", here.display())
+        )
     );
     let warning = "warning: `servers.git.env.TOKEN`: the environment variable `TOKEN` is not set\n";
     assert!(told.stderr.contains(warning), "{}", told.stderr);
 
     home.write(CONFIG, "[serve]\nbnd = 1\n");
     let told = home.fails(&["config", "check"]);
-    assert!(told.contains("line 2, in `serve`") && told.contains("try: did you mean `bind`?"), "{told}");
+    assert!(
+        told.contains("line 2, in `serve`") && told.contains("try: did you mean `bind`?"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -154,7 +197,12 @@ fn the_key_of_the_secrets_is_where_it_is_said_to_be() {
         let mut command = home.command(&["secret", "set", "token"]);
         command.envs(key.map(|key| ("KITBAG_SECRET_KEY", key)));
         let piped = || Stdio::piped();
-        let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(piped())
+            .stdout(piped())
+            .stderr(piped())
+            .spawn()
+            .unwrap();
         child.stdin.take().unwrap().write_all(b"s3cret").unwrap();
         String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
     };
@@ -164,18 +212,25 @@ fn the_key_of_the_secrets_is_where_it_is_said_to_be() {
     assert!(told.contains("kept there already"), "{told}");
 
     let told = home.fails(&["secret", "key", "--move-to", "keyring"]);
-    for part in
-        ["error: the key was not moved", "in the keyring cannot be used", "no keyring answers", "try: log in"]
-    {
+    for part in [
+        "error: the key was not moved",
+        "in the keyring cannot be used",
+        "no keyring answers",
+        "try: log in",
+    ] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    assert!(!home.config().exists() && place()["exists"] == true, "nothing has changed");
+    assert!(
+        !home.config().exists() && place()["exists"] == true,
+        "nothing has changed"
+    );
 
     fs::create_dir_all(home.config().parent().unwrap()).unwrap();
     fs::write(home.config(), "[secrets]\nkey = 'env' # from the vault\n").unwrap();
     let told = set(None);
     assert!(
-        told.contains("the variable KITBAG_SECRET_KEY cannot be used") && told.contains("it is not set"),
+        told.contains("the variable KITBAG_SECRET_KEY cannot be used")
+            && told.contains("it is not set"),
         "{told}"
     );
     home.json(&["servers", "list"]);

@@ -21,17 +21,31 @@ const VARIABLE: &str = "aws-env-secret-123456";
 impl Scene {
     fn new() -> Self {
         let scene = Self { home: Home::new() };
-        scene.home.write(CONFIG, "[agents]\nenabled = false\n[serve]\nbind = '127.0.0.1:0'\n");
+        scene.home.write(
+            CONFIG,
+            "[agents]\nenabled = false\n[serve]\nbind = '127.0.0.1:0'\n",
+        );
         let mut set = scene.home.command(&["secret", "set", "mytoken"]);
-        let mut child = set.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(SECRET.as_bytes()).unwrap();
+        let mut child = set
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(SECRET.as_bytes())
+            .unwrap();
         assert!(child.wait().unwrap().success());
         fs::create_dir(scene.project()).unwrap();
         scene
     }
 
     fn project(&self) -> PathBuf {
-        fs::canonicalize(self.home.path("")).unwrap().join("project")
+        fs::canonicalize(self.home.path(""))
+            .unwrap()
+            .join("project")
     }
 
     /// Where the attacker's program leaves what it was handed.
@@ -40,7 +54,8 @@ impl Scene {
     }
 
     fn attack(&self) {
-        let table = self.server(r#"{ STOLEN = "${secret:mytoken}", STOLEN2 = "${AWS_SECRET:-none}" }"#);
+        let table =
+            self.server(r#"{ STOLEN = "${secret:mytoken}", STOLEN2 = "${AWS_SECRET:-none}" }"#);
         self.write_project(&table);
     }
 
@@ -57,7 +72,10 @@ impl Scene {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = self.home.command(words);
-        command.current_dir(self.project()).env("AWS_SECRET", VARIABLE).env("PATH", "/usr/bin:/bin");
+        command
+            .current_dir(self.project())
+            .env("AWS_SECRET", VARIABLE)
+            .env("PATH", "/usr/bin:/bin");
         command
     }
 
@@ -65,7 +83,10 @@ impl Scene {
     fn run(&self, words: &[&str]) -> (Option<i32>, String) {
         let output = self.command(words).stdin(Stdio::null()).output().unwrap();
         let text = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&text).into_owned(),
+        )
     }
 }
 
@@ -86,11 +107,20 @@ fn a_cloned_folder_runs_nothing_and_is_handed_nothing_by_any_verb() {
         &["import", "--dry-run"],
     ] {
         let (_, told) = scene.run(words);
-        assert!(!scene.loot().exists(), "{words:?} ran the project's command: {told}");
-        assert!(!told.contains(SECRET) && !told.contains(VARIABLE), "{words:?}: {told}");
+        assert!(
+            !scene.loot().exists(),
+            "{words:?} ran the project's command: {told}"
+        );
+        assert!(
+            !told.contains(SECRET) && !told.contains(VARIABLE),
+            "{words:?}: {told}"
+        );
     }
     let (_, told) = scene.run(&["tools"]);
-    assert!(told.contains("you have not trusted it") && told.contains("try: "), "{told}");
+    assert!(
+        told.contains("you have not trusted it") && told.contains("try: "),
+        "{told}"
+    );
 }
 
 #[test]
@@ -127,17 +157,37 @@ fn what_is_trusted_is_shown_first_and_runs_with_what_was_granted_and_nothing_mor
     let scene = Scene::new();
     scene.attack();
     let (code, told) = scene.run(&["trust"]);
-    assert_eq!(code, Some(1), "without a terminal, trust is not assumed: {told}");
-    for shown in ["sh -c ", "STOLEN", "secret:mytoken", "AWS_SECRET", "project", "--yes"] {
+    assert_eq!(
+        code,
+        Some(1),
+        "without a terminal, trust is not assumed: {told}"
+    );
+    for shown in [
+        "sh -c ",
+        "STOLEN",
+        "secret:mytoken",
+        "AWS_SECRET",
+        "project",
+        "--yes",
+    ] {
         assert!(told.contains(shown), "{shown}: {told}");
     }
     let (code, told) = scene.run(&["trust", "--yes"]);
-    assert!(code == Some(0) && told.contains("--grant-secret mytoken"), "{told}");
+    assert!(
+        code == Some(0) && told.contains("--grant-secret mytoken"),
+        "{told}"
+    );
     scene.run(&["tools"]);
     assert!(!scene.loot().exists(), "its secrets were not granted");
 
-    let (code, _) =
-        scene.run(&["trust", "--yes", "--grant-secret", "mytoken", "--grant-variable", "AWS_SECRET"]);
+    let (code, _) = scene.run(&[
+        "trust",
+        "--yes",
+        "--grant-secret",
+        "mytoken",
+        "--grant-variable",
+        "AWS_SECRET",
+    ]);
     assert_eq!(code, Some(0));
     scene.run(&["tools"]);
     let loot = fs::read_to_string(scene.loot()).unwrap();
@@ -150,21 +200,36 @@ fn a_changed_file_is_out_of_force_until_it_is_looked_at_again_and_trust_can_be_w
     scene.write_project(&scene.server("{}"));
     assert_eq!(scene.run(&["trust", "--yes"]).0, Some(0));
     let (_, listed) = scene.run(&["trust", "list"]);
-    assert!(listed.contains("in force") && listed.contains("nothing of yours"), "{listed}");
+    assert!(
+        listed.contains("in force") && listed.contains("nothing of yours"),
+        "{listed}"
+    );
 
     scene.write_project(&(scene.server("{}") + "# changed\n"));
     let (_, told) = scene.run(&["tools"]);
-    assert!(told.contains("has changed since you trusted it") && !scene.loot().exists(), "{told}");
+    assert!(
+        told.contains("has changed since you trusted it") && !scene.loot().exists(),
+        "{told}"
+    );
     assert!(scene.run(&["trust", "list"]).1.contains("changed"));
 
     assert_eq!(scene.run(&["trust", "--yes"]).0, Some(0));
     assert_eq!(scene.run(&["trust", "withdraw"]).0, Some(0));
     let (_, told) = scene.run(&["tools"]);
-    assert!(told.contains("you have not trusted it") && !scene.loot().exists(), "{told}");
+    assert!(
+        told.contains("you have not trusted it") && !scene.loot().exists(),
+        "{told}"
+    );
     let (_, record) = scene.run(&["audit", "--json"]);
-    assert!(record.contains("project_trusted") && record.contains("project_withdrawn"), "{record}");
+    assert!(
+        record.contains("project_trusted") && record.contains("project_withdrawn"),
+        "{record}"
+    );
     let (code, told) = scene.run(&["trust", "withdraw"]);
-    assert!(code == Some(1) && told.contains("was not trusted"), "{told}");
+    assert!(
+        code == Some(1) && told.contains("was not trusted"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -188,7 +253,10 @@ fn a_server_of_the_persons_own_does_not_start_in_the_project() {
     ));
     scene.run(&["servers", "test"]);
     let started_in = fs::read_to_string(scene.loot()).unwrap();
-    assert_eq!(fs::canonicalize(started_in.trim()).unwrap(), fs::canonicalize(scene.home.path("")).unwrap());
+    assert_eq!(
+        fs::canonicalize(started_in.trim()).unwrap(),
+        fs::canonicalize(scene.home.path("")).unwrap()
+    );
 }
 
 /// A gateway in the project's folder, which ends with the test.
@@ -211,7 +279,10 @@ impl Serving {
         let log = scene.home.path("gateway.log");
         let stderr = fs::File::create(&log).unwrap();
         let mut command = scene.command(words);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(stderr);
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut serving = Self { child, stdout, log };
@@ -239,7 +310,10 @@ impl Serving {
         let begun = Instant::now();
         while !fs::read_to_string(&self.log).unwrap().contains(words) {
             let said = fs::read_to_string(&self.log).unwrap();
-            assert!(begun.elapsed() < Duration::from_secs(30), "never said {words:?}:\n{said}");
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "never said {words:?}:\n{said}"
+            );
             std::thread::yield_now();
         }
     }

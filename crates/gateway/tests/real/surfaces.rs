@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::clients::{Caller, Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
+use crate::clients::{
+    Caller, Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN,
+};
 use crate::gateway::{Door, Stage};
 use crate::servers::{self, RealServer};
 
@@ -31,7 +33,10 @@ fn check(client: Client, door: Door) {
         let definition: Value = serde_json::from_str(&definition).expect("a definition is JSON");
         assert_eq!(definition["name"], tool.as_str());
         assert_eq!(definition["inputSchema"]["type"], "object");
-        let result = caller.call("call_api", &json!({ "tool": tool, "arguments": server.arguments }));
+        let result = caller.call(
+            "call_api",
+            &json!({ "tool": tool, "arguments": server.arguments }),
+        );
         assert!(
             text(&result).contains(server.expected),
             "{tool} should answer {:?}: {result}",
@@ -45,7 +50,10 @@ fn check(client: Client, door: Door) {
 /// Servers are listed while the first client is already there, so it may have to ask again.
 #[track_caller]
 fn find(caller: &mut Caller<'_>, server: &RealServer) {
-    let (_, wish) = WISHES.into_iter().find(|(name, _)| *name == server.name).unwrap();
+    let (_, wish) = WISHES
+        .into_iter()
+        .find(|(name, _)| *name == server.name)
+        .unwrap();
     let wanted = format!("{}(", server.tool_on_merged_route());
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -53,16 +61,31 @@ fn find(caller: &mut Caller<'_>, server: &RealServer) {
         if found.lines().any(|line| line.starts_with(&wanted)) {
             return;
         }
-        assert!(Instant::now() < deadline, "`{wish}` does not lead to {wanted}…): {found}");
+        assert!(
+            Instant::now() < deadline,
+            "`{wish}` does not lead to {wanted}…): {found}"
+        );
     }
 }
 
 #[track_caller]
 fn check_mistakes(caller: &mut Caller<'_>) {
     for (tool, arguments, told) in [
-        ("filesystem__read_text_file", json!({}), "/path: missing, expected a string"),
-        ("filesystem__read_textfile", json!({}), "did you mean filesystem__read_text_file"),
-        ("git__git_log", json!({ "repo_path": { "a": 1 } }), "/repo_path: expected a string, got"),
+        (
+            "filesystem__read_text_file",
+            json!({}),
+            "/path: missing, expected a string",
+        ),
+        (
+            "filesystem__read_textfile",
+            json!({}),
+            "did you mean filesystem__read_text_file",
+        ),
+        (
+            "git__git_log",
+            json!({ "repo_path": { "a": 1 } }),
+            "/repo_path: expected a string, got",
+        ),
     ] {
         let result = caller.call("call_api", &json!({ "tool": tool, "arguments": arguments }));
         assert_eq!(result["isError"], true, "{result}");
@@ -72,15 +95,23 @@ fn check_mistakes(caller: &mut Caller<'_>) {
 
 #[track_caller]
 fn check_batch(caller: &mut Caller<'_>, servers: &[RealServer]) {
-    let call =
-        |server: &RealServer| json!({ "tool": server.tool_on_merged_route(), "arguments": server.arguments });
+    let call = |server: &RealServer| json!({ "tool": server.tool_on_merged_route(), "arguments": server.arguments });
     let calls: Vec<Value> = servers.iter().map(call).collect();
     let answers = text(&caller.call("batch_execute", &json!({ "calls": calls })));
     for (number, server) in servers.iter().enumerate() {
-        let heading = format!("[{}/{}] {}: ok", number + 1, servers.len(), server.tool_on_merged_route());
+        let heading = format!(
+            "[{}/{}] {}: ok",
+            number + 1,
+            servers.len(),
+            server.tool_on_merged_route()
+        );
         assert!(answers.contains(&heading), "no {heading} in {answers}");
         // What was created before is not created again, and the answer to that is short.
-        let expected = if server.name == "memory" { "[]" } else { server.expected };
+        let expected = if server.name == "memory" {
+            "[]"
+        } else {
+            server.expected
+        };
         assert!(answers.contains(expected), "no {expected} in {answers}");
     }
 }
@@ -88,7 +119,10 @@ fn check_batch(caller: &mut Caller<'_>, servers: &[RealServer]) {
 /// The text of a result.
 fn text(result: &Value) -> String {
     let blocks = result["content"].as_array().into_iter().flatten();
-    blocks.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
+    blocks
+        .filter_map(|block| block["text"].as_str())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]

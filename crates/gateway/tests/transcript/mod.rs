@@ -38,7 +38,10 @@ impl Transcript {
         let mut acts = Vec::new();
         for (info, body) in blocks(document) {
             if let Some((_, path)) = info.split_once("file=") {
-                acts.push(Act::Write { path: path.to_owned(), text: body.join("\n") });
+                acts.push(Act::Write {
+                    path: path.to_owned(),
+                    text: body.join("\n"),
+                });
             } else if info == mark {
                 acts.extend(steps(&body).into_iter().map(Act::Type));
             }
@@ -50,7 +53,13 @@ impl Transcript {
     }
 
     pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.0.iter().filter_map(|act| if let Act::Type(step) = act { Some(step) } else { None })
+        self.0.iter().filter_map(|act| {
+            if let Act::Type(step) = act {
+                Some(step)
+            } else {
+                None
+            }
+        })
     }
 
     #[track_caller]
@@ -90,8 +99,12 @@ impl Terminal<'_> {
     /// What the command said, on stdout and on stderr.
     pub(crate) fn run(&self, command: &str) -> (String, String) {
         let mut bash = Command::new("bash");
-        bash.args(["--norc", "-c", command]).current_dir(self.home).env_clear();
-        bash.env("HOME", self.home).env("PATH", &self.path).env("COLUMNS", "80");
+        bash.args(["--norc", "-c", command])
+            .current_dir(self.home)
+            .env_clear();
+        bash.env("HOME", self.home)
+            .env("PATH", &self.path)
+            .env("COLUMNS", "80");
         let output = bash.output().expect("bash is installed");
         let home = self.home.display().to_string();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&home, "~");
@@ -105,7 +118,11 @@ fn blocks(document: &str) -> Vec<(String, Vec<String>)> {
     let mut lines = document.lines();
     while let Some(line) = lines.next() {
         if let Some(info) = line.strip_prefix("```") {
-            let body = lines.by_ref().take_while(|line| *line != "```").map(str::to_owned).collect();
+            let body = lines
+                .by_ref()
+                .take_while(|line| *line != "```")
+                .map(str::to_owned)
+                .collect();
             blocks.push((info.to_owned(), body));
         }
     }
@@ -116,7 +133,10 @@ fn steps(body: &[String]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for line in body {
         if let Some(command) = line.strip_prefix("$ ") {
-            steps.push(Step { command: command.to_owned(), answer: Vec::new() });
+            steps.push(Step {
+                command: command.to_owned(),
+                answer: Vec::new(),
+            });
         } else if let Some(step) = steps.last_mut() {
             step.answer.push(line.clone());
         }
@@ -137,7 +157,10 @@ fn line_fits(expected: &str, said: &str) -> bool {
     match expected.split_once('…') {
         None => expected == said.trim_end(),
         Some((begin, rest)) => said.strip_prefix(begin).is_some_and(|said| {
-            said.char_indices().map(|(at, _)| at).chain([said.len()]).any(|at| line_fits(rest, &said[at..]))
+            said.char_indices()
+                .map(|(at, _)| at)
+                .chain([said.len()])
+                .any(|at| line_fits(rest, &said[at..]))
         }),
     }
 }

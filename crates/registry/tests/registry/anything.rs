@@ -38,15 +38,31 @@ fn entry() -> impl Strategy<Value = Value> {
 const PACKAGE: &str = "evil";
 
 fn identifier() -> impl Strategy<Value = String> {
-    const HARMFUL: &[&str] = &["-evil", "--evil=x", "${secret:evil}", "@acme/weather", "ghcr.io/acme/evil"];
-    prop_oneof![prop::sample::select(HARMFUL).prop_map(str::to_owned), ".{0,12}"]
+    const HARMFUL: &[&str] = &[
+        "-evil",
+        "--evil=x",
+        "${secret:evil}",
+        "@acme/weather",
+        "ghcr.io/acme/evil",
+    ];
+    prop_oneof![
+        prop::sample::select(HARMFUL).prop_map(str::to_owned),
+        ".{0,12}"
+    ]
 }
 
 fn package() -> impl Strategy<Value = Value> {
     const KINDS: &[&str] = &["npm", "pypi", "nuget", "oci", "mcpb", "odd"];
     let arguments = || prop::collection::vec(argument(), 0..3);
-    (prop::sample::select(KINDS), identifier(), text(), arguments(), arguments(), text()).prop_map(
-        |(kind, identifier, version, runtime, own, hint)| {
+    (
+        prop::sample::select(KINDS),
+        identifier(),
+        text(),
+        arguments(),
+        arguments(),
+        text(),
+    )
+        .prop_map(|(kind, identifier, version, runtime, own, hint)| {
             json!({
                 "registryType": kind,
                 "identifier": identifier,
@@ -57,8 +73,7 @@ fn package() -> impl Strategy<Value = Value> {
                 "packageArguments": own,
                 "environmentVariables": [{ "name": "TOKEN", "value": identifier }],
             })
-        },
-    )
+        })
 }
 
 fn remote() -> impl Strategy<Value = Value> {
@@ -82,7 +97,19 @@ fn argument() -> impl Strategy<Value = Value> {
 
 /// Words that would do harm in some place, and any others.
 fn text() -> impl Strategy<Value = String> {
-    const HARMFUL: &[&str] =
-        &["--privileged", "-c", "${secret:token}", "${HOME}", "@acme/weather", "a b", "$(x)", "", "{x}"];
-    prop_oneof![prop::sample::select(HARMFUL).prop_map(str::to_owned), ".{0,12}"]
+    const HARMFUL: &[&str] = &[
+        "--privileged",
+        "-c",
+        "${secret:token}",
+        "${HOME}",
+        "@acme/weather",
+        "a b",
+        "$(x)",
+        "",
+        "{x}",
+    ];
+    prop_oneof![
+        prop::sample::select(HARMFUL).prop_map(str::to_owned),
+        ".{0,12}"
+    ]
 }

@@ -17,7 +17,13 @@ fn names(entries: &[Entry]) -> Vec<String> {
 async fn a_search_reads_all_pages_and_keeps_what_can_be_read() {
     let shelf = Shelf::open().await;
     let found = at(&shelf).find("weather").await.unwrap();
-    assert_eq!(names(&found), ["io.github.acme/weather 1.1.0", "io.github.older/weather 0.9.0"]);
+    assert_eq!(
+        names(&found),
+        [
+            "io.github.acme/weather 1.1.0",
+            "io.github.older/weather 0.9.0"
+        ]
+    );
     assert_eq!(found[1].status, Status::Deprecated);
     assert_eq!(shelf.asked(), ["weather"]);
 }
@@ -27,8 +33,14 @@ async fn words_are_looked_for_one_by_one_when_no_name_has_them_all() {
     let shelf = Shelf::open().await;
     let found = at(&shelf).find(" Forecasts: weather ").await.unwrap();
     assert_eq!(names(&found)[0], "io.github.acme/weather 1.1.0");
-    assert_eq!(shelf.asked(), ["Forecasts: weather", "forecasts", "weather"]);
-    assert_eq!(names(&at(&shelf).find("nothing like it").await.unwrap()), [""; 0]);
+    assert_eq!(
+        shelf.asked(),
+        ["Forecasts: weather", "forecasts", "weather"]
+    );
+    assert_eq!(
+        names(&at(&shelf).find("nothing like it").await.unwrap()),
+        [""; 0]
+    );
 }
 
 #[tokio::test]
@@ -36,11 +48,28 @@ async fn an_entry_is_fetched_by_name_and_version() {
     let shelf = Shelf::open().await;
     let registry = at(&shelf);
     let name = "io.github.acme/weather".parse().unwrap();
-    let version = async |version| registry.entry(&name, version).await.map(|it| it.server.version);
+    let version = async |version| {
+        registry
+            .entry(&name, version)
+            .await
+            .map(|it| it.server.version)
+    };
     assert_eq!(version(None).await.unwrap(), "1.1.0");
     assert_eq!(version(Some("1.0.0")).await.unwrap(), "1.0.0");
-    assert_eq!(registry.named("Weather").await.unwrap_err().remedy().lines().count(), 3);
-    assert_eq!(registry.named("ledger").await.unwrap().server.name.as_str(), "io.github.acme/ledger");
+    assert_eq!(
+        registry
+            .named("Weather")
+            .await
+            .unwrap_err()
+            .remedy()
+            .lines()
+            .count(),
+        3
+    );
+    assert_eq!(
+        registry.named("ledger").await.unwrap().server.name.as_str(),
+        "io.github.acme/ledger"
+    );
 }
 
 #[tokio::test]
@@ -49,10 +78,18 @@ async fn what_goes_wrong_is_told_with_what_to_do_about_it() {
     let registry = at(&shelf);
     let place = registry.place();
     let told = |error: kitbag_registry::RegistryError| {
-        format!("{error} => {}", error.remedy()).replace(place, "HERE").replace('\n', " ")
+        format!("{error} => {}", error.remedy())
+            .replace(place, "HERE")
+            .replace('\n', " ")
     };
-    let entry =
-        async |name: &str, version| told(registry.entry(&name.parse().unwrap(), version).await.unwrap_err());
+    let entry = async |name: &str, version| {
+        told(
+            registry
+                .entry(&name.parse().unwrap(), version)
+                .await
+                .unwrap_err(),
+        )
+    };
     assert_eq!(
         entry("io.github.acme/wether", None).await,
         "the registry HERE knows no server `io.github.acme/wether` => look for it: kitbag servers find wether"
@@ -73,14 +110,24 @@ async fn what_goes_wrong_is_told_with_what_to_do_about_it() {
         "the registry HERE takes no more requests for now (429) => try again in 7 seconds"
     );
     assert!(
-        find("broken").await.starts_with("the registry HERE answered 500: the database is away => try again")
+        find("broken")
+            .await
+            .starts_with("the registry HERE answered 500: the database is away => try again")
     );
     assert!(
-        find("page").await.contains("sent something else than servers: expected value at line 1 column 1")
+        find("page")
+            .await
+            .contains("sent something else than servers: expected value at line 1 column 1")
     );
 
-    let nowhere = Registry::at("http://127.0.0.1:1/".parse().unwrap()).find("x").await.unwrap_err();
+    let nowhere = Registry::at("http://127.0.0.1:1/".parse().unwrap())
+        .find("x")
+        .await
+        .unwrap_err();
     let told = format!("{nowhere} => {}", nowhere.remedy());
-    assert!(told.starts_with("the registry http://127.0.0.1:1 cannot be reached: "), "{told}");
+    assert!(
+        told.starts_with("the registry http://127.0.0.1:1 cannot be reached: "),
+        "{told}"
+    );
     assert!(told.contains("--registry-url"), "{told}");
 }

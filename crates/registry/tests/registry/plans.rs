@@ -7,7 +7,11 @@ use crate::shelf::Shelf;
 async fn server(name: &str) -> Server {
     let shelf = Shelf::open().await;
     let registry = Registry::at(shelf.url.parse().unwrap());
-    registry.entry(&name.parse().unwrap(), None).await.unwrap().server
+    registry
+        .entry(&name.parse().unwrap(), None)
+        .await
+        .unwrap()
+        .server
 }
 
 /// The plan of an entry, as `kind` if that is not empty, where everything can be run.
@@ -21,26 +25,49 @@ async fn plan(name: &str, kind: &str) -> Result<Plan, String> {
 fn filled(plan: &Plan, given: &[(&str, &str)]) -> Result<String, String> {
     let mut answers = Answers::default();
     for (name, answer) in given {
-        let input = plan.inputs.iter().find(|input| input.name == *name).expect("an input of that name");
-        answers.give(input, (*answer).to_owned()).map_err(|error| error.to_string())?;
+        let input = plan
+            .inputs
+            .iter()
+            .find(|input| input.name == *name)
+            .expect("an input of that name");
+        answers
+            .give(input, (*answer).to_owned())
+            .map_err(|error| error.to_string())?;
     }
-    let pairs = |pairs: Vec<(String, String)>| pairs.into_iter().map(|(key, value)| format!("{key}={value}"));
+    let pairs = |pairs: Vec<(String, String)>| {
+        pairs
+            .into_iter()
+            .map(|(key, value)| format!("{key}={value}"))
+    };
     match plan.fill(&answers, |text| text.replace('$', "%")) {
-        Ok(Filled::Launch { command, args, env }) => {
-            Ok(pairs(env).chain([command]).chain(args).collect::<Vec<_>>().join(" "))
-        }
-        Ok(Filled::Remote { url, transport, headers }) => Ok([format!("{transport:?} {url}")]
+        Ok(Filled::Launch { command, args, env }) => Ok(pairs(env)
+            .chain([command])
+            .chain(args)
+            .collect::<Vec<_>>()
+            .join(" ")),
+        Ok(Filled::Remote {
+            url,
+            transport,
+            headers,
+        }) => Ok([format!("{transport:?} {url}")]
             .into_iter()
             .chain(pairs(headers))
             .collect::<Vec<_>>()
             .join(" ")),
-        Err(missing) => Err(missing.iter().map(|input| input.name.as_str()).collect::<Vec<_>>().join(" ")),
+        Err(missing) => Err(missing
+            .iter()
+            .map(|input| input.name.as_str())
+            .collect::<Vec<_>>()
+            .join(" ")),
     }
 }
 
 #[track_caller]
 fn check(plan: &Result<Plan, String>, given: &[(&str, &str)], expected: Result<&str, &str>) {
-    let found = plan.as_ref().map_err(Clone::clone).and_then(|plan| filled(plan, given));
+    let found = plan
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|plan| filled(plan, given));
     assert_eq!(found.as_deref().map_err(String::as_str), expected);
 }
 
@@ -70,7 +97,10 @@ async fn an_npm_package_runs_in_its_version_with_its_variables() {
     assert_eq!(plan.inputs[0], expected);
     assert!(plan.inputs[1].check("imperial").is_ok());
     let wrong = plan.inputs[1].check("kelvin").unwrap_err();
-    assert_eq!(wrong.to_string(), "`WEATHER_UNITS` must be one of metric, imperial");
+    assert_eq!(
+        wrong.to_string(),
+        "`WEATHER_UNITS` must be one of metric, imperial"
+    );
 }
 
 #[tokio::test]
@@ -84,13 +114,30 @@ async fn arguments_go_in_order_with_defaults_and_as_often_as_given() {
     );
     check(
         &plan,
-        &[("folder", "/a"), ("mode", "meaning"), ("read-only", "false"), ("depth", "2")],
-        Ok("uvx --python 3.12 acme-notes==0.5.0 serve --stdio --mode meaning --read-only=false --depth 2 /a"),
+        &[
+            ("folder", "/a"),
+            ("mode", "meaning"),
+            ("read-only", "false"),
+            ("depth", "2"),
+        ],
+        Ok(
+            "uvx --python 3.12 acme-notes==0.5.0 serve --stdio --mode meaning --read-only=false --depth 2 /a",
+        ),
     );
-    check(&plan, &[("mode", "words"), ("mode", "meaning")], Err("`mode` is given twice"));
+    check(
+        &plan,
+        &[("mode", "words"), ("mode", "meaning")],
+        Err("`mode` is given twice"),
+    );
     let plan = plan.unwrap();
     let wrong = |name: &str| {
-        plan.inputs.iter().find(|input| input.name == name).unwrap().check("no").unwrap_err().to_string()
+        plan.inputs
+            .iter()
+            .find(|input| input.name == name)
+            .unwrap()
+            .check("no")
+            .unwrap_err()
+            .to_string()
     };
     assert_eq!(wrong("depth"), "`depth` must be a number");
     assert_eq!(wrong("read-only"), "`read-only` must be true or false");
@@ -104,24 +151,43 @@ async fn arguments_go_in_order_with_defaults_and_as_often_as_given() {
 async fn a_container_gets_its_variables_by_name_and_never_by_value() {
     let plan = plan("io.github.acme/ledger", "").await;
     check(&plan, &[], Err("source host DB_PASSWORD"));
-    let given = [("source", "/my books"), ("host", "db"), ("DB_PASSWORD", "${secret:x}")];
+    let given = [
+        ("source", "/my books"),
+        ("host", "db"),
+        ("DB_PASSWORD", "${secret:x}"),
+    ];
     check(
         &plan,
         &given,
-        Ok("DB_PASSWORD=${secret:x} TZ=UTC DB_MODE=books docker run -i --rm \
+        Ok(
+            "DB_PASSWORD=${secret:x} TZ=UTC DB_MODE=books docker run -i --rm \
             --mount type=bind,src=/my books,dst=/books -e DB_PASSWORD -e TZ -e DB_MODE ghcr.io/acme/ledger:3.1.0 \
-            --host db"),
+            --host db",
+        ),
     );
     check(
         &plan,
-        &[given.as_slice(), &[("user", "ann"), ("owner", "${secret:y}")]].concat(),
-        Ok("DB_PASSWORD=${secret:x} DB_URL=pg://ann@db/{\"odd\"} TZ=UTC DB_OWNER=${secret:y} DB_MODE=books \
+        &[
+            given.as_slice(),
+            &[("user", "ann"), ("owner", "${secret:y}")],
+        ]
+        .concat(),
+        Ok(
+            "DB_PASSWORD=${secret:x} DB_URL=pg://ann@db/{\"odd\"} TZ=UTC DB_OWNER=${secret:y} DB_MODE=books \
             docker run -i --rm --mount type=bind,src=/my books,dst=/books -e DB_PASSWORD -e DB_URL -e TZ \
-            -e DB_OWNER -e DB_MODE ghcr.io/acme/ledger:3.1.0 --host db"),
+            -e DB_OWNER -e DB_MODE ghcr.io/acme/ledger:3.1.0 --host db",
+        ),
     );
     let plan = plan.unwrap();
-    let owner = plan.inputs.iter().find(|input| input.name == "owner").unwrap();
-    assert_eq!((owner.description.as_deref(), owner.secret), (Some("Whose books"), true));
+    let owner = plan
+        .inputs
+        .iter()
+        .find(|input| input.name == "owner")
+        .unwrap();
+    assert_eq!(
+        (owner.description.as_deref(), owner.secret),
+        (Some("Whose books"), true)
+    );
 }
 
 #[tokio::test]
@@ -131,10 +197,17 @@ async fn a_hosted_server_gets_its_address_and_headers_filled() {
     check(
         &plan,
         &[("tenant", "t1"), ("token", "${secret:a}"), ("pin", "7")],
-        Ok("StreamableHttp https://eu.acme.example/t1/mcp Authorization=Bearer ${secret:a} X-Pin=7"),
+        Ok(
+            "StreamableHttp https://eu.acme.example/t1/mcp Authorization=Bearer ${secret:a} X-Pin=7",
+        ),
     );
     let plan = plan.unwrap();
-    let secret: Vec<_> = plan.inputs.iter().filter(|it| it.secret).map(|it| it.name.as_str()).collect();
+    let secret: Vec<_> = plan
+        .inputs
+        .iter()
+        .filter(|it| it.secret)
+        .map(|it| it.name.as_str())
+        .collect();
     assert_eq!(secret, ["token", "pin"]);
 }
 
@@ -142,16 +215,34 @@ async fn a_hosted_server_gets_its_address_and_headers_filled() {
 async fn of_many_ways_the_one_that_runs_here_is_taken() {
     let server = server("io.github.acme/everywhere").await;
     let names: Vec<_> = kinds(&server).iter().map(ToString::to_string).collect();
-    assert_eq!(names, ["npm", "pypi", "nuget", "remote", "oci", "mcpb", "other"]);
+    assert_eq!(
+        names,
+        ["npm", "pypi", "nuget", "remote", "oci", "mcpb", "other"]
+    );
     let preview = |wanted: Option<&str>, here: &[&str]| {
         let wanted = wanted.map(|kind| kind.parse().unwrap());
-        choose(&server, wanted, |program| here.contains(&program)).unwrap().preview().join(" ")
+        choose(&server, wanted, |program| here.contains(&program))
+            .unwrap()
+            .preview()
+            .join(" ")
     };
-    assert_eq!(preview(None, &["docker", "npx", "pipx"]), "npx --yes everywhere@1.0.0");
-    assert_eq!(preview(None, &["docker", "pipx"]), "pipx run everywhere==1.0.0");
-    assert_eq!(preview(None, &["dnx"]), "dnx Acme.Everywhere@1.0.0 --yes -- mcp");
+    assert_eq!(
+        preview(None, &["docker", "npx", "pipx"]),
+        "npx --yes everywhere@1.0.0"
+    );
+    assert_eq!(
+        preview(None, &["docker", "pipx"]),
+        "pipx run everywhere==1.0.0"
+    );
+    assert_eq!(
+        preview(None, &["dnx"]),
+        "dnx Acme.Everywhere@1.0.0 --yes -- mcp"
+    );
     assert_eq!(preview(None, &["docker"]), "https://everywhere.example/mcp");
-    assert_eq!(preview(Some("oci"), &[]), "docker run -i --rm docker.io/acme/everywhere:1.0.0");
+    assert_eq!(
+        preview(Some("oci"), &[]),
+        "docker run -i --rm docker.io/acme/everywhere:1.0.0"
+    );
     assert_eq!(preview(Some("npm"), &[]), "npx --yes everywhere@1.0.0");
 }
 
@@ -162,8 +253,16 @@ async fn a_way_that_cannot_be_gone_is_refused_with_the_reason() {
         let error = choose(&server(name).await, wanted, |_| true).unwrap_err();
         format!("{error} => {}", error.remedy().unwrap_or_default())
     };
-    assert!(refused("io.github.acme/bundle", "").await.starts_with("it comes as a bundle (MCPB)"));
-    assert!(refused("io.github.acme/empty", "").await.starts_with("the entry says neither what to launch"));
+    assert!(
+        refused("io.github.acme/bundle", "")
+            .await
+            .starts_with("it comes as a bundle (MCPB)")
+    );
+    assert!(
+        refused("io.github.acme/empty", "")
+            .await
+            .starts_with("the entry says neither what to launch")
+    );
     assert_eq!(
         refused("io.github.acme/weather", "oci").await,
         "there is no way of the kind `oci` => choose what there is: --package npm"
@@ -172,7 +271,11 @@ async fn a_way_that_cannot_be_gone_is_refused_with_the_reason() {
         refused("io.github.mallory/helper", "pypi").await,
         "`--from=elsewhere` cannot be the name or the version of a package => "
     );
-    assert!(refused("io.github.mallory/helper", "oci").await.starts_with("`1 --privileged` cannot be"));
+    assert!(
+        refused("io.github.mallory/helper", "oci")
+            .await
+            .starts_with("`1 --privileged` cannot be")
+    );
 }
 
 #[tokio::test]

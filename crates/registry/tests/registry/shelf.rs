@@ -28,7 +28,10 @@ const PER_PAGE: usize = 3;
 impl Shelf {
     pub(crate) async fn open() -> Self {
         let entries: Vec<Value> = serde_json::from_str(include_str!("entries.json")).unwrap();
-        let books = Books { entries: Arc::new(entries), asked: Arc::default() };
+        let books = Books {
+            entries: Arc::new(entries),
+            asked: Arc::default(),
+        };
         let asked = books.asked.clone();
         let router = Router::new()
             .route("/base/v0.1/servers", get(list))
@@ -37,7 +40,11 @@ impl Shelf {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/base", listener.local_addr().unwrap());
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { url, asked, serving }
+        Self {
+            url,
+            asked,
+            serving,
+        }
     }
 
     /// The texts it was searched for, in order.
@@ -56,7 +63,9 @@ async fn list(State(books): State<Books>, RawQuery(query): RawQuery) -> Response
     let query = query.unwrap_or_default();
     let asked = |key: &str| {
         let mut pairs = url::form_urlencoded::parse(query.as_bytes());
-        pairs.find(|(name, _)| name == key).map(|(_, value)| value.into_owned())
+        pairs
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.into_owned())
     };
     let search = asked("search").unwrap_or_default();
     let from: usize = asked("cursor").map_or(0, |cursor| cursor.parse().unwrap());
@@ -68,17 +77,28 @@ async fn list(State(books): State<Books>, RawQuery(query): RawQuery) -> Response
     if let Some(trouble) = trouble(&search) {
         return trouble;
     }
-    let found: Vec<_> = books.entries.iter().filter(|entry| fits(entry, &search.to_lowercase())).collect();
+    let found: Vec<_> = books
+        .entries
+        .iter()
+        .filter(|entry| fits(entry, &search.to_lowercase()))
+        .collect();
     let page: Vec<_> = found.iter().skip(from).take(limit.min(PER_PAGE)).collect();
     let end = from + page.len();
-    let next = if end < found.len() { json!(end.to_string()) } else { Value::Null };
+    let next = if end < found.len() {
+        json!(end.to_string())
+    } else {
+        Value::Null
+    };
     axum::Json(json!({ "servers": page, "metadata": { "count": page.len(), "nextCursor": next } }))
         .into_response()
 }
 
 /// The latest of each, and whatever is too odd to have a name.
 fn fits(entry: &Value, search: &str) -> bool {
-    let name = entry["server"]["name"].as_str().unwrap_or("weather").to_lowercase();
+    let name = entry["server"]["name"]
+        .as_str()
+        .unwrap_or("weather")
+        .to_lowercase();
     let official = &entry["_meta"]["io.modelcontextprotocol.registry/official"];
     official["isLatest"] != json!(false) && name.contains(search)
 }
@@ -87,7 +107,10 @@ fn trouble(search: &str) -> Option<Response> {
     match search {
         "too-much" => Some((StatusCode::TOO_MANY_REQUESTS, [("retry-after", "7")]).into_response()),
         "broken" => Some(
-            (StatusCode::INTERNAL_SERVER_ERROR, axum::Json(json!({ "detail": "the database is away" })))
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                axum::Json(json!({ "detail": "the database is away" })),
+            )
                 .into_response(),
         ),
         "page" => Some("<html>Welcome</html>".into_response()),
@@ -95,7 +118,10 @@ fn trouble(search: &str) -> Option<Response> {
     }
 }
 
-async fn one(State(books): State<Books>, Path((name, version)): Path<(String, String)>) -> Response {
+async fn one(
+    State(books): State<Books>,
+    Path((name, version)): Path<(String, String)>,
+) -> Response {
     let fits = |entry: &&Value| {
         let official = &entry["_meta"]["io.modelcontextprotocol.registry/official"];
         let wanted = if version == "latest" {
@@ -107,6 +133,10 @@ async fn one(State(books): State<Books>, Path((name, version)): Path<(String, St
     };
     match books.entries.iter().find(fits) {
         Some(entry) => axum::Json(entry).into_response(),
-        None => (StatusCode::NOT_FOUND, axum::Json(json!({ "error": "Server not found" }))).into_response(),
+        None => (
+            StatusCode::NOT_FOUND,
+            axum::Json(json!({ "error": "Server not found" })),
+        )
+            .into_response(),
     }
 }

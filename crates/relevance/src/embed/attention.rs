@@ -30,7 +30,13 @@ impl Work for Attention<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Self { head, width, mixed, attended, room } = self;
+        let Self {
+            head,
+            width,
+            mixed,
+            attended,
+            room,
+        } = self;
         let tokens = attended.len() / width;
         let (many, wide) = (tokens.next_multiple_of(LANES), head.next_multiple_of(LANES));
         room.clear(tokens, head, many, wide);
@@ -44,7 +50,10 @@ impl Work for Attention<'_> {
                 math::softmax(&mut row[..tokens]);
             }
             math::product(&room.scores, many, &room.values, wide, &mut room.out);
-            for (attended, out) in attended.chunks_exact_mut(width).zip(room.out.chunks_exact(wide)) {
+            for (attended, out) in attended
+                .chunks_exact_mut(width)
+                .zip(room.out.chunks_exact(wide))
+            {
                 attended[first..][..head].copy_from_slice(&out[..head]);
             }
         }

@@ -24,11 +24,15 @@ pub(super) enum Names {
 impl Names {
     pub(super) fn published_in(tensors: &Tensors<'_>) -> Self {
         let all = ["", "bert.", "model."].map(|prefix| Self::Published { prefix });
-        all.into_iter().find(|names| tensors.has(&names.of("word"))).unwrap_or(all[0])
+        all.into_iter()
+            .find(|names| tensors.has(&names.of("word")))
+            .unwrap_or(all[0])
     }
 
     pub(super) fn of(self, ours: &str) -> String {
-        let Self::Published { prefix } = self else { return ours.to_owned() };
+        let Self::Published { prefix } = self else {
+            return ours.to_owned();
+        };
         let theirs = match ours.split_once('.') {
             Some((layer, part)) if layer.parse::<usize>().is_ok() => {
                 format!("encoder.layer.{layer}.{}", published(part))
@@ -65,7 +69,9 @@ impl Checkpoint<'_> {
             words: self.matrix("word", shape.vocabulary, shape.hidden)?,
             positions: self.positions(shape)?,
             norm: self.norm("norm", shape)?,
-            layers: (0..shape.layers).map(|layer| self.layer(layer, shape)).collect::<Result<_, _>>()?,
+            layers: (0..shape.layers)
+                .map(|layer| self.layer(layer, shape))
+                .collect::<Result<_, _>>()?,
         })
     }
 
@@ -73,27 +79,40 @@ impl Checkpoint<'_> {
     fn positions(&self, shape: &Shape) -> Result<Vec<f32>, ModelError> {
         let Names::Published { .. } = self.names else {
             let positions = self.matrix("position", shape.positions, shape.hidden)?;
-            return Ok((0..shape.positions).flat_map(|position| positions.row(position)).collect());
+            return Ok((0..shape.positions)
+                .flat_map(|position| positions.row(position))
+                .collect());
         };
-        let mut positions =
-            self.tensors.floats(&self.names.of("position"), &[shape.positions, shape.hidden])?;
+        let mut positions = self
+            .tensors
+            .floats(&self.names.of("position"), &[shape.positions, shape.hidden])?;
         let types = self.names.of("type");
         let (rows, _) = self.tensors.size(&types)?;
         let types = self.tensors.floats(&types, &[rows, shape.hidden])?;
-        for (value, first) in positions.iter_mut().zip(types[..shape.hidden].iter().cycle()) {
+        for (value, first) in positions
+            .iter_mut()
+            .zip(types[..shape.hidden].iter().cycle())
+        {
             *value += first;
         }
         Ok(positions)
     }
 
     fn layer(&self, layer: usize, shape: &Shape) -> Result<LayerWeights, ModelError> {
-        let Shape { hidden, intermediate, .. } = *shape;
-        let matrix =
-            |part: &str, rows, columns| self.matrix(&format!("{layer}.{part}.weight"), rows, columns);
+        let Shape {
+            hidden,
+            intermediate,
+            ..
+        } = *shape;
+        let matrix = |part: &str, rows, columns| {
+            self.matrix(&format!("{layer}.{part}.weight"), rows, columns)
+        };
         let bias = |part: &str, rows| self.floats(&format!("{layer}.{part}.bias"), rows);
         let norm = |part: &str| self.norm(&format!("{layer}.{part}"), shape);
-        let [query, key, value] = ["query", "key", "value"].map(|part| matrix(part, hidden, hidden));
-        let [query_bias, key_bias, value_bias] = ["query", "key", "value"].map(|part| bias(part, hidden));
+        let [query, key, value] =
+            ["query", "key", "value"].map(|part| matrix(part, hidden, hidden));
+        let [query_bias, key_bias, value_bias] =
+            ["query", "key", "value"].map(|part| bias(part, hidden));
         Ok(LayerWeights {
             mix: query?.below(key?).below(value?),
             mix_bias: [query_bias?, key_bias?, value_bias?].concat(),
@@ -110,7 +129,11 @@ impl Checkpoint<'_> {
 
     fn norm(&self, name: &str, shape: &Shape) -> Result<Norm, ModelError> {
         let part = |part| self.floats(&format!("{name}.{part}"), shape.hidden);
-        Ok(Norm { weight: part("weight")?, bias: part("bias")?, epsilon: self.epsilon })
+        Ok(Norm {
+            weight: part("weight")?,
+            bias: part("bias")?,
+            epsilon: self.epsilon,
+        })
     }
 
     fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix, ModelError> {

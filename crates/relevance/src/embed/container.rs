@@ -18,14 +18,23 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Shape, Weights, WordPiece), ModelErr
     let tensors = Tensors::parse(bytes)?;
     let format = tensors.metadata("format").unwrap_or_default();
     if format != FORMAT {
-        return Err(ModelError::Unsupported { field: "format", found: format.to_owned(), expected: FORMAT });
+        return Err(ModelError::Unsupported {
+            field: "format",
+            found: format.to_owned(),
+            expected: FORMAT,
+        });
     }
     let shape = shape(&tensors)?;
     let text = tensors.text("vocabulary")?;
     let pieces: Vec<_> = text.lines().zip(0..).collect();
     let words = WordPiece::new(&pieces, shape.vocabulary)?;
     let epsilon = number(&tensors, "epsilon", Some(1e-12))?;
-    let weights = Checkpoint { tensors, names: Names::Ours, epsilon }.weights(&shape)?;
+    let weights = Checkpoint {
+        tensors,
+        names: Names::Ours,
+        epsilon,
+    }
+    .weights(&shape)?;
     Ok((shape, weights, words))
 }
 
@@ -33,9 +42,19 @@ fn shape(tensors: &Tensors<'_>) -> Result<Shape, ModelError> {
     let (vocabulary, hidden) = tensors.size("word")?;
     let (positions, _) = tensors.size("position")?;
     let (intermediate, _) = tensors.size("0.inner.weight")?;
-    let layers = (0..).take_while(|layer| tensors.has(&format!("{layer}.query.weight"))).count();
+    let layers = (0..)
+        .take_while(|layer| tensors.has(&format!("{layer}.query.weight")))
+        .count();
     let heads = number(tensors, "heads", None)?;
-    Shape { layers, hidden, heads, intermediate, vocabulary, positions }.checked()
+    Shape {
+        layers,
+        hidden,
+        heads,
+        intermediate,
+        vocabulary,
+        positions,
+    }
+    .checked()
 }
 
 fn number<Number: std::str::FromStr>(
@@ -46,5 +65,9 @@ fn number<Number: std::str::FromStr>(
     let found = tensors.metadata(key);
     let number = found.map_or(default, |text| text.parse().ok());
     let found = found.unwrap_or_default().to_owned();
-    number.ok_or(ModelError::Unsupported { field: key, found, expected: "a number" })
+    number.ok_or(ModelError::Unsupported {
+        field: key,
+        found,
+        expected: "a number",
+    })
 }

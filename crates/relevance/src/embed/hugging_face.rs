@@ -40,13 +40,21 @@ pub enum Vocabulary<'a> {
 
 impl ModelFiles<'_> {
     pub(super) fn read(&self) -> Result<(Shape, Weights, WordPiece), ModelError> {
-        let config: Config = serde_json::from_slice(self.config)
-            .map_err(|source| ModelError::Json { file: "config", source })?;
+        let config: Config =
+            serde_json::from_slice(self.config).map_err(|source| ModelError::Json {
+                file: "config",
+                source,
+            })?;
         let shape = config.shape()?;
         let words = self.vocabulary.read(shape.vocabulary)?;
         let tensors = Tensors::parse(self.weights)?;
         let names = Names::published_in(&tensors);
-        let weights = Checkpoint { tensors, names, epsilon: config.layer_norm_eps }.weights(&shape)?;
+        let weights = Checkpoint {
+            tensors,
+            names,
+            epsilon: config.layer_norm_eps,
+        }
+        .weights(&shape)?;
         Ok((shape, weights, words))
     }
 }
@@ -73,7 +81,11 @@ impl Config {
     fn shape(&self) -> Result<Shape, ModelError> {
         supported("model_type", &self.model_type, "bert")?;
         supported("hidden_act", &self.hidden_act, "gelu")?;
-        supported("position_embedding_type", &self.position_embedding_type, "absolute")?;
+        supported(
+            "position_embedding_type",
+            &self.position_embedding_type,
+            "absolute",
+        )?;
         let shape = Shape {
             layers: self.num_hidden_layers,
             hidden: self.hidden_size,
@@ -90,7 +102,11 @@ fn supported(field: &'static str, found: &str, expected: &'static str) -> Result
     if found == expected {
         Ok(())
     } else {
-        Err(ModelError::Unsupported { field, found: found.to_owned(), expected })
+        Err(ModelError::Unsupported {
+            field,
+            found: found.to_owned(),
+            expected,
+        })
     }
 }
 
@@ -124,12 +140,19 @@ impl Vocabulary<'_> {
                 Ok(WordPiece::new(&pieces, known)?)
             }
             Self::Json(text) => {
-                let file: TokenizerFile = serde_json::from_str(text)
-                    .map_err(|source| ModelError::Json { file: "tokenizer", source })?;
+                let file: TokenizerFile =
+                    serde_json::from_str(text).map_err(|source| ModelError::Json {
+                        file: "tokenizer",
+                        source,
+                    })?;
                 supported("tokenizer", &file.model.kind, "WordPiece")?;
                 supported("casing", file.normalizer.casing(), "lower case")?;
-                let pieces: Vec<_> =
-                    file.model.vocab.iter().map(|(piece, number)| (piece.as_str(), *number)).collect();
+                let pieces: Vec<_> = file
+                    .model
+                    .vocab
+                    .iter()
+                    .map(|(piece, number)| (piece.as_str(), *number))
+                    .collect();
                 Ok(WordPiece::new(&pieces, known)?)
             }
         }
@@ -157,6 +180,10 @@ struct Normalizer {
 
 impl Normalizer {
     fn casing(&self) -> &'static str {
-        if self.lowercase == Some(false) { "as written" } else { "lower case" }
+        if self.lowercase == Some(false) {
+            "as written"
+        } else {
+            "lower case"
+        }
     }
 }

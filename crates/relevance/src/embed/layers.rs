@@ -48,7 +48,12 @@ impl Layer {
 
     /// Replaces `hidden`, one row per token; `texts` says which tokens see each other.
     pub(super) fn apply(&self, hidden: &mut [f32], texts: &[Range<usize>], scratch: &mut Scratch) {
-        let Scratch { rounded, wide, narrow, room } = scratch;
+        let Scratch {
+            rounded,
+            wide,
+            narrow,
+            room,
+        } = scratch;
         let width = self.merge.rows;
 
         rounded.fill(self.level, hidden, width);
@@ -66,14 +71,22 @@ impl Layer {
         }
         rounded.fill(self.level, narrow, width);
         self.merge.apply(rounded, narrow);
-        self.level.run(AddNorm { hidden, update: narrow, norm: &self.attention_norm });
+        self.level.run(AddNorm {
+            hidden,
+            update: narrow,
+            norm: &self.attention_norm,
+        });
 
         rounded.fill(self.level, hidden, width);
         self.inner.apply(rounded, wide);
         self.level.run(Gelu(wide));
         rounded.fill(self.level, wide, self.inner.rows);
         self.output.apply(rounded, narrow);
-        self.level.run(AddNorm { hidden, update: narrow, norm: &self.output_norm });
+        self.level.run(AddNorm {
+            hidden,
+            update: narrow,
+            norm: &self.output_norm,
+        });
     }
 }
 
@@ -130,7 +143,11 @@ impl Rounded {
         self.values.clear();
         self.values.resize(tokens * simd::padded(width), 0);
         self.steps.resize(tokens, 0.0);
-        level.run(Round { hidden, width, out: self });
+        level.run(Round {
+            hidden,
+            width,
+            out: self,
+        });
     }
 }
 
@@ -170,12 +187,24 @@ impl Linear {
             values
         };
         let panels = Panels::pack(level, &matrix.values, matrix.columns);
-        Self { rows, panels, steps: whole(matrix.steps.clone()), bias: whole(bias) }
+        Self {
+            rows,
+            panels,
+            steps: whole(matrix.steps.clone()),
+            bias: whole(bias),
+        }
     }
 
     fn apply(&self, input: &Rounded, out: &mut Vec<f32>) {
         out.resize(input.steps.len() * self.rows, 0.0);
-        self.panels.multiply(&input.values, &mut Scale { linear: self, tokens: &input.steps, out });
+        self.panels.multiply(
+            &input.values,
+            &mut Scale {
+                linear: self,
+                tokens: &input.steps,
+                out,
+            },
+        );
     }
 }
 

@@ -16,11 +16,21 @@ fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
 
 #[inline(always)]
 fn largest(values: &[f32], start: f32, of: impl Fn(f32) -> f32) -> f32 {
-    folded(values, start, of, |most, value| if value > most { value } else { most })
+    folded(
+        values,
+        start,
+        of,
+        |most, value| if value > most { value } else { most },
+    )
 }
 
 #[inline(always)]
-fn folded(values: &[f32], start: f32, of: impl Fn(f32) -> f32, join: impl Fn(f32, f32) -> f32) -> f32 {
+fn folded(
+    values: &[f32],
+    start: f32,
+    of: impl Fn(f32) -> f32,
+    join: impl Fn(f32, f32) -> f32,
+) -> f32 {
     let mut lanes = [start; LANES];
     let (blocks, rest) = values.as_chunks::<LANES>();
     for block in blocks {
@@ -38,7 +48,11 @@ fn folded(values: &[f32], start: f32, of: impl Fn(f32) -> f32, join: impl Fn(f32
 #[inline(always)]
 pub(super) fn normalise(row: &mut [f32]) {
     let squares = sum(row, |value| value * value);
-    let factor = if squares > TINY && squares.is_finite() { 1.0 / squares.sqrt() } else { 0.0 };
+    let factor = if squares > TINY && squares.is_finite() {
+        1.0 / squares.sqrt()
+    } else {
+        0.0
+    };
     for value in row {
         *value = if factor > 0.0 { *value * factor } else { 0.0 };
     }
@@ -85,7 +99,10 @@ pub(super) fn gelu(x: f32) -> f32 {
 fn exp(x: f32) -> f32 {
     let x = if x > -87.0 { x } else { -87.0 };
     let whole = x * std::f32::consts::LOG2_E + ROUNDER;
-    let exponent = whole.to_bits().wrapping_sub(ROUNDER.to_bits()).wrapping_add(127);
+    let exponent = whole
+        .to_bits()
+        .wrapping_sub(ROUNDER.to_bits())
+        .wrapping_add(127);
     let part = x - (whole - ROUNDER) * std::f32::consts::LN_2;
     let series = part * (1.0 / 720.0) + 1.0 / 120.0;
     let series = (((series * part + 1.0 / 24.0) * part + 1.0 / 6.0) * part + 0.5) * part + 1.0;
@@ -156,7 +173,11 @@ mod tests {
             let x = -step as f32 / 100.0;
             let expected = f64::from(x).exp();
             let error = (f64::from(exp(x)) - expected).abs();
-            assert!(error < 2e-7 && error < 1e-5 * expected, "exp({x}) = {}", exp(x));
+            assert!(
+                error < 2e-7 && error < 1e-5 * expected,
+                "exp({x}) = {}",
+                exp(x)
+            );
         }
         assert!(exp(f32::NEG_INFINITY) < 1e-37);
     }
@@ -186,7 +207,10 @@ mod tests {
     #[test]
     fn nothing_to_scale_stays_nothing() {
         let mut out = [1; 2];
-        assert_eq!((quantise(&[0.0, 1e-38], &mut out) > 1e-37, out), (false, [0, 0]));
+        assert_eq!(
+            (quantise(&[0.0, 1e-38], &mut out) > 1e-37, out),
+            (false, [0, 0])
+        );
         let mut row = [0.0, f32::NAN, f32::INFINITY];
         normalise(&mut row);
         assert_eq!(row, [0.0; 3]);

@@ -58,7 +58,13 @@ impl Encoder {
     /// Our own model, the whole file.
     pub fn from_container(bytes: &[u8]) -> Result<Self, ModelError> {
         let (shape, weights, pieces) = container::read(bytes)?;
-        Ok(Self::new(Level::best(), ModelId::of(&[bytes]), shape, weights, pieces))
+        Ok(Self::new(
+            Level::best(),
+            ModelId::of(&[bytes]),
+            shape,
+            weights,
+            pieces,
+        ))
     }
 
     /// A model as published: float weights, rounded here.
@@ -68,8 +74,16 @@ impl Encoder {
             Pooling::Mean => b"mean",
             Pooling::First => b"first",
         };
-        let id = ModelId::of(&[files.config, files.weights, files.vocabulary.as_bytes(), pooling]);
-        Ok(Self { pooling: files.pooling, ..Self::new(Level::best(), id, shape, weights, pieces) })
+        let id = ModelId::of(&[
+            files.config,
+            files.weights,
+            files.vocabulary.as_bytes(),
+            pooling,
+        ]);
+        Ok(Self {
+            pooling: files.pooling,
+            ..Self::new(Level::best(), id, shape, weights, pieces)
+        })
     }
 
     pub fn id(&self) -> &ModelId {
@@ -87,7 +101,8 @@ impl Encoder {
     pub fn embed(&self, text: &str) -> Vec<f32> {
         let tokens = self.tokens(text);
         let whole = 0..tokens.len();
-        self.pass(&tokens, &[whole], &mut Scratch::default()).remove(0)
+        self.pass(&tokens, &[whole], &mut Scratch::default())
+            .remove(0)
     }
 
     /// The same vectors as one by one, with less work per text when texts are short.
@@ -108,7 +123,13 @@ impl Encoder {
         vectors
     }
 
-    pub(super) fn new(level: Level, id: ModelId, shape: Shape, weights: Weights, pieces: WordPiece) -> Self {
+    pub(super) fn new(
+        level: Level,
+        id: ModelId,
+        shape: Shape,
+        weights: Weights,
+        pieces: WordPiece,
+    ) -> Self {
         let layer = |weights| Layer::new(level, shape.heads, weights);
         Self {
             id,
@@ -124,12 +145,17 @@ impl Encoder {
     }
 
     fn tokens(&self, text: &str) -> Vec<u32> {
-        self.pieces.encode(text, MAX_TOKENS.min(self.shape.positions))
+        self.pieces
+            .encode(text, MAX_TOKENS.min(self.shape.positions))
     }
 
     /// One vector for each text, whose tokens `texts` points at.
     fn pass(&self, tokens: &[u32], texts: &[Range<usize>], scratch: &mut Scratch) -> Vec<Vec<f32>> {
-        let mut hidden = self.level.run(LookUp { model: self, tokens, texts });
+        let mut hidden = self.level.run(LookUp {
+            model: self,
+            tokens,
+            texts,
+        });
         for layer in &self.layers {
             layer.apply(&mut hidden, texts, scratch);
         }
@@ -138,7 +164,15 @@ impl Encoder {
             Pooling::Mean => &hidden[text.start * width..text.end * width],
             Pooling::First => &hidden[text.start * width..][..width],
         };
-        texts.iter().map(|text| self.level.run(Pool { hidden: rows(text), width })).collect()
+        texts
+            .iter()
+            .map(|text| {
+                self.level.run(Pool {
+                    hidden: rows(text),
+                    width,
+                })
+            })
+            .collect()
     }
 }
 
@@ -153,7 +187,13 @@ impl Work for LookUp<'_> {
 
     #[inline(always)]
     fn run(self) -> Vec<f32> {
-        let Encoder { words, positions, norm, shape, .. } = self.model;
+        let Encoder {
+            words,
+            positions,
+            norm,
+            shape,
+            ..
+        } = self.model;
         let mut hidden = Vec::with_capacity(self.tokens.len() * shape.hidden);
         for text in self.texts {
             let positions = positions.chunks_exact(shape.hidden);
@@ -199,7 +239,8 @@ mod tests {
         let mut vectors = Level::all().map(|level| {
             let (shape, weights, pieces) = container::read(bytes).unwrap();
             let encoder = Encoder::new(level, ModelId::of(&[bytes]), shape, weights, pieces);
-            ["", "create_issue", "list the files in a mail to a user"].map(|text| encoder.embed(text))
+            ["", "create_issue", "list the files in a mail to a user"]
+                .map(|text| encoder.embed(text))
         });
         let plain = vectors.next().unwrap();
         assert!(vectors.all(|vectors| vectors == plain));

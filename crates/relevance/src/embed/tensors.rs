@@ -24,18 +24,40 @@ struct Entry {
 
 impl<'a> Tensors<'a> {
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, ModelError> {
-        let truncated = |part, needed| ModelError::Truncated { part, needed, present: bytes.len() };
-        let (length, rest) = bytes.split_first_chunk().ok_or_else(|| truncated("start", 8))?;
+        let truncated = |part, needed| ModelError::Truncated {
+            part,
+            needed,
+            present: bytes.len(),
+        };
+        let (length, rest) = bytes
+            .split_first_chunk()
+            .ok_or_else(|| truncated("start", 8))?;
         let length = u64::from_le_bytes(*length);
-        let split = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
+        let split = usize::try_from(length)
+            .ok()
+            .and_then(|length| rest.split_at_checked(length));
         let (header, data) = split.ok_or_else(|| truncated("header", length))?;
 
-        let json = |source| ModelError::Json { file: "header of the weights", source };
-        let mut header: HashMap<String, serde_json::Value> = serde_json::from_slice(header).map_err(json)?;
-        let metadata = header.remove("__metadata__").map(serde_json::from_value).transpose().map_err(json)?;
-        let entries = header.into_iter().map(|(name, entry)| Ok((name, serde_json::from_value(entry)?)));
+        let json = |source| ModelError::Json {
+            file: "header of the weights",
+            source,
+        };
+        let mut header: HashMap<String, serde_json::Value> =
+            serde_json::from_slice(header).map_err(json)?;
+        let metadata = header
+            .remove("__metadata__")
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(json)?;
+        let entries = header
+            .into_iter()
+            .map(|(name, entry)| Ok((name, serde_json::from_value(entry)?)));
         let entries = entries.collect::<Result<_, _>>().map_err(json)?;
-        Ok(Self { metadata: metadata.unwrap_or_default(), entries, data })
+        Ok(Self {
+            metadata: metadata.unwrap_or_default(),
+            entries,
+            data,
+        })
     }
 
     pub(super) fn metadata(&self, key: &str) -> Option<&str> {
@@ -51,22 +73,37 @@ impl<'a> Tensors<'a> {
         let entry = self.entry(name)?;
         match entry.shape[..] {
             [rows, columns] if rows > 0 && columns > 0 => Ok((rows, columns)),
-            _ => {
-                Err(ModelError::Shape { reason: format!("{name} is {:?}, which is no matrix", entry.shape) })
-            }
+            _ => Err(ModelError::Shape {
+                reason: format!("{name} is {:?}, which is no matrix", entry.shape),
+            }),
         }
     }
 
     /// A matrix of this shape in bytes: stored as such, with a step per row beside it, or
     /// rounded here.
-    pub(super) fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix, ModelError> {
+    pub(super) fn matrix(
+        &self,
+        name: &str,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Matrix, ModelError> {
         let entry = self.shaped(name, &[rows, columns])?;
         if entry.dtype != "I8" {
-            return Ok(Matrix::round(&self.floats(name, &[rows, columns])?, columns));
+            return Ok(Matrix::round(
+                &self.floats(name, &[rows, columns])?,
+                columns,
+            ));
         }
-        let values = self.read(name, entry)?.map(|[byte]| i8::from_ne_bytes([byte])).collect();
+        let values = self
+            .read(name, entry)?
+            .map(|[byte]| i8::from_ne_bytes([byte]))
+            .collect();
         let steps = self.floats(&format!("{name} scale"), &[rows])?;
-        Ok(Matrix { columns, values, steps })
+        Ok(Matrix {
+            columns,
+            values,
+            steps,
+        })
     }
 
     /// The values of a float tensor of exactly this shape.
@@ -74,16 +111,22 @@ impl<'a> Tensors<'a> {
         let entry = self.shaped(name, shape)?;
         let values: Vec<f32> = match entry.dtype.as_str() {
             "F32" => self.read(name, entry)?.map(f32::from_le_bytes).collect(),
-            "F16" => self.read(name, entry)?.map(|bytes| half(u16::from_le_bytes(bytes))).collect(),
-            "BF16" => {
-                self.read(name, entry)?.map(|[low, high]| f32::from_le_bytes([0, 0, low, high])).collect()
-            }
+            "F16" => self
+                .read(name, entry)?
+                .map(|bytes| half(u16::from_le_bytes(bytes)))
+                .collect(),
+            "BF16" => self
+                .read(name, entry)?
+                .map(|[low, high]| f32::from_le_bytes([0, 0, low, high]))
+                .collect(),
             _ => return Err(entry.mistyped(name, "F32, F16 or BF16")),
         };
         if values.iter().all(|value| value.is_finite()) {
             Ok(values)
         } else {
-            Err(ModelError::NotFinite { name: name.to_owned() })
+            Err(ModelError::NotFinite {
+                name: name.to_owned(),
+            })
         }
     }
 
@@ -93,16 +136,23 @@ impl<'a> Tensors<'a> {
         if entry.dtype != "U8" {
             return Err(not_text());
         }
-        String::from_utf8(self.read(name, entry)?.map(|[byte]| byte).collect()).map_err(|_| not_text())
+        String::from_utf8(self.read(name, entry)?.map(|[byte]| byte).collect())
+            .map_err(|_| not_text())
     }
 
     fn shaped(&self, name: &str, shape: &[usize]) -> Result<&Entry, ModelError> {
         let entry = self.entry(name)?;
-        if entry.shape == shape { Ok(entry) } else { Err(entry.misshapen(name, shape)) }
+        if entry.shape == shape {
+            Ok(entry)
+        } else {
+            Err(entry.misshapen(name, shape))
+        }
     }
 
     fn entry(&self, name: &str) -> Result<&Entry, ModelError> {
-        self.entries.get(name).ok_or_else(|| ModelError::Missing { name: name.to_owned() })
+        self.entries.get(name).ok_or_else(|| ModelError::Missing {
+            name: name.to_owned(),
+        })
     }
 
     fn read<const SIZE: usize>(
@@ -111,9 +161,15 @@ impl<'a> Tensors<'a> {
         entry: &Entry,
     ) -> Result<impl Iterator<Item = [u8; SIZE]>, ModelError> {
         let (begin, end) = entry.data_offsets;
-        let count = entry.shape.iter().try_fold(SIZE, |product, size| product.checked_mul(*size));
+        let count = entry
+            .shape
+            .iter()
+            .try_fold(SIZE, |product, size| product.checked_mul(*size));
         let needed = count.unwrap_or(usize::MAX);
-        let found = self.data.get(begin..end).filter(|found| found.len() == needed);
+        let found = self
+            .data
+            .get(begin..end)
+            .filter(|found| found.len() == needed);
         let found = found.ok_or_else(|| ModelError::TensorPlace {
             name: name.to_owned(),
             begin,
@@ -128,17 +184,29 @@ impl<'a> Tensors<'a> {
 impl Entry {
     fn misshapen(&self, name: &str, expected: &[usize]) -> ModelError {
         let (expected, found) = (expected.to_vec(), self.shape.clone());
-        ModelError::TensorShape { name: name.to_owned(), expected, found }
+        ModelError::TensorShape {
+            name: name.to_owned(),
+            expected,
+            found,
+        }
     }
 
     fn mistyped(&self, name: &str, expected: &'static str) -> ModelError {
-        ModelError::TensorType { name: name.to_owned(), expected, found: self.dtype.clone() }
+        ModelError::TensorType {
+            name: name.to_owned(),
+            expected,
+            found: self.dtype.clone(),
+        }
     }
 }
 
 /// A number of sixteen bits: one for the sign, five for the exponent, ten for the rest.
 fn half(bits: u16) -> f32 {
-    let (sign, exponent, rest) = (u32::from(bits >> 15), u32::from(bits >> 10 & 31), u32::from(bits & 1023));
+    let (sign, exponent, rest) = (
+        u32::from(bits >> 15),
+        u32::from(bits >> 10 & 31),
+        u32::from(bits & 1023),
+    );
     let size = match exponent {
         0 => rest as f32 / 16_777_216.0,
         31 => f32::from_bits(0x7f80_0000 | rest << 13),
@@ -152,14 +220,22 @@ mod tests {
     use super::*;
 
     fn file(header: &str, data: &[u8]) -> Vec<u8> {
-        [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
+        [
+            &(header.len() as u64).to_le_bytes(),
+            header.as_bytes(),
+            data,
+        ]
+        .concat()
     }
 
     #[track_caller]
     fn check(header: &str, data: &[u8], expected: Result<&[f32], &str>) {
         let bytes = file(header, data);
         let found = Tensors::parse(&bytes).and_then(|tensors| tensors.floats("a", &[2]));
-        assert_eq!(found.as_deref().map_err(ToString::to_string), expected.map_err(str::to_owned));
+        assert_eq!(
+            found.as_deref().map_err(ToString::to_string),
+            expected.map_err(str::to_owned)
+        );
     }
 
     #[test]
@@ -179,7 +255,10 @@ mod tests {
             &[128, 63, 0, 192],
             Ok(&[1.0, -2.0]),
         );
-        assert_eq!([0x0001, 0x03ff, 0x7bff].map(half), [2f32.powi(-24), 1023.0 * 2f32.powi(-24), 65504.0]);
+        assert_eq!(
+            [0x0001, 0x03ff, 0x7bff].map(half),
+            [2f32.powi(-24), 1023.0 * 2f32.powi(-24), 65504.0]
+        );
     }
 
     #[test]
@@ -195,11 +274,23 @@ mod tests {
             &[0; 16],
             Err("tensor a holds I64; F32, F16 or BF16 is understood"),
         );
-        for offsets in ["[0,9]", "[4,8]", "[8,0]", "[0,80]", "[18446744073709551615,7]"] {
-            let header = format!(r#"{{"a":{{"dtype":"F32","shape":[2],"data_offsets":{offsets}}}}}"#);
+        for offsets in [
+            "[0,9]",
+            "[4,8]",
+            "[8,0]",
+            "[0,80]",
+            "[18446744073709551615,7]",
+        ] {
+            let header =
+                format!(r#"{{"a":{{"dtype":"F32","shape":[2],"data_offsets":{offsets}}}}}"#);
             let bytes = file(&header, &[0; 8]);
-            let error = Tensors::parse(&bytes).and_then(|tensors| tensors.floats("a", &[2])).unwrap_err();
-            assert!(matches!(error, ModelError::TensorPlace { .. }), "{offsets}: {error}");
+            let error = Tensors::parse(&bytes)
+                .and_then(|tensors| tensors.floats("a", &[2]))
+                .unwrap_err();
+            assert!(
+                matches!(error, ModelError::TensorPlace { .. }),
+                "{offsets}: {error}"
+            );
         }
         check(
             r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#,
@@ -210,8 +301,16 @@ mod tests {
 
     #[test]
     fn a_file_cut_short_is_refused() {
-        for bytes in [&[][..], &[1, 2, 3], &u64::MAX.to_le_bytes(), &[9, 0, 0, 0, 0, 0, 0, 0, b'{']] {
-            assert!(matches!(Tensors::parse(bytes), Err(ModelError::Truncated { .. })), "{bytes:?}");
+        for bytes in [
+            &[][..],
+            &[1, 2, 3],
+            &u64::MAX.to_le_bytes(),
+            &[9, 0, 0, 0, 0, 0, 0, 0, b'{'],
+        ] {
+            assert!(
+                matches!(Tensors::parse(bytes), Err(ModelError::Truncated { .. })),
+                "{bytes:?}"
+            );
         }
     }
 }

@@ -27,17 +27,26 @@ impl Shape {
             ("vocabulary", self.vocabulary),
         ];
         if let Some((part, _)) = parts.into_iter().find(|(_, size)| *size == 0) {
-            return Err(ModelError::Shape { reason: format!("{part} is 0") });
+            return Err(ModelError::Shape {
+                reason: format!("{part} is 0"),
+            });
         }
         if self.hidden.max(self.intermediate) > MAX_WIDTH {
-            return Err(ModelError::Shape { reason: format!("rows are longer than {MAX_WIDTH}") });
+            return Err(ModelError::Shape {
+                reason: format!("rows are longer than {MAX_WIDTH}"),
+            });
         }
         if !self.hidden.is_multiple_of(self.heads) {
-            let reason = format!("{} heads do not divide a width of {}", self.heads, self.hidden);
+            let reason = format!(
+                "{} heads do not divide a width of {}",
+                self.heads, self.hidden
+            );
             return Err(ModelError::Shape { reason });
         }
         if self.positions < 2 {
-            return Err(ModelError::Shape { reason: "fewer than two positions".to_owned() });
+            return Err(ModelError::Shape {
+                reason: "fewer than two positions".to_owned(),
+            });
         }
         Ok(self)
     }
@@ -85,9 +94,15 @@ pub(super) struct Matrix {
 impl Matrix {
     pub(super) fn round(values: &[f32], columns: usize) -> Self {
         let mut bytes = vec![0; values.len()];
-        let rows = values.chunks_exact(columns).zip(bytes.chunks_exact_mut(columns));
+        let rows = values
+            .chunks_exact(columns)
+            .zip(bytes.chunks_exact_mut(columns));
         let steps = rows.map(|(row, out)| math::quantise(row, out)).collect();
-        Self { columns, values: bytes, steps }
+        Self {
+            columns,
+            values: bytes,
+            steps,
+        }
     }
 
     pub(super) fn below(mut self, other: Self) -> Self {
@@ -100,6 +115,8 @@ impl Matrix {
     #[inline(always)]
     pub(super) fn row(&self, number: usize) -> impl Iterator<Item = f32> {
         let step = self.steps[number];
-        self.values[number * self.columns..][..self.columns].iter().map(move |value| f32::from(*value) * step)
+        self.values[number * self.columns..][..self.columns]
+            .iter()
+            .map(move |value| f32::from(*value) * step)
     }
 }

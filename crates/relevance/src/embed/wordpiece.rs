@@ -21,7 +21,10 @@ pub(crate) struct WordPiece {
 #[derive(Debug, thiserror::Error)]
 pub enum VocabularyError {
     #[error("the vocabulary of {pieces} pieces lacks {missing}")]
-    Lacks { pieces: usize, missing: &'static str },
+    Lacks {
+        pieces: usize,
+        missing: &'static str,
+    },
     #[error("the vocabulary goes up to {last}, and the model knows {known} pieces")]
     Unknown { last: u32, known: usize },
 }
@@ -41,10 +44,19 @@ impl WordPiece {
         if let Some(last) = last.filter(|last| *last as usize >= known) {
             return Err(VocabularyError::Unknown { last, known });
         }
-        let lacks = |missing| VocabularyError::Lacks { pieces: pieces.len(), missing };
+        let lacks = |missing| VocabularyError::Lacks {
+            pieces: pieces.len(),
+            missing,
+        };
         let special = |name| starts.get(name).ok_or_else(|| lacks(name));
         let (start, end, unknown) = (special("[CLS]")?, special("[SEP]")?, special("[UNK]")?);
-        Ok(Self { starts, continuations, start, end, unknown })
+        Ok(Self {
+            starts,
+            continuations,
+            start,
+            end,
+            unknown,
+        })
     }
 
     /// Token numbers between start and end, at most `limit` of them with both.
@@ -68,7 +80,11 @@ impl WordPiece {
         let before = tokens.len();
         let mut rest = word;
         while !rest.is_empty() {
-            let pieces = if rest.len() == word.len() { &self.starts } else { &self.continuations };
+            let pieces = if rest.len() == word.len() {
+                &self.starts
+            } else {
+                &self.continuations
+            };
             let Some((length, number)) = pieces.longest(rest) else {
                 tokens.truncate(before);
                 return tokens.push(self.unknown);
@@ -98,8 +114,11 @@ impl Pieces {
     /// No piece is longer than `longest` bytes, which keeps a word of a hundred characters
     /// at a hundred times that many look-ups and not at five thousand.
     fn longest(&self, text: &str) -> Option<(usize, u32)> {
-        let ends = (1..=text.len().min(self.longest)).rev().filter(|end| text.is_char_boundary(*end));
-        ends.filter_map(|end| Some((end, self.get(&text[..end])?))).next()
+        let ends = (1..=text.len().min(self.longest))
+            .rev()
+            .filter(|end| text.is_char_boundary(*end));
+        ends.filter_map(|end| Some((end, self.get(&text[..end])?)))
+            .next()
     }
 }
 
@@ -107,8 +126,9 @@ impl Pieces {
 mod tests {
     use super::*;
 
-    const PIECES: [&str; 12] =
-        ["[UNK]", "[CLS]", "[SEP]", "create", "##d", "issue", "_", "a", "##b", "cafe", "[", "]"];
+    const PIECES: [&str; 12] = [
+        "[UNK]", "[CLS]", "[SEP]", "create", "##d", "issue", "_", "a", "##b", "cafe", "[", "]",
+    ];
 
     #[derive(serde::Deserialize)]
     struct Oracle {
@@ -126,7 +146,12 @@ mod tests {
     fn tokens_are_those_of_the_reference_library() {
         let oracle: Oracle =
             serde_json::from_str(include_str!("../../tests/fixtures/wordpiece.json")).unwrap();
-        let pieces: Vec<_> = oracle.vocabulary.iter().map(String::as_str).zip(0..).collect();
+        let pieces: Vec<_> = oracle
+            .vocabulary
+            .iter()
+            .map(String::as_str)
+            .zip(0..)
+            .collect();
         let pieces = WordPiece::new(&pieces, pieces.len()).unwrap();
         for Case { text, tokens } in oracle.cases {
             assert_eq!(pieces.encode(&text, usize::MAX), tokens, "{text:?}");
@@ -139,7 +164,10 @@ mod tests {
         let pieces = WordPiece::new(&pieces, 12).unwrap();
         let tokens = pieces.encode(text, 8);
         let read: Vec<_> = tokens.iter().map(|token| PIECES[*token as usize]).collect();
-        assert_eq!(read.join(" "), format!("[CLS] {expected} [SEP]").replace("  ", " "));
+        assert_eq!(
+            read.join(" "),
+            format!("[CLS] {expected} [SEP]").replace("  ", " ")
+        );
     }
 
     #[test]
@@ -158,7 +186,10 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_at_the_limit() {
-        check(&"issue ".repeat(50_000), "issue issue issue issue issue issue");
+        check(
+            &"issue ".repeat(50_000),
+            "issue issue issue issue issue issue",
+        );
         check(&"ab".repeat(50_000), "[UNK]");
         check(&"🎒".repeat(25_000), "[UNK]");
     }
@@ -166,7 +197,13 @@ mod tests {
     #[test]
     fn a_vocabulary_the_model_cannot_serve_is_refused() {
         let refused = |pieces: &[(&str, u32)]| WordPiece::new(pieces, 12).unwrap_err().to_string();
-        assert_eq!(refused(&[("[UNK]", 0), ("[CLS]", 1)]), "the vocabulary of 2 pieces lacks [SEP]");
-        assert_eq!(refused(&[("far", 12)]), "the vocabulary goes up to 12, and the model knows 12 pieces");
+        assert_eq!(
+            refused(&[("[UNK]", 0), ("[CLS]", 1)]),
+            "the vocabulary of 2 pieces lacks [SEP]"
+        );
+        assert_eq!(
+            refused(&[("far", 12)]),
+            "the vocabulary goes up to 12, and the model knows 12 pieces"
+        );
     }
 }

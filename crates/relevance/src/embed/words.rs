@@ -62,7 +62,9 @@ impl Partial {
 /// Small letters without accents or control characters.
 fn plain(text: &str) -> impl Iterator<Item = char> {
     let kept = text.chars().filter(|char| !is_control(*char));
-    kept.nfd().filter(|char| !is_accent(*char)).flat_map(char::to_lowercase)
+    kept.nfd()
+        .filter(|char| !is_accent(*char))
+        .flat_map(char::to_lowercase)
 }
 
 /// Unassigned characters stay: they may be letters or emoji of a newer Unicode.

@@ -4,7 +4,10 @@
 //! in it: the kernels below take less than half its time with AVX2 and a sixth with VNNI. Two
 //! kinds of `unsafe` remain: calling code compiled for instructions that a value of [`Avx2`] or
 //! [`Vnni`] proves are there, and loads and stores through references to whole arrays.
-#![expect(unsafe_code, reason = "twice to six times as fast as safe code, see above")]
+#![expect(
+    unsafe_code,
+    reason = "twice to six times as fast as safe code, see above"
+)]
 
 use std::arch::x86_64::*;
 
@@ -115,7 +118,10 @@ fn tile_avx2<const TOKENS: usize>(quads: &[Quad], tokens: &[i8], at: Place, sink
 
 #[target_feature(enable = "avx512f,avx512vnni,avx2")]
 fn multiply_vnni(panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sink) {
-    let starts: Vec<i32> = tokens.chunks_exact(width).map(|token| -128 * total(token)).collect();
+    let starts: Vec<i32> = tokens
+        .chunks_exact(width)
+        .map(|token| -128 * total(token))
+        .collect();
     for (panel, bytes) in panels.chunks_exact(PANEL * width).enumerate() {
         let quads = bytes.as_chunks().0;
         for (token, tile) in tiles::<12>(tokens, width) {
@@ -162,7 +168,10 @@ struct Place {
 fn tiles<const MOST: usize>(tokens: &[i8], width: usize) -> impl Iterator<Item = (usize, &[i8])> {
     let count = tokens.len() / width;
     let size = count.div_ceil(count.div_ceil(MOST).max(1)).max(1);
-    tokens.chunks(size * width).enumerate().map(move |(tile, tokens)| (tile * size, tokens))
+    tokens
+        .chunks(size * width)
+        .enumerate()
+        .map(move |(tile, tokens)| (tile * size, tokens))
 }
 
 /// One slice of `quads` fours per token; the equal lengths spare the inner loop its bounds checks.
@@ -190,7 +199,12 @@ fn word(values: [i8; 4]) -> i32 {
 fn halves(quad: &Quad) -> [__m256i; 2] {
     let start = quad.as_ptr();
     // SAFETY: `quad` is 64 readable bytes; an unaligned load takes any address.
-    unsafe { [_mm256_loadu_si256(start.cast()), _mm256_loadu_si256(start.add(32).cast())] }
+    unsafe {
+        [
+            _mm256_loadu_si256(start.cast()),
+            _mm256_loadu_si256(start.add(32).cast()),
+        ]
+    }
 }
 
 #[target_feature(enable = "avx512f")]

@@ -16,7 +16,11 @@ pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), ErrorO
     check_version(headers, &params)?;
     modern::check_meta(&params)?;
     check_standard(headers, METHOD_HEADER, Some(&request.method))?;
-    check_standard(headers, NAME_HEADER, modern::name_of(request, &params).as_deref())?;
+    check_standard(
+        headers,
+        NAME_HEADER,
+        modern::name_of(request, &params).as_deref(),
+    )?;
     if request.method == method::CALL_TOOL {
         check_arguments(headers, &params)?;
     }
@@ -28,7 +32,9 @@ const NAME_HEADER: &str = "mcp-name";
 
 fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorObject> {
     let header = text(headers, VERSION_HEADER).ok_or_else(|| missing(VERSION_HEADER))?;
-    let body: Option<String> = params.object("_meta").and_then(|meta| meta.read(meta::PROTOCOL_VERSION));
+    let body: Option<String> = params
+        .object("_meta")
+        .and_then(|meta| meta.read(meta::PROTOCOL_VERSION));
     match body {
         Some(body) if body != header => Err(mismatch(VERSION_HEADER, header, &body)),
         _ => Ok(()),
@@ -38,28 +44,45 @@ fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorObj
 fn check_standard(headers: &HeaderMap, name: &str, body: Option<&str>) -> Result<(), ErrorObject> {
     let Some(body) = body else { return Ok(()) };
     let header = text(headers, name).ok_or_else(|| missing(name))?;
-    if decoded(header).as_deref() == Some(body) { Ok(()) } else { Err(mismatch(name, header, body)) }
+    if decoded(header).as_deref() == Some(body) {
+        Ok(())
+    } else {
+        Err(mismatch(name, header, body))
+    }
 }
 
 fn check_arguments(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorObject> {
-    let Some(schema) = params.read::<String>("name").and_then(|name| tools::schema_of(&name)) else {
+    let Some(schema) = params
+        .read::<String>("name")
+        .and_then(|name| tools::schema_of(&name))
+    else {
         return Ok(());
     };
     let arguments: Value = params.read("arguments").unwrap_or_default();
-    mirrored(&schema, &arguments).into_iter().try_for_each(|(name, value)| {
-        let name = format!("mcp-param-{name}").to_ascii_lowercase();
-        let header = text(headers, &name).ok_or_else(|| missing(&name))?;
-        let same = decoded(header).is_some_and(|header| says(&header, value));
-        if same { Ok(()) } else { Err(mismatch(&name, header, &value.to_string())) }
-    })
+    mirrored(&schema, &arguments)
+        .into_iter()
+        .try_for_each(|(name, value)| {
+            let name = format!("mcp-param-{name}").to_ascii_lowercase();
+            let header = text(headers, &name).ok_or_else(|| missing(&name))?;
+            let same = decoded(header).is_some_and(|header| says(&header, value));
+            if same {
+                Ok(())
+            } else {
+                Err(mismatch(&name, header, &value.to_string()))
+            }
+        })
 }
 
 /// The arguments that a header must repeat, with the name the schema gives the header.
 fn mirrored<'a>(schema: &'a Value, arguments: &'a Value) -> Vec<(&'a str, &'a Value)> {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     for (property, schema) in properties {
-        let Some(value) = arguments.get(property).filter(|value| !value.is_null()) else { continue };
+        let Some(value) = arguments.get(property).filter(|value| !value.is_null()) else {
+            continue;
+        };
         match schema.get("x-mcp-header").and_then(Value::as_str) {
             Some(name) => found.push((name, value)),
             None => found.extend(mirrored(schema, value)),
@@ -79,14 +102,20 @@ fn says(header: &str, value: &Value) -> bool {
 
 /// Values that do not fit a header come as `=?base64?…?=`; broken encoding is no value at all.
 fn decoded(header: &str) -> Option<String> {
-    match header.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
+    match header
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="))
+    {
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
         None => Some(header.to_owned()),
     }
 }
 
 fn missing(name: &str) -> ErrorObject {
-    ErrorObject::new(code::HEADER_MISMATCH, format!("the header `{name}` is missing"))
+    ErrorObject::new(
+        code::HEADER_MISMATCH,
+        format!("the header `{name}` is missing"),
+    )
 }
 
 fn mismatch(name: &str, header: &str, body: &str) -> ErrorObject {
@@ -106,7 +135,10 @@ mod tests {
         assert_eq!(decoded("=?base64?SGVsbG8=?=").as_deref(), Some("Hello"));
         assert_eq!(decoded("=?base64?SGVsbG8?="), None);
         assert_eq!(decoded("=?base64?SGVs!!!bG8=?="), None);
-        assert_eq!(decoded("=?base64?SGVsbG8=").as_deref(), Some("=?base64?SGVsbG8="));
+        assert_eq!(
+            decoded("=?base64?SGVsbG8=").as_deref(),
+            Some("=?base64?SGVsbG8=")
+        );
     }
 
     #[test]
@@ -115,7 +147,10 @@ mod tests {
             "a": { "x-mcp-header": "A" },
             "b": { "properties": { "c": { "x-mcp-header": "C" } } },
         }});
-        assert_eq!(mirrored(&schema, &json!({ "b": { "c": 1 } })), [("C", &json!(1))]);
+        assert_eq!(
+            mirrored(&schema, &json!({ "b": { "c": 1 } })),
+            [("C", &json!(1))]
+        );
         assert_eq!(mirrored(&schema, &json!({ "a": null })), []);
         assert!(says("42.0", &json!(42)));
     }

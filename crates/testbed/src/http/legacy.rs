@@ -36,7 +36,9 @@ pub(super) async fn receive(house: &House, headers: &HeaderMap, message: Message
     let session = match session(house, headers) {
         Ok(session) => session,
         Err(refusal) => {
-            return refusal.into_response(&message, house.server.has(Manner::NoDiscoverAnswer)).await;
+            return refusal
+                .into_response(&message, house.server.has(Manner::NoDiscoverAnswer))
+                .await;
         }
     };
     match message {
@@ -81,7 +83,9 @@ pub(super) async fn end_session(State(house): State<Arc<House>>, headers: Header
         Ok(session) => session,
         Err(refusal) => return refusal.status().into_response(),
     };
-    house.lock().retain(|_, other| !Arc::ptr_eq(other, &session));
+    house
+        .lock()
+        .retain(|_, other| !Arc::ptr_eq(other, &session));
     session.peer.cancel_all();
     if let Some(greeting) = session.peer.greeting() {
         house.server.listeners.remove(greeting.listener);
@@ -129,7 +133,11 @@ async fn serve(house: &House, session: &Session, request: Request) -> Response {
 
 fn session(house: &House, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
     let id = text(headers, SESSION_HEADER).ok_or(Refusal::NoSession)?;
-    let session = house.lock().get(id).cloned().ok_or(Refusal::UnknownSession)?;
+    let session = house
+        .lock()
+        .get(id)
+        .cloned()
+        .ok_or(Refusal::UnknownSession)?;
     let version = text(headers, VERSION_HEADER).map(ProtocolVersion::parse);
     match version {
         None => Ok(session),
@@ -154,7 +162,9 @@ impl Refusal {
     }
 
     async fn into_response(self, message: &Message, silent: bool) -> Response {
-        let Message::Request(request) = message else { return self.status().into_response() };
+        let Message::Request(request) = message else {
+            return self.status().into_response();
+        };
         if silent && matches!(self, Self::NoSession) {
             std::future::pending::<()>().await;
         }
@@ -167,7 +177,10 @@ impl Refusal {
                 ErrorObject::new(code::INVALID_REQUEST, "unknown session")
             }
         };
-        json(self.status(), Answer::error(Some(request.id.clone()), error))
+        json(
+            self.status(),
+            Answer::error(Some(request.id.clone()), error),
+        )
     }
 }
 
@@ -180,7 +193,9 @@ impl House {
 impl Session {
     /// Clients before 2025-11-25 do not expect an event without data.
     fn primes(&self) -> bool {
-        self.peer.greeting().is_some_and(|greeting| greeting.version >= ProtocolVersion::V2025_11_25)
+        self.peer
+            .greeting()
+            .is_some_and(|greeting| greeting.version >= ProtocolVersion::V2025_11_25)
     }
 
     fn record(
@@ -190,7 +205,10 @@ impl Session {
     ) -> Arc<StreamLog> {
         let name = format!("stream-{}", self.next_stream.fetch_add(1, Ordering::SeqCst));
         let stream = StreamLog::record(name.clone(), Some(first), rest);
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(name, stream.clone());
+        self.streams
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name, stream.clone());
         stream
     }
 
@@ -198,7 +216,11 @@ impl Session {
         if name == GENERAL {
             return Some(self.general.clone());
         }
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.streams
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+            .cloned()
     }
 }
 

@@ -14,10 +14,16 @@ pub(crate) async fn only_local(request: Request, next: Next) -> Response {
 }
 
 fn is_local(headers: &HeaderMap) -> bool {
-    let value = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let value = |name| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or_default())
+    };
     let host = value(header::HOST).is_none_or(names_this_machine);
     let origin = value(header::ORIGIN).is_none_or(|origin| {
-        origin.split_once("://").is_some_and(|(_, authority)| names_this_machine(authority))
+        origin
+            .split_once("://")
+            .is_some_and(|(_, authority)| names_this_machine(authority))
     });
     host && origin
 }

@@ -36,16 +36,26 @@ pub(crate) async fn serve(server: Arc<Server>, port: u16) -> anyhow::Result<()> 
 
 /// Many servers in one process, each at `/NAME/mcp`.
 pub(crate) async fn serve_catalog(era: Served, catalog: Catalog, port: u16) -> anyhow::Result<()> {
-    let router = catalog.into_iter().fold(Router::new(), |router, (name, tools)| {
-        router.nest(&format!("/{name}"), endpoint(Server::listing(era, tools)))
-    });
+    let router = catalog
+        .into_iter()
+        .fold(Router::new(), |router, (name, tools)| {
+            router.nest(&format!("/{name}"), endpoint(Server::listing(era, tools)))
+        });
     listen(router, port, "").await
 }
 
 fn endpoint(server: Arc<Server>) -> Router {
-    let house = Arc::new(House { server, sessions: Mutex::new(HashMap::new()) });
+    let house = Arc::new(House {
+        server,
+        sessions: Mutex::new(HashMap::new()),
+    });
     Router::new()
-        .route("/mcp", post(receive).get(legacy::open_stream).delete(legacy::end_session))
+        .route(
+            "/mcp",
+            post(receive)
+                .get(legacy::open_stream)
+                .delete(legacy::end_session),
+        )
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn(only_local))
         .with_state(house)
@@ -54,7 +64,11 @@ fn endpoint(server: Arc<Server>) -> Router {
 /// Binds, says where on stdout, and serves.
 pub(crate) async fn listen(router: Router, port: u16, path: &str) -> anyhow::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
-    writeln!(std::io::stdout(), "listening on http://{}{path}", listener.local_addr()?)?;
+    writeln!(
+        std::io::stdout(),
+        "listening on http://{}{path}",
+        listener.local_addr()?
+    )?;
     // Small events must not wait for one another to be acknowledged.
     let listener = listener.tap_io(|connection| {
         let _ = connection.set_nodelay(true);
@@ -64,13 +78,25 @@ pub(crate) async fn listen(router: Router, port: u16, path: &str) -> anyhow::Res
 }
 
 pub(crate) fn event_stream(events: impl Stream<Item = Vec<u8>> + Send + 'static) -> Response {
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
-    (headers, [("x-accel-buffering", "no")], Body::from_stream(events.map(Ok::<_, std::io::Error>)))
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (
+        headers,
+        [("x-accel-buffering", "no")],
+        Body::from_stream(events.map(Ok::<_, std::io::Error>)),
+    )
         .into_response()
 }
 
 pub(crate) fn json(status: StatusCode, message: impl Into<Message>) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], message.into().to_bytes()).into_response()
+    (
+        status,
+        [(header::CONTENT_TYPE, "application/json")],
+        message.into().to_bytes(),
+    )
+        .into_response()
 }
 
 #[derive(Debug)]
@@ -83,7 +109,11 @@ const VERSION_HEADER: &str = "mcp-protocol-version";
 
 async fn receive(State(house): State<Arc<House>>, headers: HeaderMap, body: Bytes) -> Response {
     if !accepts_both(&headers) {
-        return (StatusCode::NOT_ACCEPTABLE, "accept application/json and text/event-stream").into_response();
+        return (
+            StatusCode::NOT_ACCEPTABLE,
+            "accept application/json and text/event-stream",
+        )
+            .into_response();
     }
     let message = match Message::parse(&body) {
         Ok(message) => message,
@@ -112,5 +142,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 fn accepts_both(headers: &HeaderMap) -> bool {
     let accepted = text(headers, "accept").unwrap_or_default();
     accepted.contains("*/*")
-        || ["application/json", "text/event-stream"].iter().all(|kind| accepted.contains(kind))
+        || ["application/json", "text/event-stream"]
+            .iter()
+            .all(|kind| accepted.contains(kind))
 }

@@ -15,10 +15,19 @@ use crate::outbox::{Outbox, Outgoing};
 use crate::peer::Peer;
 use crate::server::Server;
 
-pub(super) async fn receive(server: &Arc<Server>, headers: &HeaderMap, message: Message) -> Response {
-    let Message::Request(request) = message else { return StatusCode::ACCEPTED.into_response() };
+pub(super) async fn receive(
+    server: &Arc<Server>,
+    headers: &HeaderMap,
+    message: Message,
+) -> Response {
+    let Message::Request(request) = message else {
+        return StatusCode::ACCEPTED.into_response();
+    };
     if let Err(error) = headers::check(headers, &request) {
-        return json(StatusCode::BAD_REQUEST, Answer::error(Some(request.id), error));
+        return json(
+            StatusCode::BAD_REQUEST,
+            Answer::error(Some(request.id), error),
+        );
     }
     let (outbox, mut outgoing) = Outbox::channel();
     let (nowhere, _) = Outbox::channel();
@@ -33,8 +42,9 @@ pub(super) async fn receive(server: &Arc<Server>, headers: &HeaderMap, message: 
             json(status_of(&answer), answer)
         }
         Some(first) => {
-            let rest =
-                stream::unfold((Some(first), outgoing, hung_up), |(at_hand, mut outgoing, hung_up)| async {
+            let rest = stream::unfold(
+                (Some(first), outgoing, hung_up),
+                |(at_hand, mut outgoing, hung_up)| async {
                     let message = match at_hand {
                         Some(message) => message,
                         None => next(&mut outgoing).await?,
@@ -43,7 +53,8 @@ pub(super) async fn receive(server: &Arc<Server>, headers: &HeaderMap, message: 
                         outgoing.close();
                     }
                     Some((sse::event(&message), (None, outgoing, hung_up)))
-                });
+                },
+            );
             event_stream(rest)
         }
         None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
@@ -63,9 +74,9 @@ async fn next(outgoing: &mut UnboundedReceiver<Outgoing>) -> Option<Message> {
 fn status_of(answer: &Answer) -> StatusCode {
     match answer.outcome.as_ref().map_err(|error| error.code) {
         Err(code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
-        Err(code::HEADER_MISMATCH | code::MISSING_CLIENT_CAPABILITY | code::UNSUPPORTED_VERSION) => {
-            StatusCode::BAD_REQUEST
-        }
+        Err(
+            code::HEADER_MISMATCH | code::MISSING_CLIENT_CAPABILITY | code::UNSUPPORTED_VERSION,
+        ) => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
 }

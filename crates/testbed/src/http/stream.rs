@@ -31,7 +31,11 @@ impl StreamLog {
         first: Option<Outgoing>,
         mut outgoing: UnboundedReceiver<Outgoing>,
     ) -> Arc<Self> {
-        let recorded = Arc::new(Self { name, log: watch::Sender::default(), delivered: AtomicUsize::new(0) });
+        let recorded = Arc::new(Self {
+            name,
+            log: watch::Sender::default(),
+            delivered: AtomicUsize::new(0),
+        });
         if let Some(first) = first {
             recorded.add(first);
         }
@@ -48,7 +52,10 @@ impl StreamLog {
     /// For the connection of the request itself, which a cut ends.
     ///
     /// `primed` readings start with an empty event, so that there is an id to resume from.
-    pub(super) fn read(self: Arc<Self>, primed: bool) -> impl Stream<Item = Vec<u8>> + Send + 'static {
+    pub(super) fn read(
+        self: Arc<Self>,
+        primed: bool,
+    ) -> impl Stream<Item = Vec<u8>> + Send + 'static {
         self.reading(0, 0, primed)
     }
 
@@ -74,7 +81,13 @@ impl StreamLog {
         primed: bool,
     ) -> impl Stream<Item = Vec<u8>> + Send + 'static {
         let unprimed = primed.then(|| format!("id: {}/{at}\nretry: 100\ndata: \n\n", self.name));
-        let reader = Reader { log: self.log.subscribe(), stream: self, at, cuts_seen, unprimed };
+        let reader = Reader {
+            log: self.log.subscribe(),
+            stream: self,
+            at,
+            cuts_seen,
+            unprimed,
+        };
         stream::unfold(reader, Reader::next)
     }
 

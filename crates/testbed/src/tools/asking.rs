@@ -10,35 +10,67 @@ use crate::call::{Call, Dialogue, Outcome, Reply, Stop};
 use crate::input::{Input, Inputs, missing_capability};
 
 pub(super) const TOOLS: &[Tool] = &[
-    Tool::new("test_sampling", "Asks the model of the client", prompt_schema, |call| {
-        Box::pin(sampling(call))
-    }),
-    Tool::new("test_elicitation", "Asks the user for a name and an address", message_schema, |call| {
-        Box::pin(elicitation(call))
-    }),
-    Tool::new("test_elicitation_sep1034_defaults", "Asks with default values", no_arguments, |call| {
-        Box::pin(defaults(call))
-    }),
-    Tool::new("test_elicitation_sep1330_enums", "Asks with every kind of choice", no_arguments, |call| {
-        Box::pin(choices(call))
-    }),
-    Tool::new("test_streaming_elicitation", "Asks for a value", no_arguments, |call| Box::pin(value(call))),
-    Tool::new("url_elicitation", "Wants a page visited before it works, once", no_arguments, |call| {
-        Box::pin(visit(call))
-    }),
-    Tool::new("test_missing_capability", "Works only for clients that can sample", no_arguments, |call| {
-        Box::pin(needs_sampling(call))
-    }),
+    Tool::new(
+        "test_sampling",
+        "Asks the model of the client",
+        prompt_schema,
+        |call| Box::pin(sampling(call)),
+    ),
+    Tool::new(
+        "test_elicitation",
+        "Asks the user for a name and an address",
+        message_schema,
+        |call| Box::pin(elicitation(call)),
+    ),
+    Tool::new(
+        "test_elicitation_sep1034_defaults",
+        "Asks with default values",
+        no_arguments,
+        |call| Box::pin(defaults(call)),
+    ),
+    Tool::new(
+        "test_elicitation_sep1330_enums",
+        "Asks with every kind of choice",
+        no_arguments,
+        |call| Box::pin(choices(call)),
+    ),
+    Tool::new(
+        "test_streaming_elicitation",
+        "Asks for a value",
+        no_arguments,
+        |call| Box::pin(value(call)),
+    ),
+    Tool::new(
+        "url_elicitation",
+        "Wants a page visited before it works, once",
+        no_arguments,
+        |call| Box::pin(visit(call)),
+    ),
+    Tool::new(
+        "test_missing_capability",
+        "Works only for clients that can sample",
+        no_arguments,
+        |call| Box::pin(needs_sampling(call)),
+    ),
 ];
 
 async fn sampling(call: Call) -> Outcome {
-    let prompt = call.argument("prompt").unwrap_or_else(|| "Hello".to_owned());
-    let answers = call.ask(Inputs::one("sampling", Input::sample(&prompt))).await?;
-    Reply::text(format!("LLM response: {}", answers.text("sampling", "/content/text")))
+    let prompt = call
+        .argument("prompt")
+        .unwrap_or_else(|| "Hello".to_owned());
+    let answers = call
+        .ask(Inputs::one("sampling", Input::sample(&prompt)))
+        .await?;
+    Reply::text(format!(
+        "LLM response: {}",
+        answers.text("sampling", "/content/text")
+    ))
 }
 
 async fn elicitation(call: Call) -> Outcome {
-    let message = call.argument("message").unwrap_or_else(|| "Please provide your information".to_owned());
+    let message = call
+        .argument("message")
+        .unwrap_or_else(|| "Please provide your information".to_owned());
     let schema = json!({
         "type": "object",
         "properties": {
@@ -67,7 +99,10 @@ async fn defaults(call: Call) -> Outcome {
         },
         "required": [],
     });
-    let input = Input::elicit("Please review and update the form fields with defaults", &schema);
+    let input = Input::elicit(
+        "Please review and update the form fields with defaults",
+        &schema,
+    );
     elicit(call, "Elicitation completed", input).await
 }
 
@@ -104,13 +139,25 @@ async fn choices(call: Call) -> Outcome {
 }
 
 async fn value(call: Call) -> Outcome {
-    elicit(call, "Value", Input::field("Provide a value", "value", "string")).await
+    elicit(
+        call,
+        "Value",
+        Input::field("Provide a value", "value", "string"),
+    )
+    .await
 }
 
 async fn elicit(call: Call, what: &str, input: Input) -> Outcome {
     let answers = call.ask(Inputs::one("elicitation", input)).await?;
-    let content = answers.get("elicitation").get("content").cloned().unwrap_or_default();
-    Reply::text(format!("{what}: action={}, content={content}", answers.text("elicitation", "/action")))
+    let content = answers
+        .get("elicitation")
+        .get("content")
+        .cloned()
+        .unwrap_or_default();
+    Reply::text(format!(
+        "{what}: action={}, content={content}",
+        answers.text("elicitation", "/action")
+    ))
 }
 
 /// The eras differ most here: an older server refuses with a list of pages, and works when it
@@ -126,7 +173,9 @@ async fn visit(call: Call) -> Outcome {
     let mut page = input.params;
     page["elicitationId"] = json!("visit-1");
     let error = ErrorObject::new(URL_ELICITATION_REQUIRED, "a page must be visited first");
-    Err(Stop::Error(error.with_data(&json!({ "elicitations": [page] }))))
+    Err(Stop::Error(
+        error.with_data(&json!({ "elicitations": [page] })),
+    ))
 }
 
 const URL_ELICITATION_REQUIRED: i64 = -32_042;
@@ -138,7 +187,8 @@ async fn needs_sampling(call: Call) -> Outcome {
         return Err(missing_capability(&json!({ "sampling": {} })).into());
     }
     if matches!(call.dialogue, Dialogue::Legacy) {
-        call.ask(Inputs::one("sampling", Input::sample("Are you there?"))).await?;
+        call.ask(Inputs::one("sampling", Input::sample("Are you there?")))
+            .await?;
     }
     Reply::text("The client can sample")
 }

@@ -6,20 +6,45 @@ use super::{Tool, no_arguments};
 use crate::call::{Call, Outcome, Reply, invalid};
 
 pub(super) const TOOLS: &[Tool] = &[
-    Tool::new("test_simple_text", "Returns text", no_arguments, |_| Box::pin(simple_text())),
-    Tool::new("test_image_content", "Returns an image", no_arguments, |_| Box::pin(image())),
-    Tool::new("test_audio_content", "Returns audio", no_arguments, |_| Box::pin(audio())),
-    Tool::new("test_embedded_resource", "Returns a resource", no_arguments, |_| Box::pin(embedded())),
-    Tool::new("test_multiple_content_types", "Returns several kinds of content", no_arguments, |_| {
-        Box::pin(mixed())
+    Tool::new("test_simple_text", "Returns text", no_arguments, |_| {
+        Box::pin(simple_text())
     }),
-    Tool::new("test_error_handling", "Always fails", no_arguments, |_| Box::pin(failure())),
-    Tool::new("json_schema_2020_12_tool", "Has a schema of many keywords", rich_schema, |call| {
-        Box::pin(greeting(call))
+    Tool::new(
+        "test_image_content",
+        "Returns an image",
+        no_arguments,
+        |_| Box::pin(image()),
+    ),
+    Tool::new("test_audio_content", "Returns audio", no_arguments, |_| {
+        Box::pin(audio())
     }),
-    Tool::new("test_custom_header", "Wants an argument repeated in a header", header_schema, |call| {
-        Box::pin(header_value(call))
+    Tool::new(
+        "test_embedded_resource",
+        "Returns a resource",
+        no_arguments,
+        |_| Box::pin(embedded()),
+    ),
+    Tool::new(
+        "test_multiple_content_types",
+        "Returns several kinds of content",
+        no_arguments,
+        |_| Box::pin(mixed()),
+    ),
+    Tool::new("test_error_handling", "Always fails", no_arguments, |_| {
+        Box::pin(failure())
     }),
+    Tool::new(
+        "json_schema_2020_12_tool",
+        "Has a schema of many keywords",
+        rich_schema,
+        |call| Box::pin(greeting(call)),
+    ),
+    Tool::new(
+        "test_custom_header",
+        "Wants an argument repeated in a header",
+        header_schema,
+        |call| Box::pin(header_value(call)),
+    ),
 ];
 
 /// A PNG of one pixel.
@@ -67,11 +92,17 @@ async fn failure() -> Outcome {
 }
 
 async fn greeting(call: Call) -> Outcome {
-    Reply::text(format!("Hello, {}!", call.argument("name").unwrap_or_else(|| "world".to_owned())))
+    Reply::text(format!(
+        "Hello, {}!",
+        call.argument("name").unwrap_or_else(|| "world".to_owned())
+    ))
 }
 
 async fn header_value(call: Call) -> Outcome {
-    Reply::text(call.argument::<String>("value").ok_or_else(|| invalid("`value` must be a string"))?)
+    Reply::text(
+        call.argument::<String>("value")
+            .ok_or_else(|| invalid("`value` must be a string"))?,
+    )
 }
 
 fn rich_schema() -> Value {

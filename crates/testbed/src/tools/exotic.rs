@@ -7,8 +7,18 @@ use super::{Tool, no_arguments};
 use crate::call::{Call, Dialogue, Outcome, Reply, Stop};
 
 pub(super) const TOOLS: &[Tool] = &[
-    Tool::new("exotic", "Returns what no type expects", no_arguments, |call| Box::pin(exotic(call))),
-    Tool::new("exotic_error", "Fails with what no type expects", no_arguments, |_| Box::pin(exotic_error())),
+    Tool::new(
+        "exotic",
+        "Returns what no type expects",
+        no_arguments,
+        |call| Box::pin(exotic(call)),
+    ),
+    Tool::new(
+        "exotic_error",
+        "Fails with what no type expects",
+        no_arguments,
+        |_| Box::pin(exotic_error()),
+    ),
 ];
 
 pub(crate) const LEGACY_RESULT: &str = concat!(
@@ -72,8 +82,10 @@ async fn exotic(call: Call) -> Outcome {
 }
 
 async fn exotic_error() -> Outcome {
-    let error =
-        ErrorObject { data: Some(verbatim(ERROR_DATA)), ..ErrorObject::new(-31_415, "as exotic as can be") };
+    let error = ErrorObject {
+        data: Some(verbatim(ERROR_DATA)),
+        ..ErrorObject::new(-31_415, "as exotic as can be")
+    };
     Err(Stop::Error(error))
 }
 

@@ -17,10 +17,12 @@ pub(super) const JOB: Tool = Tool::new(
     |call| Box::pin(job(call)),
 );
 
-pub(super) const KNOWN_ROOTS: Tool =
-    Tool::new("known_roots", "The roots the client gave last", no_arguments, |call| {
-        Box::pin(known_roots(call))
-    });
+pub(super) const KNOWN_ROOTS: Tool = Tool::new(
+    "known_roots",
+    "The roots the client gave last",
+    no_arguments,
+    |call| Box::pin(known_roots(call)),
+);
 
 async fn job(call: Call) -> Outcome {
     let words: String = call.argument("words").unwrap_or_default();
@@ -39,8 +41,12 @@ async fn go_on(call: Call, words: String) {
     let form = Input::field(&words, "value", "string");
     for (method, params) in [(form.method, form.params), (method::LIST_ROOTS, json!({}))] {
         match peer.ask(outbox, method, &params).await {
-            Ok(answer) => call.server.note(&format!("answered {method}: {}", answer.get())),
-            Err(error) => call.server.note(&format!("refused {method}: {}", error.message)),
+            Ok(answer) => call
+                .server
+                .note(&format!("answered {method}: {}", answer.get())),
+            Err(error) => call
+                .server
+                .note(&format!("refused {method}: {}", error.message)),
         }
     }
     call.server.note("job done");

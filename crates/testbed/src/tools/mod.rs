@@ -49,7 +49,10 @@ pub(crate) fn definitions(server: &Server) -> Vec<Raw> {
 }
 
 pub(crate) async fn run(call: Call) -> Outcome {
-    let name: String = call.params.read("name").ok_or_else(|| invalid("`name` is missing"))?;
+    let name: String = call
+        .params
+        .read("name")
+        .ok_or_else(|| invalid("`name` is missing"))?;
     if let Some(tool) = table().find(|tool| tool.name == name) {
         return (tool.run)(call).await;
     }
@@ -78,13 +81,23 @@ pub(crate) async fn run(call: Call) -> Outcome {
 
 /// The input schema of a tool, for checking the headers that must repeat parts of it.
 pub(crate) fn schema_of(name: &str) -> Option<Value> {
-    table().find(|tool| tool.name == name).map(|tool| (tool.schema)())
+    table()
+        .find(|tool| tool.name == name)
+        .map(|tool| (tool.schema)())
 }
 
 fn table() -> impl Iterator<Item = &'static Tool> {
-    [content::TOOLS, signals::TOOLS, asking::TOOLS, rounds::TOOLS, tasks::TOOLS, exotic::TOOLS, ours::TOOLS]
-        .into_iter()
-        .flatten()
+    [
+        content::TOOLS,
+        signals::TOOLS,
+        asking::TOOLS,
+        rounds::TOOLS,
+        tasks::TOOLS,
+        exotic::TOOLS,
+        ours::TOOLS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// Tools that only a server of a certain manner has.
@@ -94,7 +107,10 @@ fn by_manner(server: &Server) -> impl Iterator<Item = &'static Tool> {
         (Manner::Jobs, jobs::JOB),
         (Manner::RememberRoots, jobs::KNOWN_ROOTS),
     ];
-    TOOLS.iter().filter(|(manner, _)| server.has(*manner)).map(|(_, tool)| tool)
+    TOOLS
+        .iter()
+        .filter(|(manner, _)| server.has(*manner))
+        .map(|(_, tool)| tool)
 }
 
 impl Tool {
@@ -104,7 +120,12 @@ impl Tool {
         schema: fn() -> Value,
         run: fn(Call) -> BoxFuture<'static, Outcome>,
     ) -> Self {
-        Self { name, description, schema, run }
+        Self {
+            name,
+            description,
+            schema,
+            run,
+        }
     }
 
     fn definition(&self) -> Raw {

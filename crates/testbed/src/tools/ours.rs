@@ -11,20 +11,42 @@ use super::{Tool, no_arguments};
 use crate::call::{Call, Outcome, Reply};
 
 pub(super) const TOOLS: &[Tool] = &[
-    Tool::new("echo", "Returns its arguments as they are", any_schema, |call| Box::pin(echo(call))),
-    Tool::new("echo_params", "Returns everything that came with the call", any_schema, |call| {
-        Box::pin(echo_params(call))
-    }),
-    Tool::new("slow", "Takes `ms` milliseconds and reports `steps` steps", slow_schema, |call| {
-        Box::pin(slow(call))
-    }),
-    Tool::new("crash", "Ends the process in the midst of the call", crash_schema, |call| {
-        Box::pin(crash(call))
-    }),
-    Tool::new("environment", "Names the environment variables it sees", no_arguments, |_| {
-        Box::pin(environment())
-    }),
-    Tool::new("big", "Returns a text of about `bytes` bytes", big_schema, |call| Box::pin(big(call))),
+    Tool::new(
+        "echo",
+        "Returns its arguments as they are",
+        any_schema,
+        |call| Box::pin(echo(call)),
+    ),
+    Tool::new(
+        "echo_params",
+        "Returns everything that came with the call",
+        any_schema,
+        |call| Box::pin(echo_params(call)),
+    ),
+    Tool::new(
+        "slow",
+        "Takes `ms` milliseconds and reports `steps` steps",
+        slow_schema,
+        |call| Box::pin(slow(call)),
+    ),
+    Tool::new(
+        "crash",
+        "Ends the process in the midst of the call",
+        crash_schema,
+        |call| Box::pin(crash(call)),
+    ),
+    Tool::new(
+        "environment",
+        "Names the environment variables it sees",
+        no_arguments,
+        |_| Box::pin(environment()),
+    ),
+    Tool::new(
+        "big",
+        "Returns a text of about `bytes` bytes",
+        big_schema,
+        |call| Box::pin(big(call)),
+    ),
 ];
 
 /// Also what the tools of others do, of which only the definitions are here.
@@ -34,7 +56,11 @@ pub(super) async fn echo(call: Call) -> Outcome {
         None => raw(&json!({})),
     };
     let content = json!([{ "type": "text", "text": arguments.get() }]);
-    Ok(Reply::Object(RawObject::new().with("content", &content).with("structuredContent", &arguments)))
+    Ok(Reply::Object(
+        RawObject::new()
+            .with("content", &content)
+            .with("structuredContent", &arguments),
+    ))
 }
 
 async fn echo_params(call: Call) -> Outcome {
@@ -47,7 +73,10 @@ async fn slow(call: Call) -> Outcome {
     let steps: u32 = call.argument("steps").unwrap_or(0);
     let pieces = steps.max(1);
     for piece in 1..=pieces {
-        if let Err(stop) = call.wait(sleep(Duration::from_millis(ms.into()) / pieces)).await {
+        if let Err(stop) = call
+            .wait(sleep(Duration::from_millis(ms.into()) / pieces))
+            .await
+        {
             call.server.note("cancelled slow");
             return Err(stop);
         }
@@ -61,18 +90,25 @@ async fn slow(call: Call) -> Outcome {
 
 async fn crash(call: Call) -> Outcome {
     let words: Option<String> = call.argument("words");
-    let words = words.as_deref().unwrap_or("fatal: the crash tool was called");
+    let words = words
+        .as_deref()
+        .unwrap_or("fatal: the crash tool was called");
     let _ = writeln!(std::io::stderr(), "{words}");
     std::process::exit(3);
 }
 
 async fn environment() -> Outcome {
-    let mut names: Vec<String> =
-        std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = std::env::vars_os()
+        .map(|(name, _)| name.to_string_lossy().into_owned())
+        .collect();
     names.sort();
     let content = json!([{ "type": "text", "text": names.join("\n") }]);
     let structured = json!({ "names": names });
-    Ok(Reply::Object(RawObject::new().with("content", &content).with("structuredContent", &structured)))
+    Ok(Reply::Object(
+        RawObject::new()
+            .with("content", &content)
+            .with("structuredContent", &structured),
+    ))
 }
 
 async fn big(call: Call) -> Outcome {
@@ -81,9 +117,17 @@ async fn big(call: Call) -> Outcome {
     Reply::text(match shape.as_deref() {
         Some("array") => {
             let item = |id: usize| json!({ "id": id, "note": "one of very many" });
-            json!((0..bytes / item(100_000).to_string().len()).map(item).collect::<Vec<_>>()).to_string()
+            json!(
+                (0..bytes / item(100_000).to_string().len())
+                    .map(item)
+                    .collect::<Vec<_>>()
+            )
+            .to_string()
         }
-        Some("paragraphs") => (0..bytes / 100).map(paragraph).collect::<Vec<_>>().join("\n\n"),
+        Some("paragraphs") => (0..bytes / 100)
+            .map(paragraph)
+            .collect::<Vec<_>>()
+            .join("\n\n"),
         _ => "x".repeat(bytes),
     })
 }

@@ -5,18 +5,30 @@ use crate::call::{Call, Dialogue, Outcome, Reply, Stop};
 use crate::input::{Input, Inputs};
 
 pub(super) const TOOLS: &[Tool] = &[
-    Tool::new("test_input_required_result_elicitation", "Needs a form filled in", no_arguments, |call| {
-        Box::pin(name(call))
-    }),
-    Tool::new("test_input_required_result_sampling", "Needs a completion", no_arguments, |call| {
-        Box::pin(capital(call))
-    }),
-    Tool::new("test_input_required_result_list_roots", "Needs the roots", no_arguments, |call| {
-        Box::pin(roots(call))
-    }),
-    Tool::new("test_input_required_result_request_state", "Needs its state back", no_arguments, |call| {
-        Box::pin(confirmed(call))
-    }),
+    Tool::new(
+        "test_input_required_result_elicitation",
+        "Needs a form filled in",
+        no_arguments,
+        |call| Box::pin(name(call)),
+    ),
+    Tool::new(
+        "test_input_required_result_sampling",
+        "Needs a completion",
+        no_arguments,
+        |call| Box::pin(capital(call)),
+    ),
+    Tool::new(
+        "test_input_required_result_list_roots",
+        "Needs the roots",
+        no_arguments,
+        |call| Box::pin(roots(call)),
+    ),
+    Tool::new(
+        "test_input_required_result_request_state",
+        "Needs its state back",
+        no_arguments,
+        |call| Box::pin(confirmed(call)),
+    ),
     Tool::new(
         "test_input_required_result_tampered_state",
         "Needs its state back untouched",
@@ -45,7 +57,10 @@ pub(super) const TOOLS: &[Tool] = &[
 
 async fn name(call: Call) -> Outcome {
     let answers = call.ask(Inputs::one("user_name", ask_name())).await?;
-    Reply::text(format!("Hello, {}!", answers.text("user_name", "/content/name")))
+    Reply::text(format!(
+        "Hello, {}!",
+        answers.text("user_name", "/content/name")
+    ))
 }
 
 async fn capital(call: Call) -> Outcome {
@@ -55,14 +70,19 @@ async fn capital(call: Call) -> Outcome {
 }
 
 async fn roots(call: Call) -> Outcome {
-    let answers = call.ask(Inputs::one("client_roots", Input::roots())).await?;
+    let answers = call
+        .ask(Inputs::one("client_roots", Input::roots()))
+        .await?;
     Reply::text(format!("Roots: {}", answers.text("client_roots", "/roots")))
 }
 
 async fn confirmed(call: Call) -> Outcome {
     let wanted = Input::field("Please confirm", "ok", "boolean");
     let answers = call.ask(Inputs::one("confirm", wanted).sealed()).await?;
-    Reply::text(format!("state-ok, confirmed: {}", answers.text("confirm", "/content/ok")))
+    Reply::text(format!(
+        "state-ok, confirmed: {}",
+        answers.text("confirm", "/content/ok")
+    ))
 }
 
 async fn three_things(call: Call) -> Outcome {
@@ -70,9 +90,14 @@ async fn three_things(call: Call) -> Outcome {
         .and("greeting", Input::sample("Generate a greeting"))
         .and("client_roots", Input::roots());
     let answers = call.ask(wanted.sealed()).await?;
-    let (greeting, name) =
-        (answers.text("greeting", "/content/text"), answers.text("user_name", "/content/name"));
-    Reply::text(format!("{greeting} {name}, your roots: {}", answers.text("client_roots", "/roots")))
+    let (greeting, name) = (
+        answers.text("greeting", "/content/text"),
+        answers.text("user_name", "/content/name"),
+    );
+    Reply::text(format!(
+        "{greeting} {name}, your roots: {}",
+        answers.text("client_roots", "/roots")
+    ))
 }
 
 async fn two_steps(call: Call) -> Outcome {
@@ -92,7 +117,9 @@ async fn what_it_can(call: Call) -> Outcome {
     let mut wanted = Inputs::one("user_name", ask_name())
         .and("greeting", Input::sample("Generate a greeting"))
         .and("client_roots", Input::roots());
-    wanted.wanted.retain(|(_, input)| declared.contains(input.capability()));
+    wanted
+        .wanted
+        .retain(|(_, input)| declared.contains(input.capability()));
     if wanted.wanted.is_empty() {
         return Reply::text("The client can give nothing");
     }

@@ -13,25 +13,53 @@ use crate::server::Server;
 use crate::subscriptions::Change;
 
 pub(super) const TOOLS: &[Tool] = &[
-    Tool::new("test_tool_with_logging", "Logs three lines while it runs", no_arguments, |call| {
-        Box::pin(logging(call))
+    Tool::new(
+        "test_tool_with_logging",
+        "Logs three lines while it runs",
+        no_arguments,
+        |call| Box::pin(logging(call)),
+    ),
+    Tool::new("test_logging_tool", "Logs one line", no_arguments, |call| {
+        Box::pin(log_once(call))
     }),
-    Tool::new("test_logging_tool", "Logs one line", no_arguments, |call| Box::pin(log_once(call))),
-    Tool::new("test_tool_with_progress", "Reports progress", no_arguments, |call| Box::pin(progress(call))),
-    Tool::new("test_reconnection", "Hangs up before it answers", no_arguments, |call| {
-        Box::pin(reconnection(call))
-    }),
-    Tool::new("test_trigger_tool_change", "Says that the tools changed", no_arguments, |call| {
-        Box::pin(announce(call, Change::Tools))
-    }),
-    Tool::new("test_trigger_prompt_change", "Says that the prompts changed", no_arguments, |call| {
-        Box::pin(announce(call, Change::Prompts))
-    }),
-    Tool::new("touch_resource", "Says that a resource changed", touch_schema, |call| Box::pin(touch(call))),
+    Tool::new(
+        "test_tool_with_progress",
+        "Reports progress",
+        no_arguments,
+        |call| Box::pin(progress(call)),
+    ),
+    Tool::new(
+        "test_reconnection",
+        "Hangs up before it answers",
+        no_arguments,
+        |call| Box::pin(reconnection(call)),
+    ),
+    Tool::new(
+        "test_trigger_tool_change",
+        "Says that the tools changed",
+        no_arguments,
+        |call| Box::pin(announce(call, Change::Tools)),
+    ),
+    Tool::new(
+        "test_trigger_prompt_change",
+        "Says that the prompts changed",
+        no_arguments,
+        |call| Box::pin(announce(call, Change::Prompts)),
+    ),
+    Tool::new(
+        "touch_resource",
+        "Says that a resource changed",
+        touch_schema,
+        |call| Box::pin(touch(call)),
+    ),
 ];
 
-pub(super) const CHANGE_TOOLS: Tool =
-    Tool::new("change_tools", "Adds a tool to the list", no_arguments, |call| Box::pin(change_tools(call)));
+pub(super) const CHANGE_TOOLS: Tool = Tool::new(
+    "change_tools",
+    "Adds a tool to the list",
+    no_arguments,
+    |call| Box::pin(change_tools(call)),
+);
 
 pub(super) const TURNCOAT: &str = "turncoat";
 
@@ -92,7 +120,9 @@ async fn announce(call: Call, change: Change) -> Outcome {
 }
 
 async fn touch(call: Call) -> Outcome {
-    let uri: String = call.argument("uri").ok_or_else(|| invalid("`uri` must be a string"))?;
+    let uri: String = call
+        .argument("uri")
+        .ok_or_else(|| invalid("`uri` must be a string"))?;
     announce(call, Change::Resource(uri)).await
 }
 

@@ -20,8 +20,8 @@ use anyhow::{Context, anyhow, bail};
 use futures::future::try_join_all;
 use kitbag_upstream::oauth::{Flow, Scopes, Settings, Why};
 use kitbag_upstream::{
-    Ask, CallError, ClientFace, Endpoint, Event, Identity, Limits, Listing, Logs, Lookup, Outbound, Outside,
-    Server, ServerSpec, StartError, Template, Transport, Upstreams,
+    Ask, CallError, ClientFace, Endpoint, Event, Identity, Limits, Listing, Logs, Lookup, Outbound,
+    Outside, Server, ServerSpec, StartError, Template, Transport, Upstreams,
 };
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
@@ -30,20 +30,36 @@ use serde_json::{Value, json};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let url = std::env::args().next_back().context("the suite names the address of its server")?;
+    let url = std::env::args()
+        .next_back()
+        .context("the suite names the address of its server")?;
     let wishes = Wishes::read()?;
-    let endpoint = Endpoint { url: url.parse()?, headers: BTreeMap::new(), oauth: wishes.oauth()? };
+    let endpoint = Endpoint {
+        url: url.parse()?,
+        headers: BTreeMap::new(),
+        oauth: wishes.oauth()?,
+    };
     let spec = ServerSpec {
         name: "suite".parse()?,
         transport: Transport::Http(endpoint),
         era: None,
-        limits: Limits { call_timeout: Duration::from_secs(10), ..Limits::default() },
+        limits: Limits {
+            call_timeout: Duration::from_secs(10),
+            ..Limits::default()
+        },
     };
     let name = spec.name.clone();
     let lookup: Lookup = Arc::new(|variable: &str| std::env::var(variable).ok());
-    let outside = Outside { lookup, logins: Some(person::logins()), inside: None, edition: "" };
+    let outside = Outside {
+        lookup,
+        logins: Some(person::logins()),
+        inside: None,
+        edition: "",
+    };
     let (upstreams, _announced) = Upstreams::new([(spec, None)], None, &outside);
-    let server = upstreams.get(&name).context("the server was just mounted")?;
+    let server = upstreams
+        .get(&name)
+        .context("the server was just mounted")?;
     let used = use_with_logins(server, &wishes).await;
     upstreams.shutdown().await;
     used
@@ -78,7 +94,11 @@ impl Wishes {
     fn oauth(&self) -> anyhow::Result<Settings> {
         let own = self.name.starts_with("auth/client-credentials");
         Ok(Settings {
-            flow: if own { Flow::ClientCredentials } else { Flow::Browser },
+            flow: if own {
+                Flow::ClientCredentials
+            } else {
+                Flow::Browser
+            },
             client_id: self.client_id.clone(),
             client_secret: self.client_secret.clone().map(Template::new),
             client_metadata_url: Some(CLIENT_DOCUMENT.parse()?),
@@ -95,7 +115,9 @@ async fn use_with_logins(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Resul
             used => return used,
         }
         let credentials = server.credentials().context("it is reached over HTTP")?;
-        credentials.login(&mut person::Agreeable, &Scopes::default()).await?;
+        credentials
+            .login(&mut person::Agreeable, &Scopes::default())
+            .await?;
     }
     bail!("it still asks for a login after {MAX_LOGINS} of them")
 }
@@ -119,10 +141,16 @@ async fn use_everything(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result
     // A server that offers nothing is still to see what we say about the client.
     finish(server, method::LIST_TOOLS, RawObject::new()).await?;
     // All at once, because what belongs to one call must not leak into another.
-    try_join_all(calls(&listing, wishes)?.into_iter().map(|(name, arguments)| {
-        let params = RawObject::new().with("name", &name).with("arguments", &arguments);
-        finish(server, method::CALL_TOOL, params)
-    }))
+    try_join_all(
+        calls(&listing, wishes)?
+            .into_iter()
+            .map(|(name, arguments)| {
+                let params = RawObject::new()
+                    .with("name", &name)
+                    .with("arguments", &arguments);
+                finish(server, method::CALL_TOOL, params)
+            }),
+    )
     .await?;
     for resource in &listing.resources {
         let params = RawObject::new().with("uri", &member(resource, "uri")?);
@@ -138,7 +166,11 @@ async fn use_everything(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result
 /// The calls to make, each a name and its arguments.
 fn calls(listing: &Listing, wishes: &Wishes) -> anyhow::Result<Vec<(String, Raw)>> {
     if !wishes.tool_calls.is_empty() {
-        return Ok(wishes.tool_calls.iter().map(|it| (it.name.clone(), it.arguments.clone())).collect());
+        return Ok(wishes
+            .tool_calls
+            .iter()
+            .map(|it| (it.name.clone(), it.arguments.clone()))
+            .collect());
     }
     let named = |tool: &Raw| Ok((member(tool, "name")?, arguments(tool, listing)?));
     listing.tools.iter().map(named).collect()
@@ -146,14 +178,24 @@ fn calls(listing: &Listing, wishes: &Wishes) -> anyhow::Result<Vec<(String, Raw)
 
 fn arguments(tool: &Raw, listing: &Listing) -> anyhow::Result<Raw> {
     if member(tool, "name")? == SCHEMA_ECHO {
-        let other = listing.tools.iter().find(|it| member(it, "name").is_ok_and(|name| name != SCHEMA_ECHO));
+        let other = listing
+            .tools
+            .iter()
+            .find(|it| member(it, "name").is_ok_and(|name| name != SCHEMA_ECHO));
         let schema = RawObject::open(other.context("the echo comes with the tool it is about")?)?;
-        let schema = schema.get("inputSchema").context("every tool has an input schema")?;
+        let schema = schema
+            .get("inputSchema")
+            .context("every tool has an input schema")?;
         return Ok(RawObject::new().with("schema", schema).to_raw());
     }
-    let schema: Value = RawObject::open(tool)?.read("inputSchema").unwrap_or_default();
-    let required: Vec<String> = serde_json::from_value(schema["required"].clone()).unwrap_or_default();
-    Ok(raw(&filled_in(&schema, |name| required.iter().any(|it| it == name))))
+    let schema: Value = RawObject::open(tool)?
+        .read("inputSchema")
+        .unwrap_or_default();
+    let required: Vec<String> =
+        serde_json::from_value(schema["required"].clone()).unwrap_or_default();
+    Ok(raw(&filled_in(&schema, |name| {
+        required.iter().any(|it| it == name)
+    })))
 }
 
 /// A tool that wants to see the schema of its neighbour exactly as we received it.
@@ -188,7 +230,13 @@ async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow
         capabilities: raw(&json!({ "roots": {}, "sampling": {}, "elicitation": { "form": {} } })),
         logs: Logs::None,
     };
-    let mut in_flight = server.send(&Outbound { method: method.to_owned(), params, client }).await?;
+    let mut in_flight = server
+        .send(&Outbound {
+            method: method.to_owned(),
+            params,
+            client,
+        })
+        .await?;
     loop {
         match in_flight.next().await {
             // Being refused is an answer too: some scenarios only watch what is asked for.
@@ -202,18 +250,26 @@ async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow
 
 /// Answers what a legacy server asks during a call.
 fn reply(ask: Ask) {
-    let params = ask.params.as_deref().and_then(|it| serde_json::from_str(it.get()).ok());
+    let params = ask
+        .params
+        .as_deref()
+        .and_then(|it| serde_json::from_str(it.get()).ok());
     let answer = response(&ask.method, &params.unwrap_or_default());
-    let unknown = |error: anyhow::Error| ErrorObject::new(code::METHOD_NOT_FOUND, error.to_string());
+    let unknown =
+        |error: anyhow::Error| ErrorObject::new(code::METHOD_NOT_FOUND, error.to_string());
     ask.answer(answer.map(|it| raw(&it)).map_err(unknown));
 }
 
 /// Answers what a modern server asks between two rounds.
 fn responses(result: &RawObject) -> anyhow::Result<RawObject> {
-    let questions = result.object("inputRequests").context("input is required, but which is not said")?;
+    let questions = result
+        .object("inputRequests")
+        .context("input is required, but which is not said")?;
     let one = |(key, question): (String, Raw)| {
         let question: Value = serde_json::from_str(question.get())?;
-        let method = question["method"].as_str().context("a question has a method")?;
+        let method = question["method"]
+            .as_str()
+            .context("a question has a method")?;
         Ok((key, raw(&response(method, &question["params"])?)))
     };
     questions.into_iter().map(one).collect()
@@ -221,9 +277,9 @@ fn responses(result: &RawObject) -> anyhow::Result<RawObject> {
 
 fn response(method: &str, params: &Value) -> anyhow::Result<Value> {
     match method {
-        method::ELICIT => {
-            Ok(json!({ "action": "accept", "content": filled_in(&params["requestedSchema"], |_| true) }))
-        }
+        method::ELICIT => Ok(
+            json!({ "action": "accept", "content": filled_in(&params["requestedSchema"], |_| true) }),
+        ),
         method::CREATE_MESSAGE => Ok(json!({
             "role": "assistant",
             "content": { "type": "text", "text": "a sampled answer" },
@@ -237,7 +293,10 @@ fn response(method: &str, params: &Value) -> anyhow::Result<Value> {
 /// An object that fits the schema: the defaults where it has any, something simple elsewhere.
 fn filled_in(schema: &Value, wanted: impl Fn(&str) -> bool) -> Value {
     let properties = schema["properties"].as_object().into_iter().flatten();
-    properties.filter(|(name, _)| wanted(name)).map(|(name, it)| (name.clone(), example(it))).collect()
+    properties
+        .filter(|(name, _)| wanted(name))
+        .map(|(name, it)| (name.clone(), example(it)))
+        .collect()
 }
 
 fn example(schema: &Value) -> Value {
@@ -254,5 +313,7 @@ fn example(schema: &Value) -> Value {
 }
 
 fn member(item: &Raw, key: &str) -> anyhow::Result<String> {
-    RawObject::open(item)?.read(key).with_context(|| format!("an entry of a list has no `{key}`"))
+    RawObject::open(item)?
+        .read(key)
+        .with_context(|| format!("an entry of a list has no `{key}`"))
 }

@@ -19,16 +19,29 @@ pub(crate) struct Agreeable;
 impl Person for Agreeable {
     /// Nothing listens there: the address is only ever read.
     async fn redirect(&mut self, _port: Port) -> Result<Url, LoginError> {
-        Ok("http://127.0.0.1:7421/callback".parse().expect("it is an address"))
+        Ok("http://127.0.0.1:7421/callback"
+            .parse()
+            .expect("it is an address"))
     }
 
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {
         let failed = |reason: String| LoginError::Person { reason };
-        let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let browser = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .build();
         let browser = browser.map_err(|error| failed(error.to_string()))?;
-        let page = browser.get(url.clone()).send().await.map_err(|error| failed(error.to_string()))?;
-        let location = page.headers().get("location").and_then(|it| it.to_str().ok());
-        location.map(str::to_owned).ok_or_else(|| failed("the page leads nowhere".to_owned()))
+        let page = browser
+            .get(url.clone())
+            .send()
+            .await
+            .map_err(|error| failed(error.to_string()))?;
+        let location = page
+            .headers()
+            .get("location")
+            .and_then(|it| it.to_str().ok());
+        location
+            .map(str::to_owned)
+            .ok_or_else(|| failed("the page leads nowhere".to_owned()))
     }
 
     fn show(&mut self, _code: &DeviceCode) {}
@@ -39,8 +52,14 @@ impl Person for Agreeable {
 }
 
 pub(crate) fn logins() -> Logins {
-    let guards = AddressGuards { public: Arc::new(|_| Ok(())), private: Arc::new(|_| Ok(())) };
-    Logins { keeper: Arc::new(Memory::default()), guards }
+    let guards = AddressGuards {
+        public: Arc::new(|_| Ok(())),
+        private: Arc::new(|_| Ok(())),
+    };
+    Logins {
+        keeper: Arc::new(Memory::default()),
+        guards,
+    }
 }
 
 #[derive(Default)]

@@ -49,15 +49,26 @@ impl Authority {
         }
         let named = &document.authorization_servers;
         let first = named.first().ok_or(LoginError::NoAuthority)?;
-        let issuer = match wanted {
-            Some(wanted) => named.iter().find(|it| *it == wanted).ok_or_else(|| {
-                LoginError::IssuerChanged { expected: wanted.to_owned(), found: first.clone() }
-            })?,
-            None => first,
-        };
+        let issuer =
+            match wanted {
+                Some(wanted) => named.iter().find(|it| *it == wanted).ok_or_else(|| {
+                    LoginError::IssuerChanged {
+                        expected: wanted.to_owned(),
+                        found: first.clone(),
+                    }
+                })?,
+                None => first,
+            };
         let metadata = metadata(web, issuer).await?;
-        let metadata = metadata.ok_or_else(|| LoginError::NoMetadata { issuer: issuer.clone() })?;
-        Ok(Self { resource: document.resource.clone(), metadata, scopes: document.scopes(), guessed: false })
+        let metadata = metadata.ok_or_else(|| LoginError::NoMetadata {
+            issuer: issuer.clone(),
+        })?;
+        Ok(Self {
+            resource: document.resource.clone(),
+            metadata,
+            scopes: document.scopes(),
+            guessed: false,
+        })
     }
 
     /// The revision of 2025-03-26 knew no document about the server: it is its own authority.
@@ -68,7 +79,12 @@ impl Authority {
         let metadata = described.or_else(|| AuthorityMetadata::by_convention(&origin));
         let metadata = metadata.ok_or(LoginError::NoAuthority)?;
         let resource = shown(server).trim_end_matches('/').to_owned();
-        Ok(Self { resource, metadata, scopes: Scopes::default(), guessed })
+        Ok(Self {
+            resource,
+            metadata,
+            scopes: Scopes::default(),
+            guessed,
+        })
     }
 }
 
@@ -90,9 +106,13 @@ async fn described(
 /// A document that names another issuer than the one it was looked for under is not used: a
 /// stranger could have put it there.
 async fn metadata(web: &Web, issuer: &str) -> Result<Option<AuthorityMetadata>, LoginError> {
-    let url = Url::parse(issuer).map_err(|_| LoginError::BadIssuer { found: issuer.to_owned() })?;
+    let url = Url::parse(issuer).map_err(|_| LoginError::BadIssuer {
+        found: issuer.to_owned(),
+    })?;
     for place in authority_places(&url) {
-        let Some(metadata) = web.document::<AuthorityMetadata>(&place).await? else { continue };
+        let Some(metadata) = web.document::<AuthorityMetadata>(&place).await? else {
+            continue;
+        };
         if metadata.issuer != issuer {
             let (expected, found) = (issuer.to_owned(), metadata.issuer);
             return Err(LoginError::OtherIssuer { expected, found });

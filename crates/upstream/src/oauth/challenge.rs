@@ -18,8 +18,14 @@ impl Challenge {
     pub(crate) const INSUFFICIENT_SCOPE: &str = "insufficient_scope";
 
     pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
-        let lines = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|line| line.to_str().ok());
-        lines.flat_map(challenges).find(|it| it.scheme.eq_ignore_ascii_case("bearer")).map(Self::of)
+        let lines = headers
+            .get_all(WWW_AUTHENTICATE)
+            .iter()
+            .filter_map(|line| line.to_str().ok());
+        lines
+            .flat_map(challenges)
+            .find(|it| it.scheme.eq_ignore_ascii_case("bearer"))
+            .map(Self::of)
     }
 
     pub(crate) fn wants_more_scopes(&self) -> bool {
@@ -63,7 +69,10 @@ fn challenges(line: &str) -> Vec<Raw> {
             // A token in the middle of nowhere, such as the credentials of another scheme.
             _ if word.is_empty() => after.get(char_length(after)..).unwrap_or_default(),
             _ => {
-                found.push(Raw { scheme: word.to_owned(), parameters: Vec::new() });
+                found.push(Raw {
+                    scheme: word.to_owned(),
+                    parameters: Vec::new(),
+                });
                 after
             }
         }
@@ -116,7 +125,11 @@ mod tests {
         let found = Challenge::read(&headers);
         let found = found.map(|it| (it.resource_metadata, it.scopes.to_string(), it.error));
         let expected = expected.map(|(metadata, scopes, error)| {
-            (metadata.map(str::to_owned), scopes.to_owned(), error.map(str::to_owned))
+            (
+                metadata.map(str::to_owned),
+                scopes.to_owned(),
+                error.map(str::to_owned),
+            )
         });
         assert_eq!(found, expected, "{lines:?}");
     }
@@ -139,7 +152,10 @@ mod tests {
             ],
             Some((None, "files:write", Some("insufficient_scope"))),
         );
-        check(&[r#"Bearer error="a\"b", realm="#], Some((None, "", Some("a\"b"))));
+        check(
+            &[r#"Bearer error="a\"b", realm="#],
+            Some((None, "", Some("a\"b"))),
+        );
         check(&["Bearer scope=\"open"], Some((None, "open", None)));
     }
 }

@@ -97,12 +97,23 @@ impl Client {
         redirect: Option<&Url>,
     ) -> Option<Self> {
         let id = configured.id.clone()?;
-        let offered = authority.metadata.token_endpoint_auth_methods_supported.as_deref();
-        let auth =
-            configured.auth.unwrap_or_else(|| AuthMethod::fitting(offered, configured.secret.is_some()));
+        let offered = authority
+            .metadata
+            .token_endpoint_auth_methods_supported
+            .as_deref();
+        let auth = configured
+            .auth
+            .unwrap_or_else(|| AuthMethod::fitting(offered, configured.secret.is_some()));
         let secret = configured.secret.clone();
         let redirect = redirect.cloned();
-        Some(Self { id, secret, auth, known_by: KnownBy::Configuration, redirect, secret_until: None })
+        Some(Self {
+            id,
+            secret,
+            auth,
+            known_by: KnownBy::Configuration,
+            redirect,
+            secret_until: None,
+        })
     }
 
     /// What goes to disk: the configured secret has its place already.
@@ -115,7 +126,11 @@ impl Client {
     }
 
     /// Adds who we are to a request of the token endpoint.
-    pub(crate) fn sign<'a>(&'a self, fields: &mut Vec<(&'a str, &'a str)>, headers: &mut HeaderMap) {
+    pub(crate) fn sign<'a>(
+        &'a self,
+        fields: &mut Vec<(&'a str, &'a str)>,
+        headers: &mut HeaderMap,
+    ) {
         match (self.auth, &self.secret) {
             (AuthMethod::ClientSecretBasic, Some(secret)) => {
                 headers.insert(AUTHORIZATION, basic(&self.id, secret));
@@ -181,10 +196,16 @@ async fn register(web: &Web, authority: &Authority, redirect: &Url) -> Result<Cl
     };
     let offered = metadata.token_endpoint_auth_methods_supported.as_deref();
     // A program on a person's machine keeps no secret well, so it asks for none if it may.
-    let public = offered.is_none_or(|offered| offered.iter().any(|it| it == AuthMethod::None.as_str()));
+    let public =
+        offered.is_none_or(|offered| offered.iter().any(|it| it == AuthMethod::None.as_str()));
     let auth = AuthMethod::fitting(offered, !public);
     let mut grants = vec!["authorization_code", "refresh_token"];
-    grants.extend(metadata.device_authorization_endpoint.is_some().then_some(super::device::GRANT_TYPE));
+    grants.extend(
+        metadata
+            .device_authorization_endpoint
+            .is_some()
+            .then_some(super::device::GRANT_TYPE),
+    );
     let body = json!({
         "client_name": "Kitbag",
         "redirect_uris": [redirect],
@@ -195,24 +216,35 @@ async fn register(web: &Web, authority: &Authority, redirect: &Url) -> Result<Cl
     });
     let answer = web.post_json(url, body.to_string().into_bytes()).await?;
     if !answer.status.is_success() {
-        let missing = matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);
+        let missing = matches!(
+            answer.status,
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+        );
         if missing && authority.guessed {
             return Err(LoginError::NoAuthority);
         }
-        let status = WebError::Status { url: shown(url), status: answer.status.as_u16() };
+        let status = WebError::Status {
+            url: shown(url),
+            status: answer.status.as_u16(),
+        };
         let reason = Refusal::read(&answer).map_or_else(|| status.to_string(), |it| it.to_string());
         return Err(LoginError::NotRegistered { issuer, reason });
     }
     let registered: Registered = answer.json(url)?;
     let has_secret = registered.client_secret.is_some();
-    let agreed = registered.token_endpoint_auth_method.as_deref().and_then(AuthMethod::named);
+    let agreed = registered
+        .token_endpoint_auth_method
+        .as_deref()
+        .and_then(AuthMethod::named);
     Ok(Client {
         id: registered.client_id,
         secret: registered.client_secret,
         auth: agreed.unwrap_or_else(|| AuthMethod::fitting(offered, has_secret)),
         known_by: KnownBy::Registration,
         redirect: Some(redirect.clone()),
-        secret_until: registered.client_secret_expires_at.filter(|until| *until > 0),
+        secret_until: registered
+            .client_secret_expires_at
+            .filter(|until| *until > 0),
     })
 }
 
@@ -245,15 +277,32 @@ mod tests {
         use AuthMethod::{ClientSecretBasic, ClientSecretPost, None as Public};
         for (auth, secret, fields, header) in [
             (Public, Some("s"), vec![("client_id", "kit:bag")], None),
-            (ClientSecretPost, Some("s"), vec![("client_id", "kit:bag"), ("client_secret", "s")], None),
-            (ClientSecretBasic, Some("a b"), vec![], Some("Basic a2l0JTNBYmFnOmErYg==")),
-            (ClientSecretBasic, None, vec![("client_id", "kit:bag")], None),
+            (
+                ClientSecretPost,
+                Some("s"),
+                vec![("client_id", "kit:bag"), ("client_secret", "s")],
+                None,
+            ),
+            (
+                ClientSecretBasic,
+                Some("a b"),
+                vec![],
+                Some("Basic a2l0JTNBYmFnOmErYg=="),
+            ),
+            (
+                ClientSecretBasic,
+                None,
+                vec![("client_id", "kit:bag")],
+                None,
+            ),
         ] {
             let client = client(auth, secret);
             let (mut found, mut headers) = (Vec::new(), HeaderMap::new());
             client.sign(&mut found, &mut headers);
             assert_eq!(found, fields, "{auth:?}");
-            let sent = headers.get(AUTHORIZATION).map(|it| it.to_str().unwrap().to_owned());
+            let sent = headers
+                .get(AUTHORIZATION)
+                .map(|it| it.to_str().unwrap().to_owned());
             assert_eq!(sent.as_deref(), header, "{auth:?}");
         }
     }
@@ -264,12 +313,21 @@ mod tests {
         for (offered, has_secret, expected) in [
             (None, true, ClientSecretBasic),
             (None, false, Public),
-            (Some(vec!["client_secret_post", "client_secret_basic"]), true, ClientSecretBasic),
+            (
+                Some(vec!["client_secret_post", "client_secret_basic"]),
+                true,
+                ClientSecretBasic,
+            ),
             (Some(vec!["client_secret_post"]), true, ClientSecretPost),
             (Some(vec!["none"]), true, Public),
         ] {
-            let words: Option<Vec<String>> = offered.map(|it| it.into_iter().map(str::to_owned).collect());
-            assert_eq!(AuthMethod::fitting(words.as_deref(), has_secret), expected, "{words:?}");
+            let words: Option<Vec<String>> =
+                offered.map(|it| it.into_iter().map(str::to_owned).collect());
+            assert_eq!(
+                AuthMethod::fitting(words.as_deref(), has_secret),
+                expected,
+                "{words:?}"
+            );
         }
     }
 
@@ -277,7 +335,10 @@ mod tests {
     fn a_configured_secret_is_not_kept_and_no_secret_is_shown() {
         let registered = client(AuthMethod::ClientSecretPost, Some("s3cret"));
         assert_eq!(registered.for_keeping(), registered);
-        let configured = Client { known_by: KnownBy::Configuration, ..registered.clone() };
+        let configured = Client {
+            known_by: KnownBy::Configuration,
+            ..registered.clone()
+        };
         assert_eq!(configured.for_keeping().secret, None);
         assert!(!format!("{registered:?}").contains("s3cret"));
     }

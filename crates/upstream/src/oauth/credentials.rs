@@ -101,10 +101,17 @@ impl Credentials {
     /// What to show the server with the next request: nothing, if nobody has logged in.
     pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<Arc<Grant>>, Trouble> {
         if self.settings().flow == Flow::Browser {
-            let read = self.first_read.get_or_try_init(|| async { self.look().await.map(|_| ()) }).await;
-            read.map_err(|error| Trouble::Passing { reason: error.to_string() })?;
+            let read = self
+                .first_read
+                .get_or_try_init(|| async { self.look().await.map(|_| ()) })
+                .await;
+            read.map_err(|error| Trouble::Passing {
+                reason: error.to_string(),
+            })?;
         }
-        let Some(grant) = self.current.load_full() else { return Ok(None) };
+        let Some(grant) = self.current.load_full() else {
+            return Ok(None);
+        };
         if !grant.is_due(now()) || grant.refresh.is_none() {
             return Ok(Some(grant));
         }
@@ -128,31 +135,51 @@ impl Credentials {
     ) -> Result<Replacement, Trouble> {
         self.remember(&away.challenge);
         let newer = self.newer_than(refused.as_deref()).await;
-        if let Some(grant) = newer.map_err(|error| Trouble::Passing { reason: error.to_string() })? {
-            return Ok(Replacement { grant, is_last: false });
+        if let Some(grant) = newer.map_err(|error| Trouble::Passing {
+            reason: error.to_string(),
+        })? {
+            return Ok(Replacement {
+                grant,
+                is_last: false,
+            });
         }
         if self.settings().flow == Flow::ClientCredentials {
             let grant = self.obtain(refused, &away.challenge).await?;
-            return Ok(Replacement { grant, is_last: true });
+            return Ok(Replacement {
+                grant,
+                is_last: true,
+            });
         }
-        let Some(grant) = refused else { return Err(self.person(Why::NotYet)) };
+        let Some(grant) = refused else {
+            return Err(self.person(Why::NotYet));
+        };
         if away.status == StatusCode::FORBIDDEN {
             return Err(self.step_up(&grant, away.challenge.scopes).await);
         }
         if grant.refresh.is_some() {
-            return Ok(Replacement { grant: self.renew(grant).await?, is_last: true });
+            return Ok(Replacement {
+                grant: self.renew(grant).await?,
+                is_last: true,
+            });
         }
-        Err(self.person(grant.ended.clone().map_or(Why::Refused, |reason| Why::Ended { reason })))
+        Err(self.person(
+            grant
+                .ended
+                .clone()
+                .map_or(Why::Refused, |reason| Why::Ended { reason }),
+        ))
     }
 
     /// What is left to say about a token that was fresh and is refused all the same.
     pub(crate) async fn give_up(&self, refused: &Grant, away: TurnedAway) -> Trouble {
         self.remember(&away.challenge);
         match (self.settings().flow, away.status) {
-            (Flow::ClientCredentials, _) => {
-                Trouble::Passing { reason: "the server does not accept the token of our client".to_owned() }
+            (Flow::ClientCredentials, _) => Trouble::Passing {
+                reason: "the server does not accept the token of our client".to_owned(),
+            },
+            (Flow::Browser, StatusCode::FORBIDDEN) => {
+                self.step_up(refused, away.challenge.scopes).await
             }
-            (Flow::Browser, StatusCode::FORBIDDEN) => self.step_up(refused, away.challenge.scopes).await,
             (Flow::Browser, _) => self.person(Why::Refused),
         }
     }
@@ -181,17 +208,27 @@ impl Credentials {
 
     /// With its variables filled in. Where one is missing, nothing is ever sent; the host has none.
     pub(super) fn url(&self) -> Url {
-        let filled_in = self.endpoint.address().resolve(|name| (self.lookup)(name)).ok();
+        let filled_in = self
+            .endpoint
+            .address()
+            .resolve(|name| (self.lookup)(name))
+            .ok();
         let url = filled_in.and_then(|text| Url::parse(&text).ok());
         url.unwrap_or_else(|| self.endpoint.url.clone())
     }
 
     pub(super) async fn web(&self) -> &Web {
-        self.web.get_or_init(|| async { Web::of(&self.url(), &self.logins.guards).await }).await
+        self.web
+            .get_or_init(|| async { Web::of(&self.url(), &self.logins.guards).await })
+            .await
     }
 
     pub(super) fn configured(&self) -> Result<Configured, LoginError> {
-        let secret = self.settings().client_secret.as_ref().map(|it| it.resolve(|name| (self.lookup)(name)));
+        let secret = self
+            .settings()
+            .client_secret
+            .as_ref()
+            .map(|it| it.resolve(|name| (self.lookup)(name)));
         Ok(Configured {
             id: self.settings().client_id.clone(),
             secret: secret.transpose()?.map(Hidden::new),
@@ -227,7 +264,10 @@ impl Credentials {
             return Ok(None);
         }
         let kept = self.logins.keeper.read(&self.server).await?;
-        let kept = kept.filter(|grant| grant.is_for(&self.url())).map(Arc::new).filter(differs);
+        let kept = kept
+            .filter(|grant| grant.is_for(&self.url()))
+            .map(Arc::new)
+            .filter(differs);
         if let Some(kept) = &kept {
             self.current.store(Some(kept.clone()));
         }
@@ -244,38 +284,70 @@ impl Credentials {
                 return Err(trouble.clone());
             }
             let renewed = me.renew_once(&grant).await;
-            *last = renewed.as_ref().err().map(|trouble| (Instant::now(), trouble.clone()));
+            *last = renewed
+                .as_ref()
+                .err()
+                .map(|trouble| (Instant::now(), trouble.clone()));
             renewed
         });
-        renewing.await.unwrap_or_else(|_| Err(Trouble::Passing { reason: "it was interrupted".to_owned() }))
+        renewing.await.unwrap_or_else(|_| {
+            Err(Trouble::Passing {
+                reason: "it was interrupted".to_owned(),
+            })
+        })
     }
 
     async fn renew_once(&self, grant: &Grant) -> Result<Arc<Grant>, Trouble> {
-        let passing = |error: KeeperError| Trouble::Passing { reason: error.to_string() };
-        let _alone = self.logins.keeper.lock(&self.server).await.map_err(passing)?;
+        let passing = |error: KeeperError| Trouble::Passing {
+            reason: error.to_string(),
+        };
+        let _alone = self
+            .logins
+            .keeper
+            .lock(&self.server)
+            .await
+            .map_err(passing)?;
         if let Some(newer) = self.newer_than(Some(grant)).await.map_err(passing)? {
             return Ok(newer);
         }
         let refreshed = match self.client_of(grant) {
             Ok(client) => self.refresh(grant, &client).await,
-            Err(error) => return Err(Trouble::Passing { reason: error.to_string() }),
+            Err(error) => {
+                return Err(Trouble::Passing {
+                    reason: error.to_string(),
+                });
+            }
         };
         match refreshed {
             Ok(renewed) => self.adopt(renewed).await.map_err(passing),
-            Err(error) if error.may_pass() => Err(Trouble::Passing { reason: error.to_string() }),
+            Err(error) if error.may_pass() => Err(Trouble::Passing {
+                reason: error.to_string(),
+            }),
             Err(error) => {
                 let reason = error.to_string();
-                self.adopt(grant.ended(reason.clone())).await.map_err(passing)?;
+                self.adopt(grant.ended(reason.clone()))
+                    .await
+                    .map_err(passing)?;
                 Err(self.person(Why::Ended { reason }))
             }
         }
     }
 
     async fn refresh(&self, grant: &Grant, client: &Client) -> Result<Grant, TokenError> {
-        let Some(token) = &grant.refresh else { return Ok(grant.clone()) };
+        let Some(token) = &grant.refresh else {
+            return Ok(grant.clone());
+        };
         let (web, url) = (self.web().await, &grant.token_endpoint);
-        let endpoint = TokenEndpoint { web, url, client, resource: &grant.resource };
-        endpoint.refresh(token).await.map(|tokens| grant.renewed(tokens))
+        let endpoint = TokenEndpoint {
+            web,
+            url,
+            client,
+            resource: &grant.resource,
+        };
+        endpoint
+            .refresh(token)
+            .await
+            .map(|tokens| grant.renewed(tokens))
     }
 
     /// The client of a grant, with the secret that is in the configuration.
@@ -318,26 +390,43 @@ impl Credentials {
     /// Keeps what was asked for, so that the next login asks for it too.
     async fn note(&self, scopes: &Scopes) -> Result<(), KeeperError> {
         let _alone = self.logins.keeper.lock(&self.server).await?;
-        let Some(kept) = self.look().await?.filter(|kept| !kept.wanted.covers(scopes)) else {
+        let Some(kept) = self
+            .look()
+            .await?
+            .filter(|kept| !kept.wanted.covers(scopes))
+        else {
             return Ok(());
         };
         let wanted = kept.wanted.clone().with(scopes);
-        self.adopt(Grant { wanted, ..(*kept).clone() }).await.map(|_| ())
+        self.adopt(Grant {
+            wanted,
+            ..(*kept).clone()
+        })
+        .await
+        .map(|_| ())
     }
 
     fn person(&self, why: Why) -> Trouble {
-        Trouble::Person(LoginNeeded { server: self.server.clone(), why })
+        Trouble::Person(LoginNeeded {
+            server: self.server.clone(),
+            why,
+        })
     }
 }
 
 /// A person who wrote a header does not want it replaced.
 fn sends_a_login(endpoint: &Endpoint) -> bool {
-    endpoint.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
+    endpoint
+        .headers
+        .keys()
+        .any(|name| name.eq_ignore_ascii_case("authorization"))
 }
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("Credentials")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
     }
 }
 

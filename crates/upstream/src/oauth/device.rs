@@ -39,7 +39,9 @@ pub(crate) async fn begin(
     endpoint.client.sign(&mut fields, &mut headers);
     let answer = endpoint.web.post_form(url, headers, &fields).await?;
     if let Some(refusal) = Refusal::read(&answer) {
-        return Err(LoginError::Denied { reason: refusal.to_string() });
+        return Err(LoginError::Denied {
+            reason: refusal.to_string(),
+        });
     }
     let code: DeviceCode = answer.json(url)?;
     endpoint.web.permits(&code.verification_uri)?;
@@ -47,8 +49,14 @@ pub(crate) async fn begin(
 }
 
 /// Asks again and again until the person has confirmed the code.
-pub(crate) async fn wait(endpoint: &TokenEndpoint<'_>, code: &DeviceCode) -> Result<Tokens, LoginError> {
-    let fields = [("grant_type", GRANT_TYPE), ("device_code", code.device_code.reveal())];
+pub(crate) async fn wait(
+    endpoint: &TokenEndpoint<'_>,
+    code: &DeviceCode,
+) -> Result<Tokens, LoginError> {
+    let fields = [
+        ("grant_type", GRANT_TYPE),
+        ("device_code", code.device_code.reveal()),
+    ];
     let mut pause = Duration::from_secs(code.interval.unwrap_or(DEFAULT_PAUSE));
     let polling = async {
         loop {
@@ -69,7 +77,9 @@ pub(crate) async fn wait(endpoint: &TokenEndpoint<'_>, code: &DeviceCode) -> Res
         }
     };
     let patience = Duration::from_secs(code.expires_in);
-    tokio::time::timeout(patience, polling).await.unwrap_or(Err(LoginError::TooLate))
+    tokio::time::timeout(patience, polling)
+        .await
+        .unwrap_or(Err(LoginError::TooLate))
 }
 
 const DEFAULT_PAUSE: u64 = 5;

@@ -52,7 +52,9 @@ pub enum LoginError {
     NoMetadata { issuer: String },
     #[error("`{found}` is not the address of an authorization server")]
     BadIssuer { found: String },
-    #[error("the description of the authorization server `{expected}` says it belongs to `{found}`")]
+    #[error(
+        "the description of the authorization server `{expected}` says it belongs to `{found}`"
+    )]
     OtherIssuer { expected: String, found: String },
     #[error("the server now trusts `{found}`, and our client belongs to `{expected}`")]
     IssuerChanged { expected: String, found: String },
@@ -67,7 +69,10 @@ pub enum LoginError {
     #[error("what came back does not belong to this login")]
     OtherState,
     #[error("the answer should come from `{expected}` and {}", from(found.as_deref()))]
-    AnswerFrom { expected: String, found: Option<String> },
+    AnswerFrom {
+        expected: String,
+        found: Option<String>,
+    },
     #[error("the authorization server refused: {reason}")]
     Denied { reason: String },
     #[error("no code is in what came back")]
@@ -102,7 +107,10 @@ pub enum WebError {
 pub enum TokenError {
     /// In the words of the authorization server.
     #[error("the authorization server refused: {error}{}", described(description.as_deref()))]
-    Refused { error: String, description: Option<String> },
+    Refused {
+        error: String,
+        description: Option<String>,
+    },
     #[error("the authorization server gave a token of type `{found}`, and only `Bearer` is known")]
     NotBearer { found: String },
     #[error(transparent)]
@@ -124,7 +132,9 @@ impl LoginError {
             Self::NoRegistration { .. } | Self::NotRegistered { .. } => {
                 format!("register a client there and set `client_id` of [servers.{server}.oauth]")
             }
-            Self::OtherState | Self::NoCode => format!("start again: kitbag servers login {server}"),
+            Self::OtherState | Self::NoCode => {
+                format!("start again: kitbag servers login {server}")
+            }
             Self::TooLate => format!(
                 "start again: kitbag servers login {server}; if the page did not know Kitbag, run `kitbag servers \
                  logout {server}` first"
@@ -145,14 +155,19 @@ impl TokenError {
         match self {
             Self::Web(WebError::Unreachable { .. }) => true,
             Self::Web(WebError::Status { status, .. }) => *status == 429 || *status >= 500,
-            Self::Refused { error, .. } => error == "temporarily_unavailable" || error == "server_error",
+            Self::Refused { error, .. } => {
+                error == "temporarily_unavailable" || error == "server_error"
+            }
             _ => false,
         }
     }
 }
 
 fn from(found: Option<&str>) -> String {
-    found.map_or_else(|| "does not say whom it is from".to_owned(), |found| format!("is from `{found}`"))
+    found.map_or_else(
+        || "does not say whom it is from".to_owned(),
+        |found| format!("is from `{found}`"),
+    )
 }
 
 fn described(description: Option<&str>) -> String {

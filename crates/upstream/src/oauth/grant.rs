@@ -63,14 +63,21 @@ pub trait Keeper: Send + Sync {
 pub struct KeeperError(pub Box<dyn Error + Send + Sync>);
 
 impl Grant {
-    pub(crate) fn new(authority: &Authority, client: &Client, scopes: Scopes, tokens: Tokens) -> Self {
+    pub(crate) fn new(
+        authority: &Authority,
+        client: &Client,
+        scopes: Scopes,
+        tokens: Tokens,
+    ) -> Self {
         let metadata = &authority.metadata;
         let now = now();
         Self {
             issuer: metadata.issuer.clone(),
             resource: authority.resource.clone(),
             client: client.for_keeping(),
-            scopes: tokens.scope.map_or(scopes.clone(), |granted| scopes.with(&granted)),
+            scopes: tokens
+                .scope
+                .map_or(scopes.clone(), |granted| scopes.with(&granted)),
             wanted: Scopes::default(),
             token_endpoint: metadata.token_endpoint.clone(),
             revocation_endpoint: metadata.revocation_endpoint.clone(),
@@ -96,7 +103,11 @@ impl Grant {
 
     /// Of no use but for what the next login can learn from it.
     pub(crate) fn ended(&self, reason: String) -> Self {
-        Self { refresh: None, ended: Some(reason), ..self.clone() }
+        Self {
+            refresh: None,
+            ended: Some(reason),
+            ..self.clone()
+        }
     }
 
     pub(crate) fn header(&self) -> Option<HeaderValue> {
@@ -130,7 +141,9 @@ impl Grant {
 }
 
 pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
@@ -185,8 +198,20 @@ pub(crate) mod tests {
     fn a_person_is_needed_when_a_grant_is_over_and_cannot_be_renewed() {
         let (over, lasting) = (grant(1, Some(2)), grant(1, None));
         assert!(!over.needs_person() && !lasting.needs_person());
-        assert!(Grant { refresh: None, ..over }.needs_person());
-        assert!(!Grant { refresh: None, ..lasting.clone() }.needs_person());
+        assert!(
+            Grant {
+                refresh: None,
+                ..over
+            }
+            .needs_person()
+        );
+        assert!(
+            !Grant {
+                refresh: None,
+                ..lasting.clone()
+            }
+            .needs_person()
+        );
         assert!(lasting.ended("revoked".to_owned()).needs_person());
     }
 

@@ -50,12 +50,19 @@ pub enum Port {
 impl Credentials {
     /// Asks a person, and keeps what they are given. `extra` is asked for beside what the server
     /// needs.
-    pub async fn login(&self, person: &mut dyn Person, extra: &Scopes) -> Result<Arc<Grant>, LoginError> {
+    pub async fn login(
+        &self,
+        person: &mut dyn Person,
+        extra: &Scopes,
+    ) -> Result<Arc<Grant>, LoginError> {
         let web = self.web().await;
         let earlier = self.look().await?;
         let (asked, challenge) = match self.last_challenge() {
             Some(challenge) => (true, Some(challenge)),
-            None => self.knock(None).await?.map_or((false, None), |(_, challenge)| (true, challenge)),
+            None => self
+                .knock(None)
+                .await?
+                .map_or((false, None), |(_, challenge)| (true, challenge)),
         };
         let issuer = self.settings().issuer.as_deref();
         let authority = Authority::find(web, &self.url(), challenge.as_ref(), issuer).await?;
@@ -71,14 +78,22 @@ impl Credentials {
         let configured = self.configured()?;
         let client = Client::choose(web, &authority, &configured, known, &redirect, now()).await?;
         let url = &authority.metadata.token_endpoint;
-        let endpoint = TokenEndpoint { web, url, client: &client, resource: &authority.resource };
+        let endpoint = TokenEndpoint {
+            web,
+            url,
+            client: &client,
+            resource: &authority.resource,
+        };
         let tokens = match &authority.metadata.device_authorization_endpoint {
             Some(url) if person.is_elsewhere() => {
                 let code = device::begin(&endpoint, url, &scopes).await?;
                 person.show(&code);
                 device::wait(&endpoint, &code).await?
             }
-            _ => self.through_browser(person, &authority, &endpoint, &redirect, &scopes).await?,
+            _ => {
+                self.through_browser(person, &authority, &endpoint, &redirect, &scopes)
+                    .await?
+            }
         };
         let grant = Grant::new(&authority, &client, scopes, tokens);
         self.check(&grant).await?;
@@ -114,7 +129,9 @@ impl Credentials {
         endpoint.web.permits(&request.url)?;
         let answer = person.browse(&request.url).await?;
         let code = request.code(&answer)?;
-        Ok(endpoint.exchange(&code, &request.verifier, redirect).await?)
+        Ok(endpoint
+            .exchange(&code, &request.verifier, redirect)
+            .await?)
     }
 
     /// What an earlier login tells about this one: nothing, if it was at another authorization
@@ -124,7 +141,9 @@ impl Credentials {
         earlier: Option<&'a Grant>,
         authority: &Authority,
     ) -> Result<Option<&'a Grant>, LoginError> {
-        let Some(earlier) = earlier else { return Ok(None) };
+        let Some(earlier) = earlier else {
+            return Ok(None);
+        };
         let (expected, found) = (&earlier.issuer, &authority.metadata.issuer);
         if expected == found {
             return Ok(Some(earlier));
@@ -132,7 +151,10 @@ impl Credentials {
         let same_client = earlier.client.known_by == KnownBy::Configuration
             && self.settings().client_id.as_ref() == Some(&earlier.client.id);
         if same_client && self.settings().issuer.is_none() {
-            return Err(LoginError::IssuerChanged { expected: expected.clone(), found: found.clone() });
+            return Err(LoginError::IssuerChanged {
+                expected: expected.clone(),
+                found: found.clone(),
+            });
         }
         Ok(None)
     }
@@ -168,19 +190,30 @@ impl Credentials {
         &self,
         bearer: Option<HeaderValue>,
     ) -> Result<Option<(StatusCode, Option<Challenge>)>, LoginError> {
-        let method = if self.speaks_sse { Method::GET } else { Method::POST };
+        let method = if self.speaks_sse {
+            Method::GET
+        } else {
+            Method::POST
+        };
         let mut request = reqwest::Request::new(method, self.url());
         let headers = request.headers_mut();
         *headers = self.sent_headers()?;
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
         headers.extend(bearer.map(|bearer| (AUTHORIZATION, bearer)));
         if !self.speaks_sse {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             *request.body_mut() = Some(KNOCK.into());
         }
-        let unreachable = |reason: String| WebError::Unreachable { url: shown(&self.url()), reason };
+        let unreachable = |reason: String| WebError::Unreachable {
+            url: shown(&self.url()),
+            reason,
+        };
         let answered = tokio::time::timeout(PATIENCE, crate::http::client().execute(request)).await;
-        let answered = answered.map_err(|_| unreachable(format!("it said nothing for {PATIENCE:?}")))?;
+        let answered =
+            answered.map_err(|_| unreachable(format!("it said nothing for {PATIENCE:?}")))?;
         let response = answered.map_err(|error| unreachable(describe(&error)))?;
         let status = response.status();
         let turned_away = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -197,7 +230,9 @@ impl Credentials {
 
     /// A login that cannot be ended over there ends here all the same.
     async fn revoke(&self, grant: &Grant) {
-        let (Some(url), Ok(client)) = (&grant.revocation_endpoint, self.client_of(grant)) else { return };
+        let (Some(url), Ok(client)) = (&grant.revocation_endpoint, self.client_of(grant)) else {
+            return;
+        };
         let token = grant.refresh.as_ref().unwrap_or(&grant.access);
         let (mut fields, mut headers) = (vec![("token", token.reveal())], HeaderMap::new());
         client.sign(&mut fields, &mut headers);

@@ -65,7 +65,10 @@ impl AuthorityMetadata {
     }
 
     pub(crate) fn takes_s256(&self) -> bool {
-        self.code_challenge_methods_supported.iter().flatten().any(|method| method == "S256")
+        self.code_challenge_methods_supported
+            .iter()
+            .flatten()
+            .any(|method| method == "S256")
     }
 
     pub(crate) fn offers_scope(&self, scope: &str) -> bool {
@@ -77,7 +80,8 @@ impl AuthorityMetadata {
 pub(crate) fn covers(resource: &Url, server: &Url) -> bool {
     let path = resource.path().trim_end_matches('/');
     let rest = server.path().strip_prefix(path);
-    resource.origin() == server.origin() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    resource.origin() == server.origin()
+        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Where a server without a hint describes itself: at its path, then at the root.
@@ -92,8 +96,10 @@ pub(crate) fn resource_places(server: &Url) -> Vec<Url> {
 
 /// Where an authorization server describes itself, in the order the protocol prescribes.
 pub(crate) fn authority_places(issuer: &Url) -> Vec<Url> {
-    let mut places =
-        vec![inserted(issuer, "oauth-authorization-server"), inserted(issuer, "openid-configuration")];
+    let mut places = vec![
+        inserted(issuer, "oauth-authorization-server"),
+        inserted(issuer, "openid-configuration"),
+    ];
     if has_path(issuer) {
         let mut appended = issuer.clone();
         let path = issuer.path().trim_end_matches('/');
@@ -118,7 +124,11 @@ pub(crate) fn issuer_of(origin: &Url) -> String {
 
 fn inserted(url: &Url, suffix: &str) -> Url {
     let mut place = url.clone();
-    let path = if has_path(url) { url.path().trim_end_matches('/') } else { "" };
+    let path = if has_path(url) {
+        url.path().trim_end_matches('/')
+    } else {
+        ""
+    };
     place.set_path(&format!("/.well-known/{suffix}{path}"));
     place.set_fragment(None);
     place
@@ -186,7 +196,11 @@ mod tests {
             ("http://a.example/mcp", "https://a.example/mcp", false),
             ("https://b.example/mcp", "https://a.example/mcp", false),
         ] {
-            assert_eq!(covers(&url(resource), &url(server)), expected, "{resource} {server}");
+            assert_eq!(
+                covers(&url(resource), &url(server)),
+                expected,
+                "{resource} {server}"
+            );
         }
     }
 }

@@ -20,13 +20,19 @@ impl Credentials {
         challenge: &Challenge,
     ) -> Result<Arc<Grant>, Trouble> {
         let _turn = self.renewing.lock().await;
-        let known = |it: &Arc<Grant>| refused.as_ref().is_none_or(|refused| refused.access != it.access);
+        let known = |it: &Arc<Grant>| {
+            refused
+                .as_ref()
+                .is_none_or(|refused| refused.access != it.access)
+        };
         if let Some(current) = self.current.load_full().filter(known) {
             return Ok(current);
         }
         let scopes = refused.map(|it| it.scopes.clone()).unwrap_or_default();
         let grant = self.own_grant(scopes, challenge).await;
-        let grant = grant.map_err(|error| Trouble::Passing { reason: error.to_string() })?;
+        let grant = grant.map_err(|error| Trouble::Passing {
+            reason: error.to_string(),
+        })?;
         let grant = Arc::new(grant);
         self.current.store(Some(grant.clone()));
         Ok(grant)
@@ -39,11 +45,21 @@ impl Credentials {
         let client = Client::configured(&authority, &configured, None);
         let issuer = || authority.metadata.issuer.clone();
         let client = client.ok_or_else(|| LoginError::NoRegistration { issuer: issuer() })?;
-        let scopes = self.scopes(&authority, Some(challenge), &Scopes::default()).with(&scopes);
+        let scopes = self
+            .scopes(&authority, Some(challenge), &Scopes::default())
+            .with(&scopes);
         let url = &authority.metadata.token_endpoint;
-        let endpoint = TokenEndpoint { web, url, client: &client, resource: &authority.resource };
+        let endpoint = TokenEndpoint {
+            web,
+            url,
+            client: &client,
+            resource: &authority.resource,
+        };
         let tokens = endpoint.own(&scopes).await?;
         // Asking again is as easy as refreshing.
-        Ok(Grant { refresh: None, ..Grant::new(&authority, &client, scopes, tokens) })
+        Ok(Grant {
+            refresh: None,
+            ..Grant::new(&authority, &client, scopes, tokens)
+        })
     }
 }

@@ -47,14 +47,21 @@ impl AuthorizationRequest {
             .append_pair("code_challenge_method", "S256")
             .append_pair("resource", &authority.resource);
         if !scopes.is_empty() {
-            url.query_pairs_mut().append_pair("scope", &scopes.to_string());
+            url.query_pairs_mut()
+                .append_pair("scope", &scopes.to_string());
         }
         if scopes.contains(super::OFFLINE_ACCESS) {
             // OpenID gives no refresh token to somebody who was not asked.
             url.query_pairs_mut().append_pair("prompt", "consent");
         }
         let signed = metadata.authorization_response_iss_parameter_supported;
-        Ok(Self { url, verifier: Hidden::new(verifier), state, issuer, signed })
+        Ok(Self {
+            url,
+            verifier: Hidden::new(verifier),
+            state,
+            issuer,
+            signed,
+        })
     }
 
     /// The code in what came back: the address the browser was sent to, or what a person pasted,
@@ -69,18 +76,29 @@ impl AuthorizationRequest {
             self.check_issuer(None)?;
             return Ok(Hidden::new(answer));
         }
-        let fields: Vec<(String, String)> =
-            url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        let field = |name: &str| fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        let fields: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
+            .into_owned()
+            .collect();
+        let field = |name: &str| {
+            fields
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.as_str())
+        };
         if field("state") != Some(&self.state) {
             return Err(LoginError::OtherState);
         }
         self.check_issuer(field("iss"))?;
         if let Some(error) = field("error") {
             let described = field("error_description").map(|it| format!("{error} ({it})"));
-            return Err(LoginError::Denied { reason: described.unwrap_or_else(|| error.to_owned()) });
+            return Err(LoginError::Denied {
+                reason: described.unwrap_or_else(|| error.to_owned()),
+            });
         }
-        field("code").filter(|code| !code.is_empty()).map(Hidden::new).ok_or(LoginError::NoCode)
+        field("code")
+            .filter(|code| !code.is_empty())
+            .map(Hidden::new)
+            .ok_or(LoginError::NoCode)
     }
 
     /// Letter by letter: two spellings of one address are two issuers.
@@ -114,7 +132,10 @@ mod tests {
     #[test]
     fn the_challenge_is_the_one_of_the_standard() {
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-        assert_eq!(challenge(verifier), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+        assert_eq!(
+            challenge(verifier),
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+        );
     }
 
     fn request(signed: bool) -> AuthorizationRequest {
@@ -129,30 +150,62 @@ mod tests {
 
     #[track_caller]
     fn check(signed: bool, answer: &str, expected: Result<&str, &str>) {
-        let found = request(signed).code(answer).map_err(|error| error.to_string());
-        assert_eq!(found.as_ref().map(Hidden::reveal).map_err(String::as_str), expected, "{answer}");
+        let found = request(signed)
+            .code(answer)
+            .map_err(|error| error.to_string());
+        assert_eq!(
+            found.as_ref().map(Hidden::reveal).map_err(String::as_str),
+            expected,
+            "{answer}"
+        );
     }
 
     #[test]
     fn only_an_answer_to_this_request_from_its_issuer_gives_a_code() {
         const FOREIGN: Result<&str, &str> = Err("what came back does not belong to this login");
-        check(false, "http://127.0.0.1:1/callback?code=c1&state=s1", Ok("c1"));
+        check(
+            false,
+            "http://127.0.0.1:1/callback?code=c1&state=s1",
+            Ok("c1"),
+        );
         check(false, "code=c%2F1&state=s1#_", Ok("c/1"));
-        check(true, "/callback?code=c1&state=s1&iss=https%3A%2F%2Fa.example", Ok("c1"));
+        check(
+            true,
+            "/callback?code=c1&state=s1&iss=https%3A%2F%2Fa.example",
+            Ok("c1"),
+        );
         check(false, "/callback?code=c1&state=s2", FOREIGN);
         check(false, "/callback?code=c1", FOREIGN);
-        check(false, "/callback?state=s1", Err("no code is in what came back"));
+        check(
+            false,
+            "/callback?state=s1",
+            Err("no code is in what came back"),
+        );
         check(false, "", FOREIGN);
     }
 
     #[test]
     fn the_issuer_is_compared_letter_by_letter_and_before_anything_is_shown() {
-        let other = "the answer should come from `https://a.example` and is from `https://a.example/`";
-        let none = "the answer should come from `https://a.example` and does not say whom it is from";
+        let other =
+            "the answer should come from `https://a.example` and is from `https://a.example/`";
+        let none =
+            "the answer should come from `https://a.example` and does not say whom it is from";
         check(true, "/callback?code=c1&state=s1", Err(none));
-        check(true, "/callback?code=c1&state=s1&iss=https://a.example/", Err(other));
-        check(false, "/callback?code=c1&state=s1&iss=https://a.example/", Err(other));
-        check(false, "/callback?error=evil&state=s1&iss=https://a.example/", Err(other));
+        check(
+            true,
+            "/callback?code=c1&state=s1&iss=https://a.example/",
+            Err(other),
+        );
+        check(
+            false,
+            "/callback?code=c1&state=s1&iss=https://a.example/",
+            Err(other),
+        );
+        check(
+            false,
+            "/callback?error=evil&state=s1&iss=https://a.example/",
+            Err(other),
+        );
         let denied = "the authorization server refused: access_denied (the person said no)";
         check(
             false,
@@ -164,7 +217,8 @@ mod tests {
     #[test]
     fn a_bare_code_is_taken_where_nobody_promised_to_sign_answers() {
         check(false, " c1-x_2 \n", Ok("c1-x_2"));
-        let none = "the answer should come from `https://a.example` and does not say whom it is from";
+        let none =
+            "the answer should come from `https://a.example` and does not say whom it is from";
         check(true, "c1", Err(none));
     }
 }

@@ -36,7 +36,9 @@ impl<T: AsRef<str>> FromIterator<T> for Scopes {
     fn from_iter<I: IntoIterator<Item = T>>(words: I) -> Self {
         let mut scopes = Self::default();
         for words in words {
-            scopes.0.extend(words.as_ref().split_whitespace().map(str::to_owned));
+            scopes
+                .0
+                .extend(words.as_ref().split_whitespace().map(str::to_owned));
         }
         scopes
     }
@@ -83,6 +85,9 @@ mod tests {
         assert_eq!(both.to_string(), "admin read write");
         assert!(both.covers(&scopes("read write")) && !scopes("read").covers(&both));
         assert!(scopes(" ").is_empty() && scopes("").covers(&scopes("")));
-        assert_eq!(serde_json::to_string(&both).unwrap(), "\"admin read write\"");
+        assert_eq!(
+            serde_json::to_string(&both).unwrap(),
+            "\"admin read write\""
+        );
     }
 }

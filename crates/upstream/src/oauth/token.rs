@@ -56,7 +56,11 @@ impl TokenEndpoint<'_> {
     }
 
     pub(crate) async fn refresh(&self, token: &Hidden) -> Result<Tokens, TokenError> {
-        self.ask(&[("grant_type", "refresh_token"), ("refresh_token", token.reveal())]).await
+        self.ask(&[
+            ("grant_type", "refresh_token"),
+            ("refresh_token", token.reveal()),
+        ])
+        .await
     }
 
     pub(crate) async fn own(&self, scopes: &Scopes) -> Result<Tokens, TokenError> {
@@ -75,12 +79,17 @@ impl TokenEndpoint<'_> {
         self.client.sign(&mut fields, &mut headers);
         let answer = self.web.post_form(self.url, headers, &fields).await?;
         if let Some(refusal) = Refusal::read(&answer) {
-            let Refusal { error, error_description: description } = refusal;
+            let Refusal {
+                error,
+                error_description: description,
+            } = refusal;
             return Err(TokenError::Refused { error, description });
         }
         let tokens: Tokens = answer.json(self.url)?;
         if !tokens.token_type.eq_ignore_ascii_case("bearer") {
-            return Err(TokenError::NotBearer { found: tokens.token_type });
+            return Err(TokenError::NotBearer {
+                found: tokens.token_type,
+            });
         }
         Ok(tokens)
     }
@@ -89,7 +98,9 @@ impl TokenEndpoint<'_> {
 /// Some write the number as text, or with a fraction.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let written = serde_json::Value::deserialize(deserializer)?;
-    let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
+    let text = written
+        .as_str()
+        .map_or_else(|| written.to_string(), str::to_owned);
     Ok(text.split('.').next().and_then(|whole| whole.parse().ok()))
 }
 
@@ -122,7 +133,8 @@ mod tests {
             ("null", None),
             ("\"soon\"", None),
         ] {
-            let text = format!(r#"{{"access_token":"a","token_type":"Bearer","expires_in":{written}}}"#);
+            let text =
+                format!(r#"{{"access_token":"a","token_type":"Bearer","expires_in":{written}}}"#);
             let tokens: Tokens = serde_json::from_str(&text).unwrap();
             assert_eq!(tokens.expires_in, expected, "{written}");
         }

@@ -42,8 +42,13 @@ impl Web {
     /// For what concerns the server at this address.
     pub(crate) async fn of(server: &Url, guards: &AddressGuards) -> Self {
         let addresses = addresses(server).await;
-        let private = !addresses.is_empty() && addresses.iter().all(|it| (guards.public)(*it).is_err());
-        let guard = if private { guards.private.clone() } else { guards.public.clone() };
+        let private =
+            !addresses.is_empty() && addresses.iter().all(|it| (guards.public)(*it).is_err());
+        let guard = if private {
+            guards.private.clone()
+        } else {
+            guards.public.clone()
+        };
         let client = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .dns_resolver(Arc::new(GuardedResolver(guard.clone())))
@@ -57,7 +62,10 @@ impl Web {
     }
 
     /// A document, or none if there is none at this place.
-    pub(crate) async fn document<T: DeserializeOwned>(&self, url: &Url) -> Result<Option<T>, WebError> {
+    pub(crate) async fn document<T: DeserializeOwned>(
+        &self,
+        url: &Url,
+    ) -> Result<Option<T>, WebError> {
         let mut url = url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let mut request = reqwest::Request::new(Method::GET, url.clone());
@@ -65,8 +73,13 @@ impl Web {
             let response = self.send(request).await?;
             let status = response.status();
             if status.is_redirection() {
-                let to = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
-                url = to.and_then(|to| url.join(to).ok()).ok_or_else(|| status_error(&url, status))?;
+                let to = response
+                    .headers()
+                    .get(LOCATION)
+                    .and_then(|it| it.to_str().ok());
+                url = to
+                    .and_then(|to| url.join(to).ok())
+                    .ok_or_else(|| status_error(&url, status))?;
                 continue;
             }
             if status.is_client_error() {
@@ -79,7 +92,10 @@ impl Web {
             }
             return answer.json(&url).map(Some);
         }
-        Err(WebError::Unreachable { url: shown(&url), reason: "it leads on and on".to_owned() })
+        Err(WebError::Unreachable {
+            url: shown(&url),
+            reason: "it leads on and on".to_owned(),
+        })
     }
 
     pub(crate) async fn post_json(&self, url: &Url, body: Vec<u8>) -> Result<Answer, WebError> {
@@ -92,18 +108,25 @@ impl Web {
         headers: HeaderMap,
         fields: &[(&str, &str)],
     ) -> Result<Answer, WebError> {
-        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let body = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish();
         self.post(url, headers, FORM, body.into_bytes()).await
     }
 
     /// Whether the address may be used at all; names are judged when they are resolved.
     pub(crate) fn permits(&self, url: &Url) -> Result<(), WebError> {
-        let forbidden = |reason: String| WebError::Forbidden { url: shown(url), reason };
+        let forbidden = |reason: String| WebError::Forbidden {
+            url: shown(url),
+            reason,
+        };
         let secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
         if !secure {
             return Err(forbidden("it is not https".to_owned()));
         }
-        literal(url).map_or(Ok(()), |address| (self.guard)(address)).map_err(forbidden)
+        literal(url)
+            .map_or(Ok(()), |address| (self.guard)(address))
+            .map_err(forbidden)
     }
 
     async fn post(
@@ -126,7 +149,10 @@ impl Web {
         let url = request.url().clone();
         self.permits(&url)?;
         let answered = self.client.execute(request).await;
-        answered.map_err(|error| WebError::Unreachable { url: shown(&url), reason: describe(&error) })
+        answered.map_err(|error| WebError::Unreachable {
+            url: shown(&url),
+            reason: describe(&error),
+        })
     }
 }
 
@@ -138,7 +164,10 @@ impl Answer {
         serde_json::from_slice(&self.body).map_err(|error| {
             // The message of the parser may quote what it met, and that may be a token.
             let reason = format!("line {}, column {}", error.line(), error.column());
-            WebError::Unreadable { url: shown(url), reason }
+            WebError::Unreadable {
+                url: shown(url),
+                reason,
+            }
         })
     }
 }
@@ -146,12 +175,18 @@ impl Answer {
 async fn read(url: &Url, response: reqwest::Response) -> Result<Answer, WebError> {
     let status = response.status();
     let body = collect(response, MAX_BYTES).await;
-    let body = body.map_err(|reason| WebError::Unreadable { url: shown(url), reason })?;
+    let body = body.map_err(|reason| WebError::Unreadable {
+        url: shown(url),
+        reason,
+    })?;
     Ok(Answer { status, body })
 }
 
 fn status_error(url: &Url, status: StatusCode) -> WebError {
-    WebError::Status { url: shown(url), status: status.as_u16() }
+    WebError::Status {
+        url: shown(url),
+        status: status.as_u16(),
+    }
 }
 
 /// Without what could be a secret.
@@ -169,9 +204,13 @@ async fn addresses(url: &Url) -> Vec<IpAddr> {
     if let Some(address) = literal(url) {
         return vec![address];
     }
-    let Some(host) = url.host_str() else { return Vec::new() };
+    let Some(host) = url.host_str() else {
+        return Vec::new();
+    };
     let found = tokio::net::lookup_host((host, 0)).await;
-    found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default()
+    found
+        .map(|found| found.map(|address| address.ip()).collect())
+        .unwrap_or_default()
 }
 
 fn literal(url: &Url) -> Option<IpAddr> {
@@ -183,7 +222,9 @@ fn literal(url: &Url) -> Option<IpAddr> {
 }
 
 fn is_loopback(url: &Url) -> bool {
-    literal(url).map_or(url.host_str() == Some("localhost"), |address| address.is_loopback())
+    literal(url).map_or(url.host_str() == Some("localhost"), |address| {
+        address.is_loopback()
+    })
 }
 
 const MAX_REDIRECTS: usize = 3;
@@ -212,7 +253,10 @@ mod tests {
             true => Err("it is private".to_owned()),
             false => Ok(()),
         };
-        AddressGuards { public: Arc::new(public), private: Arc::new(|_| Ok(())) }
+        AddressGuards {
+            public: Arc::new(public),
+            private: Arc::new(|_| Ok(())),
+        }
     }
 
     #[tokio::test]
@@ -229,21 +273,36 @@ mod tests {
             ("http://127.0.0.1/mcp", "file:///etc/passwd", false),
         ] {
             let web = Web::of(&server.parse().unwrap(), &guards("1")).await;
-            assert_eq!(web.permits(&url.parse().unwrap()).is_ok(), expected, "{server} {url}");
+            assert_eq!(
+                web.permits(&url.parse().unwrap()).is_ok(),
+                expected,
+                "{server} {url}"
+            );
         }
     }
 
     #[tokio::test]
     async fn a_document_is_followed_to_where_it_lies_but_not_into_private_networks() {
         let router = Router::new()
-            .route("/document", get(async || json!({ "found": true }).to_string()))
+            .route(
+                "/document",
+                get(async || json!({ "found": true }).to_string()),
+            )
             .route("/moved", get(async || Redirect::permanent("/document")))
             .route("/round", get(async || Redirect::permanent("/round")))
-            .route("/inside", get(async || Redirect::permanent("https://10.0.0.1/document")))
-            .route("/plain", get(async || Redirect::permanent("http://auth.example/document")))
+            .route(
+                "/inside",
+                get(async || Redirect::permanent("https://10.0.0.1/document")),
+            )
+            .route(
+                "/plain",
+                get(async || Redirect::permanent("http://auth.example/document")),
+            )
             .route("/page", get(async || "<!doctype html>"));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base: Url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let base: Url = format!("http://{}", listener.local_addr().unwrap())
+            .parse()
+            .unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
         let web = Web::of(&base, &guards("10.")).await;
         for (path, expected) in [
@@ -252,8 +311,14 @@ mod tests {
             ("/page", "none"),
             ("/missing", "none"),
             ("/round", "could not be reached: it leads on and on"),
-            ("/inside", "`https://10.0.0.1/document` may not be used: it is private"),
-            ("/plain", "`http://auth.example/document` may not be used: it is not https"),
+            (
+                "/inside",
+                "`https://10.0.0.1/document` may not be used: it is private",
+            ),
+            (
+                "/plain",
+                "`http://auth.example/document` may not be used: it is not https",
+            ),
         ] {
             let found = match web.document::<Value>(&base.join(path).unwrap()).await {
                 Ok(document) => document.map_or("none", |_| "found").to_owned(),

@@ -36,10 +36,15 @@ impl ProviderAnswer {
 }
 
 pub(super) async fn read(mut response: Response, max: usize) -> Result<ProviderAnswer, Fault> {
-    if response.content_length().is_some_and(|length| length > max as u64) {
+    if response
+        .content_length()
+        .is_some_and(|length| length > max as u64)
+    {
         return Err(Fault::TooLarge { max });
     }
-    let lost = |error: reqwest::Error| Fault::Lost { reason: describe(&error.without_url()) };
+    let lost = |error: reqwest::Error| Fault::Lost {
+        reason: describe(&error.without_url()),
+    };
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(lost)? {
         if body.len() + chunk.len() > max {
@@ -73,5 +78,6 @@ fn helpful(headers: &HeaderMap) -> Vec<(String, String)> {
         HELPFUL.contains(&name) || name.starts_with("x-ratelimit-") || name.starts_with("ratelimit")
     };
     let kept = headers.iter().filter(|(name, _)| wanted(name.as_str()));
-    kept.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned()))).collect()
+    kept.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+        .collect()
 }

@@ -25,7 +25,10 @@ pub enum Fault {
     #[error("cannot be sent its headers: {reason}")]
     Header { reason: String },
     #[error("may not be called with {method}, only with {}", listed(allowed))]
-    Method { method: Method, allowed: Vec<Method> },
+    Method {
+        method: Method,
+        allowed: Vec<Method>,
+    },
     #[error("was not called, the path cannot be used: {reason}")]
     Path { reason: &'static str },
     #[error("was not called: `{host}` leads where calls may not go: {reason}")]
@@ -50,7 +53,9 @@ impl ProviderError {
         let table = format!("[providers.{}]", self.provider);
         Some(match &self.fault {
             Fault::Variable(unresolved) => unresolved.remedy(),
-            Fault::Header { .. } => format!("check `headers` and `bearer` of {table} and their variables"),
+            Fault::Header { .. } => {
+                format!("check `headers` and `bearer` of {table} and their variables")
+            }
             Fault::Method { method, .. } => {
                 format!("if it should be allowed, add \"{method}\" to `methods` of {table}")
             }
@@ -59,7 +64,9 @@ impl ProviderError {
                     "if it should be reachable, say so with `allow_private` or `allow_addresses` of {table}"
                 )
             }
-            Fault::Unreachable { .. } => format!("check that it is running, and the `url` of {table}"),
+            Fault::Unreachable { .. } => {
+                format!("check that it is running, and the `url` of {table}")
+            }
             Fault::TimedOut { .. } => format!("if it is only slow, raise `timeout` of {table}"),
             Fault::TooLarge { .. } => {
                 format!("ask for less, such as one page, or raise `max_response_bytes` of {table}")
@@ -78,5 +85,9 @@ pub(super) fn origin(url: &Url) -> String {
 }
 
 pub(super) fn listed(methods: &[Method]) -> String {
-    methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ")
+    methods
+        .iter()
+        .map(Method::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -33,7 +33,12 @@ impl Resolve for GuardedResolver {
             for address in tokio::net::lookup_host((host, 0)).await? {
                 match guard(address.ip()) {
                     Ok(()) => permitted.push(address),
-                    Err(reason) => refused = Some(Refused { host: host.to_owned(), reason }),
+                    Err(reason) => {
+                        refused = Some(Refused {
+                            host: host.to_owned(),
+                            reason,
+                        })
+                    }
                 }
             }
             match refused {
@@ -51,7 +56,10 @@ pub(super) fn check_literal(url: &Url, guard: &AddressGuard) -> Result<(), Fault
         Some(Host::Ipv6(address)) => IpAddr::V6(address),
         Some(Host::Domain(_)) | None => return Ok(()),
     };
-    guard(address).map_err(|reason| Fault::Address { host: address.to_string(), reason })
+    guard(address).map_err(|reason| Fault::Address {
+        host: address.to_string(),
+        reason,
+    })
 }
 
 /// What the guard said, if that is why a request failed.
@@ -59,7 +67,10 @@ pub(super) fn refusal(error: &reqwest::Error) -> Option<Fault> {
     let mut cause = error.source();
     while let Some(inner) = cause {
         if let Some(Refused { host, reason }) = inner.downcast_ref() {
-            return Some(Fault::Address { host: host.clone(), reason: reason.clone() });
+            return Some(Fault::Address {
+                host: host.clone(),
+                reason: reason.clone(),
+            });
         }
         cause = inner.source();
     }

@@ -101,7 +101,13 @@ impl Provider {
     /// Secrets are asked of `lookup` and addresses of `guard` whenever a call is made.
     pub fn new(spec: ProviderSpec, lookup: Lookup, guard: AddressGuard) -> Self {
         let client = client(GuardedResolver(guard.clone()));
-        Self { spec, lookup, guard, client, places: Semaphore::new(MAX_CONCURRENT) }
+        Self {
+            spec,
+            lookup,
+            guard,
+            client,
+            places: Semaphore::new(MAX_CONCURRENT),
+        }
     }
 
     pub fn spec(&self) -> &ProviderSpec {
@@ -118,16 +124,32 @@ impl Provider {
         let after = self.spec.timeout;
         let done = tokio::time::timeout(after, Box::pin(self.follow(call, judge))).await;
         done.unwrap_or(Err(Fault::TimedOut { after }))
-            .map_err(|fault| ProviderError { provider: self.spec.name.clone(), fault })
+            .map_err(|fault| ProviderError {
+                provider: self.spec.name.clone(),
+                fault,
+            })
     }
 
     /// Sends the request, and what redirects make of it.
-    async fn follow(&self, call: ProviderCall, judge: RequestJudge<'_>) -> Result<ProviderAnswer, Fault> {
+    async fn follow(
+        &self,
+        call: ProviderCall,
+        judge: RequestJudge<'_>,
+    ) -> Result<ProviderAnswer, Fault> {
         self.permit(&call.method)?;
         let url = target::below(&self.spec.url, &call.path, &call.query)?;
-        let mut hop = Hop { method: call.method, url, body: call.body, at_home: true };
+        let mut hop = Hop {
+            method: call.method,
+            url,
+            body: call.body,
+            at_home: true,
+        };
         let secrets = self.secrets()?;
-        let _place = self.places.acquire().await.expect("the places are never closed");
+        let _place = self
+            .places
+            .acquire()
+            .await
+            .expect("the places are never closed");
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send(&hop, &secrets).await?;
             match location(&response) {
@@ -148,7 +170,10 @@ impl Provider {
         guard::check_literal(&hop.url, &self.guard)?;
         let mut request = Request::new(hop.method.clone(), hop.url.clone());
         let headers = request.headers_mut();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, */*;q=0.5"));
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, */*;q=0.5"),
+        );
         if let Some(body) = &hop.body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             *request.body_mut() = Some(body.get().to_owned().into());
@@ -168,7 +193,10 @@ impl Provider {
 
     fn redirected(&self, hop: Hop, status: StatusCode, location: &str) -> Result<Hop, Fault> {
         let refused = |reason| Fault::Redirect { reason };
-        let url = hop.url.join(location).map_err(|error| refused(format!("not to a URL: {error}")))?;
+        let url = hop
+            .url
+            .join(location)
+            .map_err(|error| refused(format!("not to a URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused(format!("to a `{}:` address", url.scheme())));
         }
@@ -177,7 +205,10 @@ impl Provider {
         }
         let stays = url.origin() == hop.url.origin();
         // As browsers do it: everything but 307 and 308 turns a request with a body into a GET.
-        let keeps = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        let keeps = matches!(
+            status,
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+        );
         let (method, body) = match hop.method {
             Method::GET | Method::HEAD => (hop.method, hop.body),
             method if keeps => (method, hop.body),
@@ -185,11 +216,18 @@ impl Provider {
         };
         if !stays && (body.is_some() || !matches!(method, Method::GET | Method::HEAD)) {
             let to = origin(&url);
-            return Err(refused(format!("to {to}, and what is sent there would leave this API")));
+            return Err(refused(format!(
+                "to {to}, and what is sent there would leave this API"
+            )));
         }
         self.permit(&method)?;
         // Whoever was asked in between chose the way back, so it leads home without secrets.
-        Ok(Hop { method, url, body, at_home: hop.at_home && stays })
+        Ok(Hop {
+            method,
+            url,
+            body,
+            at_home: hop.at_home && stays,
+        })
     }
 
     /// What a redirect leads to at the API itself is a call like any other: below the base, and one
@@ -199,9 +237,12 @@ impl Provider {
         if !target::is_same_place(base, &hop.url) {
             return Ok(());
         }
-        let refused = |reason: &str| Fault::Redirect { reason: reason.to_owned() };
-        let path = target::relative(base, &hop.url)
-            .ok_or_else(|| refused("to a place outside its base address, where calls may not go"))?;
+        let refused = |reason: &str| Fault::Redirect {
+            reason: reason.to_owned(),
+        };
+        let path = target::relative(base, &hop.url).ok_or_else(|| {
+            refused("to a place outside its base address, where calls may not go")
+        })?;
         match judge(&subject(&hop.method, path)) {
             true => Ok(()),
             false => Err(refused("to a path that the rules do not permit")),
@@ -213,16 +254,24 @@ impl Provider {
         if allowed.contains(method) {
             return Ok(());
         }
-        Err(Fault::Method { method: method.clone(), allowed: allowed.clone() })
+        Err(Fault::Method {
+            method: method.clone(),
+            allowed: allowed.clone(),
+        })
     }
 
     /// Of the headers those that an API must not show: a header or variable of such a name is a secret,
     /// and what comes from the store is one whatever it is called.
     fn shown_by_none(&self, sent: &HeaderMap) -> Secrets {
         let is_secret = |name: &str, value: &Template| {
-            speaks_of_a_secret(name) || (value.source().contains("${") && speaks_of_a_secret(value.source()))
+            speaks_of_a_secret(name)
+                || (value.source().contains("${") && speaks_of_a_secret(value.source()))
         };
-        let secret = self.spec.headers.iter().filter(|(name, value)| is_secret(name, value));
+        let secret = self
+            .spec
+            .headers
+            .iter()
+            .filter(|(name, value)| is_secret(name, value));
         Secrets::of(secret.filter_map(|(name, _)| sent.get(name)?.to_str().ok()))
     }
 
@@ -231,7 +280,9 @@ impl Provider {
             let value = value.resolve(|variable| (self.lookup)(variable))?;
             Ok((name.clone(), value))
         });
-        let resolved = resolved.collect::<Result<Vec<_>, _>>().map_err(Fault::Variable)?;
+        let resolved = resolved
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(Fault::Variable)?;
         header_map(resolved).map_err(|reason| Fault::Header { reason })
     }
 }
@@ -248,7 +299,9 @@ struct Hop {
 fn location(response: &Response) -> Option<Result<String, Fault>> {
     let redirects = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
     let location = response.headers().get(LOCATION).filter(|_| redirects)?;
-    let unreadable = |_| Fault::Redirect { reason: "to an address that is not text".to_owned() };
+    let unreadable = |_| Fault::Redirect {
+        reason: "to an address that is not text".to_owned(),
+    };
     Some(location.to_str().map(str::to_owned).map_err(unreadable))
 }
 
@@ -270,14 +323,24 @@ fn client(resolver: GuardedResolver) -> Client {
 
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ProviderSpec { name, url, methods, description, .. } = &self.spec;
+        let ProviderSpec {
+            name,
+            url,
+            methods,
+            description,
+            ..
+        } = &self.spec;
         write!(f, "{name} · {} {url}", error::listed(methods))?;
-        description.as_ref().map_or(Ok(()), |description| write!(f, " · {description}"))
+        description
+            .as_ref()
+            .map_or(Ok(()), |description| write!(f, " · {description}"))
     }
 }
 
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Provider").field("spec", &self.spec).finish_non_exhaustive()
+        f.debug_struct("Provider")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
     }
 }

@@ -28,8 +28,15 @@ pub(super) fn below(base: &Url, path: &str, query: &[(String, String)]) -> Resul
         url.query_pairs_mut().extend_pairs(query);
     }
     // The checks above should leave nothing for this one.
-    let inside = url.path().strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if inside && url.origin() == base.origin() { Ok(url) } else { Err(Fault::Path { reason: CLIMBS }) }
+    let inside = url
+        .path()
+        .strip_prefix(folder)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if inside && url.origin() == base.origin() {
+        Ok(url)
+    } else {
+        Err(Fault::Path { reason: CLIMBS })
+    }
 }
 
 /// What follows the base's path in a URL of the same API, if the URL lies below it in every reading.
@@ -112,7 +119,10 @@ fn check_reading(path: &str) -> Result<(), &'static str> {
         return Err("it has a backslash, which some servers take for a slash");
     }
     let name = |step: &str| step.split(';').next().unwrap_or_default().trim().to_owned();
-    if path.split('/').any(|step| matches!(name(step).as_str(), "." | "..")) {
+    if path
+        .split('/')
+        .any(|step| matches!(name(step).as_str(), "." | ".."))
+    {
         return Err(CLIMBS);
     }
     Ok(())
@@ -126,8 +136,10 @@ mod tests {
 
     #[track_caller]
     fn check(base: &str, path: &str, query: &[(&str, &str)], expected: &str) {
-        let query: Vec<_> =
-            query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let query: Vec<_> = query
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         let found = match below(&base.parse().unwrap(), path, &query) {
             Ok(url) => url.to_string(),
             Err(Fault::Path { reason }) => format!("refused: {reason}"),
@@ -138,14 +150,44 @@ mod tests {
 
     #[test]
     fn a_path_lies_below_the_base_however_it_begins() {
-        check("https://api.example/v1", "/issues/3", &[], "https://api.example/v1/issues/3");
-        check("https://api.example/v1/", "issues", &[], "https://api.example/v1/issues");
+        check(
+            "https://api.example/v1",
+            "/issues/3",
+            &[],
+            "https://api.example/v1/issues/3",
+        );
+        check(
+            "https://api.example/v1/",
+            "issues",
+            &[],
+            "https://api.example/v1/issues",
+        );
         check("https://api.example", "/", &[], "https://api.example/");
         check("https://api.example/v1", "", &[], "https://api.example/v1");
-        check("https://api.example/v1/", "/", &[], "https://api.example/v1/");
-        check("https://api.example", "a//b/", &[], "https://api.example/a//b/");
-        check("https://api.example", "/users:search", &[], "https://api.example/users:search");
-        check("https://api.example", "/what now/ü", &[], "https://api.example/what%20now/%C3%BC");
+        check(
+            "https://api.example/v1/",
+            "/",
+            &[],
+            "https://api.example/v1/",
+        );
+        check(
+            "https://api.example",
+            "a//b/",
+            &[],
+            "https://api.example/a//b/",
+        );
+        check(
+            "https://api.example",
+            "/users:search",
+            &[],
+            "https://api.example/users:search",
+        );
+        check(
+            "https://api.example",
+            "/what now/ü",
+            &[],
+            "https://api.example/what%20now/%C3%BC",
+        );
     }
 
     #[test]
@@ -156,12 +198,22 @@ mod tests {
             &[],
             "https://git.example/api/projects/group%2Fname/x",
         );
-        check("https://a.example", "/100%/half%25", &[], "https://a.example/100%/half%25");
+        check(
+            "https://a.example",
+            "/100%/half%25",
+            &[],
+            "https://a.example/100%/half%25",
+        );
     }
 
     #[test]
     fn a_query_may_stand_in_the_path_and_beside_it() {
-        check("https://a.example", "/s?q=a+b", &[("page", "2")], "https://a.example/s?q=a+b&page=2");
+        check(
+            "https://a.example",
+            "/s?q=a+b",
+            &[("page", "2")],
+            "https://a.example/s?q=a+b&page=2",
+        );
         check(
             "https://a.example",
             "/s",
@@ -188,15 +240,24 @@ mod tests {
             "%2e%2e%3b/x",
             " .. /x",
         ] {
-            check("https://a.example/v1", path, &[], &format!("refused: {CLIMBS}"));
+            check(
+                "https://a.example/v1",
+                path,
+                &[],
+                &format!("refused: {CLIMBS}"),
+            );
         }
     }
 
     #[test]
     fn rules_see_one_path_for_all_its_spellings() {
-        for path in
-            ["/admin/users", "admin/users/", "/%61dmin//users?x=1", "/admin%2Fusers", "/%2561dmin/users"]
-        {
+        for path in [
+            "/admin/users",
+            "admin/users/",
+            "/%61dmin//users?x=1",
+            "/admin%2Fusers",
+            "/%2561dmin/users",
+        ] {
             assert_eq!(plain(path), "/admin/users", "{path}");
         }
         assert_eq!(plain(""), "/");
@@ -208,18 +269,32 @@ mod tests {
             let url: Url = url.parse().unwrap();
             relative(&"https://a.example/v1".parse().unwrap(), &url).map(str::to_owned)
         };
-        assert_eq!(below("https://a.example/v1/admin?x=1").as_deref(), Some("/admin"));
+        assert_eq!(
+            below("https://a.example/v1/admin?x=1").as_deref(),
+            Some("/admin")
+        );
         assert_eq!(below("https://a.example/v1").as_deref(), Some(""));
-        for outside in
-            ["/", "/v10/x", "/V1/x", "/v1/../admin", "/v1/..%2fadmin", "/v1/%252e%252e/x", "/v1//x"]
-        {
-            assert_eq!(below(&format!("https://a.example{outside}")), None, "{outside}");
+        for outside in [
+            "/",
+            "/v10/x",
+            "/V1/x",
+            "/v1/../admin",
+            "/v1/..%2fadmin",
+            "/v1/%252e%252e/x",
+            "/v1//x",
+        ] {
+            assert_eq!(
+                below(&format!("https://a.example{outside}")),
+                None,
+                "{outside}"
+            );
         }
     }
 
     #[test]
     fn an_api_is_the_same_under_other_names_of_its_host() {
-        let same = |one: &str, other: &str| is_same_place(&one.parse().unwrap(), &other.parse().unwrap());
+        let same =
+            |one: &str, other: &str| is_same_place(&one.parse().unwrap(), &other.parse().unwrap());
         for other in [
             "https://API.example/x",
             "http://api.example/",
@@ -228,8 +303,12 @@ mod tests {
         ] {
             assert!(same("https://api.example/v1", other), "{other}");
         }
-        for other in ["http://localhost:81/", "http://[::1]:81", "http://0x7f.1:81", "http://x.localhost:81/"]
-        {
+        for other in [
+            "http://localhost:81/",
+            "http://[::1]:81",
+            "http://0x7f.1:81",
+            "http://x.localhost:81/",
+        ] {
             assert!(same("http://127.0.0.1:81/v1", other), "{other}");
         }
         assert!(
@@ -247,8 +326,18 @@ mod tests {
         check("https://a.example", "ftp://evil.example", &[], whole);
         let host = "refused: it begins with `//`, which would name another host";
         check("https://a.example", "//evil.example/x", &[], host);
-        check("https://a.example/v1", "/@evil.example", &[], "https://a.example/v1/@evil.example");
-        check("https://a.example", "/:80/x", &[], "https://a.example/:80/x");
+        check(
+            "https://a.example/v1",
+            "/@evil.example",
+            &[],
+            "https://a.example/v1/@evil.example",
+        );
+        check(
+            "https://a.example",
+            "/:80/x",
+            &[],
+            "https://a.example/:80/x",
+        );
     }
 
     #[test]
@@ -266,6 +355,11 @@ mod tests {
             &[],
             "refused: it has a `#`; write `%23` if that belongs to a name",
         );
-        check("https://a.example", "/%2525252525a", &[], "refused: it is encoded over and over");
+        check(
+            "https://a.example",
+            "/%2525252525a",
+            &[],
+            "refused: it is encoded over and over",
+        );
     }
 }

@@ -26,12 +26,27 @@ async fn api(address: IpAddr) -> SocketAddr {
     let router = Router::new()
         .route("/v1/big", get(|| async { Body::from_stream(chunks()) }))
         .route("/v1/declared", get(|| async { vec![b'x'; 4096] }))
-        .route("/v1/slow", get(|| async { Body::from_stream(chunks().take(1).chain(silence())) }))
-        .route("/v1/silent", get(|| async { std::future::pending::<()>().await }))
+        .route(
+            "/v1/slow",
+            get(|| async { Body::from_stream(chunks().take(1).chain(silence())) }),
+        )
+        .route(
+            "/v1/silent",
+            get(|| async { std::future::pending::<()>().await }),
+        )
         .route("/v1/cookie", get(|| async { COOKIE }))
-        .route("/v1/to", any(|uri: Uri| async move { leads(StatusCode::FOUND, &uri) }))
-        .route("/v1/keep", any(|uri: Uri| async move { leads(StatusCode::TEMPORARY_REDIRECT, &uri) }))
-        .route("/v1/loop", get(|| async { (StatusCode::FOUND, [(LOCATION, "loop")]) }))
+        .route(
+            "/v1/to",
+            any(|uri: Uri| async move { leads(StatusCode::FOUND, &uri) }),
+        )
+        .route(
+            "/v1/keep",
+            any(|uri: Uri| async move { leads(StatusCode::TEMPORARY_REDIRECT, &uri) }),
+        )
+        .route(
+            "/v1/loop",
+            get(|| async { (StatusCode::FOUND, [(LOCATION, "loop")]) }),
+        )
         .fallback(tell);
     let listener = tokio::net::TcpListener::bind((address, 0)).await.unwrap();
     let bound = listener.local_addr().unwrap();
@@ -39,15 +54,25 @@ async fn api(address: IpAddr) -> SocketAddr {
     bound
 }
 
-const COOKIE: [(&str, &str); 3] =
-    [("set-cookie", "id=1"), ("link", "</next>"), ("x-ratelimit-remaining", "3")];
+const COOKIE: [(&str, &str); 3] = [
+    ("set-cookie", "id=1"),
+    ("link", "</next>"),
+    ("x-ratelimit-remaining", "3"),
+];
 
 fn leads(status: StatusCode, uri: &Uri) -> impl IntoResponse + use<> {
-    (status, [(LOCATION, uri.query().unwrap_or_default().to_owned())])
+    (
+        status,
+        [(LOCATION, uri.query().unwrap_or_default().to_owned())],
+    )
 }
 
 async fn tell(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> impl IntoResponse {
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap().to_owned())
+    };
     let told = json!({
         "asked": format!("{method} {uri}"),
         "key": text("x-key"),
@@ -75,7 +100,10 @@ async fn broken() -> SocketAddr {
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let _request = stream.read(&mut [0; 4096]).await.unwrap();
-        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nxx").await.unwrap();
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nxx")
+            .await
+            .unwrap();
     });
     address
 }
@@ -104,7 +132,12 @@ fn provider(url: &str, permitted: &'static [IpAddr]) -> Provider {
 const ANYTHING: RequestJudge<'_> = &|_| true;
 
 fn asking(method: Method, path: &str) -> ProviderCall {
-    ProviderCall { method, path: path.to_owned(), query: Vec::new(), body: None }
+    ProviderCall {
+        method,
+        path: path.to_owned(),
+        query: Vec::new(),
+        body: None,
+    }
 }
 
 async fn get_from(provider: &Provider, path: &str) -> Result<Value, ProviderError> {
@@ -121,7 +154,10 @@ fn told(found: &Value) -> (&str, bool) {
 
 /// The error that a GET of the path ends in. Whatever it is, it holds no secret.
 async fn fails(provider: &Provider, path: &str) -> String {
-    let error = provider.call(asking(Method::GET, path), ANYTHING).await.unwrap_err();
+    let error = provider
+        .call(asking(Method::GET, path), ANYTHING)
+        .await
+        .unwrap_err();
     let told = format!("{error} {error:?} {:?} {provider:?}", error.remedy());
     assert!(!told.contains(SECRET), "{told}");
     error.to_string()
@@ -138,7 +174,10 @@ async fn a_call_goes_below_the_base_with_the_secrets_and_the_body_as_written() {
         ..asking(Method::POST, "/items")
     };
     let answer = provider.call(call, ANYTHING).await.unwrap();
-    assert_eq!((answer.status, answer.content_type.as_deref()), (200, Some("application/json")));
+    assert_eq!(
+        (answer.status, answer.content_type.as_deref()),
+        (200, Some("application/json"))
+    );
     let found: Value = serde_json::from_slice(&answer.body).unwrap();
     let expected = json!({
         "asked": "POST /v1/items?q=a+b",
@@ -147,24 +186,40 @@ async fn a_call_goes_below_the_base_with_the_secrets_and_the_body_as_written() {
         "type": "application/json",
         "body": r#"{"n":1.5}"#,
     });
-    assert_eq!(found, expected, "it got the secret, and what it shows of it is not passed on");
+    assert_eq!(
+        found, expected,
+        "it got the secret, and what it shows of it is not passed on"
+    );
 }
 
 #[tokio::test]
 async fn only_headers_that_help_come_back() {
     let home = api(HOME).await;
     let provider = provider(&format!("http://{home}/v1"), &[HOME]);
-    let answer = provider.call(asking(Method::GET, "/cookie"), ANYTHING).await.unwrap();
-    let names: Vec<_> = answer.headers.iter().map(|(name, _)| name.as_str()).collect();
+    let answer = provider
+        .call(asking(Method::GET, "/cookie"), ANYTHING)
+        .await
+        .unwrap();
+    let names: Vec<_> = answer
+        .headers
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
     assert_eq!(names, ["link", "x-ratelimit-remaining"]);
 }
 
 #[test]
 fn an_api_introduces_itself_without_its_secrets() {
     let mut provider = provider("https://api.example/v1", &[]);
-    assert_eq!(provider.to_string(), "weather · GET, HEAD, POST https://api.example/v1");
+    assert_eq!(
+        provider.to_string(),
+        "weather · GET, HEAD, POST https://api.example/v1"
+    );
     provider.spec.description = Some("Forecasts by place.".to_owned());
-    provider.spec.headers.insert("X".to_owned(), Template::from(SECRET));
+    provider
+        .spec
+        .headers
+        .insert("X".to_owned(), Template::from(SECRET));
     assert_eq!(
         provider.to_string(),
         "weather · GET, HEAD, POST https://api.example/v1 · Forecasts by place."
@@ -175,9 +230,20 @@ fn an_api_introduces_itself_without_its_secrets() {
 #[tokio::test]
 async fn a_method_nobody_allowed_is_not_sent() {
     let provider = provider("http://127.0.0.1:9/v1", &[HOME]);
-    let error = provider.call(asking(Method::DELETE, "/items/1"), ANYTHING).await.unwrap_err();
-    assert_eq!(error.to_string(), "`weather` may not be called with DELETE, only with GET, HEAD, POST");
-    assert!(error.remedy().unwrap().contains("`methods` of [providers.weather]"));
+    let error = provider
+        .call(asking(Method::DELETE, "/items/1"), ANYTHING)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`weather` may not be called with DELETE, only with GET, HEAD, POST"
+    );
+    assert!(
+        error
+            .remedy()
+            .unwrap()
+            .contains("`methods` of [providers.weather]")
+    );
 }
 
 #[tokio::test]
@@ -185,19 +251,39 @@ async fn an_address_is_refused_whether_written_or_resolved() {
     let home = api(HOME).await;
     let port = home.port();
     for host in ["127.0.0.1", "0x7f.1", "2130706433", "127.0.0.1."] {
-        let found = fails(&provider(&format!("http://{host}:{port}/v1"), &[]), "/items").await;
+        let found = fails(
+            &provider(&format!("http://{host}:{port}/v1"), &[]),
+            "/items",
+        )
+        .await;
         assert_eq!(
             found,
             "`weather` was not called: `127.0.0.1` leads where calls may not go: 127.0.0.1 is not permitted"
         );
     }
-    let found = fails(&provider(&format!("http://[::ffff:127.0.0.1]:{port}/v1"), &[HOME]), "/items").await;
-    assert!(found.contains("::ffff:127.0.0.1 is not permitted"), "{found}");
-    let found = fails(&provider(&format!("http://localhost:{port}/v1"), &[]), "/items").await;
-    assert!(found.contains("`localhost` leads where calls may not go"), "{found}");
+    let found = fails(
+        &provider(&format!("http://[::ffff:127.0.0.1]:{port}/v1"), &[HOME]),
+        "/items",
+    )
+    .await;
+    assert!(
+        found.contains("::ffff:127.0.0.1 is not permitted"),
+        "{found}"
+    );
+    let found = fails(
+        &provider(&format!("http://localhost:{port}/v1"), &[]),
+        "/items",
+    )
+    .await;
+    assert!(
+        found.contains("`localhost` leads where calls may not go"),
+        "{found}"
+    );
 
     let provider = provider(&format!("http://localhost:{port}/v1"), &[HOME]);
-    let found = get_from(&provider, "/items").await.expect("the permitted one of its addresses is taken");
+    let found = get_from(&provider, "/items")
+        .await
+        .expect("the permitted one of its addresses is taken");
     assert_eq!(told(&found), ("GET /v1/items", true));
 }
 
@@ -206,8 +292,14 @@ async fn a_redirect_leads_no_further_than_a_call() {
     let home = api(HOME).await;
     let provider = provider(&format!("http://{home}/v1"), &[HOME]);
     for (to, expected) in [
-        ("http://169.254.169.254/latest/meta-data", "169.254.169.254 is not permitted"),
-        ("//169.254.169.254/latest", "169.254.169.254 is not permitted"),
+        (
+            "http://169.254.169.254/latest/meta-data",
+            "169.254.169.254 is not permitted",
+        ),
+        (
+            "//169.254.169.254/latest",
+            "169.254.169.254 is not permitted",
+        ),
         ("http://127.0.0.2/", "127.0.0.2 is not permitted"),
         ("http://[::1]/", "::1 is not permitted"),
         ("http://2852039166/", "169.254.169.254 is not permitted"),
@@ -227,7 +319,9 @@ async fn secrets_stay_with_the_origin_they_are_for() {
     let provider = provider(&format!("http://{home}/v1"), &[HOME, NEIGHBOUR]);
     let found = get_from(&provider, "/to?elsewhere").await.unwrap();
     assert_eq!(told(&found), ("GET /v1/elsewhere", true));
-    let found = get_from(&provider, &format!("/to?http://{neighbour}/x")).await.unwrap();
+    let found = get_from(&provider, &format!("/to?http://{neighbour}/x"))
+        .await
+        .unwrap();
     assert_eq!(told(&found), ("GET /x", false));
     let back = format!("/to?http://{neighbour}/v1/to?http://{home}/v1/admin");
     let found = get_from(&provider, &back).await.unwrap();
@@ -244,20 +338,48 @@ async fn a_redirect_within_the_api_stays_below_the_base_and_within_what_the_call
     for (to, expected) in [
         ("/v1/items", "asked"),
         ("items?page=2", "asked"),
-        ("/v1/admin/delete-all", "redirects to a path that the rules do not permit"),
-        ("%61dmin", "redirects to a path that the rules do not permit"),
-        ("to?admin", "redirects to a path that the rules do not permit"),
+        (
+            "/v1/admin/delete-all",
+            "redirects to a path that the rules do not permit",
+        ),
+        (
+            "%61dmin",
+            "redirects to a path that the rules do not permit",
+        ),
+        (
+            "to?admin",
+            "redirects to a path that the rules do not permit",
+        ),
         ("/hid/x", "redirects to a place outside its base address"),
         ("/v10/x", "redirects to a place outside its base address"),
-        ("/v1/..%2fhid", "redirects to a place outside its base address"),
-        (&format!("{by_name}/v1/admin"), "redirects to a path that the rules do not permit"),
-        (&format!("{by_name}/hid"), "redirects to a place outside its base address"),
-        (&format!("{back}/v1/admin"), "redirects to a path that the rules do not permit"),
-        (&format!("{back}/hid"), "redirects to a place outside its base address"),
+        (
+            "/v1/..%2fhid",
+            "redirects to a place outside its base address",
+        ),
+        (
+            &format!("{by_name}/v1/admin"),
+            "redirects to a path that the rules do not permit",
+        ),
+        (
+            &format!("{by_name}/hid"),
+            "redirects to a place outside its base address",
+        ),
+        (
+            &format!("{back}/v1/admin"),
+            "redirects to a path that the rules do not permit",
+        ),
+        (
+            &format!("{back}/hid"),
+            "redirects to a place outside its base address",
+        ),
     ] {
-        let found = provider.call(asking(Method::GET, &format!("/to?{to}")), no_admin).await;
-        let found =
-            found.map_or_else(|error| error.to_string(), |answer| String::from_utf8(answer.body).unwrap());
+        let found = provider
+            .call(asking(Method::GET, &format!("/to?{to}")), no_admin)
+            .await;
+        let found = found.map_or_else(
+            |error| error.to_string(),
+            |answer| String::from_utf8(answer.body).unwrap(),
+        );
         assert!(found.contains(expected), "{to}: {found}");
     }
 }
@@ -267,16 +389,27 @@ async fn a_body_follows_only_within_the_origin() {
     let (home, neighbour) = (api(HOME).await, api(NEIGHBOUR).await);
     let provider = provider(&format!("http://{home}/v1"), &[HOME, NEIGHBOUR]);
     let post = async |path: &str| {
-        let call = ProviderCall { body: Some(raw(&json!([1]))), ..asking(Method::POST, path) };
-        let answer = provider.call(call, ANYTHING).await.map_err(|error| error.to_string())?;
+        let call = ProviderCall {
+            body: Some(raw(&json!([1]))),
+            ..asking(Method::POST, path)
+        };
+        let answer = provider
+            .call(call, ANYTHING)
+            .await
+            .map_err(|error| error.to_string())?;
         let found: Value = serde_json::from_slice(&answer.body).unwrap();
-        Ok(format!("{} {}", found["asked"].as_str().unwrap(), found["body"].as_str().unwrap()))
+        Ok(format!(
+            "{} {}",
+            found["asked"].as_str().unwrap(),
+            found["body"].as_str().unwrap()
+        ))
     };
     assert_eq!(post("/keep?/v1/x").await, Ok("POST /v1/x [1]".to_owned()));
     assert_eq!(post("/to?/v1/x").await, Ok("GET /v1/x ".to_owned()));
     let elsewhere = format!("/keep?http://{neighbour}/x");
-    let expected =
-        format!("`weather` redirects to http://{neighbour}, and what is sent there would leave this API");
+    let expected = format!(
+        "`weather` redirects to http://{neighbour}, and what is sent there would leave this API"
+    );
     assert_eq!(post(&elsewhere).await, Err(expected));
 }
 
@@ -284,25 +417,43 @@ async fn a_body_follows_only_within_the_origin() {
 async fn an_answer_is_bounded_in_size_and_time() {
     let home = api(HOME).await;
     let mut provider = provider(&format!("http://{home}/v1"), &[HOME]);
-    assert_eq!(fails(&provider, "/big").await, "`weather` answered with more than 2048 bytes");
-    assert_eq!(fails(&provider, "/declared").await, "`weather` answered with more than 2048 bytes");
+    assert_eq!(
+        fails(&provider, "/big").await,
+        "`weather` answered with more than 2048 bytes"
+    );
+    assert_eq!(
+        fails(&provider, "/declared").await,
+        "`weather` answered with more than 2048 bytes"
+    );
     provider.spec.timeout = Duration::from_millis(100);
-    assert_eq!(fails(&provider, "/slow").await, "`weather` did not answer within 100ms");
-    assert_eq!(fails(&provider, "/silent").await, "`weather` did not answer within 100ms");
+    assert_eq!(
+        fails(&provider, "/slow").await,
+        "`weather` did not answer within 100ms"
+    );
+    assert_eq!(
+        fails(&provider, "/silent").await,
+        "`weather` did not answer within 100ms"
+    );
 }
 
 #[tokio::test]
 async fn half_an_answer_is_none() {
     let provider = provider(&format!("http://{}/", broken().await), &[HOME]);
     let found = fails(&provider, "/x").await;
-    assert!(found.starts_with("`weather` broke off in the middle of its answer"), "{found}");
+    assert!(
+        found.starts_with("`weather` broke off in the middle of its answer"),
+        "{found}"
+    );
 }
 
 #[tokio::test]
 async fn what_is_missing_or_cannot_be_sent_is_named_and_never_shown() {
     let mut provider = provider("http://127.0.0.1:1/v1", &[HOME]);
     let found = fails(&provider, "/x?token=s3cret-value").await;
-    assert!(found.starts_with("`weather` could not be reached at http://127.0.0.1:1: "), "{found}");
+    assert!(
+        found.starts_with("`weather` could not be reached at http://127.0.0.1:1: "),
+        "{found}"
+    );
     provider.lookup = Arc::new(|_: &str| Some(format!("{SECRET}\n")));
     let expected = "`weather` cannot be sent its headers: the value of the header `Authorization` has \
          characters HTTP does not allow";

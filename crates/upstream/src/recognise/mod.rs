@@ -10,8 +10,8 @@ mod tests;
 
 use around::{forbidden, missing_file, no_network, port_taken, service_down, untrusted};
 use installed::{
-    missing_module, new_mcp_library, new_pydantic, no_such_package, not_a_program, not_found, old_engine,
-    old_node, retired,
+    missing_module, new_mcp_library, new_pydantic, no_such_package, not_a_program, not_found,
+    old_engine, old_node, retired,
 };
 use settings::{bad_credentials, missing_variable, own_login, serves_http, usage, wrong_arguments};
 
@@ -20,7 +20,10 @@ use crate::cause::Cause;
 impl Cause {
     /// The cause, if the text names one we have met before.
     pub fn recognise(text: &str) -> Option<Self> {
-        let said = Said { text, lower: text.to_lowercase() };
+        let said = Said {
+            text,
+            lower: text.to_lowercase(),
+        };
         SIGNS.iter().find_map(|sign| sign(&said))
     }
 }
@@ -62,7 +65,9 @@ impl<'a> Said<'a> {
     /// Whether a code of the system stands there as a word: `ENOTFOUND` is also a part of
     /// `ModuleNotFoundError`.
     fn has_code(&self, codes: &[&str]) -> bool {
-        let mut words = self.text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let mut words = self
+            .text
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         words.any(|word| codes.contains(&word))
     }
 
@@ -72,14 +77,20 @@ impl<'a> Said<'a> {
             let line = line.to_lowercase();
             words.iter().any(|word| line.contains(word))
         };
-        self.text.lines().map(|line| line.strip_prefix("[stdout] ").unwrap_or(line)).filter(has)
+        self.text
+            .lines()
+            .map(|line| line.strip_prefix("[stdout] ").unwrap_or(line))
+            .filter(has)
     }
 
     /// What follows these words up to one of the ends.
     fn after(&self, words: &str, ends: &[char]) -> Option<String> {
         // Lower case may be longer in bytes; where it is, the offsets do not fit.
         let begin = self.lower.find(words)? + words.len();
-        let rest = self.text.get(begin..).filter(|_| self.lower.len() == self.text.len())?;
+        let rest = self
+            .text
+            .get(begin..)
+            .filter(|_| self.lower.len() == self.text.len())?;
         let found = rest.split(ends).next()?.trim();
         (!found.is_empty()).then(|| found.to_owned())
     }

@@ -33,10 +33,14 @@ fn variable_in(line: &str) -> Option<String> {
         word.len() > 4
             && (word.contains('_') || is_spoken_of)
             && word.starts_with(|c: char| c.is_ascii_uppercase())
-            && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+            && word
+                .chars()
+                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
             && !NO_VARIABLES.iter().any(|it| word.starts_with(it))
     };
-    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').find(is_variable).map(str::to_owned)
+    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .find(is_variable)
+        .map(str::to_owned)
 }
 
 /// The settings of a Python server are called as its variables are, in small letters.
@@ -44,7 +48,8 @@ fn field_in(said: &Said<'_>) -> Option<String> {
     let mut before = "";
     for line in said.text.lines() {
         if line.contains("Field required [type=missing") && !before.starts_with(' ') {
-            return Some(before.trim().to_uppercase().replace('.', "__")).filter(|name| !name.is_empty());
+            return Some(before.trim().to_uppercase().replace('.', "__"))
+                .filter(|name| !name.is_empty());
         }
         before = line;
     }
@@ -71,14 +76,18 @@ pub(super) fn wrong_arguments(said: &Said<'_>) -> Option<Cause> {
         "no such command",
     ];
     let said = said.lines(SIGNS).next()?;
-    Some(Cause::WrongArguments { said: Some(short(said)) })
+    Some(Cause::WrongArguments {
+        said: Some(short(said)),
+    })
 }
 
 /// Whoever explains how to be called was called in another way.
 pub(super) fn usage(said: &Said<'_>) -> Option<Cause> {
     let is_usage = |line: &&str| line.trim_start().to_lowercase().starts_with("usage:");
     let usage = said.lines(&["usage:"]).find(is_usage)?;
-    Some(Cause::WrongArguments { said: Some(short(usage)) })
+    Some(Cause::WrongArguments {
+        said: Some(short(usage)),
+    })
 }
 
 fn short(line: &str) -> String {
@@ -102,16 +111,35 @@ pub(super) fn bad_credentials(said: &Said<'_>) -> Option<Cause> {
 }
 
 pub(super) fn own_login(said: &Said<'_>) -> Option<Cause> {
-    let asks = ["to sign in", "to authenticate", "to authorize", "to log in", "devicelogin", "device code"];
-    let url = || said.text.split_whitespace().find(|word| word.starts_with("https://")).map(str::to_owned);
+    let asks = [
+        "to sign in",
+        "to authenticate",
+        "to authorize",
+        "to log in",
+        "devicelogin",
+        "device code",
+    ];
+    let url = || {
+        said.text
+            .split_whitespace()
+            .find(|word| word.starts_with("https://"))
+            .map(str::to_owned)
+    };
     (said.has(&asks) && said.has(&["https://"])).then(|| Cause::OwnLogin { url: url() })
 }
 
 pub(super) fn serves_http(said: &Said<'_>) -> Option<Cause> {
-    const SIGNS: &[&str] =
-        &["uvicorn running on", "listening on", "running on http", "running at http", "started on port"];
+    const SIGNS: &[&str] = &[
+        "uvicorn running on",
+        "listening on",
+        "running on http",
+        "running at http",
+        "started on port",
+    ];
     let line = said.lines(SIGNS).next()?;
-    let url = line.split_whitespace().find(|word| word.starts_with("http"));
+    let url = line
+        .split_whitespace()
+        .find(|word| word.starts_with("http"));
     let is_http = url.is_some() || line.to_lowercase().contains("port");
     let url = url.map(|url| url.trim_end_matches(['.', ',', ')']).to_owned());
     is_http.then_some(Cause::ServesHttp { url })

@@ -16,11 +16,23 @@ fn a_library_of_another_version_is_recognised() {
         "Traceback…\nModuleNotFoundError: No module named 'mcp.server.fastmcp'. This is mcp 2.x, …",
         new_mcp,
     );
-    check("ImportError: cannot import name 'FastMCP' from 'mcp.server' (/x/mcp/server/__init__.py)", new_mcp);
-    check("AttributeError: 'Server' object has no attribute 'list_resources'", new_mcp);
-    check("ImportError: cannot import name 'McpError' from 'mcp' (/x/mcp/__init__.py)", new_mcp);
+    check(
+        "ImportError: cannot import name 'FastMCP' from 'mcp.server' (/x/mcp/server/__init__.py)",
+        new_mcp,
+    );
+    check(
+        "AttributeError: 'Server' object has no attribute 'list_resources'",
+        new_mcp,
+    );
+    check(
+        "ImportError: cannot import name 'McpError' from 'mcp' (/x/mcp/__init__.py)",
+        new_mcp,
+    );
     let pydantic = r#"{"kind":"new_pydantic"}"#;
-    check("pydantic.errors.PydanticUserError: A non-annotated attribute was detected", pydantic);
+    check(
+        "pydantic.errors.PydanticUserError: A non-annotated attribute was detected",
+        pydantic,
+    );
     check(
         "  File \"/x/pydantic/_internal/_typing_extra.py\"\nTypeError: _eval_type() got an unexpected keyword",
         pydantic,
@@ -42,14 +54,23 @@ fn a_node_that_is_too_old_is_recognised_with_its_version() {
          EBADENGINE   current: { node: 'v20.1.0', npm: '9.2.0' }\nnpm warn EBADENGINE }",
         r#"{"kind":"old_node","found":"v20.1.0","needs":24}"#,
     );
-    check("notes requires Node.js 24 or later", r#"{"kind":"old_node","found":null,"needs":24}"#);
-    check("TypeError: client.call is not a function\n\nNode.js v18.2.0", "");
+    check(
+        "notes requires Node.js 24 or later",
+        r#"{"kind":"old_node","found":null,"needs":24}"#,
+    );
+    check(
+        "TypeError: client.call is not a function\n\nNode.js v18.2.0",
+        "",
+    );
     check("Node version: 22.1.0\nbye", "");
 }
 
 #[test]
 fn what_is_not_installed_is_recognised() {
-    check("Error: Cannot find module 'zod'\nRequire stack:", r#"{"kind":"missing_module","module":"zod"}"#);
+    check(
+        "Error: Cannot find module 'zod'\nRequire stack:",
+        r#"{"kind":"missing_module","module":"zod"}"#,
+    );
     check(
         "Error: Cannot find module '/home/ann/notes/dist/index.js'\n code: 'MODULE_NOT_FOUND', requireStack: []",
         r#"{"kind":"missing_file","path":"/home/ann/notes/dist/index.js"}"#,
@@ -58,8 +79,14 @@ fn what_is_not_installed_is_recognised() {
         "python3: can't open file '/srv/notes.py': [Errno 2] No such file or directory",
         r#"{"kind":"missing_file","path":"/srv/notes.py"}"#,
     );
-    check("/usr/bin/python3: No module named notes", r#"{"kind":"missing_module","module":"notes"}"#);
-    check("ModuleNotFoundError: No module named 'httpx'", r#"{"kind":"missing_module","module":"httpx"}"#);
+    check(
+        "/usr/bin/python3: No module named notes",
+        r#"{"kind":"missing_module","module":"notes"}"#,
+    );
+    check(
+        "ModuleNotFoundError: No module named 'httpx'",
+        r#"{"kind":"missing_module","module":"httpx"}"#,
+    );
     check(
         "npm error code E404\nnpm error 404 Not Found - GET https://registry/@acme%2fnotes - Not found\nnpm error \
          404  '@acme/notes@*' is not in this registry.",
@@ -75,7 +102,10 @@ fn what_is_not_installed_is_recognised() {
          most cases you or one of your dependencies are requesting",
         r#"{"kind":"no_such_package","package":"@acme/pdf"}"#,
     );
-    check("npm error could not determine executable to run", r#"{"kind":"not_a_program","package":null}"#);
+    check(
+        "npm error could not determine executable to run",
+        r#"{"kind":"not_a_program","package":null}"#,
+    );
     check(
         "An executable named `acme-mcp` is not provided by package `acme-mcp`.",
         r#"{"kind":"not_a_program","package":"acme-mcp"}"#,
@@ -90,7 +120,10 @@ fn what_is_not_installed_is_recognised() {
     ] {
         check(words, r#"{"kind":"not_found","command":"node"}"#);
     }
-    check("This package is deprecated. Use @acme/new instead.", r#"{"kind":"retired"}"#);
+    check(
+        "This package is deprecated. Use @acme/new instead.",
+        r#"{"kind":"retired"}"#,
+    );
 }
 
 #[test]
@@ -104,7 +137,10 @@ fn a_missing_variable_is_recognised_however_it_is_asked_for() {
     ] {
         check(words, r#"{"kind":"missing_variable","variable":"API_KEY"}"#);
     }
-    check("the environment variable TOKEN is not set", r#"{"kind":"missing_variable","variable":"TOKEN"}"#);
+    check(
+        "the environment variable TOKEN is not set",
+        r#"{"kind":"missing_variable","variable":"TOKEN"}"#,
+    );
     check("code: 'ERR_INVALID_ARG_TYPE' … undefined", "");
 }
 
@@ -114,8 +150,14 @@ fn arguments_keys_and_logins_are_recognised() {
         "usage: notes [-h] --db DB\nnotes: error: the following arguments are required: --db",
         r#"{"kind":"wrong_arguments","said":"notes: error: the following arguments are required: --db"}"#,
     );
-    check("[stdout] Usage: notes <folder>", r#"{"kind":"wrong_arguments","said":"Usage: notes <folder>"}"#);
-    check("Error: Request failed with status code 401", r#"{"kind":"bad_credentials"}"#);
+    check(
+        "[stdout] Usage: notes <folder>",
+        r#"{"kind":"wrong_arguments","said":"Usage: notes <folder>"}"#,
+    );
+    check(
+        "Error: Request failed with status code 401",
+        r#"{"kind":"bad_credentials"}"#,
+    );
     check(
         "To sign in, open https://example.com/devicelogin and enter the code ABCD",
         r#"{"kind":"own_login","url":"https://example.com/devicelogin"}"#,
@@ -132,23 +174,38 @@ fn what_is_missing_around_a_server_is_recognised() {
         "Error: getaddrinfo ENOTFOUND api.example.com",
         r#"{"kind":"no_network","host":"api.example.com"}"#,
     );
-    check("npm error code ECONNREFUSED\nnpm error FetchError: …", r#"{"kind":"no_network","host":null}"#);
-    check("connect ECONNREFUSED 127.0.0.1:5432", r#"{"kind":"service_down","address":"127.0.0.1:5432"}"#);
+    check(
+        "npm error code ECONNREFUSED\nnpm error FetchError: …",
+        r#"{"kind":"no_network","host":null}"#,
+    );
+    check(
+        "connect ECONNREFUSED 127.0.0.1:5432",
+        r#"{"kind":"service_down","address":"127.0.0.1:5432"}"#,
+    );
     check(
         "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
         r#"{"kind":"service_down","address":"Docker"}"#,
     );
-    check("Error: listen EADDRINUSE: address already in use :::3000", r#"{"kind":"port_taken","port":3000}"#);
+    check(
+        "Error: listen EADDRINUSE: address already in use :::3000",
+        r#"{"kind":"port_taken","port":3000}"#,
+    );
     check(
         "Failed to start: Port 3001 is already in use. Set PORT to a free port.",
         r#"{"kind":"port_taken","port":3001}"#,
     );
-    check("ERROR:git.server:/srv/shop does not exist", r#"{"kind":"missing_file","path":"/srv/shop"}"#);
+    check(
+        "ERROR:git.server:/srv/shop does not exist",
+        r#"{"kind":"missing_file","path":"/srv/shop"}"#,
+    );
     check(
         "Warning: Cannot access directory /srv/shop, skipping",
         r#"{"kind":"missing_file","path":"/srv/shop"}"#,
     );
-    check("npm error code SELF_SIGNED_CERT_IN_CHAIN", r#"{"kind":"untrusted"}"#);
+    check(
+        "npm error code SELF_SIGNED_CERT_IN_CHAIN",
+        r#"{"kind":"untrusted"}"#,
+    );
     check(
         "Error: EACCES: permission denied, mkdir '/var/notes'",
         r#"{"kind":"forbidden","path":"/var/notes"}"#,

@@ -19,9 +19,14 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "whoever started it wants to know where it listens")]
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever started it wants to know where it listens"
+)]
 async fn main() -> anyhow::Result<()> {
-    let upstream = std::env::args().nth(1).context("name the address to pass requests on to")?;
+    let upstream = std::env::args()
+        .nth(1)
+        .context("name the address to pass requests on to")?;
     let upstream: Authority = upstream.parse().context("the address is not one")?;
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
@@ -45,7 +50,8 @@ async fn pass_on(
     let mut uri = std::mem::take(request.uri_mut()).into_parts();
     uri.scheme = Some(Scheme::HTTP);
     uri.authority = Some(upstream);
-    *request.uri_mut() = Uri::from_parts(uri).expect("a scheme, an authority and a path make a URI");
+    *request.uri_mut() =
+        Uri::from_parts(uri).expect("a scheme, an authority and a path make a URI");
     Ok(match client.request(request).await {
         Ok(response) => response.map(Either::Left),
         Err(_) => {

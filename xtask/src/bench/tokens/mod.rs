@@ -17,8 +17,25 @@ use crate::repository::Repository;
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let options = Options::parse("tokens", arguments)?;
-    cargo::run(repository, &["build", "--release", "-p", "kitbag-gateway", "-p", "kitbag-testbed"])?;
-    let counter = ["build", "--release", "-p", "kitbag-budget", "--example", "count"];
+    cargo::run(
+        repository,
+        &[
+            "build",
+            "--release",
+            "-p",
+            "kitbag-gateway",
+            "-p",
+            "kitbag-testbed",
+        ],
+    )?;
+    let counter = [
+        "build",
+        "--release",
+        "-p",
+        "kitbag-budget",
+        "--example",
+        "count",
+    ];
     cargo::run(repository, &counter)?;
     let mut reports = Vec::new();
     for scene in Scene::all(repository, options.data.as_deref())? {
@@ -61,37 +78,81 @@ enum Figure {
 impl Report {
     fn of(repository: &Repository, scene: &Scene, heard: &Heard) -> anyhow::Result<Self> {
         let mut searches = count(repository, &heard.searches)?;
-        let found = sizes(repository, heard.definitions.iter().map(|(described, own)| [described, own]))?;
+        let found = sizes(
+            repository,
+            heard
+                .definitions
+                .iter()
+                .map(|(described, own)| [described, own]),
+        )?;
         let conversation: usize = count(repository, &heard.conversation)?.iter().sum();
         let straight: usize = count(repository, &heard.straight)?.iter().sum();
         let (shown, catalog) = (heard.shown, heard.catalog);
         let (ours, theirs) = (shown + conversation, catalog + straight);
         searches.sort_unstable();
-        let row = |what: String, measured, wanted| Row { what, measured, wanted };
+        let row = |what: String, measured, wanted| Row {
+            what,
+            measured,
+            wanted,
+        };
         let tokens = |number: usize| Figure::Tokens(i64::try_from(number).unwrap_or(i64::MAX));
-        let dearer = found.iter().map(|[described, own]| *described as i64 - *own as i64).max();
+        let dearer = found
+            .iter()
+            .map(|[described, own]| *described as i64 - *own as i64)
+            .max();
         let part = Figure::Part(theirs as f64 / ours as f64);
         let saved = Figure::Saved(1.0 - shown as f64 / catalog as f64);
         Ok(Self {
             scene: scene.name,
             rows: vec![
-                row(format!("{} tools, all of them listed", heard.tools), tokens(catalog), None),
-                row("start of the search surface".to_owned(), tokens(shown), Some(Figure::Tokens(500))),
-                row("saved at the start".to_owned(), saved, Some(Figure::Saved(scene.saving))),
+                row(
+                    format!("{} tools, all of them listed", heard.tools),
+                    tokens(catalog),
+                    None,
+                ),
+                row(
+                    "start of the search surface".to_owned(),
+                    tokens(shown),
+                    Some(Figure::Tokens(500)),
+                ),
+                row(
+                    "saved at the start".to_owned(),
+                    saved,
+                    Some(Figure::Saved(scene.saving)),
+                ),
                 row(
                     format!("median answer to {} searches", searches.len()),
                     tokens(searches[searches.len() / 2]),
                     Some(Figure::Tokens(350)),
                 ),
-                row("longest of them".to_owned(), tokens(searches[searches.len() - 1]), None),
                 row(
-                    format!("a description beyond the definition, most of {}", found.len()),
+                    "longest of them".to_owned(),
+                    tokens(searches[searches.len() - 1]),
+                    None,
+                ),
+                row(
+                    format!(
+                        "a description beyond the definition, most of {}",
+                        found.len()
+                    ),
                     Figure::Tokens(dearer.unwrap_or_default()),
                     Some(Figure::Tokens(30)),
                 ),
-                row("find, call, read: the whole conversation".to_owned(), tokens(ours), None),
-                row("the same with all tools listed".to_owned(), tokens(theirs), None),
-                row("its part of that".to_owned(), part, Some(Figure::Part(20.0))),
+                row(
+                    "find, call, read: the whole conversation".to_owned(),
+                    tokens(ours),
+                    None,
+                ),
+                row(
+                    "the same with all tools listed".to_owned(),
+                    tokens(theirs),
+                    None,
+                ),
+                row(
+                    "its part of that".to_owned(),
+                    part,
+                    Some(Figure::Part(20.0)),
+                ),
             ],
         })
     }
@@ -109,11 +170,23 @@ impl Report {
     }
 
     fn print(&self) {
-        let mut lines = vec![["", "measured", "wanted", "met"].map(str::to_owned).to_vec()];
+        let mut lines = vec![
+            ["", "measured", "wanted", "met"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
         for row in &self.rows {
-            let wanted = row.wanted.map(|it| format!("{} {it}", it.bound())).unwrap_or_default();
+            let wanted = row
+                .wanted
+                .map(|it| format!("{} {it}", it.bound()))
+                .unwrap_or_default();
             let met = row.met().map_or("", |met| if met { "yes" } else { "no" });
-            lines.push(vec![row.what.clone(), row.measured.to_string(), wanted, met.to_owned()]);
+            lines.push(vec![
+                row.what.clone(),
+                row.measured.to_string(),
+                wanted,
+                met.to_owned(),
+            ]);
         }
         println!("\n{}\n", self.scene);
         table::print(&lines);
@@ -172,8 +245,17 @@ mod tests {
 
     #[track_caller]
     fn check(measured: Figure, wanted: Figure, met: bool) {
-        let row = Row { what: String::new(), measured, wanted: Some(wanted) };
-        assert_eq!(row.met(), Some(met), "{measured} {} {wanted}", wanted.bound());
+        let row = Row {
+            what: String::new(),
+            measured,
+            wanted: Some(wanted),
+        };
+        assert_eq!(
+            row.met(),
+            Some(met),
+            "{measured} {} {wanted}",
+            wanted.bound()
+        );
     }
 
     #[test]

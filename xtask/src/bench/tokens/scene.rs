@@ -72,14 +72,28 @@ impl Scene {
     fn small(repository: &Repository) -> anyhow::Result<Self> {
         let set = repository.evals().join("small");
         let folder = repository.scratch("bench-tokens-small")?;
-        Self::of_a_set("the tools of evals/small", 0.95, repository, folder, &set, &set)
+        Self::of_a_set(
+            "the tools of evals/small",
+            0.95,
+            repository,
+            folder,
+            &set,
+            &set,
+        )
     }
 
     fn real(repository: &Repository, data: &Path) -> anyhow::Result<Self> {
         let case = sets::most_real(repository, Some(data));
         let folder = repository.scratch("bench-tokens-real")?;
         let tools = &case.catalogs[0];
-        Self::of_a_set("the catalog of 192 servers", 0.999, repository, folder, tools, &case.dataset)
+        Self::of_a_set(
+            "the catalog of 192 servers",
+            0.999,
+            repository,
+            folder,
+            tools,
+            &case.dataset,
+        )
     }
 
     fn of_a_set(
@@ -90,13 +104,22 @@ impl Scene {
         tools: &Path,
         queries: &Path,
     ) -> anyhow::Result<Self> {
-        let upstreams = Upstreams::start(repository, &folder, &catalog::read(&[tools.to_owned()])?)?;
+        let upstreams =
+            Upstreams::start(repository, &folder, &catalog::read(&[tools.to_owned()])?)?;
         let lines = catalog::lines(&queries.join("queries.jsonl"))?;
-        let queries = lines.iter().filter_map(|line| line["query"].as_str()).map(str::to_owned).collect();
+        let queries = lines
+            .iter()
+            .filter_map(|line| line["query"].as_str())
+            .map(str::to_owned)
+            .collect();
         Ok(Self {
             name,
             saving,
-            sections: format!("{}{}", upstreams.sections(), files_server(repository, &folder, NOTES)?),
+            sections: format!(
+                "{}{}",
+                upstreams.sections(),
+                files_server(repository, &folder, NOTES)?
+            ),
             queries,
             files: NOTES,
             folder,
@@ -106,14 +129,25 @@ impl Scene {
 
     pub(super) fn play(&self, repository: &Repository) -> anyhow::Result<Heard> {
         let config = self.folder.join("kitbag.toml");
-        fs::write(&config, &self.sections).with_context(|| format!("writing {}", config.display()))?;
+        fs::write(&config, &self.sections)
+            .with_context(|| format!("writing {}", config.display()))?;
         let tokens: Value = serde_json::from_str(&self.kitbag(repository, &["--json", "tokens"])?)?;
         self.kitbag(repository, &["index", "build"])?;
-        let number =
-            |key: &str| tokens[key].as_u64().map(|it| it as usize).with_context(|| format!("no {key}"));
+        let number = |key: &str| {
+            tokens[key]
+                .as_u64()
+                .map(|it| it as usize)
+                .with_context(|| format!("no {key}"))
+        };
         let tools = number("tools")?;
-        let gateway = Gateway::in_front_of(repository, Profile::Release, &self.folder, &self.sections)?;
-        until_all(&mut Connection::open(&gateway.origin)?, "embedded", tools, Instant::now())?;
+        let gateway =
+            Gateway::in_front_of(repository, Profile::Release, &self.folder, &self.sections)?;
+        until_all(
+            &mut Connection::open(&gateway.origin)?,
+            "embedded",
+            tools,
+            Instant::now(),
+        )?;
         let definitions = definitions(&gateway)?;
         let mut session = Session::open(&gateway.origin, "/mcp")?;
         let mut searches = Vec::new();
@@ -149,19 +183,33 @@ impl Scene {
         if answer["isError"] == true || !read.contains(NOTE[0]) {
             bail!("{tool} answered {answer}");
         }
-        let straight = vec![json!({ "name": tool, "arguments": arguments }).to_string(), read.clone()];
-        Ok((vec![query.to_string(), found, call.to_string(), read], straight))
+        let straight = vec![
+            json!({ "name": tool, "arguments": arguments }).to_string(),
+            read.clone(),
+        ];
+        Ok((
+            vec![query.to_string(), found, call.to_string(), read],
+            straight,
+        ))
     }
 
     fn kitbag(&self, repository: &Repository, words: &[&str]) -> anyhow::Result<String> {
         let mut command = Command::new(repository.built(Profile::Release, "kitbag"));
         command.arg("--config").arg(self.folder.join("kitbag.toml"));
-        command.arg("--data-dir").arg(self.folder.join("data")).args(words);
-        let output =
-            command.output().with_context(|| format!("starting `{}`", processes::written(&command)))?;
+        command
+            .arg("--data-dir")
+            .arg(self.folder.join("data"))
+            .args(words);
+        let output = command
+            .output()
+            .with_context(|| format!("starting `{}`", processes::written(&command)))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            bail!("`{}` ended with {}: {said}", processes::written(&command), output.status);
+            bail!(
+                "`{}` ended with {}: {said}",
+                processes::written(&command),
+                output.status
+            );
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -207,7 +255,10 @@ fn definitions(gateway: &Gateway) -> anyhow::Result<HashMap<String, Value>> {
     loop {
         let page = session.request("tools/list", &params)?;
         for tool in page["tools"].as_array().into_iter().flatten() {
-            definitions.insert(tool["name"].as_str().unwrap_or_default().to_owned(), tool.clone());
+            definitions.insert(
+                tool["name"].as_str().unwrap_or_default().to_owned(),
+                tool.clone(),
+            );
         }
         match page["nextCursor"].as_str() {
             Some(cursor) => params = json!({ "cursor": cursor }),
@@ -217,7 +268,10 @@ fn definitions(gateway: &Gateway) -> anyhow::Result<HashMap<String, Value>> {
 }
 
 /// The tools that were found, each once, with their definitions.
-fn found<'a>(searches: &[String], definitions: &'a HashMap<String, Value>) -> Vec<(&'a String, &'a Value)> {
+fn found<'a>(
+    searches: &[String],
+    definitions: &'a HashMap<String, Value>,
+) -> Vec<(&'a String, &'a Value)> {
     let mut found: Vec<(&String, &Value)> = Vec::new();
     for line in searches.iter().flat_map(|answer| answer.lines()) {
         let name = line.split('(').next().unwrap_or_default();
@@ -232,8 +286,14 @@ fn found<'a>(searches: &[String], definitions: &'a HashMap<String, Value>) -> Ve
 }
 
 fn text(result: &Value) -> anyhow::Result<String> {
-    let blocks = result["content"].as_array().context("the result has no content")?;
-    Ok(blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n"))
+    let blocks = result["content"]
+        .as_array()
+        .context("the result has no content")?;
+    Ok(blocks
+        .iter()
+        .filter_map(|block| block["text"].as_str())
+        .collect::<Vec<_>>()
+        .join("\n"))
 }
 
 fn everyday_servers(repository: &Repository, folder: &Path) -> anyhow::Result<String> {
@@ -243,8 +303,14 @@ fn everyday_servers(repository: &Repository, folder: &Path) -> anyhow::Result<St
     Ok([
         files_server(repository, folder, "filesystem")?,
         format!("[servers.git]\ncommand = '{}'\n\n", git.display()),
-        format!("[servers.github]\n{}", script("@modelcontextprotocol/server-github/dist/index.js")),
-        format!("[servers.notion]\n{}", script("@notionhq/notion-mcp-server/bin/cli.mjs")),
+        format!(
+            "[servers.github]\n{}",
+            script("@modelcontextprotocol/server-github/dist/index.js")
+        ),
+        format!(
+            "[servers.notion]\n{}",
+            script("@notionhq/notion-mcp-server/bin/cli.mjs")
+        ),
         format!("[servers.playwright]\n{}", script("@playwright/mcp/cli.js")),
     ]
     .concat())
@@ -259,11 +325,18 @@ fn files_server(repository: &Repository, folder: &Path, name: &str) -> anyhow::R
     fs::write(&note, NOTE.join("\n")).with_context(|| format!("writing {}", note.display()))?;
     let folder = format!(", '{}'", folder.display());
     let package = "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
-    Ok(format!("[servers.{name}]\n{}", node(repository, &repository.tools().join(package), &folder)))
+    Ok(format!(
+        "[servers.{name}]\n{}",
+        node(repository, &repository.tools().join(package), &folder)
+    ))
 }
 
 fn node(repository: &Repository, script: &Path, more: &str) -> String {
-    format!("command = '{}'\nargs = ['{}'{more}]\n\n", repository.node().display(), script.display())
+    format!(
+        "command = '{}'\nargs = ['{}'{more}]\n\n",
+        repository.node().display(),
+        script.display()
+    )
 }
 
 fn note(folder: &Path) -> PathBuf {

@@ -44,12 +44,20 @@ enum Format {
 /// So many rows are read at once; there may be millions.
 const PAGE: u32 = 1000;
 
-pub(super) async fn run(arguments: &Arguments, store: &Store, output: Output) -> anyhow::Result<()> {
+pub(super) async fn run(
+    arguments: &Arguments,
+    store: &Store,
+    output: Output,
+) -> anyhow::Result<()> {
     let Some(path) = &arguments.output else {
         write(arguments, store, &mut io::stdout().lock()).await?;
         return Ok(());
     };
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
     let file = file
         .with_context(|| format!("{} cannot be written", path.display()))
         .advise(|| "choose a file that does not exist yet, in a folder that does".to_owned())?;
@@ -60,7 +68,11 @@ pub(super) async fn run(arguments: &Arguments, store: &Store, output: Output) ->
     })
 }
 
-async fn write(arguments: &Arguments, store: &Store, into: &mut impl Write) -> anyhow::Result<usize> {
+async fn write(
+    arguments: &Arguments,
+    store: &Store,
+    into: &mut impl Write,
+) -> anyhow::Result<usize> {
     let mut query = arguments.filter.query(PAGE);
     query.part = Part::WrittenAfter { id: 0 };
     if arguments.format == Format::Csv {
@@ -85,7 +97,9 @@ async fn write(arguments: &Arguments, store: &Store, into: &mut impl Write) -> a
 
 fn csv(row: &AuditRow) -> anyhow::Result<String> {
     let line = serde_json::to_value(AuditLine::of(row))?;
-    Ok(AuditLine::COLUMNS.map(|column| cell(&line[column])).join(","))
+    Ok(AuditLine::COLUMNS
+        .map(|column| cell(&line[column]))
+        .join(","))
 }
 
 /// A program that shows tables would take a text that begins so for a formula, and clients choose
@@ -93,12 +107,18 @@ fn csv(row: &AuditRow) -> anyhow::Result<String> {
 fn cell(value: &Value) -> String {
     let text = match value {
         Value::Null => return String::new(),
-        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
+        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => {
+            format!("'{text}")
+        }
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     let plain = !text.contains([',', '"', '\n', '\r']);
-    if plain { text } else { format!("\"{}\"", text.replace('"', "\"\"")) }
+    if plain {
+        text
+    } else {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    }
 }
 
 #[cfg(test)]
@@ -112,7 +132,10 @@ mod tests {
             (json!(12.5), "12.5"),
             (json!("plain"), "plain"),
             (json!("a, \"b\""), "\"a, \"\"b\"\"\""),
-            (json!("=HYPERLINK(\"http://evil.example\")"), "\"'=HYPERLINK(\"\"http://evil.example\"\")\""),
+            (
+                json!("=HYPERLINK(\"http://evil.example\")"),
+                "\"'=HYPERLINK(\"\"http://evil.example\"\")\"",
+            ),
             (json!("@SUM(1)"), "'@SUM(1)"),
             (json!("two\nlines"), "\"two\nlines\""),
         ] {

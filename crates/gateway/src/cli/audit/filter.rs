@@ -44,7 +44,11 @@ impl Filter {
             server: self.server.clone(),
             key: self.key.clone().map(KeyId),
             name: self.tool.clone(),
-            outcomes: self.outcome.iter().flat_map(|it| it.0.iter().copied()).collect(),
+            outcomes: self
+                .outcome
+                .iter()
+                .flat_map(|it| it.0.iter().copied())
+                .collect(),
             entries: self.event.clone(),
             since: self.since,
             until: self.until,

@@ -49,9 +49,14 @@ enum Verb {
     Export(export::Arguments),
 }
 
-pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(&config.store_path).await.context("the audit cannot be reached")?;
+    let store = Store::open(&config.store_path)
+        .await
+        .context("the audit cannot be reached")?;
     match &arguments.verb {
         Some(Verb::Export(arguments)) => export::run(arguments, &store, invocation.output).await?,
         None => show(arguments, &store, invocation.output).await?,
@@ -86,15 +91,23 @@ async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::R
 }
 
 /// Looks again and again. A call that has not ended is shown when it has.
-async fn follow(mut query: AuditQuery, newest: i64, store: &Store, output: Output) -> anyhow::Result<()> {
+async fn follow(
+    mut query: AuditQuery,
+    newest: i64,
+    store: &Store,
+    output: Output,
+) -> anyhow::Result<()> {
     const EVERY: Duration = Duration::from_millis(200);
     query.limit = u32::MAX;
     let mut newest = newest;
     let mut unfinished = Vec::new();
     loop {
         query.part = Part::WrittenAfter { id: newest };
-        let (begun, mut ended): (Vec<_>, Vec<_>) =
-            store.audit(&query).await?.into_iter().partition(|row| row.outcome == Outcome::Unfinished);
+        let (begun, mut ended): (Vec<_>, Vec<_>) = store
+            .audit(&query)
+            .await?
+            .into_iter()
+            .partition(|row| row.outcome == Outcome::Unfinished);
         let rows = begun.iter().chain(&ended);
         newest = rows.map(|row| row.id).max().unwrap_or(newest);
         let (still, done): (Vec<_>, Vec<_>) = store
@@ -115,7 +128,10 @@ fn print(rows: &[AuditRow], output: Output) -> anyhow::Result<()> {
         return Ok(());
     }
     let json = |row: &AuditRow| Ok(serde_json::to_string(&AuditLine::of(row))?);
-    let lines: anyhow::Result<Vec<String>> =
-        if output.json { rows.iter().map(json).collect() } else { Ok(rows.iter().map(text::line).collect()) };
+    let lines: anyhow::Result<Vec<String>> = if output.json {
+        rows.iter().map(json).collect()
+    } else {
+        Ok(rows.iter().map(text::line).collect())
+    };
     output.print(&lines?.join("\n"))
 }

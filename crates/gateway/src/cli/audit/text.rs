@@ -11,34 +11,68 @@ use crate::cli::output::{printable, table};
 
 pub(super) fn table_of(rows: &[AuditRow]) -> String {
     let cells = |row: &AuditRow| {
-        [when(row.at), what(row), how(row), took(row), who(row), row.address.clone().unwrap_or_default()]
+        [
+            when(row.at),
+            what(row),
+            how(row),
+            took(row),
+            who(row),
+            row.address.clone().unwrap_or_default(),
+        ]
     };
-    table(["WHEN", "WHAT", "OUTCOME", "TOOK", "WHO", "FROM"], rows.iter().map(cells))
+    table(
+        ["WHEN", "WHAT", "OUTCOME", "TOOK", "WHO", "FROM"],
+        rows.iter().map(cells),
+    )
 }
 
 pub(super) fn line(row: &AuditRow) -> String {
     const DIM: Style = Style::new().dimmed();
     let style = match row.outcome {
-        Outcome::Ok | Outcome::InputRequired | Outcome::Unfinished | Outcome::Cancelled => Style::new(),
+        Outcome::Ok | Outcome::InputRequired | Outcome::Unfinished | Outcome::Cancelled => {
+            Style::new()
+        }
         _ => AnsiColor::Red.on_default(),
     };
-    let from = row.address.as_deref().map(|address| format!(" from {address}")).unwrap_or_default();
-    let took = Some(took(row)).filter(|it| !it.is_empty()).map(|it| format!(" in {it}")).unwrap_or_default();
-    let (when, what, how, who) = (when(row.at), printable(&what(row)), how(row), printable(&who(row)));
+    let from = row
+        .address
+        .as_deref()
+        .map(|address| format!(" from {address}"))
+        .unwrap_or_default();
+    let took = Some(took(row))
+        .filter(|it| !it.is_empty())
+        .map(|it| format!(" in {it}"))
+        .unwrap_or_default();
+    let (when, what, how, who) = (
+        when(row.at),
+        printable(&what(row)),
+        how(row),
+        printable(&who(row)),
+    );
     format!("{DIM}{when}{DIM:#} {what} {style}{how}{style:#}{took} {DIM}{who}{from}{DIM:#}")
 }
 
 fn when(at: Timestamp) -> String {
     let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
-    moment.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    moment
+        .to_zoned(TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M:%S")
+        .to_string()
 }
 
 /// The name of what was called as clients see it, or what happened to what.
 fn what(row: &AuditRow) -> String {
     match &row.what {
         What::Call { capability, .. } => format!("{}/{}", capability.server, capability.name),
-        What::Event { action, subject, detail } => {
-            let detail = detail.as_deref().map(|it| format!(" ({it})")).unwrap_or_default();
+        What::Event {
+            action,
+            subject,
+            detail,
+        } => {
+            let detail = detail
+                .as_deref()
+                .map(|it| format!(" ({it})"))
+                .unwrap_or_default();
             format!("{}: {subject}{detail}", words(action.as_str()))
         }
     }
@@ -57,7 +91,11 @@ fn took(row: &AuditRow) -> String {
 
 /// The tenant with its key, the user of this machine, and the program.
 fn who(row: &AuditRow) -> String {
-    let key = row.key.as_ref().map(|key| format!(" key {key}")).unwrap_or_default();
+    let key = row
+        .key
+        .as_ref()
+        .map(|key| format!(" key {key}"))
+        .unwrap_or_default();
     let tenant = row.tenant.as_ref().map(|tenant| format!("{tenant}{key}"));
     let client = row.client.as_deref().map(|client| format!("({client})"));
     let parts = [row.actor.clone(), tenant, client];

@@ -19,7 +19,9 @@ use crate::import::{of_this_project, places};
 const AREA: Area = Area::Clients;
 
 pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> Vec<Finding> {
-    let Ok(places) = places(&invocation.at.around) else { return Vec::new() };
+    let Ok(places) = places(&invocation.at.around) else {
+        return Vec::new();
+    };
     let (found, _) = of_this_project(find(&places, None), &places);
     let mut findings = Vec::new();
     for found in &found {
@@ -30,19 +32,29 @@ pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> V
     if findings.is_empty() {
         findings.push(AREA.note("none", "no client on this machine has servers written down"));
     }
-    let from_windows =
-        |found: &Found| found.client.has_windows() && matches!(found.door, Some(Launch::Stdio { .. }));
+    let from_windows = |found: &Found| {
+        found.client.has_windows() && matches!(found.door, Some(Launch::Stdio { .. }))
+    };
     if let (Some(config), Some(found)) = (config, found.iter().find(|found| from_windows(found))) {
-        findings.extend(config.servers.values().filter_map(|spec| only_in_a_shell(spec, found.client)));
+        findings.extend(
+            config
+                .servers
+                .values()
+                .filter_map(|spec| only_in_a_shell(spec, found.client)),
+        );
     }
     findings
 }
 
 fn unreadable(found: &Found) -> impl Iterator<Item = Finding> {
-    let wrong = found.problems.iter().filter(|problem| !problem.is_harmless());
+    let wrong = found
+        .problems
+        .iter()
+        .filter(|problem| !problem.is_harmless());
     wrong.map(|problem| {
         let advice = format!("mend {} by hand", found.path.display());
-        AREA.warning(found.client.title(), problem.to_string()).mend(advice)
+        AREA.warning(found.client.title(), problem.to_string())
+            .mend(advice)
     })
 }
 
@@ -58,9 +70,14 @@ fn passing(found: &Found, places: &Places) -> Option<Finding> {
     let (number, names) = (count(names.len(), "server"), names.join(", "));
     let advice = moving(found, places);
     Some(if found.kitbag {
-        AREA.warning(title, format!("has Kitbag, and goes past it to {number}: {names}")).mend(advice)
+        AREA.warning(
+            title,
+            format!("has Kitbag, and goes past it to {number}: {names}"),
+        )
+        .mend(advice)
     } else {
-        AREA.note(title, format!("goes past Kitbag to {number}: {names}")).mend(advice)
+        AREA.note(title, format!("goes past Kitbag to {number}: {names}"))
+            .mend(advice)
     })
 }
 
@@ -75,18 +92,24 @@ async fn door(found: &Found) -> Option<Finding> {
             if path.is_absolute() {
                 let gone = !path.is_file();
                 return gone.then(|| {
-                    AREA.problem(title, format!("launches {command}, which is not there")).mend(again)
+                    AREA.problem(title, format!("launches {command}, which is not there"))
+                        .mend(again)
                 });
             }
             if programs::on_path(&command).is_none() {
                 let what = format!("launches `{command}`, which is not on the PATH");
                 // A project's file is for others, too, who have the program elsewhere.
-                let advice = if found.project.is_some() { linking(&command) } else { again };
+                let advice = if found.project.is_some() {
+                    linking(&command)
+                } else {
+                    again
+                };
                 return Some(AREA.problem(title, what).mend(advice));
             }
             let thin = found.project.is_none() && found.client.has_windows();
-            let what =
-                format!("launches `{command}` without its full path, which it may not find from a window");
+            let what = format!(
+                "launches `{command}` without its full path, which it may not find from a window"
+            );
             thin.then(|| AREA.warning(title, what).mend(again))
         }
         Launch::Http { url, .. } => {
@@ -99,27 +122,39 @@ async fn door(found: &Found) -> Option<Finding> {
 
 fn linking(command: &str) -> String {
     let program = env::current_exe().unwrap_or_default();
-    format!("put it there, such as with `ln -s {} ~/.local/bin/{command}`", program.display())
+    format!(
+        "put it there, such as with `ln -s {} ~/.local/bin/{command}`",
+        program.display()
+    )
 }
 
 async fn answers(url: &str) -> bool {
     const PATIENCE: Duration = Duration::from_secs(1);
     let Some(address) = Url::parse(url).ok().and_then(|url| {
         let (host, port) = (url.host_str()?.to_owned(), url.port_or_known_default()?);
-        (host.trim_matches(['[', ']']), port).to_socket_addrs().ok()?.next()
+        (host.trim_matches(['[', ']']), port)
+            .to_socket_addrs()
+            .ok()?
+            .next()
     }) else {
         return false;
     };
-    matches!(tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await, Ok(Ok(_)))
+    matches!(
+        tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await,
+        Ok(Ok(_))
+    )
 }
 
 /// A program that is only found because a shell has said where.
 fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
-    let Transport::Stdio(launch) = &spec.transport else { return None };
+    let Transport::Stdio(launch) = &spec.transport else {
+        return None;
+    };
     if launch.command.contains(['/', '$']) || launch.env.contains_key("PATH") {
         return None;
     }
-    let path = programs::on_path(&launch.command).filter(|path| !programs::is_known_everywhere(path))?;
+    let path =
+        programs::on_path(&launch.command).filter(|path| !programs::is_known_everywhere(path))?;
     let (name, command) = (&spec.name, &launch.command);
     let what = format!(
         "from a window it may not find `{command}` of the server {name}: only a shell's PATH has {}",
@@ -129,7 +164,10 @@ fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
     let advice = if programs::looks_on_path(&path) {
         format!("write `env = {{ PATH = \"{folder}:${{PATH}}\" }}` in [servers.{name}]")
     } else {
-        format!("write `command = \"{}\"` in [servers.{name}]", path.display())
+        format!(
+            "write `command = \"{}\"` in [servers.{name}]",
+            path.display()
+        )
     };
     Some(AREA.warning(client.title(), what).mend(advice))
 }
@@ -137,11 +175,24 @@ fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
 /// How they get behind Kitbag. A client may read several files, of which we edit one.
 fn moving(found: &Found, places: &Places) -> String {
     let of_project = found.project.is_some() && found.path.starts_with(&places.cwd);
-    let (scope, flag) = if of_project { (Scope::Project, " --project") } else { (Scope::User, "") };
-    let edited = found.client.file_to_edit(places, scope).is_some_and(|spot| spot.path == found.path);
-    if edited && of_project == found.project.is_some() {
-        format!("run `kitbag install --client {}{flag} --move-servers`", found.client.name())
+    let (scope, flag) = if of_project {
+        (Scope::Project, " --project")
     } else {
-        format!("run `kitbag import`, then take them out of {} by hand", found.path.display())
+        (Scope::User, "")
+    };
+    let edited = found
+        .client
+        .file_to_edit(places, scope)
+        .is_some_and(|spot| spot.path == found.path);
+    if edited && of_project == found.project.is_some() {
+        format!(
+            "run `kitbag install --client {}{flag} --move-servers`",
+            found.client.name()
+        )
+    } else {
+        format!(
+            "run `kitbag import`, then take them out of {} by hand",
+            found.path.display()
+        )
     }
 }

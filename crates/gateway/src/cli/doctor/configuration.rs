@@ -23,26 +23,40 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Opt
         Ok(config) => config,
         Err(error) => {
             let finding = AREA.error("kitbag.toml", error);
-            let advice =
-                finding.advice.clone().unwrap_or_else(|| "mend the file, and run this again".to_owned());
+            let advice = finding
+                .advice
+                .clone()
+                .unwrap_or_else(|| "mend the file, and run this again".to_owned());
             findings.push(finding.mend(advice));
             return None;
         }
     };
     findings.push(loaded_from(&config));
     findings.extend(project(&config.project));
-    findings.extend(config.origin.as_deref().and_then(|path| readable_secrets(path, &config)));
+    findings.extend(
+        config
+            .origin
+            .as_deref()
+            .and_then(|path| readable_secrets(path, &config)),
+    );
     Some(config)
 }
 
 /// Providers that lack a variable.
 pub(super) fn providers(config: &Config, state: &State) -> Vec<Finding> {
-    let Some(lookup) = &state.lookup else { return Vec::new() };
+    let Some(lookup) = &state.lookup else {
+        return Vec::new();
+    };
     let mut findings = Vec::new();
     for (name, provider) in &config.providers {
-        let missing = provider.spec.headers.values().filter_map(|it| it.resolve(|name| lookup(name)).err());
+        let missing = provider
+            .spec
+            .headers
+            .values()
+            .filter_map(|it| it.resolve(|name| lookup(name)).err());
         findings.extend(missing.map(|source| {
-            AREA.problem(format!("[providers.{name}]"), source.to_string()).mend(source.remedy())
+            AREA.problem(format!("[providers.{name}]"), source.to_string())
+                .mend(source.remedy())
         }));
     }
     findings
@@ -72,7 +86,10 @@ fn project(project: &Project) -> Vec<Finding> {
     let in_force = match project {
         Project::InForce { path, servers, .. } => {
             let servers = count(servers.len(), "server");
-            Some(AREA.ok(subject(path), format!("is trusted, and adds {servers} in this folder")))
+            Some(AREA.ok(
+                subject(path),
+                format!("is trusted, and adds {servers} in this folder"),
+            ))
         }
         _ => None,
     };
@@ -83,8 +100,10 @@ fn project(project: &Project) -> Vec<Finding> {
 fn readable_secrets(path: &Path, config: &Config) -> Option<Finding> {
     let mode = fs::metadata(path).ok()?.permissions().mode();
     let all = config.servers.values().chain(config.disabled.values());
-    let servers: Vec<&str> =
-        all.filter(|spec| has_literal_secret(spec)).map(|spec| spec.name.as_str()).collect();
+    let servers: Vec<&str> = all
+        .filter(|spec| has_literal_secret(spec))
+        .map(|spec| spec.name.as_str())
+        .collect();
     if mode & 0o077 == 0 || servers.is_empty() {
         return None;
     }
@@ -93,8 +112,9 @@ fn readable_secrets(path: &Path, config: &Config) -> Option<Finding> {
         "holds secrets in plain text ({}), and others on this machine can read it",
         servers.join(", ")
     );
-    let advice =
-        format!("run `chmod 600 {subject}`, and move them into the store with `kitbag secret set NAME`");
+    let advice = format!(
+        "run `chmod 600 {subject}`, and move them into the store with `kitbag secret set NAME`"
+    );
     Some(AREA.problem(&subject, what).mend(advice))
 }
 
@@ -105,7 +125,10 @@ pub(in crate::cli) fn has_literal_secret(spec: &ServerSpec) -> bool {
         Transport::Stdio(launch) => {
             let words = launch.args.iter().map(Template::source);
             let before = [""].into_iter().chain(words.clone());
-            launch.env.iter().any(named) || before.zip(words).any(|(name, word)| holds_secret(name, word))
+            launch.env.iter().any(named)
+                || before
+                    .zip(words)
+                    .any(|(name, word)| holds_secret(name, word))
         }
         Transport::Http(endpoint) | Transport::Sse(endpoint) => {
             endpoint.headers.iter().any(named) || holds_secret("url", endpoint.address().source())

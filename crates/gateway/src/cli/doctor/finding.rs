@@ -48,8 +48,14 @@ pub(super) enum Severity {
 }
 
 impl Area {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Configuration, Self::Store, Self::Servers, Self::Clients, Self::Address, Self::Versions];
+    pub(super) const ALL: [Self; 6] = [
+        Self::Configuration,
+        Self::Store,
+        Self::Servers,
+        Self::Clients,
+        Self::Address,
+        Self::Versions,
+    ];
 
     pub(super) fn title(self) -> &'static str {
         match self {
@@ -79,8 +85,17 @@ impl Area {
     }
 
     /// An error as every verb would tell it.
-    pub(super) fn error(self, subject: impl Into<String>, error: impl Into<anyhow::Error>) -> Finding {
-        let Failure { error, why, advice, last_words } = Failure::of(&error.into());
+    pub(super) fn error(
+        self,
+        subject: impl Into<String>,
+        error: impl Into<anyhow::Error>,
+    ) -> Finding {
+        let Failure {
+            error,
+            why,
+            advice,
+            last_words,
+        } = Failure::of(&error.into());
         Finding {
             why: (!why.is_empty()).then(|| why.join(": ")),
             advice: (!advice.is_empty()).then(|| advice.join("; ")),
@@ -89,7 +104,12 @@ impl Area {
         }
     }
 
-    fn found(self, severity: Severity, subject: impl Into<String>, what: impl Into<String>) -> Finding {
+    fn found(
+        self,
+        severity: Severity,
+        subject: impl Into<String>,
+        what: impl Into<String>,
+    ) -> Finding {
         Finding {
             area: self,
             subject: subject.into(),
@@ -105,10 +125,16 @@ impl Area {
 
 impl Finding {
     pub(super) fn because(self, why: impl Into<String>) -> Self {
-        Self { why: Some(why.into()), ..self }
+        Self {
+            why: Some(why.into()),
+            ..self
+        }
     }
 
     pub(super) fn mend(self, advice: impl Into<String>) -> Self {
-        Self { advice: Some(advice.into()), ..self }
+        Self {
+            advice: Some(advice.into()),
+            ..self
+        }
     }
 }

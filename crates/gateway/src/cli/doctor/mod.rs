@@ -63,7 +63,11 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     }
     let report = Report::of(findings);
     invocation.output.show(&report, Report::for_people)?;
-    Ok(if report.is_healthy() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if report.is_healthy() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 async fn look(
@@ -75,14 +79,20 @@ async fn look(
     let whole = arguments.servers.is_empty();
     if !whole {
         // Asked for by name, a server is looked at even while it is switched off.
-        let named = arguments.servers.iter().map(|name| Ok((name.clone(), find(&config, name)?.clone())));
+        let named = arguments
+            .servers
+            .iter()
+            .map(|name| Ok((name.clone(), find(&config, name)?.clone())));
         let mut named = named.collect::<anyhow::Result<BTreeMap<_, _>>>()?;
-        config.agents = config.agents.filter(|agents| named.remove(&agents.spec.name).is_some());
+        config.agents = config
+            .agents
+            .filter(|agents| named.remove(&agents.spec.name).is_some());
         config.servers = named;
     }
     let state = store::check(&config, findings).await;
     findings.extend(configuration::providers(&config, &state));
-    findings.extend(servers::check(&config, &state, arguments.offline, whole, invocation.output).await);
+    findings
+        .extend(servers::check(&config, &state, arguments.offline, whole, invocation.output).await);
     if whole {
         findings.extend(clients::check(Some(&config), invocation).await);
         findings.extend(address::check(&config, state.has_keys).await);

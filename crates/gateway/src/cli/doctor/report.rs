@@ -26,14 +26,24 @@ struct Summary {
 
 impl Report {
     pub(super) fn of(findings: Vec<Finding>) -> Self {
-        let number = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        let number = |severity| {
+            findings
+                .iter()
+                .filter(|finding| finding.severity == severity)
+                .count()
+        };
         let summary = Summary {
             ok: number(Severity::Ok),
             notes: number(Severity::Note),
             warnings: number(Severity::Warning),
             problems: number(Severity::Problem),
         };
-        Self { version: env!("CARGO_PKG_VERSION"), healthy: summary.problems == 0, summary, findings }
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            healthy: summary.problems == 0,
+            summary,
+            findings,
+        }
     }
 
     pub(super) fn is_healthy(&self) -> bool {
@@ -43,7 +53,11 @@ impl Report {
     pub(super) fn for_people(&self) -> String {
         let mut text = String::new();
         for area in Area::ALL {
-            let mut findings = self.findings.iter().filter(|finding| finding.area == area).peekable();
+            let mut findings = self
+                .findings
+                .iter()
+                .filter(|finding| finding.area == area)
+                .peekable();
             if findings.peek().is_some() {
                 let _ = writeln!(text, "{BOLD}{}{BOLD:#}", area.title());
                 text.extend(findings.map(told));
@@ -54,10 +68,22 @@ impl Report {
     }
 
     fn last_line(&self) -> String {
-        let Summary { notes, warnings, problems, .. } = self.summary;
-        let kinds = [(problems, "problem"), (warnings, "warning"), (notes, "note")];
-        let some: Vec<_> =
-            kinds.into_iter().filter(|it| it.0 > 0).map(|(number, noun)| count(number, noun)).collect();
+        let Summary {
+            notes,
+            warnings,
+            problems,
+            ..
+        } = self.summary;
+        let kinds = [
+            (problems, "problem"),
+            (warnings, "warning"),
+            (notes, "note"),
+        ];
+        let some: Vec<_> = kinds
+            .into_iter()
+            .filter(|it| it.0 > 0)
+            .map(|(number, noun)| count(number, noun))
+            .collect();
         match some.is_empty() {
             true => "All is well.".to_owned(),
             false => format!("{}.", some.join(", ")),
@@ -80,7 +106,11 @@ fn told(finding: &Finding) -> String {
     if let Some(why) = &finding.why {
         beneath(DIM, "why:", why);
     }
-    if let Some(words) = finding.last_words.as_deref().filter(|_| finding.cause.is_none()) {
+    if let Some(words) = finding
+        .last_words
+        .as_deref()
+        .filter(|_| finding.cause.is_none())
+    {
         beneath(DIM, "it said:", last_lines(words).as_str());
     }
     if let Some(advice) = &finding.advice {
@@ -104,7 +134,10 @@ impl Severity {
 
 fn last_lines(words: &str) -> String {
     const ENOUGH: usize = 3;
-    let lines: Vec<&str> = words.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = words
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     lines[lines.len().saturating_sub(ENOUGH)..].join("\n")
 }
 
@@ -167,19 +200,34 @@ mod tests {
         ];
         let report = Report::of(findings);
         let told = anstream::adapter::strip_str(&report.for_people()).to_string();
-        assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
-        assert!(told.starts_with("Configuration\n  ✓ ok       kitbag.toml: loads\n\nServers\n"), "{told}");
-        assert!(told.contains("✗ problem  notes: ended\n             why: word word"), "{told}");
+        assert!(
+            told.lines().all(|line| line.chars().count() <= 80),
+            "{told}"
+        );
+        assert!(
+            told.starts_with("Configuration\n  ✓ ok       kitbag.toml: loads\n\nServers\n"),
+            "{told}"
+        );
+        assert!(
+            told.contains("✗ problem  notes: ended\n             why: word word"),
+            "{told}"
+        );
         assert!(told.ends_with("\n1 problem."), "{told}");
         assert!(!report.is_healthy() && Report::of(Vec::new()).is_healthy());
     }
 
     #[test]
     fn a_command_is_never_broken() {
-        let text =
-            format!("first do this and that, and {} `{}` now", "so on ".repeat(6), "a b ".repeat(10).trim());
+        let text = format!(
+            "first do this and that, and {} `{}` now",
+            "so on ".repeat(6),
+            "a b ".repeat(10).trim()
+        );
         let told = wrapped(&text, 20);
-        assert!(told.contains(&format!("`{}`", "a b ".repeat(10).trim())), "{told}");
+        assert!(
+            told.contains(&format!("`{}`", "a b ".repeat(10).trim())),
+            "{told}"
+        );
         assert!(told.lines().count() > 1, "{told}");
     }
 }

@@ -27,7 +27,8 @@ pub(super) async fn check(
 ) -> Vec<Finding> {
     let (mut findings, mut able) = (Vec::new(), Vec::new());
     if whole && config.servers.is_empty() {
-        let advice = "take over what your clients have with `kitbag import`, or run `kitbag servers add`";
+        let advice =
+            "take over what your clients have with `kitbag import`, or run `kitbag servers add`";
         findings.push(AREA.note("none", "no server is configured").mend(advice));
     }
     let Some(lookup) = &state.lookup else {
@@ -37,9 +38,14 @@ pub(super) async fn check(
     for spec in config.running() {
         let missing = spec.unresolved(lookup);
         findings.extend(missing.iter().map(|source| {
-            let cause = Cause::MissingVariable { variable: source.variable.clone() };
+            let cause = Cause::MissingVariable {
+                variable: source.variable.clone(),
+            };
             let what = format!("was not started: {source}");
-            Finding { cause: Some(cause), ..AREA.problem(spec.name.as_str(), what).mend(source.remedy()) }
+            Finding {
+                cause: Some(cause),
+                ..AREA.problem(spec.name.as_str(), what).mend(source.remedy())
+            }
         }));
         if missing.is_empty() {
             able.push(spec);
@@ -59,18 +65,26 @@ fn on_this_machine(spec: &ServerSpec, config: &Config) -> Finding {
     let subject = spec.name.as_str();
     match &spec.transport {
         Transport::Stdio(launch) => match launch.obstacle() {
-            Some(cause) => {
-                diagnosed(AREA.problem(subject, "cannot be launched"), &Diagnosis::of(cause, spec))
-            }
+            Some(cause) => diagnosed(
+                AREA.problem(subject, "cannot be launched"),
+                &Diagnosis::of(cause, spec),
+            ),
             None => AREA.note(subject, "was not started; its program is there"),
         },
         Transport::Http(_) | Transport::Sse(_) => AREA.note(subject, "was not reached"),
         Transport::Inside(_) => {
-            let directory = config.agents.as_ref().and_then(|agents| agents.directory.as_deref());
+            let directory = config
+                .agents
+                .as_ref()
+                .and_then(|agents| agents.directory.as_deref());
             match inside::library(directory) {
-                Ok(library) => {
-                    AREA.note(subject, format!("is built in; knows {}", count(library.agents.len(), "agent")))
-                }
+                Ok(library) => AREA.note(
+                    subject,
+                    format!(
+                        "is built in; knows {}",
+                        count(library.agents.len(), "agent")
+                    ),
+                ),
                 Err(error) => AREA.error(subject, error),
             }
         }
@@ -84,9 +98,11 @@ async fn ask(config: &Config, able: &[&ServerSpec], whole: bool, output: Output)
     };
     let progress = output.progress(&format!("Asking {}", count(able.len(), "server")));
     let mut waiting: BTreeSet<&ServerName> = able.iter().map(|spec| &spec.name).collect();
-    let mut asked =
-        futures::stream::iter(able.iter().map(|spec| async { (*spec, app.listing(&spec.name, true).await) }))
-            .buffer_unordered(AT_ONCE);
+    let mut asked = futures::stream::iter(
+        able.iter()
+            .map(|spec| async { (*spec, app.listing(&spec.name, true).await) }),
+    )
+    .buffer_unordered(AT_ONCE);
     let (mut findings, mut listed) = (Vec::new(), BTreeSet::new());
     while let Some((spec, outcome)) = asked.next().await {
         waiting.remove(&spec.name);
@@ -123,13 +139,20 @@ fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
             .warning(subject, "starts, and offers nothing")
             .mend(format!("see what it says: `kitbag logs {subject}`")),
         0 => AREA.problem(subject, "starts, and gives none of its lists"),
-        _ => AREA.ok(subject, format!("offers {offer}, after {}", duration(report.took))),
+        _ => AREA.ok(
+            subject,
+            format!("offers {offer}, after {}", duration(report.took)),
+        ),
     }];
     findings.extend(report.problems.iter().map(|problem| {
-        let finding = AREA.warning(subject, format!("something is wrong with what it lists: {problem}"));
+        let finding = AREA.warning(
+            subject,
+            format!("something is wrong with what it lists: {problem}"),
+        );
         match Diagnosis::from_words(problem, spec) {
             Some(diagnosis) => diagnosed(finding, &diagnosis),
-            None => finding.mend("nothing has to be done: the rest of what it offers works; tell its makers"),
+            None => finding
+                .mend("nothing has to be done: the rest of what it offers works; tell its makers"),
         }
     }));
     if report.took > limit / 2 {
@@ -162,19 +185,27 @@ fn fails(spec: &ServerSpec, error: &CallError) -> Finding {
 
 fn diagnosed(finding: Finding, diagnosis: &Diagnosis) -> Finding {
     let Diagnosis { cause, remedy } = diagnosis;
-    Finding { cause: Some(cause.clone()), ..finding.because(cause.to_string()).mend(remedy) }
+    Finding {
+        cause: Some(cause.clone()),
+        ..finding.because(cause.to_string()).mend(remedy)
+    }
 }
 
 /// What the configuration says of tools that nobody has.
 fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> Vec<Finding> {
     let tools = app.tools();
     // A server that gave no list may well have the tool.
-    let could_be_known = |name: &str| match name.split_once("__").and_then(|(server, _)| server.parse().ok())
+    let could_be_known = |name: &str| match name
+        .split_once("__")
+        .and_then(|(server, _)| server.parse().ok())
     {
         Some(server) => config.server(&server).is_none() || listed.contains(&server),
         None => true,
     };
-    let unknown = config.tools.keys().filter(|name| could_be_known(name) && !app.knows(name));
+    let unknown = config
+        .tools
+        .keys()
+        .filter(|name| could_be_known(name) && !app.knows(name));
     unknown
         .map(|name| {
             let near = nearest(name, tools.iter().map(|tool| tool.name.as_str()));
@@ -185,7 +216,9 @@ fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> V
             let subject = format!("[tools.\"{name}\"]");
             Finding {
                 area: Area::Configuration,
-                ..AREA.warning(subject, "no server has such a tool").mend(advice)
+                ..AREA
+                    .warning(subject, "no server has such a tool")
+                    .mend(advice)
             }
         })
         .collect()

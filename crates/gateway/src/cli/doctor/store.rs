@@ -27,12 +27,19 @@ pub(super) struct State {
 pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State {
     let path = &config.store_path;
     let folder = path.parent().unwrap_or(Path::new("."));
-    findings.extend(open_to_others(folder, 0o700, "others on this machine can look into it"));
+    findings.extend(open_to_others(
+        folder,
+        0o700,
+        "others on this machine can look into it",
+    ));
     for (name, what) in PRIVATE {
         findings.extend(open_to_others(&path.with_file_name(name), 0o600, what));
     }
     findings.extend(nearly_full(folder));
-    let none = State { lookup: None, has_keys: false };
+    let none = State {
+        lookup: None,
+        has_keys: false,
+    };
     if let Some(finding) = not_writable(path) {
         findings.push(finding);
         return none;
@@ -46,9 +53,12 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State
         }
     };
     let has_keys = store.has_active_keys(now()).await.unwrap_or(false);
-    let unknown = unknown_tenants(&config.policy, &store).await.unwrap_or_default();
+    let unknown = unknown_tenants(&config.policy, &store)
+        .await
+        .unwrap_or_default();
     findings.extend(unknown.iter().map(|tenant| {
-        AREA.warning(format!("tenant {tenant}"), UnknownTenant::WHAT).mend(UnknownTenant::remedy(tenant))
+        AREA.warning(format!("tenant {tenant}"), UnknownTenant::WHAT)
+            .mend(UnknownTenant::remedy(tenant))
     }));
     let lookup = match vault::lookup(config, &store).await {
         Ok(lookup) => Some(lookup),
@@ -58,22 +68,34 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State
         }
     };
     store.close().await;
-    let what = if is_new { "was made just now" } else { "opens and can be written" };
+    let what = if is_new {
+        "was made just now"
+    } else {
+        "opens and can be written"
+    };
     findings.push(AREA.ok(path.display().to_string(), what));
     State { lookup, has_keys }
 }
 
 const PRIVATE: [(&str, &str); 3] = [
-    ("secret.key", "others can read it, and with it every secret in the store"),
-    ("pepper", "others can read it, and with the database forge API keys"),
+    (
+        "secret.key",
+        "others can read it, and with it every secret in the store",
+    ),
+    (
+        "pepper",
+        "others can read it, and with the database forge API keys",
+    ),
     ("kitbag.db", "others on this machine can read it"),
 ];
 
 fn open_to_others(path: &Path, wanted: u32, what: &str) -> Option<Finding> {
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let subject = path.display().to_string();
-    (mode & 0o077 != 0)
-        .then(|| AREA.problem(&subject, what).mend(format!("run `chmod {wanted:o} {subject}`")))
+    (mode & 0o077 != 0).then(|| {
+        AREA.problem(&subject, what)
+            .mend(format!("run `chmod {wanted:o} {subject}`"))
+    })
 }
 
 /// Asked before the store is opened: closing the file later would drop the locks on it.
@@ -83,9 +105,14 @@ fn not_writable(path: &Path) -> Option<Finding> {
         _ => return None,
     };
     let subject = path.display().to_string();
-    let advice =
-        format!("make it yours: `chown $USER {subject}` and `chmod 600 {subject}`, or choose --data-dir");
-    Some(AREA.problem(&subject, "cannot be written").because(error.to_string()).mend(advice))
+    let advice = format!(
+        "make it yours: `chown $USER {subject}` and `chmod 600 {subject}`, or choose --data-dir"
+    );
+    Some(
+        AREA.problem(&subject, "cannot be written")
+            .because(error.to_string())
+            .mend(advice),
+    )
 }
 
 fn unusable(path: &Path, error: Error) -> Finding {
@@ -93,7 +120,10 @@ fn unusable(path: &Path, error: Error) -> Finding {
         Error::Newer { .. } => "update Kitbag, or choose another place with --data-dir".to_owned(),
         Error::File { .. } => return AREA.error(path.display().to_string(), error),
         Error::Database { .. } => {
-            format!("if it is damaged, move it away and start anew: `mv {0} {0}.old`", path.display())
+            format!(
+                "if it is damaged, move it away and start anew: `mv {0} {0}.old`",
+                path.display()
+            )
         }
         _ => "see above; or choose another place with --data-dir".to_owned(),
     };
@@ -108,7 +138,11 @@ fn nearly_full(folder: &Path) -> Option<Finding> {
     let free = free(folder)?;
     let subject = folder.display().to_string();
     let what = format!("only {} MB are free on this disk", free >> 20);
-    let finding = if free < NOTHING { AREA.problem(subject, what) } else { AREA.warning(subject, what) };
+    let finding = if free < NOTHING {
+        AREA.problem(subject, what)
+    } else {
+        AREA.warning(subject, what)
+    };
     (free < LITTLE).then(|| finding.mend("make room, or choose another disk with --data-dir"))
 }
 

@@ -25,7 +25,9 @@ pub(super) async fn check(config: &Config) -> Vec<Finding> {
             needed.insert(program, runtime);
         }
     }
-    let asked = needed.into_iter().map(|(program, runtime)| async move { judge(runtime, &program).await });
+    let asked = needed
+        .into_iter()
+        .map(|(program, runtime)| async move { judge(runtime, &program).await });
     [kitbag].into_iter().chain(join_all(asked).await).collect()
 }
 
@@ -41,22 +43,33 @@ fn runtime(command: &str) -> Option<(&'static str, PathBuf)> {
     };
     let program = if runtime == "python" { name } else { runtime };
     let beside = Path::new(command).with_file_name(program);
-    let found =
-        if beside.is_absolute() { beside.is_file().then_some(beside) } else { programs::on_path(program) };
+    let found = if beside.is_absolute() {
+        beside.is_file().then_some(beside)
+    } else {
+        programs::on_path(program)
+    };
     Some((runtime, found?))
 }
 
 async fn judge(runtime: &'static str, program: &Path) -> Finding {
     let Some(version) = version(program).await else {
-        return AREA.warning(runtime, format!("{} does not say its version", program.display()));
+        return AREA.warning(
+            runtime,
+            format!("{} does not say its version", program.display()),
+        );
     };
     let told = format!("{version} ({})", program.display());
-    let major =
-        version.trim_start_matches('v').split('.').next().and_then(|number| number.parse::<u32>().ok());
+    let major = version
+        .trim_start_matches('v')
+        .split('.')
+        .next()
+        .and_then(|number| number.parse::<u32>().ok());
     if runtime == "node" && major.is_some_and(|major| major < NODE) {
         return AREA
             .warning(runtime, format!("{told} is older than many servers need"))
-            .mend(format!("install Node.js {NODE} or later from https://nodejs.org"));
+            .mend(format!(
+                "install Node.js {NODE} or later from https://nodejs.org"
+            ));
     }
     AREA.ok(runtime, told)
 }
@@ -64,10 +77,20 @@ async fn judge(runtime: &'static str, program: &Path) -> Finding {
 async fn version(program: &Path) -> Option<String> {
     const PATIENCE: Duration = Duration::from_secs(5);
     let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(PATIENCE, command.output()).await.ok()?.ok()?;
+    command
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
+    let output = tokio::time::timeout(PATIENCE, command.output())
+        .await
+        .ok()?
+        .ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     // `uv 0.9.2 (…)` and `Python 3.12.1` say their name first.
-    let starts = |word: &&str| word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
+    let starts = |word: &&str| {
+        word.trim_start_matches('v')
+            .starts_with(|c: char| c.is_ascii_digit())
+    };
     text.split_whitespace().find(starts).map(str::to_owned)
 }

@@ -75,9 +75,14 @@ A model is written in one of four ways:
 The exit code is 1 when a prompt stayed unanswered; with --dry-run, when an
 expected call or a scenario does not come out right.";
 
-pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
     let mut suite = Suite::load(&arguments.suite)?;
-    suite.prompts.truncate(arguments.limit.unwrap_or(usize::MAX));
+    suite
+        .prompts
+        .truncate(arguments.limit.unwrap_or(usize::MAX));
     let baseline = baseline(&arguments.baseline)?;
     // What is missing should be told before a server is started.
     let candidates = match arguments.dry_run {
@@ -90,12 +95,24 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
         return Err(error);
     }
     let ended = match examined.tools.spell(suite) {
-        Err(fault) => Err(fault).with_context(|| format!("{} does not fit", arguments.suite.display())),
+        Err(fault) => {
+            Err(fault).with_context(|| format!("{} does not fit", arguments.suite.display()))
+        }
         Ok(suite) if arguments.dry_run => {
             let endpoints = &arguments.models.endpoints;
             plan::rehearsed(&suite, &examined, endpoints, arguments.runs, invocation).await
         }
-        Ok(suite) => examine(arguments, &suite, &examined, &candidates, baseline, invocation).await,
+        Ok(suite) => {
+            examine(
+                arguments,
+                &suite,
+                &examined,
+                &candidates,
+                baseline,
+                invocation,
+            )
+            .await
+        }
     };
     examined.close().await;
     ended
@@ -132,7 +149,10 @@ async fn examine(
 ) -> anyhow::Result<ExitCode> {
     let output = invocation.output;
     let parameters = arguments.models.parameters();
-    let mut journal = arguments.resume.as_deref().map_or_else(|| Ok(Journal::none()), Journal::open)?;
+    let mut journal = arguments
+        .resume
+        .as_deref()
+        .map_or_else(|| Ok(Journal::none()), Journal::open)?;
     let exam = Exam {
         suite,
         tools: &examined.tools,
@@ -145,14 +165,24 @@ async fn examine(
     let server = async |tool: String, given: Map<String, Value>| examined.call(&tool, given).await;
     let scenarios = play_all(suite, &server).await;
     let line = output.progress("Asking models");
-    let sat = exam.sit(&server, &mut journal, |standing| line.update(&told(standing))).await;
+    let sat = exam
+        .sit(&server, &mut journal, |standing| {
+            line.update(&told(standing))
+        })
+        .await;
     drop(line);
     let sat = sat.map_err(|stopped| explained(stopped, arguments.resume.as_deref()))?;
     let at = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M %Z").to_string();
-    let setting = Setting { at, counted_with: TOKENIZER, baseline_tokens: baseline, scenarios };
+    let setting = Setting {
+        at,
+        counted_with: TOKENIZER,
+        baseline_tokens: baseline,
+        scenarios,
+    };
     let report = Report::new(&exam, &sat, setting);
     if let Some(path) = &arguments.html {
-        fs::write(path, page(&report)).with_context(|| format!("{} cannot be written", path.display()))?;
+        fs::write(path, page(&report))
+            .with_context(|| format!("{} cannot be written", path.display()))?;
         output.note(&format!("The page is in {}", path.display()));
     }
     output.show(&report, figures::for_people)?;
@@ -160,15 +190,27 @@ async fn examine(
         output.warn(&warning);
     }
     for missing in &sat.unanswered {
-        output.warn(&format!("{}, {}: no answer: {}", missing.model, missing.prompt, missing.why));
+        output.warn(&format!(
+            "{}, {}: no answer: {}",
+            missing.model, missing.prompt, missing.why
+        ));
     }
-    Ok(if sat.unanswered.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if sat.unanswered.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 pub(super) const TOKENIZER: &str = "o200k";
 
 fn told(standing: Standing) -> String {
-    let Standing { total, done, unanswered, cost_usd } = standing;
+    let Standing {
+        total,
+        done,
+        unanswered,
+        cost_usd,
+    } = standing;
     let mut told = format!("Asking models: {done} of {total} answered");
     if unanswered > 0 {
         told += &format!(", {unanswered} failed");

@@ -62,9 +62,11 @@ impl Models {
 
     pub(super) fn candidates(&self, output: Output) -> anyhow::Result<Vec<Candidate>> {
         if self.endpoints.is_empty() {
-            return Err(anyhow!("no model is named, and a figure can only come from one"))
-                .context("nothing was measured")
-                .advise(|| NO_MODEL.to_owned());
+            return Err(anyhow!(
+                "no model is named, and a figure can only come from one"
+            ))
+            .context("nothing was measured")
+            .advise(|| NO_MODEL.to_owned());
         }
         self.check()?;
         let prices = self.prices()?;
@@ -74,7 +76,9 @@ impl Models {
             .map(|(endpoint, price)| {
                 let access = self.access(endpoint)?;
                 if access.key.is_some() && endpoint.is_readable_on_the_way() {
-                    output.warn(&format!("the key for {endpoint} is sent without encryption"));
+                    output.warn(&format!(
+                        "the key for {endpoint} is sent without encryption"
+                    ));
                 }
                 let client = Client::new(endpoint.clone(), access, self.patience())?;
                 Ok(Candidate { client, price })
@@ -86,19 +90,32 @@ impl Models {
         let mut names: Vec<_> = self.endpoints.iter().map(ToString::to_string).collect();
         names.sort();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            bail!("the model {} is named twice; to ask more often, use --runs", twice[0]);
+            bail!(
+                "the model {} is named twice; to ask more often, use --runs",
+                twice[0]
+            );
         }
-        let hosts: Vec<_> =
-            self.endpoints.iter().filter(|it| it.key_variable().is_none()).map(Endpoint::host).collect();
+        let hosts: Vec<_> = self
+            .endpoints
+            .iter()
+            .filter(|it| it.key_variable().is_none())
+            .map(Endpoint::host)
+            .collect();
         let given = [
             ("--key-env", !self.key_env.is_empty()),
             ("--key-header", !self.key_header.is_empty()),
             ("--header", !self.header.is_empty()),
         ];
         if let Some((flag, _)) = given.iter().find(|(_, is)| *is && hosts.is_empty()) {
-            bail!("{flag} is for models at a URL; the others take ANTHROPIC_API_KEY and OPENAI_API_KEY");
+            bail!(
+                "{flag} is for models at a URL; the others take ANTHROPIC_API_KEY and OPENAI_API_KEY"
+            );
         }
-        let named = self.key_env.iter().map(|it| &it.host).chain(self.key_header.iter().map(|it| &it.host));
+        let named = self
+            .key_env
+            .iter()
+            .map(|it| &it.host)
+            .chain(self.key_header.iter().map(|it| &it.host));
         if let Some(host) = named.flatten().find(|host| !hosts.contains(&host.as_str())) {
             bail!("no --model is at {host}");
         }
@@ -117,11 +134,16 @@ impl Models {
     /// A vendor's key goes to the vendor alone; elsewhere goes what was named for it.
     fn access(&self, endpoint: &Endpoint) -> anyhow::Result<Access> {
         if let Some(variable) = endpoint.key_variable() {
-            return Ok(Access { key: Some(key(endpoint, variable)?), ..Access::default() });
+            return Ok(Access {
+                key: Some(key(endpoint, variable)?),
+                ..Access::default()
+            });
         }
         let variable = AtHost::find(&self.key_env, endpoint.host());
         Ok(Access {
-            key: variable.map(|variable| key(endpoint, variable)).transpose()?,
+            key: variable
+                .map(|variable| key(endpoint, variable))
+                .transpose()?,
             key_header: AtHost::find(&self.key_header, endpoint.host()).cloned(),
             headers: HeaderMap::from_iter(self.header.iter().cloned()),
         })
@@ -136,7 +158,14 @@ impl Models {
             bail!("--price-in and --price-out must be given once for each --model");
         }
         let pairs = input.iter().zip(output);
-        Ok(pairs.map(|(input, output)| Some(Price { input: *input, output: *output })).collect())
+        Ok(pairs
+            .map(|(input, output)| {
+                Some(Price {
+                    input: *input,
+                    output: *output,
+                })
+            })
+            .collect())
     }
 }
 
@@ -154,8 +183,11 @@ impl<T> AtHost<T> {
 
 fn key(endpoint: &Endpoint, variable: &str) -> anyhow::Result<String> {
     let key = env::var(variable).ok().filter(|key| !key.is_empty());
-    let missing = || anyhow!("the environment variable `{variable}`, which holds its key, is not set");
-    let key = key.ok_or_else(missing).with_context(|| format!("{endpoint} cannot be asked"));
+    let missing =
+        || anyhow!("the environment variable `{variable}`, which holds its key, is not set");
+    let key = key
+        .ok_or_else(missing)
+        .with_context(|| format!("{endpoint} cannot be asked"));
     key.advise(|| format!("set it: export {variable}=…"))
 }
 
@@ -164,8 +196,14 @@ fn at_host<T: FromStr>(text: &str) -> Result<AtHost<T>, String> {
         Some((host, value)) => (Some(host.to_ascii_lowercase()), value),
         None => (None, text),
     };
-    let value = value.parse().ok().filter(|_| !value.is_empty() && host.as_deref() != Some(""));
-    Ok(AtHost { host, value: value.ok_or("write NAME, or HOST=NAME for the models at one host")? })
+    let value = value
+        .parse()
+        .ok()
+        .filter(|_| !value.is_empty() && host.as_deref() != Some(""));
+    Ok(AtHost {
+        host,
+        value: value.ok_or("write NAME, or HOST=NAME for the models at one host")?,
+    })
 }
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
@@ -179,16 +217,24 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 
 /// What is no JSON is a text, as in `reasoning_effort=low`.
 fn parameter(text: &str) -> Result<(String, Value), String> {
-    let (name, value) = text.split_once('=').ok_or("a parameter is NAME=JSON, such as temperature=0")?;
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("a parameter is NAME=JSON, such as temperature=0")?;
     if OURS.contains(&name) {
         return Err(format!("`{name}` is said by Kitbag itself"));
     }
-    Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
+    Ok((
+        name.to_owned(),
+        serde_json::from_str(value).unwrap_or_else(|_| value.into()),
+    ))
 }
 
 const OURS: [&str; 5] = ["model", "messages", "tools", "stream", "n"];
 
 fn price(text: &str) -> Result<f64, String> {
-    let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    let price = text
+        .parse()
+        .ok()
+        .filter(|price: &f64| price.is_finite() && *price >= 0.0);
     price.ok_or_else(|| "a price is a number such as 3 or 0.25".to_owned())
 }

@@ -40,15 +40,27 @@ pub(super) fn of_plan(plan: &Plan) -> String {
         ["prompts".to_owned(), plan.prompts.to_string()],
         ["runs of each".to_owned(), plan.runs.to_string()],
         ["tools".to_owned(), plan.tools.to_string()],
-        ["expected calls that come out right".to_owned(), share(plan.rehearsal.expected)],
+        [
+            "expected calls that come out right".to_owned(),
+            share(plan.rehearsal.expected),
+        ],
     ];
     if plan.rehearsal.paraphrases.total > 0 {
-        rows.push(["paraphrased calls that come out right".to_owned(), share(plan.rehearsal.paraphrases)]);
+        rows.push([
+            "paraphrased calls that come out right".to_owned(),
+            share(plan.rehearsal.paraphrases),
+        ]);
     }
     for it in &plan.models {
         rows.push([format!("{}: requests", it.model), it.requests.to_string()]);
-        rows.push([format!("{}: tokens of the definitions", it.model), it.definition_tokens.to_string()]);
-        rows.push([format!("{}: tokens to send in all", it.model), it.input_tokens.to_string()]);
+        rows.push([
+            format!("{}: tokens of the definitions", it.model),
+            it.definition_tokens.to_string(),
+        ]);
+        rows.push([
+            format!("{}: tokens to send in all", it.model),
+            it.input_tokens.to_string(),
+        ]);
     }
     let mut parts = vec![table(["SUITE", &plan.suite], rows)];
     if !plan.rehearsal.scenarios.is_empty() {
@@ -57,51 +69,123 @@ pub(super) fn of_plan(plan: &Plan) -> String {
     if !plan.rehearsal.misses.is_empty() {
         parts.push(printable(&plan.rehearsal.misses.join("\n")));
     }
-    parts.push(format!("No model was asked. Tokens are counted with {}.", plan.counted_with));
+    parts.push(format!(
+        "No model was asked. Tokens are counted with {}.",
+        plan.counted_with
+    ));
     parts.join("\n")
 }
 
 fn figures(it: &ModelReport) -> String {
     let plain = |name: &str, value: String| [name.to_owned(), value, String::new(), String::new()];
-    let mut rows = vec![plain("answered", format!("{} of {}", it.answered, it.asked))];
+    let mut rows = vec![plain(
+        "answered",
+        format!("{} of {}", it.answered, it.asked),
+    )];
     let rates = [
         ("right tool", "", it.invocation_accuracy),
         ("right arguments", "", it.argument_accuracy),
-        ("right arguments in every run", " prompts", it.right_every_time),
+        (
+            "right arguments in every run",
+            " prompts",
+            it.right_every_time,
+        ),
         ("tried again after an error", "", it.retry_rate),
     ];
-    for (name, of, rate) in rates.into_iter().filter_map(|(name, of, rate)| Some((name, of, rate?))) {
-        let Rate { count, of: total, .. } = rate;
-        rows.push([name.to_owned(), percent(rate.mean), format!("{count} of {total}{of}"), interval(&rate)]);
+    for (name, of, rate) in rates
+        .into_iter()
+        .filter_map(|(name, of, rate)| Some((name, of, rate?)))
+    {
+        let Rate {
+            count, of: total, ..
+        } = rate;
+        rows.push([
+            name.to_owned(),
+            percent(rate.mean),
+            format!("{count} of {total}{of}"),
+            interval(&rate),
+        ]);
     }
-    rows.push(plain("tokens of the definitions", it.tokens.definitions.to_string()));
-    let mut measured = |name: &str, value: Option<String>| rows.extend(value.map(|value| plain(name, value)));
-    measured("tokens a prompt", it.tokens.per_prompt.map(|tokens| format!("{tokens:.0}")));
-    measured("part of the raw JSON", it.tokens.share_of_baseline.map(percent));
-    measured("usage, read and written", it.usage.map(|usage| format!("{}, {}", usage.input, usage.output)));
+    rows.push(plain(
+        "tokens of the definitions",
+        it.tokens.definitions.to_string(),
+    ));
+    let mut measured =
+        |name: &str, value: Option<String>| rows.extend(value.map(|value| plain(name, value)));
+    measured(
+        "tokens a prompt",
+        it.tokens.per_prompt.map(|tokens| format!("{tokens:.0}")),
+    );
+    measured(
+        "part of the raw JSON",
+        it.tokens.share_of_baseline.map(percent),
+    );
+    measured(
+        "usage, read and written",
+        it.usage
+            .map(|usage| format!("{}, {}", usage.input, usage.output)),
+    );
     measured("cost", it.cost_usd.map(|cost| format!("{cost:.4} USD")));
-    measured("latency p50, p99", it.latency_ms.as_ref().map(|it| format!("{} ms, {} ms", it.p50, it.p99)));
-    table(["FIGURE", &printable(&it.short), "OF ANSWERS", "95 % INTERVAL"], rows)
+    measured(
+        "latency p50, p99",
+        it.latency_ms
+            .as_ref()
+            .map(|it| format!("{} ms, {} ms", it.p50, it.p99)),
+    );
+    table(
+        [
+            "FIGURE",
+            &printable(&it.short),
+            "OF ANSWERS",
+            "95 % INTERVAL",
+        ],
+        rows,
+    )
 }
 
 /// Nothing where there is a single group, which has the figures of the whole.
 fn groups(report: &Report, heading: &str, groups: fn(&ModelReport) -> &[Group]) -> Option<String> {
-    let rows = report.models.iter().flat_map(|model| groups(model).iter().map(move |group| (model, group)));
-    let share =
-        |it: Option<Rate>| it.map_or_else(|| "–".to_owned(), |it| format!("{} of {}", it.count, it.of));
+    let rows = report
+        .models
+        .iter()
+        .flat_map(|model| groups(model).iter().map(move |group| (model, group)));
+    let share = |it: Option<Rate>| {
+        it.map_or_else(|| "–".to_owned(), |it| format!("{} of {}", it.count, it.of))
+    };
     let row = |(model, it): (&ModelReport, &Group)| {
-        [it.name.clone(), model.short.clone(), share(it.right_tool), share(it.right_arguments)]
+        [
+            it.name.clone(),
+            model.short.clone(),
+            share(it.right_tool),
+            share(it.right_arguments),
+        ]
     };
     let several = report.models.first().is_some_and(|it| groups(it).len() > 1);
-    several.then(|| table([heading, "MODEL", "RIGHT TOOL", "RIGHT ARGUMENTS"], rows.map(row)))
+    several.then(|| {
+        table(
+            [heading, "MODEL", "RIGHT TOOL", "RIGHT ARGUMENTS"],
+            rows.map(row),
+        )
+    })
 }
 
 fn comparison(report: &Report, it: &Comparison) -> String {
-    let row = |name: String, prompts: &[String]| [name, prompts.len().to_string(), prompts.join(", ")];
+    let row =
+        |name: String, prompts: &[String]| [name, prompts.len().to_string(), prompts.join(", ")];
     let rows = [
-        row(format!("{} more often", report.short(&it.first)), &it.first_better),
-        row(format!("{} more often", report.short(&it.second)), &it.second_better),
-        ["both equally often".to_owned(), it.alike.to_string(), String::new()],
+        row(
+            format!("{} more often", report.short(&it.first)),
+            &it.first_better,
+        ),
+        row(
+            format!("{} more often", report.short(&it.second)),
+            &it.second_better,
+        ),
+        [
+            "both equally often".to_owned(),
+            it.alike.to_string(),
+            String::new(),
+        ],
     ];
     table(["RIGHT", "PROMPTS", "WHICH"], rows) + &luck(it).unwrap_or_default() + "\n"
 }
@@ -116,7 +200,11 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
         )
     });
     let untold = report.models.iter().filter_map(|it| {
-        let untold: Vec<_> = it.records.iter().filter_map(|it| it.untold.as_deref()).collect();
+        let untold: Vec<_> = it
+            .records
+            .iter()
+            .filter_map(|it| it.untold.as_deref())
+            .collect();
         let first = untold.first()?;
         let times = count(untold.len(), "error");
         Some(format!(
@@ -130,26 +218,50 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
 fn scenarios(played: &[Played]) -> String {
     let row = |it: &Played| {
         let told = it.problem.clone().unwrap_or_else(|| "reached".to_owned());
-        [it.id.clone(), it.title.clone(), format!("{} of {}", it.calls, it.max_calls), told]
+        [
+            it.id.clone(),
+            it.title.clone(),
+            format!("{} of {}", it.calls, it.max_calls),
+            told,
+        ]
     };
-    table(["SCENARIO", "TITLE", "CALLS", "RESULT"], played.iter().map(row))
+    table(
+        ["SCENARIO", "TITLE", "CALLS", "RESULT"],
+        played.iter().map(row),
+    )
 }
 
 fn wrong_answers(report: &Report) -> String {
     let records = report.models.iter().flat_map(|it| &it.records);
-    let wrong: Vec<&Record> = records.filter(|it| it.outcome() != Outcome::Right).collect();
+    let wrong: Vec<&Record> = records
+        .filter(|it| it.outcome() != Outcome::Right)
+        .collect();
     if wrong.is_empty() {
         return String::new();
     }
     let row = |it: &&Record| {
         let first = it.calls.first();
-        let why = first.and_then(|it| it.why.as_deref()).or(it.stop.map(Stop::as_str));
-        let said = [first.map(ToString::to_string), it.words.clone(), why.map(str::to_owned)];
+        let why = first
+            .and_then(|it| it.why.as_deref())
+            .or(it.stop.map(Stop::as_str));
+        let said = [
+            first.map(ToString::to_string),
+            it.words.clone(),
+            why.map(str::to_owned),
+        ];
         let said: Vec<_> = said.into_iter().flatten().collect();
         let model = report.short(&it.model).to_owned();
-        [it.prompt.clone(), model, it.outcome().as_str().to_owned(), said.join("\n")]
+        [
+            it.prompt.clone(),
+            model,
+            it.outcome().as_str().to_owned(),
+            said.join("\n"),
+        ]
     };
-    let shown = table(["PROMPT", "MODEL", "WRONG", "CALLED OR SAID"], wrong.iter().take(ENOUGH).map(row));
+    let shown = table(
+        ["PROMPT", "MODEL", "WRONG", "CALLED OR SAID"],
+        wrong.iter().take(ENOUGH).map(row),
+    );
     match wrong.len().saturating_sub(ENOUGH) {
         0 => shown,
         more => format!("{shown}and {more} more; --html and --json show all\n"),

@@ -45,7 +45,8 @@ pub(super) async fn rehearsed(
     let runs = times as usize;
     let prompts: usize = suite.prompts.iter().map(|it| count(&it.prompt)).sum();
     let planned = |endpoint: &Endpoint| {
-        let definition_tokens = count(&Value::from(endpoint.definitions(&examined.tools)).to_string());
+        let definition_tokens =
+            count(&Value::from(endpoint.definitions(&examined.tools)).to_string());
         let requests = suite.prompts.len() * runs;
         Planned {
             model: endpoint.to_string(),
@@ -63,10 +64,22 @@ pub(super) async fn rehearsed(
         tools: examined.tools.len(),
         counted_with: TOKENIZER,
         models: endpoints.iter().map(planned).collect(),
-        rehearsal: invocation.output.during("Trying the suite on the server", rehearsing).await,
+        rehearsal: invocation
+            .output
+            .during("Trying the suite on the server", rehearsing)
+            .await,
     };
     invocation.output.show(&plan, figures::of_plan)?;
-    let Rehearsal { expected, scenarios, .. } = &plan.rehearsal;
-    let flawless = expected.right == expected.total && scenarios.iter().all(|it| it.problem.is_none());
-    Ok(if flawless { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let Rehearsal {
+        expected,
+        scenarios,
+        ..
+    } = &plan.rehearsal;
+    let flawless =
+        expected.right == expected.total && scenarios.iter().all(|it| it.problem.is_none());
+    Ok(if flawless {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

@@ -85,14 +85,19 @@ struct QueryLine {
     relevant: Vec<String>,
 }
 
-pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let store = kitbag_store::Store::open(&config.store_path).await?;
     let lookup = vault::lookup(&config, &store).await?;
     let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
     let index = CapabilityIndex::new(embedder, store, config.identity());
     let report = measure(arguments, &index, invocation).await?;
-    invocation.output.show(&report.json(), |_| report.for_people())?;
+    invocation
+        .output
+        .show(&report.json(), |_| report.for_people())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -114,22 +119,33 @@ async fn measure(
     invocation: &Invocation,
 ) -> anyhow::Result<Report> {
     let of_the_folder = || arguments.dataset.join("queries.jsonl");
-    let queries: Vec<QueryLine> = read_lines(&arguments.queries.clone().unwrap_or_else(of_the_folder))?;
+    let queries: Vec<QueryLine> =
+        read_lines(&arguments.queries.clone().unwrap_or_else(of_the_folder))?;
     let started = Instant::now();
     let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
-    let sources: Vec<_> = tools.into_iter().map(|tool| tool.into_source(Priors::default(), now())).collect();
+    let sources: Vec<_> = tools
+        .into_iter()
+        .map(|tool| tool.into_source(Priors::default(), now()))
+        .collect();
     let going_on = invocation.output.progress("Indexing tools");
     let with_vectors = arguments.ranker != Ranker::Bm25;
-    let index_of =
-        index.index_of(&sources, with_vectors, |done, total| going_on.update(&embedded(done, total)));
+    let index_of = index.index_of(&sources, with_vectors, |done, total| {
+        going_on.update(&embedded(done, total))
+    });
     let built = index_of.await?;
     let build = started.elapsed();
-    let options = Options { weights: arguments.ranker.weights(), ..Options::default() };
+    let options = Options {
+        weights: arguments.ranker.weights(),
+        ..Options::default()
+    };
     let mut latencies = Vec::with_capacity(queries.len());
     let mut rankings: Vec<Vec<String>> = Vec::with_capacity(queries.len());
     let (mut doubted, mut seen_through) = (Share::default(), Share::default());
     for (number, query) in queries.iter().enumerate() {
-        going_on.update(&format!("Searching: {number} of {}", count(queries.len(), "request")));
+        going_on.update(&format!(
+            "Searching: {number} of {}",
+            count(queries.len(), "request")
+        ));
         let asked = Instant::now();
         let intent = if with_vectors {
             index.intent(&query.query).await
@@ -145,7 +161,11 @@ async fn measure(
         let doubt = confident(&found) == Some(false);
         if query.relevant.is_empty() {
             seen_through.count(doubt);
-        } else if ranking.iter().take(SHOWN).any(|name| query.relevant.contains(name)) {
+        } else if ranking
+            .iter()
+            .take(SHOWN)
+            .any(|name| query.relevant.contains(name))
+        {
             doubted.count(doubt);
         }
         rankings.push(ranking);
@@ -204,8 +224,12 @@ impl Ranker {
 
 impl Report {
     fn json(&self) -> Value {
-        let recall: serde_json::Map<_, _> =
-            self.metrics.recall.iter().map(|(k, value)| (k.to_string(), json!(value))).collect();
+        let recall: serde_json::Map<_, _> = self
+            .metrics
+            .recall
+            .iter()
+            .map(|(k, value)| (k.to_string(), json!(value)))
+            .collect();
         json!({
             "tools": self.tools,
             "queries": self.queries,
@@ -219,27 +243,45 @@ impl Report {
     }
 
     fn for_people(&self) -> String {
-        let mut rows: Vec<[String; 2]> =
-            vec![["tools".into(), self.tools.to_string()], ["requests".into(), self.queries.to_string()]];
+        let mut rows: Vec<[String; 2]> = vec![
+            ["tools".into(), self.tools.to_string()],
+            ["requests".into(), self.queries.to_string()],
+        ];
         rows.extend(
-            self.metrics.recall.iter().map(|(k, value)| [format!("recall@{k}"), format!("{value:.3}")]),
+            self.metrics
+                .recall
+                .iter()
+                .map(|(k, value)| [format!("recall@{k}"), format!("{value:.3}")]),
         );
         rows.push(["hit@3".into(), format!("{:.3}", self.metrics.hit3)]);
         rows.push(["nDCG@10".into(), format!("{:.3}", self.metrics.ndcg10)]);
-        let shares =
-            [("unsure though right", &self.doubted), ("unsure where nothing fits", &self.seen_through)];
+        let shares = [
+            ("unsure though right", &self.doubted),
+            ("unsure where nothing fits", &self.seen_through),
+        ];
         for (name, share) in shares {
-            rows.extend(share.figure().map(|figure| [name.into(), format!("{figure:.3}")]));
+            rows.extend(
+                share
+                    .figure()
+                    .map(|figure| [name.into(), format!("{figure:.3}")]),
+            );
         }
         rows.push(["latency p50".into(), format!("{:.2} ms", self.latency(0.5))]);
-        rows.push(["latency p99".into(), format!("{:.2} ms", self.latency(0.99))]);
+        rows.push([
+            "latency p99".into(),
+            format!("{:.2} ms", self.latency(0.99)),
+        ]);
         rows.push(["built in".into(), duration(self.build)]);
         table(["FIGURE", "VALUE"], rows)
     }
 
     fn latency(&self, quantile: f64) -> f64 {
-        let at = ((self.latencies.len() as f64 - 1.0) * quantile).round().max(0.0) as usize;
-        self.latencies.get(at).map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
+        let at = ((self.latencies.len() as f64 - 1.0) * quantile)
+            .round()
+            .max(0.0) as usize;
+        self.latencies
+            .get(at)
+            .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
     }
 }
 
@@ -266,11 +308,16 @@ fn read_tools(dataset: &Path, catalogs: &[PathBuf]) -> anyhow::Result<Vec<Tool>>
 }
 
 fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
-    let text = fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let text =
+        fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(number, line)| {
-            serde_json::from_str(line).with_context(|| format!("{}, line {}", path.display(), number + 1))
+            serde_json::from_str(line)
+                .with_context(|| format!("{}, line {}", path.display(), number + 1))
         })
         .collect()
 }

@@ -66,7 +66,9 @@ impl Which {
             (None, false) => LAUNCHED.parse()?,
         };
         if let Some((command, args)) = self.command.split_first() {
-            config.servers.insert(name.clone(), launched(name.clone(), command, args));
+            config
+                .servers
+                .insert(name.clone(), launched(name.clone(), command, args));
         } else if !config.servers.contains_key(&name) && config.disabled.contains_key(&name) {
             bail!("the server `{name}` is switched off");
         }
@@ -87,12 +89,20 @@ impl Examined {
         let mut tools = Vec::with_capacity(rows.len());
         for row in rows {
             let own = single && is_callable(&row.tool) && !exposed.contains_key(&row.tool);
-            let shown = if own { row.tool.clone() } else { row.name.clone() };
+            let shown = if own {
+                row.tool.clone()
+            } else {
+                row.name.clone()
+            };
             let definition = app.definition(&row.name).unwrap_or_default();
             exposed.insert(shown.clone(), row.name.clone());
             tools.push(Tool::new(shown, vec![row.name, row.tool], &definition));
         }
-        Self { tools: Tools::new(tools), app, exposed }
+        Self {
+            tools: Tools::new(tools),
+            app,
+            exposed,
+        }
     }
 
     pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Called {
@@ -115,18 +125,29 @@ fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {
         env: Default::default(),
         cwd: None,
     };
-    ServerSpec { name, transport: Transport::Stdio(launch), era: None, limits: Limits::default() }
+    ServerSpec {
+        name,
+        transport: Transport::Stdio(launch),
+        era: None,
+        limits: Limits::default(),
+    }
 }
 
 /// What the vendors permit as the name of a function.
 fn is_callable(name: &str) -> bool {
-    (1..=64).contains(&name.len()) && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c))
+    (1..=64).contains(&name.len())
+        && name
+            .bytes()
+            .all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c))
 }
 
 fn no_tools(wanted: Option<&ServerName>, config: &Config) -> anyhow::Error {
-    let Some(name) = wanted else { return anyhow!("no server offers a tool") };
+    let Some(name) = wanted else {
+        return anyhow!("no server offers a tool");
+    };
     let unknown = find(config, name).err();
     let silent = || Err::<(), _>(anyhow!("the server `{name}` offers no tools"));
-    let advised = || silent().advise(|| format!("see whether it works: kitbag servers test {name}"));
+    let advised =
+        || silent().advise(|| format!("see whether it works: kitbag servers test {name}"));
     unknown.unwrap_or_else(|| advised().expect_err("it was one"))
 }

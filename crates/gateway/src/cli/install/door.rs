@@ -14,28 +14,44 @@ use crate::config::Config;
 /// Windows are opened with hardly a `PATH`, so a person's own file names the program in full; a
 /// project's file goes to others, who have it elsewhere. The configuration is named, so that it
 /// does not depend on the folder in which the client happens to launch it.
-pub(super) fn launched(spot: &Spot, config: &Config, invocation: &Invocation) -> anyhow::Result<Door> {
+pub(super) fn launched(
+    spot: &Spot,
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<Door> {
     let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
     if spot.scope == Scope::Project {
-        return Ok(Door::Stdio { command: "kitbag".to_owned(), args });
+        return Ok(Door::Stdio {
+            command: "kitbag".to_owned(),
+            args,
+        });
     }
     let own = invocation.at.editable()?;
     args.extend(["--config".to_owned(), text(&std::path::absolute(own)?)]);
     if invocation.at.overrides.data_dir.is_some() {
-        args.extend(["--data-dir".to_owned(), text(&std::path::absolute(&config.data_dir)?)]);
+        args.extend([
+            "--data-dir".to_owned(),
+            text(&std::path::absolute(&config.data_dir)?),
+        ]);
     }
-    Ok(Door::Stdio { command: text(&program()?), args })
+    Ok(Door::Stdio {
+        command: text(&program()?),
+        args,
+    })
 }
 
 /// By the path it was called by, if that leads to it: behind a link on the `PATH` the next version
 /// will be, while the folder that the link leads to now may go with this one.
 fn program() -> anyhow::Result<PathBuf> {
-    let program = env::current_exe().context("the operating system does not say where Kitbag is")?;
+    let program =
+        env::current_exe().context("the operating system does not say where Kitbag is")?;
     let called = env::args_os().next().map(PathBuf::from);
-    let named = called.and_then(|called| match programs::is_path(&called.to_string_lossy()) {
-        true => std::path::absolute(called).ok(),
-        false => programs::on_path(&called.to_string_lossy()).filter(|path| path.is_absolute()),
-    });
+    let named = called.and_then(
+        |called| match programs::is_path(&called.to_string_lossy()) {
+            true => std::path::absolute(called).ok(),
+            false => programs::on_path(&called.to_string_lossy()).filter(|path| path.is_absolute()),
+        },
+    );
     let real = |path: &Path| path.canonicalize().ok();
     let leads_there = |named: &PathBuf| real(named).is_some() && real(named) == real(&program);
     Ok(named.filter(leads_there).unwrap_or(program))
@@ -48,7 +64,10 @@ pub(super) fn running(config: &Config) -> anyhow::Result<Door> {
         ))
         .advise(|| "leave out --http, so that the client launches Kitbag by itself".to_owned());
     }
-    Ok(Door::Http { url: format!("http://{}/mcp", config.serve.bind), headers: Vec::new() })
+    Ok(Door::Http {
+        url: format!("http://{}/mcp", config.serve.bind),
+        headers: Vec::new(),
+    })
 }
 
 fn text(path: &Path) -> String {

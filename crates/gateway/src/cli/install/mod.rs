@@ -86,23 +86,42 @@ pub(super) async fn install(
     let places = places(&invocation.at.around)?;
     edited(check_editable(&spot, &places))?;
     let config = invocation.config()?;
-    let door = if arguments.http { running(&config)? } else { launched(&spot, &config, invocation)? };
+    let door = if arguments.http {
+        running(&config)?
+    } else {
+        launched(&spot, &config, invocation)?
+    };
     let found = theirs(&spot, invocation)?;
-    if found.iter().flat_map(|found| &found.servers).any(|server| server.name == NAME) {
+    if found
+        .iter()
+        .flat_map(|found| &found.servers)
+        .any(|server| server.name == NAME)
+    {
         let path = spot.path.display();
-        return Err(anyhow!("{path} has a server `{NAME}` that is something else"))
-            .advise(|| "give that one another name there, then try again".to_owned());
+        return Err(anyhow!(
+            "{path} has a server `{NAME}` that is something else"
+        ))
+        .advise(|| "give that one another name there, then try again".to_owned());
     }
     let mut beside: Vec<String> = found.iter().flat_map(switched_on).collect();
     let (servers, problems) = if arguments.move_servers {
         let command = format!("{} --yes", arguments.moving());
-        let agreement = Agreement { yes: arguments.yes, command: &command };
+        let agreement = Agreement {
+            yes: arguments.yes,
+            command: &command,
+        };
         take_over(found, agreement, invocation).await?
     } else {
         (Vec::new(), Vec::new())
     };
-    let left = if arguments.move_servers { left_behind(&spot, &places) } else { Vec::new() };
-    let moved: Vec<String> = moved(&servers).filter(|name| beside.contains(name)).collect();
+    let left = if arguments.move_servers {
+        left_behind(&spot, &places)
+    } else {
+        Vec::new()
+    };
+    let moved: Vec<String> = moved(&servers)
+        .filter(|name| beside.contains(name))
+        .collect();
     beside.retain(|name| !moved.contains(name));
     let installed = edited(install_into(&spot, &places, &door, &moved))?;
     let told = Told {
@@ -117,11 +136,16 @@ pub(super) async fn install(
         problems,
     };
     warn_of(&told.problems, invocation.output);
-    invocation.output.show(&told, |told| for_people(told, arguments.target.project))?;
+    invocation
+        .output
+        .show(&told, |told| for_people(told, arguments.target.project))?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn uninstall(arguments: &UninstallArguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub(super) fn uninstall(
+    arguments: &UninstallArguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.spot(invocation)?;
     let undone = edited(uninstall_from(&spot, &places(&invocation.at.around)?))?;
     let path = spot.path.display();
@@ -130,7 +154,10 @@ pub(super) fn uninstall(arguments: &UninstallArguments, invocation: &Invocation)
             return Err(anyhow!("Kitbag is not in {path}"))
                 .advise(|| format!("put it in: kitbag install --client {}", spot.client.name()));
         }
-        Undone::Nothing => ("removed", format!("Removed {path}, which held nothing but Kitbag")),
+        Undone::Nothing => (
+            "removed",
+            format!("Removed {path}, which held nothing but Kitbag"),
+        ),
         Undone::Restored(_) => ("restored", format!("{path} is as it was before Kitbag")),
         Undone::Removed(_) => ("edited", taken_out(&spot.path)),
     };
@@ -142,18 +169,41 @@ pub(super) fn uninstall(arguments: &UninstallArguments, invocation: &Invocation)
 
 impl Target {
     fn spot(&self, invocation: &Invocation) -> anyhow::Result<Spot> {
-        let scope = if self.project { Scope::Project } else { Scope::User };
-        let spot = self.client.file_to_edit(&places(&invocation.at.around)?, scope);
-        spot.ok_or_else(|| anyhow!("{} has no configuration of its own for a project", self.client))
-            .advise(|| format!("leave out --project: kitbag install --client {}", self.client.name()))
+        let scope = if self.project {
+            Scope::Project
+        } else {
+            Scope::User
+        };
+        let spot = self
+            .client
+            .file_to_edit(&places(&invocation.at.around)?, scope);
+        spot.ok_or_else(|| {
+            anyhow!(
+                "{} has no configuration of its own for a project",
+                self.client
+            )
+        })
+        .advise(|| {
+            format!(
+                "leave out --project: kitbag install --client {}",
+                self.client.name()
+            )
+        })
     }
 }
 
 impl InstallArguments {
     /// The command that also moves the servers.
     fn moving(&self) -> String {
-        let flag = if self.target.project { " --project" } else { "" };
-        format!("kitbag install --client {}{flag} --move-servers", self.target.client.name())
+        let flag = if self.target.project {
+            " --project"
+        } else {
+            ""
+        };
+        format!(
+            "kitbag install --client {}{flag} --move-servers",
+            self.target.client.name()
+        )
     }
 }
 
@@ -163,21 +213,31 @@ async fn take_over(
     agreement: Agreement<'_>,
     invocation: &Invocation,
 ) -> anyhow::Result<(Vec<Row>, Vec<Problem>)> {
-    let mut plan = Plan::make(found, &invocation.at).await.context("the servers cannot be taken over")?;
+    let mut plan = Plan::make(found, &invocation.at)
+        .await
+        .context("the servers cannot be taken over")?;
     agree(&plan, agreement, invocation.output)?;
     plan.carry_out(&invocation.at).await?;
     Ok((plan.rows, plan.problems))
 }
 
 fn switched_on(found: &Found) -> Vec<String> {
-    found.servers.iter().filter(|it| !it.disabled).map(|it| it.name.clone()).collect()
+    found
+        .servers
+        .iter()
+        .filter(|it| !it.disabled)
+        .map(|it| it.name.clone())
+        .collect()
 }
 
 /// What the client has besides: its other files, and what it keeps for single projects.
 fn left_behind(spot: &Spot, places: &Places) -> Vec<Left> {
-    let is_edited =
-        |found: &Found| found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none());
-    let others = find(places, Some(spot.client)).into_iter().filter(|found| !is_edited(found));
+    let is_edited = |found: &Found| {
+        found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none())
+    };
+    let others = find(places, Some(spot.client))
+        .into_iter()
+        .filter(|found| !is_edited(found));
     let left = others.map(|found| Left {
         servers: switched_on(&found),
         project: found.project.filter(|_| found.scope != Scope::Project),
@@ -199,7 +259,9 @@ fn theirs(spot: &Spot, invocation: &Invocation) -> anyhow::Result<Vec<Found>> {
 /// What the client calls those that are with us now.
 fn moved(servers: &[Row]) -> impl Iterator<Item = String> {
     let with_us = servers.iter().filter(|row| row.action != Action::Refused);
-    with_us.flat_map(|row| &row.from).map(|origin| origin.name.clone())
+    with_us
+        .flat_map(|row| &row.from)
+        .map(|origin| origin.name.clone())
 }
 
 /// The outcome, or the error with a way on.
@@ -214,21 +276,33 @@ fn way_on(error: &FileError) -> String {
             "save the file as UTF-8, and try again".to_owned()
         }
         FileError::Read { path, .. } => format!("see who may read it: ls -l {}", path.display()),
-        FileError::Write { path, .. } => format!("see who may write there: ls -l {}", path.display()),
+        FileError::Write { path, .. } => {
+            format!("see who may write there: ls -l {}", path.display())
+        }
         FileError::LeavesProject { .. } => {
-            "look where the link leads; replace it by a file if you want Kitbag in the project".to_owned()
+            "look where the link leads; replace it by a file if you want Kitbag in the project"
+                .to_owned()
         }
-        FileError::Edit { source: EditError::NoAddress { .. }, .. } => {
-            "leave out --http, so that the client launches Kitbag by itself".to_owned()
+        FileError::Edit {
+            source: EditError::NoAddress { .. },
+            ..
+        } => "leave out --http, so that the client launches Kitbag by itself".to_owned(),
+        FileError::Edit { path, .. } => {
+            format!("mend the file, or edit it by hand: {}", path.display())
         }
-        FileError::Edit { path, .. } => format!("mend the file, or edit it by hand: {}", path.display()),
     }
 }
 
 /// What the file held before stays beside it, since it may not be wanted any more.
 fn taken_out(path: &Path) -> String {
     let backup = backup_of(path);
-    let before =
-        if backup.is_file() { format!("\nAs it was before: {}", backup.display()) } else { String::new() };
-    format!("Took Kitbag out of {}; your later changes stay{before}", path.display())
+    let before = if backup.is_file() {
+        format!("\nAs it was before: {}", backup.display())
+    } else {
+        String::new()
+    };
+    format!(
+        "Took Kitbag out of {}; your later changes stay{before}",
+        path.display()
+    )
 }

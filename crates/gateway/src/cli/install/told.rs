@@ -41,7 +41,15 @@ pub(super) struct Left {
 }
 
 pub(super) fn for_people(told: &Told, project: bool) -> String {
-    let Told { client, path, changed, backup, moved, servers, .. } = told;
+    let Told {
+        client,
+        path,
+        changed,
+        backup,
+        moved,
+        servers,
+        ..
+    } = told;
     let name = client.name();
     let flag = if project { " --project" } else { "" };
     let mut text = match changed {
@@ -49,20 +57,34 @@ pub(super) fn for_people(told: &Told, project: bool) -> String {
         false => format!("Kitbag was in {} already", path.display()),
     };
     if project {
-        let servers = if moved.is_empty() { "" } else { ", and these servers in it" };
-        text.push_str(&format!("\nWhoever works on the project needs `kitbag` on the PATH{servers}."));
+        let servers = if moved.is_empty() {
+            ""
+        } else {
+            ", and these servers in it"
+        };
+        text.push_str(&format!(
+            "\nWhoever works on the project needs `kitbag` on the PATH{servers}."
+        ));
     }
     if let Some(backup) = backup {
         text.push_str(&format!("\nAs it was before: {}", backup.display()));
     }
     if !moved.is_empty() {
         let number = count(moved.len(), "server");
-        text.push_str(&format!("\nBehind Kitbag, switched off in {client}: {number} ({})", moved.join(", ")));
+        text.push_str(&format!(
+            "\nBehind Kitbag, switched off in {client}: {number} ({})",
+            moved.join(", ")
+        ));
     }
     text.push_str(&still_readable(told));
     text.push_str(&left_elsewhere(told));
-    text.push_str(&staying(told, &format!("kitbag install --client {name}{flag} --move-servers")));
-    let behind = servers.iter().filter(|row| row.action != Action::Refused && !row.disabled);
+    text.push_str(&staying(
+        told,
+        &format!("kitbag install --client {name}{flag} --move-servers"),
+    ));
+    let behind = servers
+        .iter()
+        .filter(|row| row.action != Action::Refused && !row.disabled);
     let needed = missing(behind);
     if !needed.is_empty() {
         text.push_str(&format!("\n{needed}"));
@@ -81,8 +103,16 @@ fn still_readable(told: &Told) -> String {
         return String::new();
     }
     let (number, path) = (count(secrets, "typed secret"), told.path.display());
-    let (is, stands) = if secrets == 1 { ("is", "stands") } else { ("are", "stand") };
-    let backup = told.backup.as_ref().map(|backup| format!(" and {}", backup.display())).unwrap_or_default();
+    let (is, stands) = if secrets == 1 {
+        ("is", "stands")
+    } else {
+        ("are", "stand")
+    };
+    let backup = told
+        .backup
+        .as_ref()
+        .map(|backup| format!(" and {}", backup.display()))
+        .unwrap_or_default();
     format!(
         "\n{number} {is} encrypted in the store now, and still {stands} readable in {path}{backup}, for the way \
          back.\nWhen you want none: delete the switched-off entries there, and the copy."
@@ -92,16 +122,30 @@ fn still_readable(told: &Told) -> String {
 /// What `--move-servers` did not move.
 fn left_elsewhere(told: &Told) -> String {
     let line = |left: &Left| {
-        let servers = format!("{} ({})", count(left.servers.len(), "server"), left.servers.join(", "));
-        let project = left.project.as_ref().map(|it| format!(", for {}", it.display())).unwrap_or_default();
-        format!("\nLeft where they are: {servers} in {}{project}", left.path.display())
+        let servers = format!(
+            "{} ({})",
+            count(left.servers.len(), "server"),
+            left.servers.join(", ")
+        );
+        let project = left
+            .project
+            .as_ref()
+            .map(|it| format!(", for {}", it.display()))
+            .unwrap_or_default();
+        format!(
+            "\nLeft where they are: {servers} in {}{project}",
+            left.path.display()
+        )
     };
     told.left.iter().map(line).collect()
 }
 
 /// The servers that the client still reaches by itself, and why.
 fn staying(told: &Told, moving: &str) -> String {
-    let refused = told.servers.iter().filter(|row| row.action == Action::Refused);
+    let refused = told
+        .servers
+        .iter()
+        .filter(|row| row.action == Action::Refused);
     let mut text = String::new();
     for row in refused {
         let reason = row.reason.as_deref().unwrap_or_default();

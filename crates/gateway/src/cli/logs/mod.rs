@@ -60,7 +60,10 @@ struct Told {
     line: LogLine,
 }
 
-pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
     let mut sources = sources(arguments, &invocation.config()?)?;
     let view = View::of(&sources, invocation.output);
     let mut told = gather(&mut sources, Tail::all)?;
@@ -81,15 +84,33 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
 fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<Source>> {
     let all = arguments.servers.is_empty() && !arguments.gateway;
     let names: Vec<_> = if all {
-        config.servers.keys().chain(config.disabled.keys()).cloned().collect()
+        config
+            .servers
+            .keys()
+            .chain(config.disabled.keys())
+            .cloned()
+            .collect()
     } else {
         let known = |name: &ServerName| servers::find(config, name).map(|spec| spec.name.clone());
-        arguments.servers.iter().map(known).collect::<anyhow::Result<_>>()?
+        arguments
+            .servers
+            .iter()
+            .map(known)
+            .collect::<anyhow::Result<_>>()?
     };
-    let own = Source { server: None, tail: Tail::new(journal::path(&config.data_dir)) };
-    let of_server =
-        |name: ServerName| Source { tail: Tail::new(config.server_log(&name)), server: Some(name) };
-    Ok(names.into_iter().map(of_server).chain((all || arguments.gateway).then_some(own)).collect())
+    let own = Source {
+        server: None,
+        tail: Tail::new(journal::path(&config.data_dir)),
+    };
+    let of_server = |name: ServerName| Source {
+        tail: Tail::new(config.server_log(&name)),
+        server: Some(name),
+    };
+    Ok(names
+        .into_iter()
+        .map(of_server)
+        .chain((all || arguments.gateway).then_some(own))
+        .collect())
 }
 
 /// Looks again and again, since a file tells nobody that it has grown.
@@ -108,7 +129,10 @@ fn gather(
     let mut told = Vec::new();
     for source in sources {
         let lines = read(&mut source.tail).context("a log cannot be read")?;
-        told.extend(lines.into_iter().map(|line| Told { server: source.server.clone(), line }));
+        told.extend(lines.into_iter().map(|line| Told {
+            server: source.server.clone(),
+            line,
+        }));
     }
     told.sort_by_key(|it| it.line.time);
     Ok(told)
@@ -123,8 +147,15 @@ struct View {
 
 impl View {
     fn of(sources: &[Source], output: Output) -> Self {
-        let widest = sources.iter().map(|source| name(source.server.as_ref()).len()).max();
-        Self { output, zone: TimeZone::system(), names: widest.filter(|_| sources.len() > 1) }
+        let widest = sources
+            .iter()
+            .map(|source| name(source.server.as_ref()).len())
+            .max();
+        Self {
+            output,
+            zone: TimeZone::system(),
+            names: widest.filter(|_| sources.len() > 1),
+        }
     }
 
     fn show(&self, told: &[Told]) -> anyhow::Result<()> {
@@ -142,7 +173,10 @@ impl View {
 
     fn text(&self, Told { server, line }: &Told) -> String {
         const DIM: Style = Style::new().dimmed();
-        let time = line.time.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M:%S");
+        let time = line
+            .time
+            .to_zoned(self.zone.clone())
+            .strftime("%Y-%m-%d %H:%M:%S");
         let name = match self.names {
             Some(width) => format!(" {:width$}", name(server.as_ref())),
             None => String::new(),
@@ -153,13 +187,20 @@ impl View {
             .map(|logger| format!("{}: ", one_line(&printable(logger))))
             .collect::<String>();
         let mark = mark(line);
-        format!("{DIM}{time}{name}{DIM:#} {mark}{logger}{}", indented(&printable(&line.message)))
+        format!(
+            "{DIM}{time}{name}{DIM:#} {mark}{logger}{}",
+            indented(&printable(&line.message))
+        )
     }
 }
 
 /// Further lines of a message stand under it: at the margin one could pass for a line of another.
 fn indented(message: &str) -> String {
-    message.lines().map(str::trim_end).collect::<Vec<_>>().join("\n    ")
+    message
+        .lines()
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n    ")
 }
 
 fn name(server: Option<&ServerName>) -> &str {

@@ -17,7 +17,11 @@ pub(super) struct Tail {
 
 impl Tail {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, file: None, begun: Vec::new() }
+        Self {
+            path,
+            file: None,
+            begun: Vec::new(),
+        }
     }
 
     /// Everything there is.
@@ -35,7 +39,9 @@ impl Tail {
             if self.file.is_none() {
                 self.file = File::open(&self.path).map(Some).or_else(absent(|| None))?;
             }
-            let Some(file) = &mut self.file else { return Ok(lines) };
+            let Some(file) = &mut self.file else {
+                return Ok(lines);
+            };
             let replaced = is_replaced(file, &self.path)?;
             // After that question: whoever moved the file aside had finished with it by then.
             lines.extend(read_on(file, &mut self.begun)?);
@@ -54,7 +60,10 @@ fn read_on(file: &mut File, begun: &mut Vec<u8>) -> io::Result<Vec<LogLine>> {
         begun.clear();
     }
     file.read_to_end(begun)?;
-    let whole = begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let whole = begun
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |end| end + 1);
     let rest = begun.split_off(whole);
     Ok(lines(&std::mem::replace(begun, rest)))
 }
@@ -68,12 +77,20 @@ fn is_replaced(file: &File, path: &Path) -> io::Result<bool> {
 
 /// A line that does not read was torn by a crash, and tells nothing.
 fn lines(text: &[u8]) -> Vec<LogLine> {
-    text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    text.split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect()
 }
 
 /// A log nobody has written to yet is no error.
 fn absent<T>(nothing: impl FnOnce() -> T) -> impl FnOnce(io::Error) -> io::Result<T> {
-    |error| if error.kind() == io::ErrorKind::NotFound { Ok(nothing()) } else { Err(error) }
+    |error| {
+        if error.kind() == io::ErrorKind::NotFound {
+            Ok(nothing())
+        } else {
+            Err(error)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -94,11 +111,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("git.log");
         let append = |path: &Path, text: &str| {
-            let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+            let mut file = fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)
+                .unwrap();
             file.write_all(text.as_bytes()).unwrap();
         };
         let mut tail = Tail::new(path.clone());
-        let told = |lines: Vec<LogLine>| lines.into_iter().map(|it| it.message).collect::<Vec<_>>().join(" ");
+        let told = |lines: Vec<LogLine>| {
+            lines
+                .into_iter()
+                .map(|it| it.message)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         assert_eq!(told(tail.all().unwrap()), "");
 
         append(&LogFile::older(&path), &line("a"));

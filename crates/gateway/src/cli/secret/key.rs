@@ -75,8 +75,10 @@ async fn move_to(
             .advise(|| "see it: kitbag secret key".to_owned());
     }
     let new = keeper(target, store);
-    let copied =
-        vault(config.secret_key, store)?.copy_key_to(&*new).await.context("the key was not moved")?;
+    let copied = vault(config.secret_key, store)?
+        .copy_key_to(&*new)
+        .await
+        .context("the key was not moved")?;
     let text = edit::set_key(&edit::read(&path)?, "secrets", "key", target.as_str())?;
     edit::write(&path, &text)?;
     if !given && config.secret_key != KeyPlace::Env {
@@ -84,15 +86,24 @@ async fn move_to(
             .remove()
             .context("the key was copied, but is still in the old place")?;
     }
-    let event = trail::change("kitbag secret key", Action::SecretKeyChanged, target.as_str());
+    let event = trail::change(
+        "kitbag secret key",
+        Action::SecretKeyChanged,
+        target.as_str(),
+    );
     trail::record(store, event).await?;
     let result = json!({ "place": target.as_str(), "moved": copied });
     invocation.output.show(&result, |_| match copied {
         true => format!("Moved. From now on it is {}", new.place()),
-        false => format!("There was no key yet. The first secret makes one: {}", new.place()),
+        false => format!(
+            "There was no key yet. The first secret makes one: {}",
+            new.place()
+        ),
     })?;
     if given {
-        invocation.output.note(&format!("{KEY_VARIABLE} is still set and comes first; unset it."));
+        invocation.output.note(&format!(
+            "{KEY_VARIABLE} is still set and comes first; unset it."
+        ));
     }
     Ok(())
 }

@@ -54,7 +54,10 @@ enum Verb {
     )]
     List,
     /// Forget a secret.
-    #[command(visible_alias = "rm", after_help = "Examples:\n  kitbag secret remove github_token")]
+    #[command(
+        visible_alias = "rm",
+        after_help = "Examples:\n  kitbag secret remove github_token"
+    )]
     Remove {
         name: SecretName,
     },
@@ -63,7 +66,9 @@ enum Verb {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(&config.store_path).await.context("the secrets cannot be reached")?;
+    let store = Store::open(&config.store_path)
+        .await
+        .context("the secrets cannot be reached")?;
     let vault = vault(config.secret_key, &store)?;
     match arguments.verb {
         Verb::Set { name } => set(&vault, &name, &store, invocation).await?,
@@ -75,29 +80,50 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-async fn set(vault: &Vault, name: &SecretName, store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
+async fn set(
+    vault: &Vault,
+    name: &SecretName,
+    store: &Store,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
     let typed = std::io::stdin().is_terminal();
-    let value = if typed { ask::secret(&format!("Value of {name}: ")) } else { read() };
+    let value = if typed {
+        ask::secret(&format!("Value of {name}: "))
+    } else {
+        read()
+    };
     let value = match value {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => String::new(),
         other => other.context("the value cannot be read from stdin")?,
     };
     if value.is_empty() {
-        return Err(anyhow!(if typed { "no value was typed" } else { "stdin held no value" }))
-            .advise(|| format!("pipe it in: printf %s VALUE | kitbag secret set {name}"));
+        return Err(anyhow!(if typed {
+            "no value was typed"
+        } else {
+            "stdin held no value"
+        }))
+        .advise(|| format!("pipe it in: printf %s VALUE | kitbag secret set {name}"));
     }
     vault.put(name, &Secret::new(value), now()).await?;
-    trail::record(store, trail::change("kitbag secret set", Action::SecretSet, name.as_str())).await?;
+    trail::record(
+        store,
+        trail::change("kitbag secret set", Action::SecretSet, name.as_str()),
+    )
+    .await?;
     let name = name.as_str();
-    invocation.output.show(&json!({ "name": name, "set": true }), |_| {
-        format!("Kept. In the configuration, write ${{secret:{name}}}")
-    })
+    invocation
+        .output
+        .show(&json!({ "name": name, "set": true }), |_| {
+            format!("Kept. In the configuration, write ${{secret:{name}}}")
+        })
 }
 
 async fn list(vault: &Vault, invocation: &Invocation) -> anyhow::Result<()> {
     let secrets = vault.list().await?;
     if secrets.is_empty() && !invocation.output.json {
-        invocation.output.note("No secrets yet. Keep one: kitbag secret set NAME < FILE");
+        invocation
+            .output
+            .note("No secrets yet. Keep one: kitbag secret set NAME < FILE");
         return Ok(());
     }
     let rows: Vec<_> = secrets
@@ -107,7 +133,9 @@ async fn list(vault: &Vault, invocation: &Invocation) -> anyhow::Result<()> {
     let cells = |row: &serde_json::Value| {
         ["name", "updated_at"].map(|key| row[key].as_str().unwrap_or_default().to_owned())
     };
-    invocation.output.show(&rows, |rows| table(["NAME", "CHANGED"], rows.iter().map(cells)))
+    invocation.output.show(&rows, |rows| {
+        table(["NAME", "CHANGED"], rows.iter().map(cells))
+    })
 }
 
 async fn remove(
@@ -120,11 +148,17 @@ async fn remove(
         return Err(anyhow!("there is no secret `{name}`"))
             .advise(|| "see which there are with `kitbag secret list`".to_owned());
     }
-    trail::record(store, trail::change("kitbag secret remove", Action::SecretRemoved, name.as_str())).await?;
+    trail::record(
+        store,
+        trail::change("kitbag secret remove", Action::SecretRemoved, name.as_str()),
+    )
+    .await?;
     let name = name.as_str();
     invocation
         .output
-        .show(&json!({ "name": name, "removed": true }), |_| format!("Removed the secret {name}"))
+        .show(&json!({ "name": name, "removed": true }), |_| {
+            format!("Removed the secret {name}")
+        })
 }
 
 /// Without the line break that `echo` and editors put at the end.

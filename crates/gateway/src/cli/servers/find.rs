@@ -59,7 +59,10 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let registry = arguments.place.open(&invocation.config()?);
     let text = arguments.text.join(" ");
     let asking = registry.find(&text);
-    let found = invocation.output.during(&format!("Asking {}", registry.place()), asking).await?;
+    let found = invocation
+        .output
+        .during(&format!("Asking {}", registry.place()), asking)
+        .await?;
     let all = found.len();
     let rows: Vec<Row> = found.into_iter().take(arguments.limit).map(row).collect();
     if rows.is_empty() && !invocation.output.json {
@@ -71,7 +74,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 impl Place {
     pub(super) fn open(&self, config: &Config) -> Registry {
-        Registry::at(self.registry_url.as_ref().unwrap_or(&config.registry).clone())
+        Registry::at(
+            self.registry_url
+                .as_ref()
+                .unwrap_or(&config.registry)
+                .clone(),
+        )
     }
 }
 
@@ -101,7 +109,10 @@ fn row(entry: Entry) -> Row {
 fn for_people(rows: &[Row], all: usize) -> String {
     let mut text = table(["NAME", "HOW", "DESCRIPTION"], rows.iter().map(cells));
     if rows.len() < all {
-        text.push_str(&format!("\n{} of {all}; the others: --limit {all}", rows.len()));
+        text.push_str(&format!(
+            "\n{} of {all}; the others: --limit {all}",
+            rows.len()
+        ));
     }
     text.push_str("\nAdd one: kitbag servers add NAME");
     text
@@ -110,6 +121,10 @@ fn for_people(rows: &[Row], all: usize) -> String {
 fn cells(row: &Row) -> [String; 3] {
     let kinds: Vec<_> = row.kinds.iter().map(|kind| kind.name()).collect();
     let description = one_line(&row.description);
-    let description = if row.deprecated { format!("(given up) {description}") } else { description };
+    let description = if row.deprecated {
+        format!("(given up) {description}")
+    } else {
+        description
+    };
     [row.name.to_string(), kinds.join(", "), description]
 }

@@ -57,21 +57,35 @@ struct Offer {
 pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let remembered = remembered(&config, invocation).await;
-    let enabled = config.servers.values().map(|spec| row(spec, true, &remembered));
-    let disabled = config.disabled.values().map(|spec| row(spec, false, &remembered));
+    let enabled = config
+        .servers
+        .values()
+        .map(|spec| row(spec, true, &remembered));
+    let disabled = config
+        .disabled
+        .values()
+        .map(|spec| row(spec, false, &remembered));
     let mut rows: Vec<Row> = enabled.chain(disabled).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     // What somebody put there comes first.
-    rows.extend(config.agents.iter().map(|agents| row(&agents.spec, true, &remembered)));
+    rows.extend(
+        config
+            .agents
+            .iter()
+            .map(|agents| row(&agents.spec, true, &remembered)),
+    );
     if is_bare(&config) {
         invocation.output.note(&first_steps(invocation));
     }
     if rows.is_empty() && !invocation.output.json {
         return Ok(());
     }
-    invocation
-        .output
-        .show(&rows, |rows| table(["NAME", "TRANSPORT", "TARGET", "OFFERS"], rows.iter().map(cells)))
+    invocation.output.show(&rows, |rows| {
+        table(
+            ["NAME", "TRANSPORT", "TARGET", "OFFERS"],
+            rows.iter().map(cells),
+        )
+    })
 }
 
 fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
@@ -82,15 +96,30 @@ fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
         Transport::Inside(_) => ("built-in", "what coding agents can do".to_owned()),
     };
     let offer = remembered.offers.get(&spec.fingerprint()).cloned();
-    let standing = remembered.standings.get(&spec.name).cloned().unwrap_or_default();
-    Row { name: spec.name.clone(), enabled, transport, target, standing, offer }
+    let standing = remembered
+        .standings
+        .get(&spec.name)
+        .cloned()
+        .unwrap_or_default();
+    Row {
+        name: spec.name.clone(),
+        enabled,
+        transport,
+        target,
+        standing,
+        offer,
+    }
 }
 
 /// Without what people hide in URLs: passwords, and keys in the query.
 fn address(endpoint: &Endpoint) -> String {
     let url = &endpoint.url;
     let hidden = if url.query().is_some() { "?…" } else { "" };
-    format!("{}{}{hidden}", url.origin().ascii_serialization(), url.path())
+    format!(
+        "{}{}{hidden}",
+        url.origin().ascii_serialization(),
+        url.path()
+    )
 }
 
 fn cells(row: &Row) -> [String; 4] {
@@ -106,20 +135,30 @@ fn cells(row: &Row) -> [String; 4] {
         (Some(Login::LoggedIn), None) => format!("{offer} (logged in)"),
         (None, None) => offer,
     };
-    [row.name.to_string(), row.transport.to_owned(), row.target.clone(), told]
+    [
+        row.name.to_string(),
+        row.transport.to_owned(),
+        row.target.clone(),
+        told,
+    ]
 }
 
 /// A store that cannot be read is no reason to hide what is configured.
 async fn remembered(config: &Config, invocation: &Invocation) -> Remembered {
     read(config).await.unwrap_or_else(|error| {
-        invocation.output.note(&format!("what the servers offer is unknown: {error:#}"));
+        invocation
+            .output
+            .note(&format!("what the servers offer is unknown: {error:#}"));
         Remembered::default()
     })
 }
 
 async fn read(config: &Config) -> anyhow::Result<Remembered> {
     if !config.store_path.exists() {
-        return Ok(Remembered { standings: standings(config, None).await?, ..Remembered::default() });
+        return Ok(Remembered {
+            standings: standings(config, None).await?,
+            ..Remembered::default()
+        });
     }
     let store = Store::open(&config.store_path).await?;
     let offers = read_offers(&store).await?;

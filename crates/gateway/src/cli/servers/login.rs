@@ -51,7 +51,10 @@ Examples:
 Tokens are kept encrypted in the store, and renewed without asking. A gateway
 that is running uses the new login at once.";
 
-pub(super) async fn login(arguments: LoginArguments, invocation: &Invocation) -> anyhow::Result<()> {
+pub(super) async fn login(
+    arguments: LoginArguments,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let name = &arguments.name;
     let spec = find(&config, name)?;
@@ -59,8 +62,11 @@ pub(super) async fn login(arguments: LoginArguments, invocation: &Invocation) ->
     let credentials = credentials(&config, &store, spec).await?;
     let scopes: Scopes = arguments.scopes.iter().collect();
     let output = invocation.output;
-    let mut person: Box<dyn Person> =
-        if arguments.headless { Box::new(Elsewhere::new(output)) } else { Box::new(AtBrowser::new(output)) };
+    let mut person: Box<dyn Person> = if arguments.headless {
+        Box::new(Elsewhere::new(output))
+    } else {
+        Box::new(AtBrowser::new(output))
+    };
     let grant = credentials.login(person.as_mut(), &scopes).await;
     drop(person);
     let grant = advised(grant, name).with_context(|| format!("nobody is logged in at `{name}`"))?;
@@ -77,38 +83,62 @@ pub(super) async fn login(arguments: LoginArguments, invocation: &Invocation) ->
     Ok(())
 }
 
-pub(super) async fn logout(arguments: LogoutArguments, invocation: &Invocation) -> anyhow::Result<()> {
+pub(super) async fn logout(
+    arguments: LogoutArguments,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let name = &arguments.name;
     let spec = find(&config, name)?;
     let store = open(&config).await?;
-    let was = advised(credentials(&config, &store, spec).await?.logout().await, name)?;
+    let was = advised(
+        credentials(&config, &store, spec).await?.logout().await,
+        name,
+    )?;
     if was {
         let event = trail::change("kitbag servers logout", Action::LoggedOut, name.as_str());
         trail::record(&store, event).await?;
     }
     store.close().await;
-    let text = if was { format!("Logged out at {name}") } else { format!("Nobody was logged in at {name}") };
-    invocation.output.show(&json!({ "name": name, "logged_out": was }), |_| text)
+    let text = if was {
+        format!("Logged out at {name}")
+    } else {
+        format!("Nobody was logged in at {name}")
+    };
+    invocation
+        .output
+        .show(&json!({ "name": name, "logged_out": was }), |_| text)
 }
 
 async fn open(config: &Config) -> anyhow::Result<Store> {
-    Store::open(&config.store_path).await.context("there is no place to keep logins")
+    Store::open(&config.store_path)
+        .await
+        .context("there is no place to keep logins")
 }
 
-async fn credentials(config: &Config, store: &Store, spec: &ServerSpec) -> anyhow::Result<Arc<Credentials>> {
+async fn credentials(
+    config: &Config,
+    store: &Store,
+    spec: &ServerSpec,
+) -> anyhow::Result<Arc<Credentials>> {
     let name = &spec.name;
     let endpoint = match &spec.transport {
-        Transport::Inside(_) => return Err(anyhow!("`{name}` is built in, there is nowhere to log in")),
+        Transport::Inside(_) => {
+            return Err(anyhow!("`{name}` is built in, there is nowhere to log in"));
+        }
         Transport::Stdio(_) => {
-            return Err(anyhow!("`{name}` runs on this machine, there is nowhere to log in"))
-                .advise(|| format!("what it needs to know goes into `env` of [servers.{name}]"));
+            return Err(anyhow!(
+                "`{name}` runs on this machine, there is nowhere to log in"
+            ))
+            .advise(|| format!("what it needs to know goes into `env` of [servers.{name}]"));
         }
         Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint,
     };
     if endpoint.oauth.flow == Flow::ClientCredentials {
-        return Err(anyhow!("`{name}` is logged in at without a person, with its `client_secret`"))
-            .advise(|| format!("see whether that works: kitbag servers test {name}"));
+        return Err(anyhow!(
+            "`{name}` is logged in at without a person, with its `client_secret`"
+        ))
+        .advise(|| format!("see whether that works: kitbag servers test {name}"));
     }
     let lookup = vault::lookup(config, store).await?;
     let credentials = Credentials::new(spec, &lookup, &login::logins(config, store)?);
@@ -128,8 +158,11 @@ fn advised<T>(outcome: Result<T, LoginError>, server: &ServerName) -> anyhow::Re
 }
 
 fn told(name: &ServerName, grant: &Grant) -> String {
-    let scopes =
-        if grant.scopes.is_empty() { String::new() } else { format!("\nPermissions: {}", grant.scopes) };
+    let scopes = if grant.scopes.is_empty() {
+        String::new()
+    } else {
+        format!("\nPermissions: {}", grant.scopes)
+    };
     printable(&format!(
         "Logged in at {name} through {}{scopes}\nSee what it offers: kitbag servers test {name}",
         grant.issuer

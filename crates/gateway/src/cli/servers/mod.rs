@@ -78,29 +78,48 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 /// The configured server of that name, or an error that knows what was probably meant.
 pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<&'a ServerSpec> {
     let running = || config.running().map(|spec| &spec.name);
-    let known = || running().chain(config.disabled.keys()).map(ServerName::as_str);
+    let known = || {
+        running()
+            .chain(config.disabled.keys())
+            .map(ServerName::as_str)
+    };
     let advice = || match nearest(name.as_str(), known()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => "see which there are with `kitbag servers list`".to_owned(),
     };
-    config.server(name).ok_or_else(|| anyhow!("there is no server `{name}`")).advise(advice)
+    config
+        .server(name)
+        .ok_or_else(|| anyhow!("there is no server `{name}`"))
+        .advise(advice)
 }
 
 /// The configuration and the file in which a server's table can be edited: one of the person's own.
 fn editable(name: &ServerName, invocation: &Invocation) -> anyhow::Result<(Config, PathBuf)> {
     let config = invocation.config()?;
     find(&config, name)?;
-    if config.agents.as_ref().is_some_and(|agents| agents.spec.name == *name) {
-        return Err(anyhow!("`{name}` is built in, it is not in your configuration"))
-            .advise(|| "switch it off: `enabled = false` under [agents]".to_owned());
+    if config
+        .agents
+        .as_ref()
+        .is_some_and(|agents| agents.spec.name == *name)
+    {
+        return Err(anyhow!(
+            "`{name}` is built in, it is not in your configuration"
+        ))
+        .advise(|| "switch it off: `enabled = false` under [agents]".to_owned());
     }
     if let Project::InForce { path, servers, .. } = &config.project
         && servers.contains(name)
     {
         return Err(anyhow!("`{name}` comes from {}", path.display())).advise(|| {
-            format!("edit that file and trust it again, or: kitbag trust withdraw {}", path.display())
+            format!(
+                "edit that file and trust it again, or: kitbag trust withdraw {}",
+                path.display()
+            )
         });
     }
-    let path = config.origin.clone().ok_or_else(|| anyhow!("there is no configuration file"))?;
+    let path = config
+        .origin
+        .clone()
+        .ok_or_else(|| anyhow!("there is no configuration file"))?;
     Ok((config, path))
 }

@@ -35,13 +35,20 @@ pub(super) struct Elsewhere {
 
 impl AtBrowser {
     pub(super) fn new(output: Output) -> Self {
-        Self { output, listener: None, waiting: None }
+        Self {
+            output,
+            listener: None,
+            waiting: None,
+        }
     }
 }
 
 impl Elsewhere {
     pub(super) fn new(output: Output) -> Self {
-        Self { output, waiting: None }
+        Self {
+            output,
+            waiting: None,
+        }
     }
 }
 
@@ -55,16 +62,24 @@ impl Person for AtBrowser {
     }
 
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {
-        let listener = self.listener.take().expect("the way back was asked for first");
+        let listener = self
+            .listener
+            .take()
+            .expect("the way back was asked for first");
         if open(url) {
-            tell(&format!("Your browser should open now. If it does not, go to\n\n  {url}\n"));
+            tell(&format!(
+                "Your browser should open now. If it does not, go to\n\n  {url}\n"
+            ));
         } else {
             tell(&format!(
                 "Go to\n\n  {url}\n\nwith a browser on this machine; for one elsewhere, use --headless.\n"
             ));
         }
         let answered = tokio::time::timeout(PATIENCE, answer(listener));
-        let answered = self.output.during("Waiting for the browser to come back", answered).await;
+        let answered = self
+            .output
+            .during("Waiting for the browser to come back", answered)
+            .await;
         answered.unwrap_or(Err(LoginError::TooLate))
     }
 
@@ -94,11 +109,15 @@ impl Person for Elsewhere {
              http://127.0.0.1\nand that it cannot open. Paste that address here, and press Enter:"
         ));
         let mut line = String::new();
-        let read = BufReader::new(tokio::io::stdin()).read_line(&mut line).await;
+        let read = BufReader::new(tokio::io::stdin())
+            .read_line(&mut line)
+            .await;
         match read {
             Ok(1..) => Ok(line),
             Ok(0) => Err(LoginError::NoCode),
-            Err(error) => Err(LoginError::Person { reason: format!("stdin cannot be read: {error}") }),
+            Err(error) => Err(LoginError::Person {
+                reason: format!("stdin cannot be read: {error}"),
+            }),
         }
     }
 
@@ -124,13 +143,17 @@ async fn listen(port: Port) -> Result<TcpListener, LoginError> {
     };
     bound.map_err(|error| {
         let port = if let Port::Only(port) = port { port } else { 0 };
-        LoginError::Person { reason: format!("port {port} of this machine cannot be used: {error}") }
+        LoginError::Person {
+            reason: format!("port {port} of this machine cannot be used: {error}"),
+        }
     })
 }
 
 fn address(listener: &TcpListener) -> Result<Url, LoginError> {
     let bound = listener.local_addr();
-    let bound = bound.map_err(|error| LoginError::Person { reason: error.to_string() })?;
+    let bound = bound.map_err(|error| LoginError::Person {
+        reason: error.to_string(),
+    })?;
     Ok(callback(bound.port()))
 }
 
@@ -145,9 +168,12 @@ async fn answer(listener: TcpListener) -> Result<String, LoginError> {
         let _ = came.try_send(uri.to_string());
         Html(PAGE)
     };
-    let router = Router::new().route("/callback", get(page)).layer(Extension(came));
+    let router = Router::new()
+        .route("/callback", get(page))
+        .layer(Extension(came));
     let done = CancellationToken::new();
-    let serving = axum::serve(listener, router).with_graceful_shutdown(done.clone().cancelled_owned());
+    let serving =
+        axum::serve(listener, router).with_graceful_shutdown(done.clone().cancelled_owned());
     let serving = tokio::spawn(serving.into_future());
     let answer = coming.recv().await;
     done.cancel();
@@ -161,10 +187,15 @@ const PAGE: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
 
 /// Whether there was a browser to open it with.
 fn open(url: &Url) -> bool {
-    let Some((program, arguments)) = browser() else { return false };
+    let Some((program, arguments)) = browser() else {
+        return false;
+    };
     let mut command = Command::new(program);
     command.args(arguments).arg(url.as_str());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     command.spawn().is_ok()
 }
 
@@ -178,13 +209,17 @@ fn browser() -> Option<(String, &'static [&'static str])> {
     if cfg!(windows) {
         return Some(("rundll32".to_owned(), &["url.dll,FileProtocolHandler"]));
     }
-    let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some());
     has_screen.then(|| ("xdg-open".to_owned(), [].as_slice()))
 }
 
 fn show(code: &DeviceCode) {
     let direct = code.verification_uri_complete.as_ref();
-    let direct = direct.map(|url| format!("\n\nor directly to\n\n  {url}")).unwrap_or_default();
+    let direct = direct
+        .map(|url| format!("\n\nor directly to\n\n  {url}"))
+        .unwrap_or_default();
     tell(&format!(
         "Go to\n\n  {}\n\nand type in the code\n\n  {}{direct}\n",
         code.verification_uri, code.user_code

@@ -12,7 +12,10 @@ use crate::config::edit;
 
 /// Take a server out of the configuration.
 #[derive(Debug, Args)]
-#[command(visible_alias = "rm", after_help = "Examples:\n  kitbag servers remove time")]
+#[command(
+    visible_alias = "rm",
+    after_help = "Examples:\n  kitbag servers remove time"
+)]
 pub(super) struct Arguments {
     #[arg(add = ArgValueCandidates::new(own_servers))]
     name: ServerName,
@@ -24,7 +27,9 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     if let Some(text) = edit::remove_server(&edit::read(&path)?, name)? {
         edit::write(&path, &text)?;
     }
-    invocation.output.show(&json!({ "name": name, "config": path }), |_| {
-        format!("Removed `{name}` from {}", path.display())
-    })
+    invocation
+        .output
+        .show(&json!({ "name": name, "config": path }), |_| {
+            format!("Removed `{name}` from {}", path.display())
+        })
 }

@@ -35,5 +35,7 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     let text = text.ok_or_else(|| anyhow!("`{old}` is not in {}", path.display()))?;
     edit::write(&path, &text)?;
     let result = json!({ "old": old, "new": new, "config": path });
-    invocation.output.show(&result, |_| format!("`{old}` is `{new}` now; its tools are called {new}__…"))
+    invocation.output.show(&result, |_| {
+        format!("`{old}` is `{new}` now; its tools are called {new}__…")
+    })
 }

@@ -25,8 +25,10 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
     let config = invocation.config()?;
     let name = &find(&config, &arguments.name)?.name;
     let Some(restarting) = gateway::restart(name, &config, invocation).await else {
-        return Err(anyhow!("no gateway runs for this configuration, so there is nothing to restart"))
-            .advise(|| "start one: kitbag serve".to_owned());
+        return Err(anyhow!(
+            "no gateway runs for this configuration, so there is nothing to restart"
+        ))
+        .advise(|| "start one: kitbag serve".to_owned());
     };
     let report = restarting?;
     invocation.output.show(&report, |report| {

@@ -83,7 +83,10 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
 }
 
 /// Only a store that is there is looked into.
-async fn remembered(spec: &ServerSpec, config: &Config) -> anyhow::Result<(Standing, Option<Offer>)> {
+async fn remembered(
+    spec: &ServerSpec,
+    config: &Config,
+) -> anyhow::Result<(Standing, Option<Offer>)> {
     let store = match config.store_path.exists() {
         true => Some(Store::open(&config.store_path).await?),
         false => None,
@@ -91,8 +94,13 @@ async fn remembered(spec: &ServerSpec, config: &Config) -> anyhow::Result<(Stand
     // With the key of the secrets lost, everything else is still known.
     let mut standings = standings(config, store.as_ref()).await.unwrap_or_default();
     let standing = standings.remove(&spec.name).unwrap_or_default();
-    let Some(store) = store else { return Ok((standing, None)) };
-    let stored = store.listing(&spec.name).await?.filter(|it| it.fingerprint == spec.fingerprint());
+    let Some(store) = store else {
+        return Ok((standing, None));
+    };
+    let stored = store
+        .listing(&spec.name)
+        .await?
+        .filter(|it| it.fingerprint == spec.fingerprint());
     store.close().await;
     let listing = stored.and_then(|stored| serde_json::from_str::<Listing>(&stored.body).ok());
     Ok((standing, listing.map(Offer::of)))
@@ -105,7 +113,11 @@ impl Offer {
             tools: listing.tools.len(),
             prompts: listing.prompts.len(),
             resources: listing.resources.len() + listing.templates.len(),
-            problems: listing.problems.iter().map(|it| format!("{}: {}", it.about, it.what)).collect(),
+            problems: listing
+                .problems
+                .iter()
+                .map(|it| format!("{}: {}", it.about, it.what))
+                .collect(),
             instructions: listing.instructions,
             version: listing.version,
         }
@@ -115,14 +127,18 @@ impl Offer {
 fn given(spec: &ServerSpec) -> Vec<String> {
     match &spec.transport {
         Transport::Stdio(launch) => launch.env.keys().cloned().collect(),
-        Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint.headers.keys().cloned().collect(),
+        Transport::Http(endpoint) | Transport::Sse(endpoint) => {
+            endpoint.headers.keys().cloned().collect()
+        }
         Transport::Inside(_) => Vec::new(),
     }
 }
 
 fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
     match &config.project {
-        Project::InForce { path, servers, .. } if servers.contains(&spec.name) => Some(path.clone()),
+        Project::InForce { path, servers, .. } if servers.contains(&spec.name) => {
+            Some(path.clone())
+        }
         _ if spec.is_inside() => None,
         _ => config.origin.clone(),
     }
@@ -148,13 +164,25 @@ fn for_people(shown: &Shown) -> String {
     if !shown.given.is_empty() {
         line("Is given:", &shown.given.join(", "));
     }
-    shown.file.iter().for_each(|file| line("Stands in:", &path(file)));
+    shown
+        .file
+        .iter()
+        .for_each(|file| line("Stands in:", &path(file)));
     match &shown.offer {
         Some(offer) => {
             line("Protocol:", &format!("{} ({})", offer.version, offer.era));
-            line("Offers:", &offers(offer.tools, offer.prompts, offer.resources));
-            offer.problems.iter().for_each(|problem| line("But:", problem));
-            offer.instructions.iter().for_each(|said| line("Says:", &ShortText::cut(&one_line(said))));
+            line(
+                "Offers:",
+                &offers(offer.tools, offer.prompts, offer.resources),
+            );
+            offer
+                .problems
+                .iter()
+                .for_each(|problem| line("But:", problem));
+            offer
+                .instructions
+                .iter()
+                .for_each(|said| line("Says:", &ShortText::cut(&one_line(said))));
         }
         None => line("Offers:", "not asked yet; see: kitbag servers test"),
     }

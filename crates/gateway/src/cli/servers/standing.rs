@@ -34,12 +34,22 @@ pub(super) async fn standings(
     store: Option<&Store>,
 ) -> anyhow::Result<BTreeMap<ServerName, Standing>> {
     let (lookup, logins): (Lookup, _) = match store {
-        Some(store) => (vault::lookup(config, store).await?, Some(login::logins(config, store)?)),
-        None => (Arc::new(|variable: &str| std::env::var(variable).ok()), None),
+        Some(store) => (
+            vault::lookup(config, store).await?,
+            Some(login::logins(config, store)?),
+        ),
+        None => (
+            Arc::new(|variable: &str| std::env::var(variable).ok()),
+            None,
+        ),
     };
     let mut standings = BTreeMap::new();
     for spec in config.servers.values().chain(config.disabled.values()) {
-        let missing = spec.unresolved(&lookup).into_iter().map(|it| it.variable).collect();
+        let missing = spec
+            .unresolved(&lookup)
+            .into_iter()
+            .map(|it| it.variable)
+            .collect();
         let login = standing(spec, &lookup, logins.as_ref()).await;
         standings.insert(spec.name.clone(), Standing { login, missing });
     }
@@ -48,7 +58,9 @@ pub(super) async fn standings(
 
 /// Nothing, where only the server itself could say whether it wants a login.
 async fn standing(spec: &ServerSpec, lookup: &Lookup, logins: Option<&Logins>) -> Option<Login> {
-    let (Transport::Http(endpoint) | Transport::Sse(endpoint)) = &spec.transport else { return None };
+    let (Transport::Http(endpoint) | Transport::Sse(endpoint)) = &spec.transport else {
+        return None;
+    };
     if endpoint.oauth.flow == Flow::ClientCredentials {
         return None;
     }

@@ -48,7 +48,9 @@ fn switch(name: &ServerName, on: bool, invocation: &Invocation) -> anyhow::Resul
     let result = json!({ "name": name, "enabled": on, "changed": changed, "config": path });
     invocation.output.show(&result, |_| match (on, changed) {
         (true, true) => format!("`{name}` is used again"),
-        (false, true) => format!("`{name}` is switched off; use it again: kitbag servers enable {name}"),
+        (false, true) => {
+            format!("`{name}` is switched off; use it again: kitbag servers enable {name}")
+        }
         (true, false) => format!("`{name}` is in use already"),
         (false, false) => format!("`{name}` is switched off already"),
     })

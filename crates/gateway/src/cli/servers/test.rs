@@ -61,8 +61,14 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let rows = test_all(&app, names, invocation.output).await;
     app.close().await;
     invocation.output.show(&rows, |rows| for_people(rows))?;
-    let failed = rows.iter().any(|row| matches!(row.outcome, Outcome::Fails(_)));
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let failed = rows
+        .iter()
+        .any(|row| matches!(row.outcome, Outcome::Fails(_)));
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<Row> {
@@ -86,7 +92,10 @@ pub(super) async fn test(app: &App, name: &ServerName) -> Outcome {
 }
 
 fn for_people(rows: &[Row]) -> String {
-    let mut text = table(["NAME", "STATE", "PROTOCOL", "OFFERS", "TOOK"], rows.iter().map(cells));
+    let mut text = table(
+        ["NAME", "STATE", "PROTOCOL", "OFFERS", "TOOK"],
+        rows.iter().map(cells),
+    );
     for row in rows {
         match &row.outcome {
             Outcome::Fails(failure) => text.push_str(&format!("\n{failure}\n")),
@@ -102,7 +111,13 @@ fn for_people(rows: &[Row]) -> String {
 fn cells(row: &Row) -> [String; 5] {
     let name = row.name.to_string();
     match &row.outcome {
-        Outcome::Fails(_) => [name, "fails".to_owned(), String::new(), String::new(), String::new()],
+        Outcome::Fails(_) => [
+            name,
+            "fails".to_owned(),
+            String::new(),
+            String::new(),
+            String::new(),
+        ],
         Outcome::Works(report) => [
             name,
             "works".to_owned(),

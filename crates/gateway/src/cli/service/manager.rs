@@ -18,9 +18,15 @@ pub(super) struct Manager {
 impl Manager {
     /// Asks for something that changes nothing, so that nothing is begun where nobody answers.
     pub(super) fn reach() -> anyhow::Result<Self> {
-        let shown = succeed(&["show-environment"]).context("systemd does not answer for this user")?;
-        let names = shown.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.to_owned());
-        Ok(Self { variables: names.collect() })
+        let shown =
+            succeed(&["show-environment"]).context("systemd does not answer for this user")?;
+        let names = shown
+            .lines()
+            .filter_map(|line| line.split_once('='))
+            .map(|(name, _)| name.to_owned());
+        Ok(Self {
+            variables: names.collect(),
+        })
     }
 
     /// Reads the unit, starts it now and at every login; one that was there before starts anew.
@@ -49,7 +55,11 @@ impl Manager {
     /// Which of these variables are set here, and not for services.
     pub(super) fn lacking(&self, variables: BTreeSet<String>) -> Vec<String> {
         let set_here = |name: &String| std::env::var_os(name).is_some() && name != "PATH";
-        variables.into_iter().filter(set_here).filter(|name| !self.variables.contains(name)).collect()
+        variables
+            .into_iter()
+            .filter(set_here)
+            .filter(|name| !self.variables.contains(name))
+            .collect()
     }
 }
 
@@ -57,11 +67,18 @@ fn succeed(words: &[&str]) -> anyhow::Result<String> {
     let output = ask(words)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(anyhow!("`systemctl --user {}` failed: {said}", words.join(" ")));
+        return Err(anyhow!(
+            "`systemctl --user {}` failed: {said}",
+            words.join(" ")
+        ));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn ask(words: &[&str]) -> anyhow::Result<Output> {
-    Command::new("systemctl").arg("--user").args(words).output().context("`systemctl` cannot be run")
+    Command::new("systemctl")
+        .arg("--user")
+        .args(words)
+        .output()
+        .context("`systemctl` cannot be run")
 }

@@ -62,8 +62,10 @@ enum Verb {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     if !cfg!(target_os = "linux") {
-        return Err(anyhow!("`kitbag service` works with systemd, which this system does not have"))
-            .advise(|| KEEP_RUNNING.to_owned());
+        return Err(anyhow!(
+            "`kitbag service` works with systemd, which this system does not have"
+        ))
+        .advise(|| KEEP_RUNNING.to_owned());
     }
     match arguments.verb {
         Verb::Install => install(invocation).await,
@@ -72,8 +74,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     }
 }
 
-const KEEP_RUNNING: &str =
-    "keep `kitbag serve` running by other means: clients on stdio and `kitbag call` join it all the same";
+const KEEP_RUNNING: &str = "keep `kitbag serve` running by other means: clients on stdio and `kitbag call` join it all the same";
 
 async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
@@ -84,8 +85,10 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
             .advise(|| "move it away, then try again".to_owned());
     }
     let manager = Manager::reach().advise(|| KEEP_RUNNING.to_owned())?;
-    if let (None, Found::Joined(mut joined)) = (&former, find(&invocation.at, Some(&config), Want::Ask).await)
-    {
+    if let (None, Found::Joined(mut joined)) = (
+        &former,
+        find(&invocation.at, Some(&config), Want::Ask).await,
+    ) {
         let status = asked(joined.ask(&Request::Status, |_| {}).await)?;
         return Err(anyhow!("a gateway runs already (pid {})", status.pid))
             .advise(|| format!("end it, then try again: kill {}", status.pid));
@@ -93,8 +96,10 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let lacking = manager.lacking(vault::variables(&config));
     if !lacking.is_empty() {
         let names = lacking.join(", ");
-        return Err(anyhow!("the configuration refers to {names}, set here and not for services"))
-            .advise(|| IN_THE_STORE.to_owned());
+        return Err(anyhow!(
+            "the configuration refers to {names}, set here and not for services"
+        ))
+        .advise(|| IN_THE_STORE.to_owned());
     }
     let unit = wanted(invocation)?;
     write(&path, &unit.text()?)?;
@@ -116,8 +121,18 @@ fn wanted(invocation: &Invocation) -> anyhow::Result<Unit> {
     let at = &invocation.at;
     // One that is named must be there when the gateway starts.
     let config = at.own_file().filter(|path| path.is_file());
-    let data_dir = at.overrides.data_dir.as_ref().map(|_| at.around.data_dir(&at.overrides)).transpose()?;
-    Ok(Unit { program: called_by()?, config, data_dir, path: std::env::var("PATH").unwrap_or_default() })
+    let data_dir = at
+        .overrides
+        .data_dir
+        .as_ref()
+        .map(|_| at.around.data_dir(&at.overrides))
+        .transpose()?;
+    Ok(Unit {
+        program: called_by()?,
+        config,
+        data_dir,
+        path: std::env::var("PATH").unwrap_or_default(),
+    })
 }
 
 /// Waits until the gateway that was started can be joined.
@@ -137,7 +152,12 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
     };
     drop(starting);
     Err(anyhow!(reason).context("the service is installed, but its gateway cannot be joined"))
-        .advise(|| format!("see what it says: journalctl --user --unit {}", manager::NAME))
+        .advise(|| {
+            format!(
+                "see what it says: journalctl --user --unit {}",
+                manager::NAME
+            )
+        })
 }
 
 /// A gateway with many servers opens its socket before it has asked any of them.
@@ -147,7 +167,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 fn asked(answer: anyhow::Result<Answer>) -> anyhow::Result<Status> {
     match answer? {
         Answer::Status(status) => Ok(status),
-        _ => Err(anyhow!("the gateway answered something else than was asked")),
+        _ => Err(anyhow!(
+            "the gateway answered something else than was asked"
+        )),
     }
 }
 
@@ -161,7 +183,10 @@ fn told(path: &Path, status: &Status) -> String {
 }
 
 fn who(status: &Status) -> String {
-    let address = status.address.map(|address| format!(", http://{address}/mcp")).unwrap_or_default();
+    let address = status
+        .address
+        .map(|address| format!(", http://{address}/mcp"))
+        .unwrap_or_default();
     format!("pid {}{address}", status.pid)
 }
 
@@ -170,8 +195,12 @@ fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match read(&path)? {
         Some(text) if Unit::is_ours(&text) => {}
         Some(_) => {
-            return Err(anyhow!("{} was not written by Kitbag", path.display()))
-                .advise(|| format!("remove it yourself: systemctl --user disable --now {}", manager::NAME));
+            return Err(anyhow!("{} was not written by Kitbag", path.display())).advise(|| {
+                format!(
+                    "remove it yourself: systemctl --user disable --now {}",
+                    manager::NAME
+                )
+            });
         }
         None => {
             return Err(anyhow!("the service is not installed"))
@@ -186,9 +215,12 @@ fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         Err(error) => tracing::warn!("the service could not be stopped: {error:#}"),
     }
     let result = serde_json::json!({ "removed": path });
-    invocation
-        .output
-        .show(&result, |_| format!("Removed {}; no gateway is kept running any more.", path.display()))?;
+    invocation.output.show(&result, |_| {
+        format!(
+            "Removed {}; no gateway is kept running any more.",
+            path.display()
+        )
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -210,13 +242,25 @@ async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let active = Manager::reach().ok().and_then(|manager| manager.active());
     let config = invocation.config()?;
     let (gateway, refused) = match find(&invocation.at, Some(&config), Want::Ask).await {
-        Found::Joined(mut joined) => (Some(asked(joined.ask(&Request::Status, |_| {}).await)?), None),
+        Found::Joined(mut joined) => (
+            Some(asked(joined.ask(&Request::Status, |_| {}).await)?),
+            None,
+        ),
         Found::Refused { reason } => (None, Some(reason)),
         Found::Nothing => (None, None),
     };
-    let state = State { unit, active, gateway, refused };
+    let state = State {
+        unit,
+        active,
+        gateway,
+        refused,
+    };
     invocation.output.show(&state, State::for_people)?;
-    Ok(if state.gateway.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if state.gateway.is_some() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 impl State {
@@ -227,7 +271,11 @@ impl State {
         };
         let active = self.active.as_deref().unwrap_or("systemd cannot be asked");
         let gateway = match (&self.gateway, &self.refused) {
-            (Some(status), _) => format!("{}, since {}; commands join it", who(status), date(status.since)),
+            (Some(status), _) => format!(
+                "{}, since {}; commands join it",
+                who(status),
+                date(status.since)
+            ),
             (None, Some(reason)) => format!("one runs, and is not joined: {reason}"),
             (None, None) => "none runs for this configuration".to_owned(),
         };
@@ -238,8 +286,14 @@ impl State {
 /// Where the units of this user are.
 fn unit_file(invocation: &Invocation) -> Result<PathBuf, ConfigError> {
     let around = &invocation.at.around;
-    let home = around.config_home.clone().or_else(|| around.home.as_ref().map(|home| home.join(".config")));
-    Ok(home.ok_or(ConfigError::NoHome)?.join("systemd/user").join(manager::NAME))
+    let home = around
+        .config_home
+        .clone()
+        .or_else(|| around.home.as_ref().map(|home| home.join(".config")));
+    Ok(home
+        .ok_or(ConfigError::NoHome)?
+        .join("systemd/user")
+        .join(manager::NAME))
 }
 
 fn read(path: &Path) -> anyhow::Result<Option<String>> {

@@ -69,7 +69,9 @@ WantedBy=default.target
 
 /// A path as one word of `ExecStart`.
 fn word(path: &Path) -> anyhow::Result<String> {
-    let text = path.to_str().ok_or_else(|| anyhow!("systemd cannot be told {}", path.display()))?;
+    let text = path
+        .to_str()
+        .ok_or_else(|| anyhow!("systemd cannot be told {}", path.display()))?;
     // A variable would be filled in here, and nowhere else in a unit.
     Ok(quoted(text)?.replace('$', "$$"))
 }
@@ -83,7 +85,10 @@ fn quoted(text: &str) -> anyhow::Result<String> {
     if text.chars().any(char::is_control) {
         return Err(anyhow!("systemd cannot be told {text:?}"));
     }
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+    let escaped = text
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('%', "%%");
     Ok(format!("\"{escaped}\""))
 }
 
@@ -105,20 +110,30 @@ mod tests {
         let line = |unit: &Unit, key: &str| {
             let text = unit.text().unwrap();
             assert!(Unit::is_ours(&text));
-            text.lines().find_map(|line| line.strip_prefix(key).map(str::to_owned)).unwrap()
+            text.lines()
+                .find_map(|line| line.strip_prefix(key).map(str::to_owned))
+                .unwrap()
         };
-        assert_eq!(line(&unit(None, None), "ExecStart="), r#""/opt/a b/kitbag" serve"#);
+        assert_eq!(
+            line(&unit(None, None), "ExecStart="),
+            r#""/opt/a b/kitbag" serve"#
+        );
         let both = unit(Some("/home/ann/$x/k\"1\".toml"), Some("/data\\d"));
         assert_eq!(
             line(&both, "ExecStart="),
             r#""/opt/a b/kitbag" serve --config "/home/ann/$$x/k\"1\".toml" --data-dir "/data\\d""#
         );
-        assert_eq!(line(&both, "Environment="), r#""PATH=/usr/bin:/home/ann/100%%/bin""#);
+        assert_eq!(
+            line(&both, "Environment="),
+            r#""PATH=/usr/bin:/home/ann/100%%/bin""#
+        );
     }
 
     #[test]
     fn a_path_that_would_add_lines_to_the_unit_is_refused() {
-        let error = unit(Some("/home/ann/x\nExecStartPre=evil"), None).text().unwrap_err();
+        let error = unit(Some("/home/ann/x\nExecStartPre=evil"), None)
+            .text()
+            .unwrap_err();
         assert!(error.to_string().contains("cannot be told"), "{error}");
     }
 }

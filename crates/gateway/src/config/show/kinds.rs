@@ -13,8 +13,9 @@ use toml::de::DeTable;
 
 use crate::config::keys::keys_of;
 use crate::config::raw::{
-    RawAgents, RawAudit, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider, RawRegistry, RawRules,
-    RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTenants, RawTool,
+    RawAgents, RawAudit, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider, RawRegistry,
+    RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTenants,
+    RawTool,
 };
 use crate::config::{Config, KeyPlace, Serve, Telemetry, build, index, oauth};
 use crate::surface::Surfaces;
@@ -83,7 +84,10 @@ pub(super) struct Nature {
 }
 
 impl Nature {
-    pub(super) const PLAIN: Self = Self { secrecy: Secrecy::Open, is_template: false };
+    pub(super) const PLAIN: Self = Self {
+        secrecy: Secrecy::Open,
+        is_template: false,
+    };
 }
 
 pub(super) fn shape(section: &str) -> Option<Shape> {
@@ -100,7 +104,10 @@ pub(super) fn shape(section: &str) -> Option<Shape> {
         "import" => Shape::One(Kind::Import),
         "policy" => Shape::One(Kind::Rules),
         "tools" => Shape::Each(Kind::Tool),
-        "tenants" => Shape::EachBeside { own: Kind::Tenants, each: Kind::Rules },
+        "tenants" => Shape::EachBeside {
+            own: Kind::Tenants,
+            each: Kind::Rules,
+        },
         "servers" => Shape::Each(Kind::Server),
         "providers" => Shape::Each(Kind::Provider),
         "groups" => Shape::Named,
@@ -165,10 +172,15 @@ impl Kind {
     pub(super) fn is_foreign(self, key: &str, table: Option<&DeTable<'_>>) -> bool {
         let has = |key: &str| table.is_some_and(|table| table.contains_key(key));
         match self {
-            Self::Server if has("command") => matches!(key, "url" | "headers" | "transport" | "oauth"),
+            Self::Server if has("command") => {
+                matches!(key, "url" | "headers" | "transport" | "oauth")
+            }
             Self::Server => matches!(key, "command" | "args" | "env" | "cwd"),
             Self::Elsewhere if has("directory") => {
-                matches!(key, "endpoint" | "model" | "api_key" | "dimensions" | "timeout")
+                matches!(
+                    key,
+                    "endpoint" | "model" | "api_key" | "dimensions" | "timeout"
+                )
             }
             Self::Elsewhere => key == "directory",
             _ => false,
@@ -192,14 +204,19 @@ impl Kind {
     pub(super) fn nature(self, key: &str) -> Nature {
         let secrecy = self.secrecy(key);
         let by_name = self == Self::Server && matches!(key, "command" | "url");
-        Nature { secrecy, is_template: by_name || matches!(secrecy, Secrecy::Whole | Secrecy::Words) }
+        Nature {
+            secrecy,
+            is_template: by_name || matches!(secrecy, Secrecy::Whole | Secrecy::Words),
+        }
     }
 
     /// Absent when the key is new and nobody has said it here.
     pub(super) fn fallback(self, key: &str, config: &Config) -> Option<Fallback> {
         let value = match self {
             Self::Serve => serve(key)?,
-            Self::Store if key == "path" => text(&config.data_dir.join("kitbag.db").display().to_string()),
+            Self::Store if key == "path" => {
+                text(&config.data_dir.join("kitbag.db").display().to_string())
+            }
             Self::Secrets if key == "key" => text(KeyPlace::default().as_str()),
             Self::Audit if key == "keep_days" => number(build::KEEP_DAYS),
             Self::Audit if key == "required" => Value::Boolean(false),
@@ -209,7 +226,9 @@ impl Kind {
             Self::Agents if key == "directory" => return Some(Fallback::Nothing),
             Self::Elsewhere if key == "timeout" => duration(index::DEFAULT_TIMEOUT),
             Self::Surfaces => surfaces(key)?,
-            Self::Telemetry if key == "metrics_per_tool" => Value::Boolean(Telemetry::default().per_tool),
+            Self::Telemetry if key == "metrics_per_tool" => {
+                Value::Boolean(Telemetry::default().per_tool)
+            }
             Self::Tenants if key == "unknown" => text("deny"),
             Self::Registry if key == "url" => text(Registry::OFFICIAL),
             Self::Oauth if key == "flow" => text(oauth::name_of(Flow::default())),

@@ -74,10 +74,20 @@ pub(crate) struct Sources<'a> {
 /// Every key there is, defaults included, in the order of the reference.
 pub(crate) fn entries(sources: &Sources<'_>) -> Vec<Entry> {
     // A text that is no TOML was refused before it became a configuration.
-    let document = DeTable::parse(sources.text).map(Spanned::into_inner).unwrap_or_default();
-    let mut walk = Walk { sources, entries: Vec::new() };
+    let document = DeTable::parse(sources.text)
+        .map(Spanned::into_inner)
+        .unwrap_or_default();
+    let mut walk = Walk {
+        sources,
+        entries: Vec::new(),
+    };
     for section in keys_of::<RawConfig>() {
-        walk.section(section, document.get(*section).and_then(|it| it.get_ref().as_table()));
+        walk.section(
+            section,
+            document
+                .get(*section)
+                .and_then(|it| it.get_ref().as_table()),
+        );
     }
     walk.entries
 }
@@ -99,7 +109,9 @@ impl Origin {
         match self {
             Self::Default => "default".to_owned(),
             Self::File { line } => {
-                let name = file.and_then(Path::file_name).map(|name| name.display().to_string());
+                let name = file
+                    .and_then(Path::file_name)
+                    .map(|name| name.display().to_string());
                 format!("{}:{line}", name.unwrap_or_default())
             }
             Self::Variable { name } | Self::Flag { name } => (*name).to_owned(),
@@ -121,7 +133,10 @@ struct Place {
 
 impl Walk<'_> {
     fn section(&mut self, section: &str, table: Option<&DeTable<'_>>) {
-        let place = Place { table: vec![section.to_owned()], inside: Vec::new() };
+        let place = Place {
+            table: vec![section.to_owned()],
+            inside: Vec::new(),
+        };
         match shape(section) {
             Some(Shape::One(kind)) => self.table(kind, &place, table),
             Some(Shape::Each(kind)) => self.each(kind, section, table, &[]),
@@ -130,21 +145,37 @@ impl Walk<'_> {
                 self.each(each, section, table, own.keys());
             }
             Some(Shape::Named) | None => {
-                table.into_iter().for_each(|table| self.pairs(&place, table, Nature::PLAIN));
+                table
+                    .into_iter()
+                    .for_each(|table| self.pairs(&place, table, Nature::PLAIN));
             }
         }
     }
 
     fn each(&mut self, kind: Kind, section: &str, table: Option<&DeTable<'_>>, but: &[&str]) {
-        let named = table.into_iter().flatten().filter(|(name, _)| !but.contains(&name.get_ref().as_ref()));
+        let named = table
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| !but.contains(&name.get_ref().as_ref()));
         for (name, written) in named {
             let table = vec![section.to_owned(), name.get_ref().to_string()];
-            self.table(kind, &Place { table, inside: Vec::new() }, written.get_ref().as_table());
+            self.table(
+                kind,
+                &Place {
+                    table,
+                    inside: Vec::new(),
+                },
+                written.get_ref().as_table(),
+            );
         }
     }
 
     fn table(&mut self, kind: Kind, place: &Place, table: Option<&DeTable<'_>>) {
-        for key in kind.keys().iter().filter(|key| !kind.is_foreign(key, table)) {
+        for key in kind
+            .keys()
+            .iter()
+            .filter(|key| !kind.is_foreign(key, table))
+        {
             if self.given(place, key) {
                 continue;
             }
@@ -168,20 +199,47 @@ impl Walk<'_> {
         }
     }
 
-    fn written(&mut self, place: &Place, key: &str, written: &Spanned<DeValue<'_>>, nature: Nature) {
+    fn written(
+        &mut self,
+        place: &Place,
+        key: &str,
+        written: &Spanned<DeValue<'_>>,
+        nature: Nature,
+    ) {
         let text = self.sources.text;
         let value = match written.get_ref() {
             // An empty one; its header is no value.
             DeValue::Table(_) => Value::Table(toml::Table::new()),
-            _ => text.get(written.span()).and_then(|text| text.parse().ok()).unwrap_or_else(veil::unseen),
+            _ => text
+                .get(written.span())
+                .and_then(|text| text.parse().ok())
+                .unwrap_or_else(veil::unseen),
         };
-        let found = if nature.is_template { veil::references(&value) } else { Vec::new() };
+        let found = if nature.is_template {
+            veil::references(&value)
+        } else {
+            Vec::new()
+        };
         let is_set = self.sources.is_set;
-        let variable = |Reference { name, has_default }| Variable { set: is_set(&name), has_default, name };
+        let variable = |Reference { name, has_default }| Variable {
+            set: is_set(&name),
+            has_default,
+            name,
+        };
         let variables = found.into_iter().map(variable).collect();
-        let origin = Origin::File { line: line_at(text, written.span().start) };
+        let origin = Origin::File {
+            line: line_at(text, written.span().start),
+        };
         let value = Some(veil::veiled(value, nature.secrecy));
-        self.push(place, key, Entry { value, variables, ..Entry::from(origin) });
+        self.push(
+            place,
+            key,
+            Entry {
+                value,
+                variables,
+                ..Entry::from(origin)
+            },
+        );
     }
 
     fn fallback(&mut self, kind: Kind, place: &Place, key: &str) {
@@ -189,33 +247,69 @@ impl Walk<'_> {
             Some(Fallback::Value(value)) => Some(value),
             Some(Fallback::Nothing) | None => None,
         };
-        self.push(place, key, Entry { value, ..Entry::from(Origin::Default) });
+        self.push(
+            place,
+            key,
+            Entry {
+                value,
+                ..Entry::from(Origin::Default)
+            },
+        );
     }
 
     fn given(&mut self, place: &Place, key: &str) -> bool {
-        let found = self.sources.given.iter().find(|it| place.table == [it.key.0] && it.key.1 == key);
+        let found = self
+            .sources
+            .given
+            .iter()
+            .find(|it| place.table == [it.key.0] && it.key.1 == key);
         if let Some(Given { value, origin, .. }) = found {
-            self.push(place, key, Entry { value: Some(value.clone()), ..Entry::from(origin.clone()) });
+            self.push(
+                place,
+                key,
+                Entry {
+                    value: Some(value.clone()),
+                    ..Entry::from(origin.clone())
+                },
+            );
         }
         found.is_some()
     }
 
     fn push(&mut self, place: &Place, key: &str, entry: Entry) {
         let Place { table, inside: key } = place.inside(key);
-        self.entries.push(Entry { table, key, ..entry });
+        self.entries.push(Entry {
+            table,
+            key,
+            ..entry
+        });
     }
 }
 
 impl Place {
     fn inside(&self, key: &str) -> Self {
-        let inside = self.inside.iter().cloned().chain([key.to_owned()]).collect();
-        Self { table: self.table.clone(), inside }
+        let inside = self
+            .inside
+            .iter()
+            .cloned()
+            .chain([key.to_owned()])
+            .collect();
+        Self {
+            table: self.table.clone(),
+            inside,
+        }
     }
 }
 
 impl From<Origin> for Entry {
     fn from(origin: Origin) -> Self {
-        Self { table: Vec::new(), key: Vec::new(), value: None, origin, variables: Vec::new() }
+        Self {
+            table: Vec::new(),
+            key: Vec::new(),
+            value: None,
+            origin,
+            variables: Vec::new(),
+        }
     }
 }
 

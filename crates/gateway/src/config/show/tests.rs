@@ -46,24 +46,40 @@ url = "https://api.example/v1"
 "#;
 
 fn config(text: &str) -> Result<Config, ConfigError> {
-    let around = Surroundings { cwd: "/work".into(), home: Some("/home/ann".into()), ..Default::default() };
+    let around = Surroundings {
+        cwd: "/work".into(),
+        home: Some("/home/ann".into()),
+        ..Default::default()
+    };
     parse(text, None, &Overrides::default(), &around)
 }
 
 fn shown(text: &str, given: &[Given]) -> Vec<Entry> {
     let config = config(text).unwrap();
     let is_set = |name: &str| name == "TOKEN";
-    entries(&Sources { text, config: &config, given, is_set: &is_set })
+    entries(&Sources {
+        text,
+        config: &config,
+        given,
+        is_set: &is_set,
+    })
 }
 
 #[test]
 fn every_key_has_a_row_and_every_section_a_shape() {
     for section in keys_of::<RawConfig>() {
-        assert!(shape(section).is_some(), "`{section}` has no shape in kinds.rs");
+        assert!(
+            shape(section).is_some(),
+            "`{section}` has no shape in kinds.rs"
+        );
     }
     let directory = "[index]\nembedder = { directory = 'm' }";
     let entries = [shown(EVERYTHING, &[]), shown(directory, &[])].concat();
-    let names: BTreeSet<_> = entries.iter().flat_map(|entry| &entry.key).map(String::as_str).collect();
+    let names: BTreeSet<_> = entries
+        .iter()
+        .flat_map(|entry| &entry.key)
+        .map(String::as_str)
+        .collect();
     let config = config(EVERYTHING).unwrap();
     for kind in Kind::ALL {
         for key in kind.keys() {
@@ -80,10 +96,16 @@ fn every_key_has_a_row_and_every_section_a_shape() {
 fn what_is_shown_means_the_same_when_it_is_copied() {
     for original in ["", EVERYTHING] {
         let copy = text::toml(&shown(original, &[]), None);
-        let (before, after) =
-            (config(original).unwrap(), config(&copy).unwrap_or_else(|error| panic!("{error}\n{copy}")));
+        let (before, after) = (
+            config(original).unwrap(),
+            config(&copy).unwrap_or_else(|error| panic!("{error}\n{copy}")),
+        );
         assert_eq!(format!("{before:?}"), format!("{after:?}"), "{copy}");
-        assert_eq!((before.servers, before.providers), (after.servers, after.providers), "{copy}");
+        assert_eq!(
+            (before.servers, before.providers),
+            (after.servers, after.providers),
+            "{copy}"
+        );
     }
 }
 
@@ -92,16 +114,28 @@ fn each_value_says_where_it_comes_from() {
     let given = [Given {
         key: ("serve", "require_key"),
         value: Value::Boolean(true),
-        origin: Origin::Variable { name: "KITBAG_REQUIRE_KEY" },
+        origin: Origin::Variable {
+            name: "KITBAG_REQUIRE_KEY",
+        },
     }];
     let entries = shown(
         "serve.page_size = 7\n\n[servers.a]\ncommand = 'a'\nenv = {\n  X = 'literal',\n  TOKEN = '${TOKEN}',\n}",
         &given,
     );
     let told = |path: &str| {
-        let entry = entries.iter().find(|entry| entry.path() == path).expect(path);
-        let value = entry.value.as_ref().map(ToString::to_string).unwrap_or_default();
-        format!("{value} {}", entry.origin.told(Some(Path::new("/etc/kitbag.toml"))))
+        let entry = entries
+            .iter()
+            .find(|entry| entry.path() == path)
+            .expect(path);
+        let value = entry
+            .value
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        format!(
+            "{value} {}",
+            entry.origin.told(Some(Path::new("/etc/kitbag.toml")))
+        )
     };
     assert_eq!(told("serve.page_size"), "7 kitbag.toml:1");
     assert_eq!(told("serve.bind"), "\"127.0.0.1:7420\" default");
@@ -116,10 +150,16 @@ fn each_value_says_where_it_comes_from() {
 fn the_text_is_aligned_and_fits_a_terminal() {
     let long = "x".repeat(60);
     let text = format!("[servers.a]\ncommand = '{long}'\nargs = ['${{T}}']\nenabled = true\n");
-    let entries: Vec<_> = shown(&text, &[]).into_iter().filter(|it| !it.is_default()).collect();
+    let entries: Vec<_> = shown(&text, &[])
+        .into_iter()
+        .filter(|it| !it.is_default())
+        .collect();
     let expected = format!(
         "[servers.a]\n# kitbag.toml:2\ncommand = \"{long}\"\nargs = [\"${{T}}\"]  # kitbag.toml:3, T not set\n\
          enabled = true   # kitbag.toml:4\n"
     );
-    assert_eq!(text::toml(&entries, Some(Path::new("/etc/kitbag.toml"))), expected);
+    assert_eq!(
+        text::toml(&entries, Some(Path::new("/etc/kitbag.toml"))),
+        expected
+    );
 }

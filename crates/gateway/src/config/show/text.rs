@@ -20,9 +20,17 @@ pub(crate) fn toml(entries: &[Entry], file: Option<&Path>) -> String {
         let gap = if text.is_empty() { "" } else { "\n" };
         let name = dotted(&table[0].table);
         writeln!(text, "{gap}[{name}]").expect("writing into a string cannot fail");
-        let lines: Vec<_> = table.iter().map(|entry| (assignment(entry), comment(entry, file))).collect();
-        let widths = lines.iter().map(|(assignment, _)| assignment.chars().count());
-        let column = widths.filter(|width| *width <= COLUMN).max().unwrap_or_default();
+        let lines: Vec<_> = table
+            .iter()
+            .map(|entry| (assignment(entry), comment(entry, file)))
+            .collect();
+        let widths = lines
+            .iter()
+            .map(|(assignment, _)| assignment.chars().count());
+        let column = widths
+            .filter(|width| *width <= COLUMN)
+            .max()
+            .unwrap_or_default();
         for (assignment, comment) in lines {
             text.push_str(&line(&assignment, &comment, column));
         }
@@ -32,7 +40,10 @@ pub(crate) fn toml(entries: &[Entry], file: Option<&Path>) -> String {
 
 /// A path of keys, quoted where TOML wants it.
 pub(super) fn dotted<'a>(keys: impl IntoIterator<Item = &'a String>) -> String {
-    let keys: Vec<_> = keys.into_iter().map(|key| Key::new(key).to_string()).collect();
+    let keys: Vec<_> = keys
+        .into_iter()
+        .map(|key| Key::new(key).to_string())
+        .collect();
     keys.join(".")
 }
 
@@ -45,17 +56,29 @@ fn assignment(entry: &Entry) -> String {
 }
 
 fn comment(entry: &Entry, file: Option<&Path>) -> String {
-    let variable = |Variable { name, set, has_default }: &Variable| match (set, has_default) {
+    let variable = |Variable {
+                        name,
+                        set,
+                        has_default,
+                    }: &Variable| match (set, has_default) {
         (true, _) => format!(", {name} set"),
         (false, false) => format!(", {name} not set"),
         (false, true) => format!(", {name} not set, has a default"),
     };
-    let origin = if entry.value.is_some() { entry.origin.told(file) } else { "not set".to_owned() };
+    let origin = if entry.value.is_some() {
+        entry.origin.told(file)
+    } else {
+        "not set".to_owned()
+    };
     origin + &entry.variables.iter().map(variable).collect::<String>()
 }
 
 /// A comment that would not fit behind its value stands over it.
 fn line(assignment: &str, comment: &str, column: usize) -> String {
     let behind = format!("{assignment:column$}  # {comment}\n");
-    if behind.trim_end().chars().count() <= WIDTH { behind } else { format!("# {comment}\n{assignment}\n") }
+    if behind.trim_end().chars().count() <= WIDTH {
+        behind
+    } else {
+        format!("# {comment}\n{assignment}\n")
+    }
 }

@@ -33,25 +33,32 @@ pub(super) struct Reference {
 
 pub(super) fn references(value: &Value) -> Vec<Reference> {
     match value {
-        Value::String(text) => {
-            pieces(text).into_iter().filter_map(|(_, inside)| inside.map(reference)).collect()
-        }
+        Value::String(text) => pieces(text)
+            .into_iter()
+            .filter_map(|(_, inside)| inside.map(reference))
+            .collect(),
         Value::Array(items) => items.iter().flat_map(references).collect(),
         _ => Vec::new(),
     }
 }
 
 fn reference(inside: &str) -> Reference {
-    let (name, default) = inside.split_once(":-").map_or((inside, None), |(name, it)| (name, Some(it)));
-    Reference { name: name.to_owned(), has_default: default.is_some() }
+    let (name, default) = inside
+        .split_once(":-")
+        .map_or((inside, None), |(name, it)| (name, Some(it)));
+    Reference {
+        name: name.to_owned(),
+        has_default: default.is_some(),
+    }
 }
 
 /// Each stretch of plain text, with the inside of the variable that follows it.
 fn pieces(text: &str) -> Vec<(&str, Option<&str>)> {
     let mut pieces = Vec::new();
     let mut rest = text;
-    while let Some((before, (inside, after))) =
-        rest.split_once("${").and_then(|(before, after)| Some((before, after.split_once('}')?)))
+    while let Some((before, (inside, after))) = rest
+        .split_once("${")
+        .and_then(|(before, after)| Some((before, after.split_once('}')?)))
     {
         pieces.push((before, Some(inside)));
         rest = after;
@@ -65,7 +72,9 @@ fn veiled_words(words: &[Value]) -> Vec<Value> {
     let mut veiled = Vec::with_capacity(words.len());
     for word in words {
         let Some(text) = word.as_str() else { continue };
-        veiled.push(Value::String(secrets_in_argument(before, text).template(veil_hidden)));
+        veiled.push(Value::String(
+            secrets_in_argument(before, text).template(veil_hidden),
+        ));
         before = Some(text);
     }
     veiled
@@ -89,11 +98,17 @@ fn veil(text: &str) -> String {
 }
 
 fn veil_literal(text: &str) -> String {
-    let (first, rest) = text.split_once(' ').map_or(("", text), |(first, rest)| (first, rest));
+    let (first, rest) = text
+        .split_once(' ')
+        .map_or(("", text), |(first, rest)| (first, rest));
     if is_scheme(first) {
         return format!("{first} {}", veil_literal(rest));
     }
-    if text.trim().is_empty() { text.to_owned() } else { VEIL.to_owned() }
+    if text.trim().is_empty() {
+        text.to_owned()
+    } else {
+        VEIL.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -110,9 +125,17 @@ mod tests {
     fn of_a_secret_only_its_variables_are_seen() {
         check(Secrecy::Whole, "'s3cret'", "\"••••\"");
         check(Secrecy::Whole, "'${TOKEN}'", "\"${TOKEN}\"");
-        check(Secrecy::Whole, "'Bearer ${secret:a}'", "\"Bearer ${secret:a}\"");
+        check(
+            Secrecy::Whole,
+            "'Bearer ${secret:a}'",
+            "\"Bearer ${secret:a}\"",
+        );
         check(Secrecy::Whole, "'Bearer s3cret'", "\"Bearer ••••\"");
-        check(Secrecy::Whole, "'a${B}c ${D:-s3cret} ${E:-}'", "\"••••${B}••••${D:-••••} ${E:-}\"");
+        check(
+            Secrecy::Whole,
+            "'a${B}c ${D:-s3cret} ${E:-}'",
+            "\"••••${B}••••${D:-••••} ${E:-}\"",
+        );
         check(Secrecy::Whole, "''", "\"\"");
     }
 
@@ -133,14 +156,26 @@ mod tests {
             "'https://ann:pw@h/mcp?key=s3cret&p=1'",
             r#""https://ann:••••@h/mcp?key=••••&p=1""#,
         );
-        check(Secrecy::Address, "'https://h/${T}/mcp?key=${K}'", r#""https://h/${T}/mcp?key=${K}""#);
+        check(
+            Secrecy::Address,
+            "'https://h/${T}/mcp?key=${K}'",
+            r#""https://h/${T}/mcp?key=${K}""#,
+        );
     }
 
     #[test]
     fn variables_are_found_in_texts_and_lists() {
-        let value: Value = "['${A}-${B:-x}', 'c', '${secret:d} ${unclosed']".parse().unwrap();
-        let found = references(&value).into_iter().map(|it| (it.name, it.has_default)).collect::<Vec<_>>();
+        let value: Value = "['${A}-${B:-x}', 'c', '${secret:d} ${unclosed']"
+            .parse()
+            .unwrap();
+        let found = references(&value)
+            .into_iter()
+            .map(|it| (it.name, it.has_default))
+            .collect::<Vec<_>>();
         let expected = [("A", false), ("B", true), ("secret:d", false)];
-        assert_eq!(found, expected.map(|(name, has_default)| (name.to_owned(), has_default)));
+        assert_eq!(
+            found,
+            expected.map(|(name, has_default)| (name.to_owned(), has_default))
+        );
     }
 }

@@ -71,7 +71,10 @@ const FIELDS: [(&str, &str); 13] = [
     ("scopes", "a list of texts"),
     ("providers", "a list of names of servers and APIs"),
     ("tags", "a list of texts"),
-    ("write_class", "a list of `read`, `write`, `destructive` and `unknown`"),
+    (
+        "write_class",
+        "a list of `read`, `write`, `destructive` and `unknown`",
+    ),
     ("exclude", "a list of names of tools"),
     ("format", "`compact`, `mcp`, `anthropic` or `openai`"),
 ];
@@ -81,7 +84,9 @@ impl Asked {
         let mut fields = Fields::read(body)?;
         Ok(Self {
             intents: fields.intents()?,
-            top_k: fields.take("top_k", |it| (1..=MAX_TOP_K).contains(it))?.unwrap_or(MAX_TOP_K),
+            top_k: fields
+                .take("top_k", |it| (1..=MAX_TOP_K).contains(it))?
+                .unwrap_or(MAX_TOP_K),
             min_score: fields.take("min_score", |it| (0.0..=1.0).contains(it))?,
             token_budget: fields.take("token_budget", |it| *it > 0)?,
             max_cost_usd: fields.take("max_cost_usd", |it: &f64| *it >= 0.0)?,
@@ -116,7 +121,10 @@ impl Fields {
             Ok(_) => return Err(Wrong::body("it is not a JSON object")),
             Err(error) => return Err(Wrong::body(&format!("it is not JSON: {error}"))),
         };
-        match fields.keys().find(|key| !FIELDS.iter().any(|(name, _)| name == key)) {
+        match fields
+            .keys()
+            .find(|key| !FIELDS.iter().any(|(name, _)| name == key))
+        {
             Some(unknown) => Err(Wrong::unknown(unknown)),
             None => Ok(Self(fields)),
         }
@@ -124,7 +132,9 @@ impl Fields {
 
     fn intents(&mut self) -> Result<Intents, Wrong> {
         let one = self.take("intent", |_| true)?;
-        let several = self.take("intents", |it: &Vec<_>| (1..=MOST_INTENTS).contains(&it.len()))?;
+        let several = self.take("intents", |it: &Vec<_>| {
+            (1..=MOST_INTENTS).contains(&it.len())
+        })?;
         match (one, several) {
             (Some(intent), None) => Ok(Intents::One(intent)),
             (None, Some(intents)) => Ok(Intents::Several(intents)),
@@ -139,11 +149,16 @@ impl Fields {
         name: &str,
         may_be: impl Fn(&T) -> bool,
     ) -> Result<Option<T>, Wrong> {
-        let Some(value) = self.0.remove(name).filter(|value| !value.is_null()) else { return Ok(None) };
+        let Some(value) = self.0.remove(name).filter(|value| !value.is_null()) else {
+            return Ok(None);
+        };
         let shown = value.to_string();
         match serde_json::from_value(value) {
             Ok(read) if may_be(&read) => Ok(Some(read)),
-            _ => Err(Wrong::field(name, &format!("cannot be {}", excerpt(&shown)))),
+            _ => Err(Wrong::field(
+                name,
+                &format!("cannot be {}", excerpt(&shown)),
+            )),
         }
     }
 }
@@ -161,12 +176,22 @@ impl Wrong {
     fn body(why: &str) -> Self {
         let message = format!("the request cannot be read: {why}");
         let example = r#"{"intent": "open an issue", "top_k": 5}"#;
-        Self { message, field: None, expected: None, advice: Some(format!("send {example}")) }
+        Self {
+            message,
+            field: None,
+            expected: None,
+            advice: Some(format!("send {example}")),
+        }
     }
 
     fn field(name: &str, what: &str) -> Self {
-        let expected = FIELDS.iter().find(|(field, _)| *field == name).map(|(_, expected)| *expected);
-        let wanted = expected.map(|expected| format!("; it is {expected}")).unwrap_or_default();
+        let expected = FIELDS
+            .iter()
+            .find(|(field, _)| *field == name)
+            .map(|(_, expected)| *expected);
+        let wanted = expected
+            .map(|expected| format!("; it is {expected}"))
+            .unwrap_or_default();
         Self {
             message: format!("`{name}` {what}{wanted}"),
             field: Some(name.to_owned()),
@@ -182,7 +207,12 @@ impl Wrong {
             None => format!("the fields are {}", fields.collect::<Vec<_>>().join(", ")),
         };
         let message = format!("there is no field `{}`; {advice}", excerpt(name));
-        Self { message, field: Some(excerpt(name)), expected: None, advice: Some(advice) }
+        Self {
+            message,
+            field: Some(excerpt(name)),
+            expected: None,
+            advice: Some(advice),
+        }
     }
 
     fn provider(name: &str, known: &[String]) -> Self {
@@ -191,8 +221,16 @@ impl Wrong {
             None if known.is_empty() => "there are no servers or APIs yet".to_owned(),
             None => format!("there are {}", known.join(", ")),
         };
-        let message = format!("there is no server or API called `{}`; {advice}", excerpt(name));
-        Self { message, field: Some("providers".to_owned()), expected: None, advice: Some(advice) }
+        let message = format!(
+            "there is no server or API called `{}`; {advice}",
+            excerpt(name)
+        );
+        Self {
+            message,
+            field: Some("providers".to_owned()),
+            expected: None,
+            advice: Some(advice),
+        }
     }
 }
 
@@ -213,23 +251,71 @@ mod tests {
     fn what_cannot_be_is_refused_with_what_can() {
         check(&json!([]), None, "not a JSON object");
         check(&json!({}), Some("intent"), "is missing");
-        check(&json!({ "intents": [] }), Some("intents"), "cannot be []; it is a list of 1 to 10 texts");
-        check(&json!({ "intents": vec!["x"; 11] }), Some("intents"), "1 to 10");
-        check(&json!({ "intent": "x", "intents": ["y"] }), Some("intents"), "cannot stand beside `intent`");
-        check(&json!({ "intent": 7 }), Some("intent"), "cannot be 7; it is a text");
-        check(&json!({ "intent": "x", "topk": 3 }), Some("topk"), "did you mean `top_k`?");
-        check(&json!({ "intent": "x", "zzzzzz": 3 }), Some("zzzzzz"), "the fields are intent");
+        check(
+            &json!({ "intents": [] }),
+            Some("intents"),
+            "cannot be []; it is a list of 1 to 10 texts",
+        );
+        check(
+            &json!({ "intents": vec!["x"; 11] }),
+            Some("intents"),
+            "1 to 10",
+        );
+        check(
+            &json!({ "intent": "x", "intents": ["y"] }),
+            Some("intents"),
+            "cannot stand beside `intent`",
+        );
+        check(
+            &json!({ "intent": 7 }),
+            Some("intent"),
+            "cannot be 7; it is a text",
+        );
+        check(
+            &json!({ "intent": "x", "topk": 3 }),
+            Some("topk"),
+            "did you mean `top_k`?",
+        );
+        check(
+            &json!({ "intent": "x", "zzzzzz": 3 }),
+            Some("zzzzzz"),
+            "the fields are intent",
+        );
         check(
             &json!({ "intent": "x", "top_k": 50 }),
             Some("top_k"),
             "cannot be 50; it is a whole number from 1 to 20",
         );
-        check(&json!({ "intent": "x", "top_k": 0 }), Some("top_k"), "1 to 20");
-        check(&json!({ "intent": "x", "top_k": "3" }), Some("top_k"), "1 to 20");
-        check(&json!({ "intent": "x", "max_cost_usd": -1 }), Some("max_cost_usd"), "at least 0");
-        check(&json!({ "intent": "x", "min_score": 1.5 }), Some("min_score"), "0 to 1");
-        check(&json!({ "intent": "x", "format": "yaml" }), Some("format"), "\"yaml\"");
-        check(&json!({ "intent": "x", "write_class": ["reed"] }), Some("write_class"), "destructive");
+        check(
+            &json!({ "intent": "x", "top_k": 0 }),
+            Some("top_k"),
+            "1 to 20",
+        );
+        check(
+            &json!({ "intent": "x", "top_k": "3" }),
+            Some("top_k"),
+            "1 to 20",
+        );
+        check(
+            &json!({ "intent": "x", "max_cost_usd": -1 }),
+            Some("max_cost_usd"),
+            "at least 0",
+        );
+        check(
+            &json!({ "intent": "x", "min_score": 1.5 }),
+            Some("min_score"),
+            "0 to 1",
+        );
+        check(
+            &json!({ "intent": "x", "format": "yaml" }),
+            Some("format"),
+            "\"yaml\"",
+        );
+        check(
+            &json!({ "intent": "x", "write_class": ["reed"] }),
+            Some("write_class"),
+            "destructive",
+        );
     }
 
     #[test]

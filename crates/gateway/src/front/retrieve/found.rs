@@ -29,8 +29,17 @@ pub(super) struct IntentRow {
 
 impl Found {
     pub(super) fn one(findings: Findings) -> Self {
-        let Findings { candidates, confident, degraded } = findings;
-        Self { candidates, confident, degraded, intents: None }
+        let Findings {
+            candidates,
+            confident,
+            degraded,
+        } = findings;
+        Self {
+            candidates,
+            confident,
+            degraded,
+            intents: None,
+        }
     }
 
     pub(super) async fn several(
@@ -43,9 +52,18 @@ impl Found {
         for intent in intents {
             each.push(find(rooms, caller, intent, options).await);
         }
-        let candidates = in_turns(each.iter().map(|it| it.candidates.as_slice()), options.top_k);
-        let kept: HashSet<_> = candidates.iter().map(|it| it.entry.tool_name.as_str()).collect();
-        let rows = intents.iter().zip(&each).map(|(intent, found)| IntentRow::of(intent, found, &kept));
+        let candidates = in_turns(
+            each.iter().map(|it| it.candidates.as_slice()),
+            options.top_k,
+        );
+        let kept: HashSet<_> = candidates
+            .iter()
+            .map(|it| it.entry.tool_name.as_str())
+            .collect();
+        let rows = intents
+            .iter()
+            .zip(&each)
+            .map(|(intent, found)| IntentRow::of(intent, found, &kept));
         Self {
             intents: Some(rows.collect()),
             confident: each.iter().map(|it| it.confident).reduce(both).flatten(),
@@ -60,7 +78,10 @@ impl IntentRow {
         let names = found.candidates.iter().map(|it| &it.entry.tool_name);
         Self {
             intent: intent.to_owned(),
-            tools: names.filter(|name| kept.contains(name.as_str())).cloned().collect(),
+            tools: names
+                .filter(|name| kept.contains(name.as_str()))
+                .cloned()
+                .collect(),
             confident: found.confident,
         }
     }
@@ -73,7 +94,11 @@ fn in_turns<'a>(lists: impl Iterator<Item = &'a [Candidate]>, most: usize) -> Ve
     let longest = lists.iter().map(|list| list.len()).max().unwrap_or(0);
     let ranked = (0..longest).flat_map(|rank| lists.iter().filter_map(move |list| list.get(rank)));
     let mut seen = HashSet::new();
-    ranked.filter(|it| seen.insert(&it.entry.tool_name)).take(most).cloned().collect()
+    ranked
+        .filter(|it| seen.insert(&it.entry.tool_name))
+        .take(most)
+        .cloned()
+        .collect()
 }
 
 fn both(one: Option<bool>, other: Option<bool>) -> Option<bool> {

@@ -72,11 +72,15 @@ pub(super) async fn answer(
     if let Some(kind) = guard::foreign_body(request.headers())
         && guard::is_from_browser(request.headers())
     {
-        let failure = Failure::ForeignBody { kind: kind.to_owned() };
+        let failure = Failure::ForeignBody {
+            kind: kind.to_owned(),
+        };
         return problem(super::reply::door_status(&failure), &failure.to_string());
     }
     let incoming = rooms.flights.receive(&caller);
-    let (body, _held) = match read_body(request.into_body(), rooms.serve.max_body_bytes, incoming).await {
+    let (body, _held) = match read_body(request.into_body(), rooms.serve.max_body_bytes, incoming)
+        .await
+    {
         Ok(read) => read,
         Err(failure) => return problem(super::reply::door_status(&failure), &failure.to_string()),
     };
@@ -93,7 +97,9 @@ pub(super) async fn answer(
 /// The servers and APIs that a caller may know of.
 fn known_providers(rooms: &Rooms, caller: &Caller) -> Vec<String> {
     let servers = rooms.upstreams.iter().map(|server| server.name());
-    let visible = servers.chain(rooms.providers.names()).filter(|name| rooms.server_visible(caller, name));
+    let visible = servers
+        .chain(rooms.providers.names())
+        .filter(|name| rooms.server_visible(caller, name));
     visible.map(ToString::to_string).collect()
 }
 
@@ -115,7 +121,11 @@ async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse 
         Intents::One(intent) => Found::one(find(rooms, caller, intent, &options).await),
         Intents::Several(intents) => Found::several(rooms, caller, intents, &options).await,
     };
-    let good_enough = |it: &&Candidate| asked.min_score.is_none_or(|least| f64::from(it.score) >= least);
+    let good_enough = |it: &&Candidate| {
+        asked
+            .min_score
+            .is_none_or(|least| f64::from(it.score) >= least)
+    };
     let candidates = found.candidates.iter().filter(good_enough);
     let context = Context::of(rooms, candidates, asked.format, asked.token_budget);
     let (indexed, embedded) = rooms.indexed(caller);
@@ -164,7 +174,9 @@ impl Context {
         for candidate in found {
             let name = &candidate.entry.tool_name;
             match written(rooms, &catalog, format, name) {
-                Err(unfit) => context.leave_out(name, &format!("{unfit}, which this vendor does not accept")),
+                Err(unfit) => {
+                    context.leave_out(name, &format!("{unfit}, which this vendor does not accept"))
+                }
                 Ok(tool) => {
                     spent += tool.as_ref().map_or(0, |tool| estimate(tool.get()));
                     if budget.is_some_and(|budget| spent > budget) {
@@ -180,7 +192,10 @@ impl Context {
     }
 
     fn leave_out(&mut self, name: &str, reason: &str) {
-        self.left_out.push(LeftOut { tool_name: name.to_owned(), reason: reason.to_owned() });
+        self.left_out.push(LeftOut {
+            tool_name: name.to_owned(),
+            reason: reason.to_owned(),
+        });
     }
 }
 
@@ -192,21 +207,35 @@ impl Shown {
             parts: found.parts,
             cosine: found.cosine,
             latency_from_p95: found.latency_from_p95,
-            also: found.copies.iter().map(|copy| copy.tool_name.clone()).collect(),
+            also: found
+                .copies
+                .iter()
+                .map(|copy| copy.tool_name.clone())
+                .collect(),
             metadata: serde_json::to_value(&*found.entry).expect("an entry is plain JSON"),
         }
     }
 }
 
 /// A tool as it was asked for. An HTTP API is no tool, so only a line can say how it is called.
-fn written(rooms: &Rooms, catalog: &Catalog, format: Format, name: &str) -> Result<Option<Raw>, Unfit> {
+fn written(
+    rooms: &Rooms,
+    catalog: &Catalog,
+    format: Format,
+    name: &str,
+) -> Result<Option<Raw>, Unfit> {
     if let Some(entry) = catalog.tool(name) {
         // Whoever wrote the definition, a model will read it.
         let definition = authored::shown(entry.definition.clone(), &Secrets::default());
         return format.write(&entry.exposed, &definition).map(Some);
     }
-    let provider = name.parse().ok().and_then(|name| rooms.providers.get(&name));
-    let line = provider.filter(|_| format == Format::Compact).map(|provider| raw(&request(provider.spec())));
+    let provider = name
+        .parse()
+        .ok()
+        .and_then(|name| rooms.providers.get(&name));
+    let line = provider
+        .filter(|_| format == Format::Compact)
+        .map(|provider| raw(&request(provider.spec())));
     Ok(line)
 }
 
@@ -225,7 +254,9 @@ impl Format {
 fn for_vendor(vendor: Vendor, name: &str, definition: &RawObject) -> Result<Raw, Unfit> {
     let description: String = definition.read("description").unwrap_or_default();
     let schema: Value = definition.read("inputSchema").unwrap_or_default();
-    vendor.tool(name, &description, &schema).map(|tool| raw(&tool))
+    vendor
+        .tool(name, &description, &schema)
+        .map(|tool| raw(&tool))
 }
 
 fn problem(status: StatusCode, message: &str) -> HttpResponse {

@@ -2,28 +2,53 @@
 
 use super::{Danger, program_name};
 
-const PROGRAMS: [&str; 7] =
-    ["docker", "podman", "nerdctl", "docker-compose", "podman-remote", "finch", "container"];
+const PROGRAMS: [&str; 7] = [
+    "docker",
+    "podman",
+    "nerdctl",
+    "docker-compose",
+    "podman-remote",
+    "finch",
+    "container",
+];
 
 /// What a container of docker or podman is given that lets it out.
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
-    let Some(at) = words.iter().position(|word| PROGRAMS.contains(&program_name(word).as_str())) else {
+    let Some(at) = words
+        .iter()
+        .position(|word| PROGRAMS.contains(&program_name(word).as_str()))
+    else {
         return Vec::new();
     };
     let rest = &words[at + 1..];
     let following = rest.iter().skip(1).map(Some).chain([None]);
-    let mut found: Vec<_> = rest.iter().zip(following).filter_map(|(word, next)| flag(word, next)).collect();
-    let sockets = rest
+    let mut found: Vec<_> = rest
         .iter()
-        .filter(|word| ["docker.sock", "podman.sock", "containerd.sock"].iter().any(|it| word.contains(it)));
-    found.extend(sockets.map(|word| Danger::new(word, "whoever has this socket rules the machine")));
+        .zip(following)
+        .filter_map(|(word, next)| flag(word, next))
+        .collect();
+    let sockets = rest.iter().filter(|word| {
+        ["docker.sock", "podman.sock", "containerd.sock"]
+            .iter()
+            .any(|it| word.contains(it))
+    });
+    found
+        .extend(sockets.map(|word| Danger::new(word, "whoever has this socket rules the machine")));
     found
 }
 
 fn flag(word: &str, next: Option<&String>) -> Option<Danger> {
     let (flag, value) = parted(word, next)?;
-    let reason = reason(flag.trim_start_matches('-'), flag.starts_with("--"), &value.to_lowercase())?;
-    let form = if flag == "--privileged" { flag.to_owned() } else { format!("{flag} {value}") };
+    let reason = reason(
+        flag.trim_start_matches('-'),
+        flag.starts_with("--"),
+        &value.to_lowercase(),
+    )?;
+    let form = if flag == "--privileged" {
+        flag.to_owned()
+    } else {
+        format!("{flag} {value}")
+    };
     Some(Danger::new(&form, reason))
 }
 
@@ -38,7 +63,14 @@ fn parted<'a>(word: &'a str, next: Option<&'a String>) -> Option<(&'a str, &'a s
     let at = letters.find(|c: char| !"itdPq".contains(c))?;
     let end = 1 + at + letters[at..].chars().next()?.len_utf8();
     let (flag, attached) = word.split_at(end);
-    Some((flag, if attached.is_empty() { behind } else { attached.trim_start_matches('=') }))
+    Some((
+        flag,
+        if attached.is_empty() {
+            behind
+        } else {
+            attached.trim_start_matches('=')
+        },
+    ))
 }
 
 fn reason(name: &str, is_long: bool, value: &str) -> Option<&'static str> {
@@ -51,7 +83,9 @@ fn reason(name: &str, is_long: bool, value: &str) -> Option<&'static str> {
         "mount" if is_host_mount(value) => MOUNT,
         "volumes-from" => "takes the folders of another container",
         "network" | "net" if is_host => "shares the network with the machine",
-        "pid" | "ipc" | "uts" | "userns" | "cgroupns" if is_host => "shares the machine's processes",
+        "pid" | "ipc" | "uts" | "userns" | "cgroupns" if is_host => {
+            "shares the machine's processes"
+        }
         "device" | "device-cgroup-rule" => "reaches a device of the machine",
         "cap-add" | "security-opt" | "sysctl" | "runtime" | "cgroup-parent" => {
             "loosens what keeps the container in"
@@ -67,7 +101,8 @@ const MOUNT: &str = "opens a folder of the machine to the container";
 
 /// A volume by name stays with the container program; anything else is a place on this machine.
 fn is_host_path(value: &str) -> bool {
-    value.contains(':') && value.starts_with(['/', '~', '.', '$', '\\']) || value.get(1..3) == Some(":\\")
+    value.contains(':') && value.starts_with(['/', '~', '.', '$', '\\'])
+        || value.get(1..3) == Some(":\\")
 }
 
 fn is_host_mount(value: &str) -> bool {

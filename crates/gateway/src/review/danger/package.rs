@@ -4,8 +4,8 @@ use super::program::{SUBVERBS, own_words};
 use super::{Danger, option, program_name};
 
 const RUNNERS: [&str; 17] = [
-    "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "uv", "uvx", "pip", "pipx", "deno", "dnx", "dotnet",
-    "go", "cargo", "gem",
+    "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "uv", "uvx", "pip", "pipx", "deno", "dnx",
+    "dotnet", "go", "cargo", "gem",
 ];
 
 /// Options after which the word behind is no value.
@@ -60,7 +60,10 @@ const SOURCES: [&str; 30] = [
 
 /// What a runner such as `npx` or `uvx` is told to fetch.
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
-    let Some(at) = words.iter().position(|word| RUNNERS.contains(&program_name(word).as_str())) else {
+    let Some(at) = words
+        .iter()
+        .position(|word| RUNNERS.contains(&program_name(word).as_str()))
+    else {
         return Vec::new();
     };
     let (runner, rest) = (program_name(&words[at]), &words[at + 1..]);
@@ -69,7 +72,9 @@ pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let mut found: Vec<_> = own.iter().filter_map(|word| source(word)).collect();
     found.extend(own.iter().chain(package).filter_map(|word| elsewhere(word)));
     found.extend(
-        package.filter(|word| is_short_for_github(&runner, word)).map(|word| Danger::new(word, ELSEWHERE)),
+        package
+            .filter(|word| is_short_for_github(&runner, word))
+            .map(|word| Danger::new(word, ELSEWHERE)),
     );
     found
 }
@@ -78,7 +83,9 @@ const ELSEWHERE: &str = "a package that no registry has looked at";
 
 fn source(word: &str) -> Option<Danger> {
     let (flag, _) = option(word)?;
-    SOURCES.contains(&flag).then(|| Danger::new(flag, "changes where packages come from or what they may do"))
+    SOURCES
+        .contains(&flag)
+        .then(|| Danger::new(flag, "changes where packages come from or what they may do"))
 }
 
 fn elsewhere(word: &str) -> Option<Danger> {
@@ -97,7 +104,9 @@ fn elsewhere(word: &str) -> Option<Danger> {
         "link:",
         "/",
     ];
-    const INSIDE: [&str; 8] = ["@http:", "@https:", "@git+", "@github:", "@npm:", "@file:", " @ ", "@git:"];
+    const INSIDE: [&str; 8] = [
+        "@http:", "@https:", "@git+", "@github:", "@npm:", "@file:", " @ ", "@git:",
+    ];
     const ENDINGS: [&str; 4] = [".tgz", ".tar.gz", ".whl", ".zip"];
     if SUBVERBS.contains(&word) {
         return None;
@@ -113,7 +122,10 @@ fn elsewhere(word: &str) -> Option<Danger> {
 
 /// `owner/name` is a repository for the runners of npm; a package has `@` before its owner.
 fn is_short_for_github(runner: &str, word: &str) -> bool {
-    let of_npm = matches!(runner, "npx" | "npm" | "pnpm" | "pnpx" | "yarn" | "bunx" | "bun");
+    let of_npm = matches!(
+        runner,
+        "npx" | "npm" | "pnpm" | "pnpx" | "yarn" | "bunx" | "bun"
+    );
     let begins_plain = !word.starts_with(['@', '.', '/', '~', '-', '$']);
     of_npm && begins_plain && !word.contains(':') && word.contains('/')
 }

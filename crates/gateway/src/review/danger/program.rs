@@ -20,10 +20,27 @@ const CODE: &str = "runs the next word as a program";
 
 const INTERPRETERS: &[Interpreter] = &[
     Interpreter {
-        names: &["sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "nu", "rbash", "csh", "tcsh"],
+        names: &[
+            "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "nu", "rbash", "csh", "tcsh",
+        ],
         short: "cC",
-        long: &["--command", "--commands", "--init-command", "--rcfile", "--init-file"],
-        alone: &["-l", "-i", "-e", "-x", "-u", "--login", "--norc", "--noprofile"],
+        long: &[
+            "--command",
+            "--commands",
+            "--init-command",
+            "--rcfile",
+            "--init-file",
+        ],
+        alone: &[
+            "-l",
+            "-i",
+            "-e",
+            "-x",
+            "-u",
+            "--login",
+            "--norc",
+            "--noprofile",
+        ],
         reason: SHELL,
     },
     Interpreter {
@@ -66,15 +83,35 @@ const INTERPRETERS: &[Interpreter] = &[
         names: &["python", "pythonw", "pypy", "ipython", "py", "jython"],
         short: "c",
         long: &[],
-        alone: &["-u", "-s", "-S", "-E", "-I", "-B", "-O", "-OO", "-q", "-v", "-b", "-d", "-P"],
+        alone: &[
+            "-u", "-s", "-S", "-E", "-I", "-B", "-O", "-OO", "-q", "-v", "-b", "-d", "-P",
+        ],
         reason: CODE,
     },
-    Interpreter { names: &["perl"], short: "eEMmI", long: &[], alone: &["-w"], reason: CODE },
-    Interpreter { names: &["ruby", "irb"], short: "erI", long: &["--require"], alone: &["-w"], reason: CODE },
+    Interpreter {
+        names: &["perl"],
+        short: "eEMmI",
+        long: &[],
+        alone: &["-w"],
+        reason: CODE,
+    },
+    Interpreter {
+        names: &["ruby", "irb"],
+        short: "erI",
+        long: &["--require"],
+        alone: &["-w"],
+        reason: CODE,
+    },
     Interpreter {
         names: &["php"],
         short: "rBREd",
-        long: &["--run", "--process-begin", "--process-code", "--process-end", "--define"],
+        long: &[
+            "--run",
+            "--process-begin",
+            "--process-code",
+            "--process-end",
+            "--define",
+        ],
         alone: &[],
         reason: CODE,
     },
@@ -100,15 +137,29 @@ const INTERPRETERS: &[Interpreter] = &[
     },
     Interpreter {
         names: &[
-            "vi", "vim", "nvim", "emacs", "gdb", "lldb", "sbcl", "erl", "swipl", "psql", "sqlite", "script",
-            "flock", "su",
+            "vi", "vim", "nvim", "emacs", "gdb", "lldb", "sbcl", "erl", "swipl", "psql", "sqlite",
+            "script", "flock", "su",
         ],
         short: "cSgx",
-        long: &["--eval", "--cmd", "-cmd", "--command", "-ex", "-eval", "--batch"],
+        long: &[
+            "--eval",
+            "--cmd",
+            "-cmd",
+            "--command",
+            "-ex",
+            "-eval",
+            "--batch",
+        ],
         alone: &[],
         reason: CODE,
     },
-    Interpreter { names: &["env"], short: "S", long: &["--split-string"], alone: &["-i"], reason: CODE },
+    Interpreter {
+        names: &["env"],
+        short: "S",
+        long: &["--split-string"],
+        alone: &["-i"],
+        reason: CODE,
+    },
     Interpreter {
         names: &["git", "ssh", "nc", "ncat", "tar"],
         short: "ceoI",
@@ -135,11 +186,28 @@ const INTERPRETERS: &[Interpreter] = &[
 /// Programs that need no option to run another one from a text.
 const ALWAYS: &[(&[&str], &str)] = &[
     (
-        &["sudo", "doas", "pkexec", "runuser", "gsudo", "nsenter", "chroot", "unshare"],
+        &[
+            "sudo", "doas", "pkexec", "runuser", "gsudo", "nsenter", "chroot", "unshare",
+        ],
         "runs with the rights of another user",
     ),
-    (&["awk", "gawk", "mawk", "nawk", "socat", "systemd-run", "at", "crontab"], "runs programs from a text"),
-    (&["xargs", "parallel"], "runs programs with words that are not shown here"),
+    (
+        &[
+            "awk",
+            "gawk",
+            "mawk",
+            "nawk",
+            "socat",
+            "systemd-run",
+            "at",
+            "crontab",
+        ],
+        "runs programs from a text",
+    ),
+    (
+        &["xargs", "parallel"],
+        "runs programs with words that are not shown here",
+    ),
 ];
 
 /// Words that mean a program only together: the program, then one of these.
@@ -191,8 +259,12 @@ impl Interpreter {
     fn takes(&self, flag: &str) -> bool {
         /// Some programs take the beginning of an option for the whole.
         const AT_LEAST: usize = 5;
-        let long = |known: &&str| *known == flag || (flag.len() >= AT_LEAST && known.starts_with(flag));
-        let letters = flag.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default();
+        let long =
+            |known: &&str| *known == flag || (flag.len() >= AT_LEAST && known.starts_with(flag));
+        let letters = flag
+            .strip_prefix('-')
+            .filter(|letters| !letters.starts_with('-'))
+            .unwrap_or_default();
         self.long.iter().any(long) || letters.contains(|c| self.short.contains(c))
     }
 }
@@ -266,12 +338,16 @@ fn is_launched(before: &[String]) -> bool {
         "firejail",
         "bwrap",
     ];
-    before.first().is_some_and(|first| LAUNCHERS.contains(&program_name(first).as_str()))
+    before
+        .first()
+        .is_some_and(|first| LAUNCHERS.contains(&program_name(first).as_str()))
 }
 
 fn subcommand(name: &str, rest: &[String]) -> Option<Danger> {
     let (_, verbs) = SUBCOMMANDS.iter().find(|(program, _)| *program == name)?;
-    let verb = rest.iter().find(|word| verbs.contains(&word.to_lowercase().as_str()))?;
+    let verb = rest
+        .iter()
+        .find(|word| verbs.contains(&word.to_lowercase().as_str()))?;
     Some(Danger::new(&format!("{name} {verb}"), CODE))
 }
 
@@ -298,15 +374,27 @@ pub(super) fn of_project(words: &[String]) -> Option<Danger> {
         "mix",
         "docker-compose",
     ];
-    const VERBS: [&str; 7] = ["run", "start", "test", "task", "run-script", "compose", "dev"];
+    const VERBS: [&str; 7] = [
+        "run",
+        "start",
+        "test",
+        "task",
+        "run-script",
+        "compose",
+        "dev",
+    ];
     let (first, rest) = words.split_first()?;
     let name = program_name(first);
     if ALWAYS.contains(&name.as_str()) {
         return Some(Danger::new(&name, REASON));
     }
     let verb = rest.iter().find(|word| option(word).is_none())?;
-    let scripts = matches!(name.as_str(), "npm" | "pnpm" | "yarn" | "bun" | "deno" | "uv");
-    let runs = (scripts && VERBS.contains(&verb.as_str())) || (name == "docker" && verb == "compose");
+    let scripts = matches!(
+        name.as_str(),
+        "npm" | "pnpm" | "yarn" | "bun" | "deno" | "uv"
+    );
+    let runs =
+        (scripts && VERBS.contains(&verb.as_str())) || (name == "docker" && verb == "compose");
     runs.then(|| Danger::new(&format!("{name} {verb}"), REASON))
 }
 
@@ -320,9 +408,13 @@ fn powershell(name: &str, rest: &[String]) -> Option<Danger> {
         let flag = flag.trim_start_matches(['-', '/']);
         !flag.is_empty()
             && word.starts_with(['-', '/'])
-            && ["command", "encodedcommand", "ec", "enc"].iter().any(|it| it.starts_with(flag))
+            && ["command", "encodedcommand", "ec", "enc"]
+                .iter()
+                .any(|it| it.starts_with(flag))
     };
-    rest.iter().find(runs).map(|flag| Danger::new(&format!("{name} {flag}"), SHELL))
+    rest.iter()
+        .find(runs)
+        .map(|flag| Danger::new(&format!("{name} {flag}"), SHELL))
 }
 
 /// `env NAME=value program` sets variables, too.
@@ -331,5 +423,7 @@ fn set_by_word(words: &[String]) -> Vec<Danger> {
         return Vec::new();
     }
     let named = words.iter().filter_map(|word| word.split_once('='));
-    named.filter_map(|(name, _)| variable::danger(name)).collect()
+    named
+        .filter_map(|(name, _)| variable::danger(name))
+        .collect()
 }

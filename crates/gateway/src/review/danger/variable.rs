@@ -144,8 +144,17 @@ const NAMES: &[(&[&str], &str)] = &[
 
 pub(super) fn danger(name: &str) -> Option<Danger> {
     let capitals = name.to_ascii_uppercase();
-    let begins = BEGINNINGS.iter().find(|(begin, _)| capitals.starts_with(begin)).map(|(_, reason)| *reason);
-    let named =
-        || NAMES.iter().find(|(names, _)| names.contains(&capitals.as_str())).map(|(_, reason)| *reason);
-    begins.or_else(named).map(|reason| Danger::new(name, reason))
+    let begins = BEGINNINGS
+        .iter()
+        .find(|(begin, _)| capitals.starts_with(begin))
+        .map(|(_, reason)| *reason);
+    let named = || {
+        NAMES
+            .iter()
+            .find(|(names, _)| names.contains(&capitals.as_str()))
+            .map(|(_, reason)| *reason)
+    };
+    begins
+        .or_else(named)
+        .map(|reason| Danger::new(name, reason))
 }

@@ -8,8 +8,11 @@ use crate::harness::{Gateway, Home, Manner, Testbed, until};
 async fn lines(gateway: &Gateway, at_least: usize) -> Vec<String> {
     until("the lines are written", async || {
         let log = gateway.log();
-        let lines: Vec<_> =
-            log.lines().filter(|line| line.contains("kitbag::access")).map(str::to_owned).collect();
+        let lines: Vec<_> = log
+            .lines()
+            .filter(|line| line.contains("kitbag::access"))
+            .map(str::to_owned)
+            .collect();
         (lines.len() >= at_least).then_some(lines)
     })
     .await
@@ -25,9 +28,19 @@ async fn every_http_request_leaves_a_line_if_that_is_wanted() {
     ));
     let token = key(&home, "acme").await;
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Manner::Modern).key(&token).unannounced();
-    client.call("good__echo", &json!({ "message": "s3cret-argument" })).await;
-    reqwest::get(format!("{}/nothing/here?token=s3cret-in-query", gateway.base)).await.unwrap();
+    let client = gateway
+        .visitor("/mcp/all", Manner::Modern)
+        .key(&token)
+        .unannounced();
+    client
+        .call("good__echo", &json!({ "message": "s3cret-argument" }))
+        .await;
+    reqwest::get(format!(
+        "{}/nothing/here?token=s3cret-in-query",
+        gateway.base
+    ))
+    .await
+    .unwrap();
     let lines = lines(&gateway, 2).await;
     let line = |path: &str| -> Value {
         let found = lines.iter().find(|line| line.contains(path));
@@ -36,7 +49,10 @@ async fn every_http_request_leaves_a_line_if_that_is_wanted() {
     let call = line("/mcp/all");
     let text = call.to_string();
     for part in ["POST", "\"200\"", "acme", "127.0.0.1", "request"] {
-        assert!(text.contains(part) || text.contains(&part.replace('"', "")), "no {part}: {text}");
+        assert!(
+            text.contains(part) || text.contains(&part.replace('"', "")),
+            "no {part}: {text}"
+        );
     }
     assert!(line("/nothing/here").to_string().contains("404"));
     let log = lines.join("\n");
@@ -48,6 +64,10 @@ async fn every_http_request_leaves_a_line_if_that_is_wanted() {
 #[tokio::test]
 async fn without_the_setting_there_are_no_such_lines() {
     let gateway = Gateway::with(&Testbed::named("good").table()).await;
-    gateway.client(Manner::Modern).await.knows("good__echo").await;
+    gateway
+        .client(Manner::Modern)
+        .await
+        .knows("good__echo")
+        .await;
     assert!(!gateway.log().contains("kitbag::access"));
 }

@@ -9,9 +9,11 @@ use crate::harness::{Gateway, Home, Manner, Testbed, until};
 
 fn events(rows: &[AuditRow], wanted: Action) -> Vec<(String, String, &AuditRow)> {
     let found = rows.iter().filter_map(|row| match &row.what {
-        What::Event { action, subject, detail } if *action == wanted => {
-            Some((subject.clone(), detail.clone().unwrap_or_default(), row))
-        }
+        What::Event {
+            action,
+            subject,
+            detail,
+        } if *action == wanted => Some((subject.clone(), detail.clone().unwrap_or_default(), row)),
         _ => None,
     });
     found.collect()
@@ -19,7 +21,13 @@ fn events(rows: &[AuditRow], wanted: Action) -> Vec<(String, String, &AuditRow)>
 
 async fn knock(gateway: &Gateway, authorization: &str) -> u16 {
     let request = reqwest::Client::new().get(format!("{}/v1/tokens", gateway.base));
-    request.header("authorization", authorization).send().await.unwrap().status().as_u16()
+    request
+        .header("authorization", authorization)
+        .send()
+        .await
+        .unwrap()
+        .status()
+        .as_u16()
 }
 
 #[tokio::test]
@@ -28,17 +36,26 @@ async fn a_refused_key_is_on_record_with_where_it_came_from_and_never_itself() {
     let good = key(&home, "local").await;
     let gateway = home.serve().await;
     let almost = format!("{good}x");
-    for authorization in [format!("Bearer {almost}"), "Basic dXNlcjpzM2NyZXQ=".to_owned()] {
+    for authorization in [
+        format!("Bearer {almost}"),
+        "Basic dXNlcjpzM2NyZXQ=".to_owned(),
+    ] {
         assert_eq!(knock(&gateway, &authorization).await, 401);
     }
     let rows = rows(&home, 3).await;
     let refused = events(&rows, Action::KeyRefused);
     assert_eq!(refused.len(), 2);
     for (_, _, row) in &refused {
-        assert_eq!((row.address.as_deref(), &row.tenant), (Some("127.0.0.1"), &None));
+        assert_eq!(
+            (row.address.as_deref(), &row.tenant),
+            (Some("127.0.0.1"), &None)
+        );
         assert_eq!(row.outcome, kitbag_domain::Outcome::Denied);
         let written = format!("{row:?}");
-        assert!(!written.contains(&good[10..]) && !written.contains("dXNlcjpz"), "{written}");
+        assert!(
+            !written.contains(&good[10..]) && !written.contains("dXNlcjpz"),
+            "{written}"
+        );
     }
 }
 
@@ -50,19 +67,28 @@ async fn a_flood_of_refused_keys_does_not_fill_the_record() {
         assert_eq!(knock(&gateway, "Bearer kb_wrong").await, 401);
     }
     let rows = rows(&home, 20).await;
-    assert!(events(&rows, Action::KeyRefused).len() < 60, "{}", rows.len());
+    assert!(
+        events(&rows, Action::KeyRefused).len() < 60,
+        "{}",
+        rows.len()
+    );
 }
 
 #[tokio::test]
 async fn changes_of_keys_and_secrets_are_on_record_with_who_made_them() {
     let home = Home::new("");
-    let told = home.kitbag(&["key", "create", "--tenant", "acme", "--json"]).await;
+    let told = home
+        .kitbag(&["key", "create", "--tenant", "acme", "--json"])
+        .await;
     let created: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
     let id = created["id"].as_str().unwrap().to_owned();
     home.kitbag(&["key", "revoke", &id]).await;
     let mut set = home.command(&["secret", "set", "token"]);
-    let mut child =
-        set.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut child = set
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"v3ry-s3cret").unwrap();
     assert!(child.wait().unwrap().success());
     home.kitbag(&["secret", "remove", "token"]).await;
@@ -76,10 +102,16 @@ async fn changes_of_keys_and_secrets_are_on_record_with_who_made_them() {
         let found = events(&rows, action);
         let (about, _, row) = &found[0];
         assert_eq!(
-            (about.as_str(), row.tenant.as_ref().map(kitbag_domain::Tenant::as_str)),
+            (
+                about.as_str(),
+                row.tenant.as_ref().map(kitbag_domain::Tenant::as_str)
+            ),
             (subject, tenant)
         );
-        assert!(row.actor.as_ref().is_some_and(|actor| !actor.is_empty()), "{row:?}");
+        assert!(
+            row.actor.as_ref().is_some_and(|actor| !actor.is_empty()),
+            "{row:?}"
+        );
     }
     assert!(!format!("{rows:?}").contains("v3ry-s3cret"));
 }
@@ -90,18 +122,28 @@ async fn a_change_of_the_configuration_is_on_record_where_it_is_made_and_where_i
     let gateway = home.serve().await;
     let told = home.kitbag(&["servers", "remove", "good"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
-    until("the gateway has taken it over", async || gateway.log().contains("is in force").then_some(()))
-        .await;
+    until("the gateway has taken it over", async || {
+        gateway.log().contains("is in force").then_some(())
+    })
+    .await;
     home.configure("[policy]\ndeny_tools = [\"*/exotic\"]\n");
-    until("the rules, too", async || (gateway.log().matches("is in force").count() == 2).then_some(())).await;
+    until("the rules, too", async || {
+        (gateway.log().matches("is in force").count() == 2).then_some(())
+    })
+    .await;
     let rows = rows(&home, 3).await;
     let edited = events(&rows, Action::ConfigurationEdited);
     assert_eq!(edited.len(), 1);
     let (path, changes, row) = &edited[0];
-    assert!(path.ends_with("kitbag.toml") && changes == "removed servers.good", "{path} {changes}");
+    assert!(
+        path.ends_with("kitbag.toml") && changes == "removed servers.good",
+        "{path} {changes}"
+    );
     assert_eq!(row.client.as_deref(), Some("kitbag servers remove"));
-    let details: Vec<_> =
-        events(&rows, Action::ConfigurationInForce).into_iter().map(|(_, detail, _)| detail).collect();
+    let details: Vec<_> = events(&rows, Action::ConfigurationInForce)
+        .into_iter()
+        .map(|(_, detail, _)| detail)
+        .collect();
     assert_eq!(details, ["sections policy", "removed good"]);
 }
 
@@ -111,21 +153,42 @@ async fn the_calls_of_one_request_share_its_id_and_the_trace_of_the_client_is_ke
     let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
     let gateway = Gateway::with(&Testbed::named("good").table()).await;
     let client = gateway.visitor("/mcp", Manner::Modern).connect().await;
-    gateway.client(Manner::Modern).await.knows("good__echo").await;
+    gateway
+        .client(Manner::Modern)
+        .await
+        .knows("good__echo")
+        .await;
     let calls = json!({ "calls": [{ "tool": "good__echo" }, { "tool": "good__echo" }] });
-    let params = json!({ "name": "batch_execute", "arguments": calls, "_meta": { "traceparent": parent } });
+    let params =
+        json!({ "name": "batch_execute", "arguments": calls, "_meta": { "traceparent": parent } });
     client.request("tools/call", &params).await;
 
     let params = json!({ "name": "call_api", "arguments": { "tool": "good__echo" } });
     let mut headers = client.headers("tools/call", &params);
     headers.push(("traceparent".to_owned(), parent.clone()));
-    let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let reply = gateway.post("/mcp", &headers, client.body(9, "tools/call", &params.to_string())).await;
+    let headers: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let reply = gateway
+        .post(
+            "/mcp",
+            &headers,
+            client.body(9, "tools/call", &params.to_string()),
+        )
+        .await;
 
     let rows = rows(&gateway.home, 3).await;
-    assert!(rows.iter().all(|row| row.trace.as_deref() == Some(TRACE)), "{rows:?}");
+    assert!(
+        rows.iter().all(|row| row.trace.as_deref() == Some(TRACE)),
+        "{rows:?}"
+    );
     assert_eq!(rows[1].request, rows[2].request);
     assert_ne!(rows[0].request, rows[1].request);
     let told = reply.headers.get("x-request-id").unwrap().to_str().unwrap();
-    assert_eq!(rows[0].request.as_deref(), Some(told), "the client can name the row");
+    assert_eq!(
+        rows[0].request.as_deref(),
+        Some(told),
+        "the client can name the row"
+    );
 }

@@ -25,25 +25,36 @@ impl Place {
     }
 
     async fn logged(&self, text: &str) {
-        until(text, async || self.gateway.log().contains(text).then_some(())).await;
+        until(text, async || {
+            self.gateway.log().contains(text).then_some(())
+        })
+        .await;
     }
 
     async fn calls(&self) -> Vec<Outcome> {
         let rows = rows_in(&self.disk.path().join("kitbag.db"), 0).await;
-        rows.iter().filter(|row| row.capability().is_some()).map(|row| row.outcome).collect()
+        rows.iter()
+            .filter(|row| row.capability().is_some())
+            .map(|row| row.outcome)
+            .collect()
     }
 }
 
 #[tokio::test]
 async fn what_happened_while_the_disk_was_full_is_on_record_when_there_is_room_again() {
-    let Some(place) = Place::with(&Testbed::named("good").table()).await else { return };
+    let Some(place) = Place::with(&Testbed::named("good").table()).await else {
+        return;
+    };
     let client = place.gateway.client(Manner::Modern).await;
     client.knows("good__echo").await;
     // A second time, because the first failure must leave nothing behind that hinders the next.
     for round in 1..=2 {
         place.disk.fill();
         for number in 0..50 {
-            let result = client.call("good__echo", &json!({ "text": number })).await.result();
+            let result = client
+                .call("good__echo", &json!({ "text": number }))
+                .await
+                .result();
             assert_ne!(result["isError"], true, "calls go on");
         }
         until("the disk is noticed to be full", async || {
@@ -58,7 +69,10 @@ async fn what_happened_while_the_disk_was_full_is_on_record_when_there_is_room_a
         .await;
         place.logged("the audit is written again").await;
         client.call("good__echo", &json!({ "text": "after" })).await;
-        until("later ones are, too", async || (place.calls().await.len() == 51 * round).then_some(())).await;
+        until("later ones are, too", async || {
+            (place.calls().await.len() == 51 * round).then_some(())
+        })
+        .await;
     }
     assert_eq!(figure(&place.gateway, "kitbag_audit_lost_total").await, 0.0);
 }
@@ -67,38 +81,97 @@ async fn what_happened_while_the_disk_was_full_is_on_record_when_there_is_room_a
 async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_touched() {
     let api = Api::start().await;
     let settings = "allow_addresses = [\"127.0.0.1\"]";
-    let tables = format!("{}{}", api.table("api", settings), Testbed::named("good").table());
-    let Some(place) = Place::with(&format!("[audit]\nrequired = true\n{tables}")).await else { return };
+    let tables = format!(
+        "{}{}",
+        api.table("api", settings),
+        Testbed::named("good").table()
+    );
+    let Some(place) = Place::with(&format!("[audit]\nrequired = true\n{tables}")).await else {
+        return;
+    };
     let all = place.gateway.client(Manner::Legacy).await;
     all.knows("good__echo").await;
-    let search = place.gateway.visitor("/mcp", Manner::Modern).connect().await;
+    let search = place
+        .gateway
+        .visitor("/mcp", Manner::Modern)
+        .connect()
+        .await;
     let ask = json!({ "provider": "api", "path": "/items" });
-    assert!(!search.call("call_api", &ask).await.raw().contains("on record"));
+    assert!(
+        !search
+            .call("call_api", &ask)
+            .await
+            .raw()
+            .contains("on record")
+    );
     assert_eq!(api.seen().len(), 1);
 
     place.disk.fill();
     for manner in Manner::BOTH {
-        let one = place.gateway.visitor("/servers/good/mcp", manner).connect().await;
-        for reply in [one.call("echo", &json!({})).await, all.call("good__echo", &json!({})).await] {
+        let one = place
+            .gateway
+            .visitor("/servers/good/mcp", manner)
+            .connect()
+            .await;
+        for reply in [
+            one.call("echo", &json!({})).await,
+            all.call("good__echo", &json!({})).await,
+        ] {
             let told = reply.tool_error();
-            assert!(told.contains("must be on record") && told.contains("operator"), "{told}");
-            assert!(!told.contains("small/") && !told.to_lowercase().contains("sql"), "{told}");
+            assert!(
+                told.contains("must be on record") && told.contains("operator"),
+                "{told}"
+            );
+            assert!(
+                !told.contains("small/") && !told.to_lowercase().contains("sql"),
+                "{told}"
+            );
         }
-        let prompt = one.request("prompts/get", &json!({ "name": "test_simple_prompt" })).await;
-        assert!(prompt.error()["message"].as_str().unwrap().contains("must be on record"));
+        let prompt = one
+            .request("prompts/get", &json!({ "name": "test_simple_prompt" }))
+            .await;
+        assert!(
+            prompt.error()["message"]
+                .as_str()
+                .unwrap()
+                .contains("must be on record")
+        );
     }
-    let batch = json!({ "calls": [{ "tool": "good__echo" }, { "provider": "api", "path": "/items" }] });
-    assert!(search.call("batch_execute", &batch).await.raw().contains("must be on record"));
-    assert!(search.call("call_api", &ask).await.tool_error().contains("must be on record"));
+    let batch =
+        json!({ "calls": [{ "tool": "good__echo" }, { "provider": "api", "path": "/items" }] });
+    assert!(
+        search
+            .call("batch_execute", &batch)
+            .await
+            .raw()
+            .contains("must be on record")
+    );
+    assert!(
+        search
+            .call("call_api", &ask)
+            .await
+            .tool_error()
+            .contains("must be on record")
+    );
     assert_eq!(api.seen().len(), 1, "nothing went out");
 
     place.disk.clear();
     until("calls are made again", async || {
-        (!search.call("call_api", &ask).await.raw().contains("must be on record")).then_some(())
+        (!search
+            .call("call_api", &ask)
+            .await
+            .raw()
+            .contains("must be on record"))
+        .then_some(())
     })
     .await;
     until("each call that went out is on record", async || {
-        let made = place.calls().await.into_iter().filter(|it| *it == Outcome::Ok).count();
+        let made = place
+            .calls()
+            .await
+            .into_iter()
+            .filter(|it| *it == Outcome::Ok)
+            .count();
         (made == api.seen().len()).then_some(())
     })
     .await;
@@ -106,7 +179,10 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
 
 #[tokio::test]
 async fn every_answer_under_a_required_audit_has_its_row_also_when_the_gateway_dies() {
-    let home = Home::new(&format!("[audit]\nrequired = true\n{}", Testbed::named("good").table()));
+    let home = Home::new(&format!(
+        "[audit]\nrequired = true\n{}",
+        Testbed::named("good").table()
+    ));
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Modern).await;
     client.knows("good__echo").await;
@@ -116,30 +192,50 @@ async fn every_answer_under_a_required_audit_has_its_row_also_when_the_gateway_d
     gateway.kill().await;
     let rows = rows_in(&home.path("kitbag.db"), 20).await;
     assert_eq!(rows.len(), 20);
-    assert!(rows.iter().all(|row| matches!(row.outcome, Outcome::Ok | Outcome::Unfinished)));
+    assert!(
+        rows.iter()
+            .all(|row| matches!(row.outcome, Outcome::Ok | Outcome::Unfinished))
+    );
 }
 
 #[tokio::test]
 async fn a_tenant_cannot_fill_the_disk_with_small_calls() {
     let home = Home::new("");
-    let Some(disk) = SmallDisk::mount(home.path("small"), 16) else { return };
-    let tenants =
-        "[tenants.low]\ndeny_tools = [\"*/exotic\"]\n[tenants.high]\ndeny_tools = [\"*/nothing\"]\n";
+    let Some(disk) = SmallDisk::mount(home.path("small"), 16) else {
+        return;
+    };
+    let tenants = "[tenants.low]\ndeny_tools = [\"*/exotic\"]\n[tenants.high]\ndeny_tools = [\"*/nothing\"]\n";
     let store = "[store]\npath = \"small/kitbag.db\"\n";
-    home.configure(&format!("{store}{tenants}{}", Testbed::named("good").table()));
+    home.configure(&format!(
+        "{store}{tenants}{}",
+        Testbed::named("good").table()
+    ));
     let (low, high) = (key(&home, "low").await, key(&home, "high").await);
     let gateway = home.serve().await;
     let (long, huge) = ("x".repeat(60_000), "x".repeat(3_000_000));
-    let low = gateway.visitor("/servers/good/mcp", Manner::Legacy).key(&low).called(&long).connect().await;
+    let low = gateway
+        .visitor("/servers/good/mcp", Manner::Legacy)
+        .key(&low)
+        .called(&long)
+        .connect()
+        .await;
     for _ in 0..60 {
         low.call("echo", &json!({})).await;
     }
     // Seven such names would be more than the disk holds.
     for _ in 0..4 {
         low.call(&huge, &json!({})).await;
-        low.request("resources/read", &json!({ "uri": format!("test://{huge}") })).await;
+        low.request(
+            "resources/read",
+            &json!({ "uri": format!("test://{huge}") }),
+        )
+        .await;
     }
-    let high = gateway.visitor("/servers/good/mcp", Manner::Legacy).key(&high).connect().await;
+    let high = gateway
+        .visitor("/servers/good/mcp", Manner::Legacy)
+        .key(&high)
+        .connect()
+        .await;
     for _ in 0..20 {
         high.call("exotic", &json!({})).await;
     }
@@ -147,7 +243,8 @@ async fn a_tenant_cannot_fill_the_disk_with_small_calls() {
     let of_high = until("the calls of the other tenant are on record", async || {
         let rows = rows_in(&database, 0).await;
         let count = rows.iter().filter(|row| {
-            row.tenant.as_ref().is_some_and(|it| it.as_str() == "high") && row.capability().is_some()
+            row.tenant.as_ref().is_some_and(|it| it.as_str() == "high")
+                && row.capability().is_some()
         });
         Some(count.count()).filter(|count| *count >= 20)
     })

@@ -31,14 +31,25 @@ async fn rows_in(database: &std::path::Path, at_least: usize) -> Vec<AuditRow> {
 
 /// The value of a series of `/metrics` without labels.
 async fn figure(gateway: &Gateway, series: &str) -> f64 {
-    let page = reqwest::get(format!("{}/metrics", gateway.base)).await.unwrap().text().await.unwrap();
-    let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("no {series}: {page}")).parse().unwrap()
+    let page = reqwest::get(format!("{}/metrics", gateway.base))
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
+    let line = page
+        .lines()
+        .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {series}: {page}"))
+        .parse()
+        .unwrap()
 }
 
 /// A new key for a tenant.
 async fn key(home: &Home, tenant: &str) -> String {
-    let told = home.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
+    let told = home
+        .kitbag(&["key", "create", "--tenant", tenant, "--json"])
+        .await;
     let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
     created["key"].as_str().unwrap().to_owned()
 }

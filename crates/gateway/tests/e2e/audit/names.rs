@@ -12,23 +12,48 @@ async fn no_name_of_a_client_or_a_tool_is_stored_longer_than_a_name_may_be() {
     let long = format!("long\u{1b}[2J{}", "é".repeat(20_000));
     let mut calls = 0;
     for manner in Manner::BOTH {
-        let one = gateway.visitor("/servers/good/mcp", manner).called(&long).connect().await;
+        let one = gateway
+            .visitor("/servers/good/mcp", manner)
+            .called(&long)
+            .connect()
+            .await;
         one.call("echo", &json!({})).await;
         one.call(&long, &json!({})).await;
         one.request("prompts/get", &json!({ "name": long })).await;
         one.request("resources/read", &json!({ "uri": long })).await;
-        let all = gateway.visitor("/mcp/all", manner).called(&long).connect().await;
+        let all = gateway
+            .visitor("/mcp/all", manner)
+            .called(&long)
+            .connect()
+            .await;
         all.call(&long, &json!({})).await;
         all.call(&format!("good__{long}"), &json!({})).await;
         calls += 6;
     }
     for row in rows(&gateway.home, calls).await {
-        let (client, name) = (row.client.clone().unwrap(), row.capability().unwrap().name.clone());
+        let (client, name) = (
+            row.client.clone().unwrap(),
+            row.capability().unwrap().name.clone(),
+        );
         assert!(client.chars().count() <= ShortText::MAX, "{client}");
         assert!(name.chars().count() <= ShortText::MAX, "{name}");
-        assert!(client.starts_with("long\u{fffd}[2J") && client.ends_with('…'), "{client}");
+        assert!(
+            client.starts_with("long\u{fffd}[2J") && client.ends_with('…'),
+            "{client}"
+        );
     }
-    let figures = reqwest::get(format!("{}/v1/tokens", gateway.base)).await.unwrap().text().await.unwrap();
-    assert!(!figures.contains(&"é".repeat(300)), "the meter keeps no long name either");
-    assert!(!gateway.log().contains(&"é".repeat(2_000)), "nor does the log");
+    let figures = reqwest::get(format!("{}/v1/tokens", gateway.base))
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
+    assert!(
+        !figures.contains(&"é".repeat(300)),
+        "the meter keeps no long name either"
+    );
+    assert!(
+        !gateway.log().contains(&"é".repeat(2_000)),
+        "nor does the log"
+    );
 }

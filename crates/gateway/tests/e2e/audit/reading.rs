@@ -26,12 +26,19 @@ impl Used {
         let home = Home::new(&format!("{RULES}{}", Testbed::named("good").table()));
         let acme = super::key(&home, "acme").await;
         let globex = super::key(&home, "globex").await;
-        let told = home.kitbag(&["key", "create", "--role", "operator", "--json"]).await;
-        let operator: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+        let told = home
+            .kitbag(&["key", "create", "--role", "operator", "--json"])
+            .await;
+        let operator: Value =
+            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
         let gateway = home.serve().await;
         for key in [&acme, &globex] {
-            let client =
-                gateway.visitor("/mcp/all", Manner::Modern).key(key).called("=cmd()").connect().await;
+            let client = gateway
+                .visitor("/mcp/all", Manner::Modern)
+                .key(key)
+                .called("=cmd()")
+                .connect()
+                .await;
             client.knows("good__echo").await;
             client.call("good__echo", &json!({})).await;
             client.call("good__test_error_handling", &json!({})).await;
@@ -40,7 +47,12 @@ impl Used {
         }
         // Eight calls, and three keys that were created.
         rows(&home, 11).await;
-        Self { home, gateway, acme, operator: operator["key"].as_str().unwrap().to_owned() }
+        Self {
+            home,
+            gateway,
+            acme,
+            operator: operator["key"].as_str().unwrap().to_owned(),
+        }
     }
 
     /// What `kitbag audit` with these words shows, row by row.
@@ -48,20 +60,31 @@ impl Used {
         let words: Vec<_> = ["audit", "--json"].iter().chain(words).copied().collect();
         let told = self.home.kitbag(&words).await;
         assert_eq!(told.code, Some(0), "{told:?}");
-        told.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        told.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     async fn get(&self, query: &str, key: Option<&str>) -> (u16, Value) {
         let request = reqwest::Client::new().get(format!("{}/v1/audit{query}", self.gateway.base));
-        let request = key.into_iter().fold(request, reqwest::RequestBuilder::bearer_auth);
+        let request = key
+            .into_iter()
+            .fold(request, reqwest::RequestBuilder::bearer_auth);
         let response = request.send().await.unwrap();
         let status = response.status().as_u16();
-        (status, serde_json::from_str(&response.text().await.unwrap()).unwrap_or_default())
+        (
+            status,
+            serde_json::from_str(&response.text().await.unwrap()).unwrap_or_default(),
+        )
     }
 }
 
 fn names(rows: &[Value]) -> String {
-    rows.iter().map(|row| row["name"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+    rows.iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[tokio::test]
@@ -69,25 +92,67 @@ async fn the_record_can_be_narrowed_in_every_way_that_was_promised() {
     let used = Used::new().await;
     assert_eq!(used.audit(&[]).await.len(), 11);
     let acme = used.audit(&["--tenant", "acme", "--event", "call"]).await;
-    assert_eq!(names(&acme), "echo test_error_handling exotic good__missing", "as it happened");
-    assert_eq!(used.audit(&["--tenant", "acme", "-n", "1"]).await[0]["name"], "good__missing");
-    assert_eq!(names(&used.audit(&["--tenant", "acme", "--outcome", "failed"]).await), "test_error_handling");
-    assert_eq!(names(&used.audit(&["--outcome", "denied"]).await), "exotic exotic");
-    assert_eq!(names(&used.audit(&["--tool", "good__ech?"]).await), "echo echo");
-    assert_eq!(used.audit(&["--server", "good", "--since", "1h"]).await.len(), 8);
+    assert_eq!(
+        names(&acme),
+        "echo test_error_handling exotic good__missing",
+        "as it happened"
+    );
+    assert_eq!(
+        used.audit(&["--tenant", "acme", "-n", "1"]).await[0]["name"],
+        "good__missing"
+    );
+    assert_eq!(
+        names(
+            &used
+                .audit(&["--tenant", "acme", "--outcome", "failed"])
+                .await
+        ),
+        "test_error_handling"
+    );
+    assert_eq!(
+        names(&used.audit(&["--outcome", "denied"]).await),
+        "exotic exotic"
+    );
+    assert_eq!(
+        names(&used.audit(&["--tool", "good__ech?"]).await),
+        "echo echo"
+    );
+    assert_eq!(
+        used.audit(&["--server", "good", "--since", "1h"])
+            .await
+            .len(),
+        8
+    );
     assert_eq!(used.audit(&["--until", "1h"]).await.len(), 0);
     let key = acme[0]["key"].as_str().unwrap();
-    assert_eq!(used.audit(&["--key", key, "--event", "call"]).await.len(), 4);
+    assert_eq!(
+        used.audit(&["--key", key, "--event", "call"]).await.len(),
+        4
+    );
     let created = used.audit(&["--event", "key_created"]).await;
     assert_eq!(created.len(), 3);
-    assert!(created.iter().all(|row| row["actor"].is_string() && row["client"] == "kitbag key create"));
+    assert!(
+        created
+            .iter()
+            .all(|row| row["actor"].is_string() && row["client"] == "kitbag key create")
+    );
     for row in used.audit(&[]).await {
         let (tenant, text) = (row["tenant"].as_str().unwrap_or_default(), row.to_string());
-        assert!(!text.contains(&used.acme) && !text.contains(&used.operator), "{tenant}: {text}");
+        assert!(
+            !text.contains(&used.acme) && !text.contains(&used.operator),
+            "{tenant}: {text}"
+        );
     }
 
     let told = used.home.kitbag(&["audit", "--tenant", "acme"]).await;
-    for text in ["WHEN", "good/echo", "tool error", "acme key", "127.0.0.1", "key created"] {
+    for text in [
+        "WHEN",
+        "good/echo",
+        "tool error",
+        "acme key",
+        "127.0.0.1",
+        "key created",
+    ] {
         assert!(told.stdout.contains(text), "no {text}: {}", told.stdout);
     }
     let wrong = used.home.kitbag(&["audit", "--outcome", "fine"]).await;
@@ -100,19 +165,40 @@ async fn an_export_holds_every_row_and_no_formula() {
     let used = Used::new().await;
     let (csv, lines) = (used.home.path("out.csv"), used.home.path("out.jsonl"));
     for (format, path) in [("csv", &csv), ("jsonl", &lines)] {
-        let words = ["audit", "export", "--format", format, "--output", path.to_str().unwrap()];
+        let words = [
+            "audit",
+            "export",
+            "--format",
+            format,
+            "--output",
+            path.to_str().unwrap(),
+        ];
         let told = used.home.kitbag(&words).await;
-        assert!(told.code == Some(0) && told.stdout.contains("11 rows"), "{told:?}");
-        assert_eq!(used.home.kitbag(&words).await.code, Some(1), "a file that is there is not overwritten");
+        assert!(
+            told.code == Some(0) && told.stdout.contains("11 rows"),
+            "{told:?}"
+        );
+        assert_eq!(
+            used.home.kitbag(&words).await.code,
+            Some(1),
+            "a file that is there is not overwritten"
+        );
     }
     let csv = std::fs::read_to_string(csv).unwrap();
     assert_eq!(csv.lines().count(), 12);
     assert!(csv.starts_with("id,at,event,tenant,key,"), "{csv}");
-    assert!(csv.contains(",'=cmd(),") && !csv.contains(",=cmd()"), "{csv}");
+    assert!(
+        csv.contains(",'=cmd(),") && !csv.contains(",=cmd()"),
+        "{csv}"
+    );
     let lines = std::fs::read_to_string(lines).unwrap();
     let ids: Vec<i64> = lines
         .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].as_i64().unwrap())
+        .map(|line| {
+            serde_json::from_str::<Value>(line).unwrap()["id"]
+                .as_i64()
+                .unwrap()
+        })
         .collect();
     assert_eq!(ids.len(), 11);
     assert!(ids.is_sorted());
@@ -121,15 +207,29 @@ async fn an_export_holds_every_row_and_no_formula() {
 #[tokio::test]
 async fn new_rows_are_shown_while_the_record_is_followed() {
     let used = Used::new().await;
-    let mut command = used.home.command(&["audit", "-f", "--json", "-n", "1", "--tenant", "acme"]);
+    let mut command = used
+        .home
+        .command(&["audit", "-f", "--json", "-n", "1", "--tenant", "acme"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut shown = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let first = tokio::task::spawn_blocking(move || (shown.next(), shown)).await.unwrap();
+    let mut shown = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    let first = tokio::task::spawn_blocking(move || (shown.next(), shown))
+        .await
+        .unwrap();
     assert!(first.0.unwrap().contains("good__missing"));
-    let client = used.gateway.visitor("/mcp/all", Manner::Modern).key(&used.acme).connect().await;
+    let client = used
+        .gateway
+        .visitor("/mcp/all", Manner::Modern)
+        .key(&used.acme)
+        .connect()
+        .await;
     client.call("good__echo", &json!({ "new": true })).await;
     let mut rest = first.1;
-    let next = tokio::task::spawn_blocking(move || rest.next()).await.unwrap().unwrap();
+    let next = tokio::task::spawn_blocking(move || rest.next())
+        .await
+        .unwrap()
+        .unwrap();
     assert!(next.contains("\"echo\""), "{next}");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -140,27 +240,53 @@ async fn over_http_an_operator_reads_everything_and_a_tenant_what_it_has_done_it
     let used = Used::new().await;
     for key in [None, Some(used.operator.as_str())] {
         let (status, page) = used.get("", key).await;
-        assert_eq!((status, page["rows"].as_array().unwrap().len()), (200, 11), "{page}");
+        assert_eq!(
+            (status, page["rows"].as_array().unwrap().len()),
+            (200, 11),
+            "{page}"
+        );
         let (_, page) = used.get("?tenant=globex&outcome=ok&event=call", key).await;
         assert_eq!(names(page["rows"].as_array().unwrap()), "echo");
     }
-    let own =
-        async |query: &str| used.get(query, Some(&used.acme)).await.1["rows"].as_array().unwrap().clone();
+    let own = async |query: &str| {
+        used.get(query, Some(&used.acme)).await.1["rows"]
+            .as_array()
+            .unwrap()
+            .clone()
+    };
     let all = own("").await;
     let tenants: BTreeSet<_> = all.iter().map(|row| row["tenant"].to_string()).collect();
     assert_eq!(tenants, ["\"acme\"".to_owned()].into());
     assert!(all.iter().all(|row| row["actor"].is_null()));
-    let called: Vec<_> = all.into_iter().filter(|row| row["event"] == "call").collect();
-    assert_eq!(names(&called), "test_error_handling echo", "hidden and missing things look alike");
-    for foreign in
-        ["?tenant=globex", "?outcome=denied", "?outcome=invalid", "?tool=exotic", "?event=secret_set"]
-    {
+    let called: Vec<_> = all
+        .into_iter()
+        .filter(|row| row["event"] == "call")
+        .collect();
+    assert_eq!(
+        names(&called),
+        "test_error_handling echo",
+        "hidden and missing things look alike"
+    );
+    for foreign in [
+        "?tenant=globex",
+        "?outcome=denied",
+        "?outcome=invalid",
+        "?tool=exotic",
+        "?event=secret_set",
+    ] {
         assert_eq!(own(foreign).await, Vec::<Value>::new(), "{foreign}");
     }
     let (status, _) = used.get("", Some("kb_wrong")).await;
     assert_eq!(status, 401);
     let (status, told) = used.get("?tennant=acme", None).await;
-    assert!(status == 400 && told["error"].as_str().unwrap().contains("there is no `tennant`"), "{told}");
+    assert!(
+        status == 400
+            && told["error"]
+                .as_str()
+                .unwrap()
+                .contains("there is no `tennant`"),
+        "{told}"
+    );
 }
 
 #[tokio::test]
@@ -169,7 +295,13 @@ async fn pages_over_http_lead_from_one_to_the_next_until_there_is_none() {
     let (mut query, mut ids) = ("?limit=4".to_owned(), Vec::new());
     let pages = until("the last page", async || {
         let (_, page) = used.get(&query, None).await;
-        ids.extend(page["rows"].as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()));
+        ids.extend(
+            page["rows"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row["id"].as_i64().unwrap()),
+        );
         match page["next"].as_str() {
             Some(next) => query = format!("?limit=4&cursor={next}"),
             None => return Some(ids.clone()),
@@ -177,5 +309,8 @@ async fn pages_over_http_lead_from_one_to_the_next_until_there_is_none() {
         None
     })
     .await;
-    assert_eq!((pages.len(), pages.iter().collect::<BTreeSet<_>>().len()), (11, 11));
+    assert_eq!(
+        (pages.len(), pages.iter().collect::<BTreeSet<_>>().len()),
+        (11, 11)
+    );
 }

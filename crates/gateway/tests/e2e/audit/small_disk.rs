@@ -17,11 +17,16 @@ impl SmallDisk {
     pub(super) fn mount(at: PathBuf, megabytes: u32) -> Option<Self> {
         fs::create_dir(&at).unwrap();
         let size = format!("size={megabytes}m");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&at).output();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(&at)
+            .output();
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self { at });
         }
-        eprintln!("LEFT OUT: this needs a disk that can be filled, and mount is not permitted here");
+        eprintln!(
+            "LEFT OUT: this needs a disk that can be filled, and mount is not permitted here"
+        );
         None
     }
 

@@ -20,11 +20,21 @@ struct Expect {
 }
 
 fn refused(status: u16, code: i64, words: &'static str) -> Expect {
-    Expect { status, code: Some(code), id: Value::Null, words }
+    Expect {
+        status,
+        code: Some(code),
+        id: Value::Null,
+        words,
+    }
 }
 
 fn told(status: u16, words: &'static str) -> Expect {
-    Expect { status, code: None, id: Value::Null, words }
+    Expect {
+        status,
+        code: None,
+        id: Value::Null,
+        words,
+    }
 }
 
 impl Expect {
@@ -58,7 +68,11 @@ async fn still_works(gateway: &Gateway, what: &str) {
     for manner in Manner::BOTH {
         let client = gateway.client(manner).await;
         client.knows("good__echo").await;
-        assert_eq!(client.call("good__echo", &json!({ "a": 1 })).await.text(), r#"{"a":1}"#, "after {what}");
+        assert_eq!(
+            client.call("good__echo", &json!({ "a": 1 })).await.text(),
+            r#"{"a":1}"#,
+            "after {what}"
+        );
     }
 }
 
@@ -67,27 +81,66 @@ async fn what_is_no_message_is_refused_with_a_reason() {
     let gateway = gateway().await;
     let session = gateway.client(Manner::Legacy).await;
     let headers = session.headers("", &Value::Null);
-    let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let headers: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
     let cases: Vec<(Vec<u8>, Expect)> = [
-        (r#"{"jsonrpc":"2.0","id":1,"#, refused(400, -32700, "not valid JSON")),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"#,
+            refused(400, -32700, "not valid JSON"),
+        ),
         ("", refused(400, -32700, "not valid JSON")),
         ("hello", refused(400, -32700, "not valid JSON")),
         ("\u{feff}{}", refused(400, -32700, "not valid JSON")),
         ("42", refused(400, -32600, "JSON object")),
         ("null", refused(400, -32600, "JSON object")),
-        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, refused(400, -32600, "batches")),
+        (
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+            refused(400, -32600, "batches"),
+        ),
         ("[]", refused(400, -32600, "batches")),
         ("{}", refused(400, -32600, "`jsonrpc`")),
-        (r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, refused(400, -32600, "`jsonrpc`").id(7)),
-        (r#"{"jsonrpc":"2.0","id":"x","method":5}"#, refused(400, -32600, "`method`").id("x")),
-        (r#"{"jsonrpc":"2.0","id":1}"#, refused(400, -32600, "neither").id(1)),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#, refused(400, -32600, "`params`").id(1)),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}"#, refused(400, -32600, "`params`").id(1)),
-        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, refused(400, -32600, "`id`")),
-        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, refused(400, -32600, "`id`")),
-        (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, refused(400, -32600, "`id`")),
-        (r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#, refused(400, -32600, "`id`")),
-        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, refused(400, -32700, "duplicate")),
+        (
+            r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#,
+            refused(400, -32600, "`jsonrpc`").id(7),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"x","method":5}"#,
+            refused(400, -32600, "`method`").id("x"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            refused(400, -32600, "neither").id(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#,
+            refused(400, -32600, "`params`").id(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}"#,
+            refused(400, -32600, "`params`").id(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+            refused(400, -32600, "`id`"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            refused(400, -32600, "`id`"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+            refused(400, -32600, "`id`"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
+            refused(400, -32600, "`id`"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+            refused(400, -32700, "duplicate"),
+        ),
         (
             r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
             refused(400, -32600, "both").id(1),
@@ -100,9 +153,18 @@ async fn what_is_no_message_is_refused_with_a_reason() {
             b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}".to_vec(),
             refused(400, -32700, "not valid JSON"),
         ),
-        (b"\xff\xfe\x00".to_vec(), refused(400, -32700, "not valid JSON")),
-        ("[".repeat(10_000).into(), refused(400, -32700, "not valid JSON")),
-        (r#"{"a":"#.repeat(10_000).into(), refused(400, -32700, "not valid JSON")),
+        (
+            b"\xff\xfe\x00".to_vec(),
+            refused(400, -32700, "not valid JSON"),
+        ),
+        (
+            "[".repeat(10_000).into(),
+            refused(400, -32700, "not valid JSON"),
+        ),
+        (
+            r#"{"a":"#.repeat(10_000).into(),
+            refused(400, -32700, "not valid JSON"),
+        ),
         (deep().into(), refused(400, -32600, "batches")),
     ])
     .collect();
@@ -121,23 +183,62 @@ async fn a_call_of_the_wrong_shape_is_an_error_of_that_call_alone() {
     for manner in Manner::BOTH {
         for path in ["/mcp/all", "/servers/good/mcp"] {
             let client = gateway.visitor(path, manner).connect().await;
-            let echo = if path == "/mcp/all" { "good__echo" } else { "echo" };
+            let echo = if path == "/mcp/all" {
+                "good__echo"
+            } else {
+                "echo"
+            };
             client.knows(echo).await;
             for (method, params, words) in [
-                ("tools/call", json!({ "name": echo, "arguments": "x" }), "`arguments` must be an object"),
-                ("tools/call", json!({ "name": echo, "arguments": [1] }), "`arguments` must be an object"),
-                ("tools/call", json!({ "name": 5 }), "`name` must be a string"),
+                (
+                    "tools/call",
+                    json!({ "name": echo, "arguments": "x" }),
+                    "`arguments` must be an object",
+                ),
+                (
+                    "tools/call",
+                    json!({ "name": echo, "arguments": [1] }),
+                    "`arguments` must be an object",
+                ),
+                (
+                    "tools/call",
+                    json!({ "name": 5 }),
+                    "`name` must be a string",
+                ),
                 ("tools/call", json!({}), "`name` is missing"),
-                ("prompts/get", json!({ "name": null }), "`name` must be a string"),
+                (
+                    "prompts/get",
+                    json!({ "name": null }),
+                    "`name` must be a string",
+                ),
                 ("resources/read", json!({}), "`uri` is missing"),
-                ("completion/complete", json!({ "ref": "x" }), "`ref` must be an object"),
-                ("tasks/get", json!({ "taskId": 5 }), "`taskId` must be a string"),
-                ("tasks/get", json!({ "taskId": "nobody-knows" }), "there is no task"),
+                (
+                    "completion/complete",
+                    json!({ "ref": "x" }),
+                    "`ref` must be an object",
+                ),
+                (
+                    "tasks/get",
+                    json!({ "taskId": 5 }),
+                    "`taskId` must be a string",
+                ),
+                (
+                    "tasks/get",
+                    json!({ "taskId": "nobody-knows" }),
+                    "there is no task",
+                ),
             ] {
                 let reply = client.request(method, &params).await;
                 assert_eq!(reply.code(), -32602, "{method} {params}: {}", reply.raw());
-                assert!(reply.error()["message"].as_str().unwrap().contains(words), "{}", reply.raw());
-                assert_eq!(client.call(echo, &json!({ "a": 1 })).await.text(), r#"{"a":1}"#);
+                assert!(
+                    reply.error()["message"].as_str().unwrap().contains(words),
+                    "{}",
+                    reply.raw()
+                );
+                assert_eq!(
+                    client.call(echo, &json!({ "a": 1 })).await.text(),
+                    r#"{"a":1}"#
+                );
             }
         }
     }
@@ -149,10 +250,22 @@ async fn arguments_nested_beyond_reason_are_refused_and_break_nothing() {
     for manner in Manner::BOTH {
         let client = gateway.client(manner).await;
         client.knows("good__echo").await;
-        let params = format!(r#"{{"name":"good__echo","arguments":{{"deep":{}}}}}"#, deep());
+        let params = format!(
+            r#"{{"name":"good__echo","arguments":{{"deep":{}}}}}"#,
+            deep()
+        );
         let reply = client.request_text("tools/call", &params).await;
-        assert_eq!((reply.status, reply.code()), (400, -32600), "{}", reply.raw());
-        assert!(reply.raw().contains("nested deeper than 128 levels"), "{}", reply.raw());
+        assert_eq!(
+            (reply.status, reply.code()),
+            (400, -32600),
+            "{}",
+            reply.raw()
+        );
+        assert!(
+            reply.raw().contains("nested deeper than 128 levels"),
+            "{}",
+            reply.raw()
+        );
     }
     still_works(&gateway, "the deep").await;
 }
@@ -165,18 +278,37 @@ async fn an_unknown_method_is_named_in_both_eras() {
             let client = gateway.visitor(path, manner).connect().await;
             for method in ["nope/nope", "", "tools", "initialize/x"] {
                 let reply = client.request(method, &json!({})).await;
-                assert_eq!((reply.status, reply.code()), (status, -32601), "{}", reply.raw());
+                assert_eq!(
+                    (reply.status, reply.code()),
+                    (status, -32601),
+                    "{}",
+                    reply.raw()
+                );
             }
         }
     }
     let modern = gateway.client(Manner::Modern).await;
-    for gone in ["ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"] {
-        let reply = modern.request(gone, &json!({ "level": "info", "uri": "test://static-text" })).await;
+    for gone in [
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+    ] {
+        let reply = modern
+            .request(
+                gone,
+                &json!({ "level": "info", "uri": "test://static-text" }),
+            )
+            .await;
         assert_eq!((reply.status, reply.code()), (404, -32601), "{gone}");
     }
     let legacy = gateway.client(Manner::Legacy).await;
     for not_yet in ["server/discover", "subscriptions/listen", "tasks/update"] {
-        assert_eq!(legacy.request(not_yet, &json!({})).await.code(), -32601, "{not_yet}");
+        assert_eq!(
+            legacy.request(not_yet, &json!({})).await.code(),
+            -32601,
+            "{not_yet}"
+        );
     }
 }
 
@@ -190,7 +322,10 @@ impl Knock {
     fn new(client: &Client) -> Self {
         let params = json!({ "name": "good__echo", "arguments": {} });
         let body = client.body(1, "tools/call", &params.to_string());
-        Self { headers: client.headers("tools/call", &params), body: serde_json::from_str(&body).unwrap() }
+        Self {
+            headers: client.headers("tools/call", &params),
+            body: serde_json::from_str(&body).unwrap(),
+        }
     }
 
     fn without(mut self, header: &str) -> Self {
@@ -214,9 +349,14 @@ impl Knock {
     }
 
     async fn send(self, gateway: &Gateway) -> Reply {
-        let headers: Vec<_> =
-            self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        gateway.post("/mcp/all", &headers, self.body.to_string()).await
+        let headers: Vec<_> = self
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        gateway
+            .post("/mcp/all", &headers, self.body.to_string())
+            .await
     }
 }
 
@@ -233,29 +373,80 @@ async fn a_modern_request_whose_headers_or_meta_are_wrong_is_told_what_is_wrong(
     let header = |words| refused(400, -32020, words).id(1);
     let params = |words| refused(400, -32602, words).id(1);
     let cases = [
-        ("no version", knock().without("mcp-protocol-version"), header("MCP-Protocol-Version")),
+        (
+            "no version",
+            knock().without("mcp-protocol-version"),
+            header("MCP-Protocol-Version"),
+        ),
         (
             "another version",
             knock().with("mcp-protocol-version", "2025-11-25"),
             header("MCP-Protocol-Version"),
         ),
-        ("no method", knock().without("mcp-method"), header("Mcp-Method")),
-        ("another method", knock().with("mcp-method", "tools/list"), header("Mcp-Method")),
+        (
+            "no method",
+            knock().without("mcp-method"),
+            header("Mcp-Method"),
+        ),
+        (
+            "another method",
+            knock().with("mcp-method", "tools/list"),
+            header("Mcp-Method"),
+        ),
         ("no name", knock().without("mcp-name"), header("Mcp-Name")),
-        ("another name", knock().with("mcp-name", "good__exotic"), header("Mcp-Name")),
-        ("broken base64", knock().with("mcp-name", "=?base64?%%%?="), header("Mcp-Name")),
-        ("base64 of another", knock().with("mcp-name", "=?base64?eA==?="), header("Mcp-Name")),
-        ("no version in meta", knock().meta(VERSION, None), params("protocolVersion")),
-        ("no capabilities", knock().meta(CAPABILITIES, None), params("clientCapabilities")),
-        ("ill-typed capabilities", knock().meta(CAPABILITIES, Some(json!([]))), params("clientCapabilities")),
-        ("ill-typed version", knock().meta(VERSION, Some(json!(5))), params("protocolVersion")),
-        ("unknown log level", knock().meta(LOG_LEVEL, Some(json!("loud"))), params("log level")),
+        (
+            "another name",
+            knock().with("mcp-name", "good__exotic"),
+            header("Mcp-Name"),
+        ),
+        (
+            "broken base64",
+            knock().with("mcp-name", "=?base64?%%%?="),
+            header("Mcp-Name"),
+        ),
+        (
+            "base64 of another",
+            knock().with("mcp-name", "=?base64?eA==?="),
+            header("Mcp-Name"),
+        ),
+        (
+            "no version in meta",
+            knock().meta(VERSION, None),
+            params("protocolVersion"),
+        ),
+        (
+            "no capabilities",
+            knock().meta(CAPABILITIES, None),
+            params("clientCapabilities"),
+        ),
+        (
+            "ill-typed capabilities",
+            knock().meta(CAPABILITIES, Some(json!([]))),
+            params("clientCapabilities"),
+        ),
+        (
+            "ill-typed version",
+            knock().meta(VERSION, Some(json!(5))),
+            params("protocolVersion"),
+        ),
+        (
+            "unknown log level",
+            knock().meta(LOG_LEVEL, Some(json!("loud"))),
+            params("log level"),
+        ),
     ];
     for (what, knock, expect) in cases {
         expect.check(&knock.send(&gateway).await, what);
     }
     let encoded = format!("=?base64?{}?=", STANDARD.encode("good__echo"));
-    assert_eq!(knock().with("mcp-name", &encoded).send(&gateway).await.text(), "{}");
+    assert_eq!(
+        knock()
+            .with("mcp-name", &encoded)
+            .send(&gateway)
+            .await
+            .text(),
+        "{}"
+    );
 }
 
 #[tokio::test]
@@ -266,8 +457,13 @@ async fn a_version_from_the_future_is_answered_with_those_we_speak() {
         .with("mcp-protocol-version", "2031-01-01")
         .meta(VERSION, Some(json!("2031-01-01")));
     let reply = knock.send(&gateway).await;
-    refused(400, -32022, "2031-01-01").id(1).check(&reply, "a version from the future");
-    assert_eq!(reply.error()["data"], json!({ "supported": ["2026-07-28"], "requested": "2031-01-01" }));
+    refused(400, -32022, "2031-01-01")
+        .id(1)
+        .check(&reply, "a version from the future");
+    assert_eq!(
+        reply.error()["data"],
+        json!({ "supported": ["2026-07-28"], "requested": "2031-01-01" })
+    );
 
     let legacy = gateway.visitor("/mcp/all", Manner::Legacy).unannounced();
     let params = json!({ "protocolVersion": "2031-01-01", "capabilities": {}, "clientInfo": { "name": "x", "version": "1" } });
@@ -287,21 +483,35 @@ async fn a_session_is_wanted_and_must_be_known() {
     for body in [PING, NOTE, ANSWER] {
         let id = if body == PING { json!(1) } else { Value::Null };
         let none = gateway.post("/mcp/all", &[JSON, BOTH], body).await;
-        refused(400, -32600, "Mcp-Session-Id").id(id.clone()).check(&none, body);
-        let unknown = gateway.post("/mcp/all", &[JSON, BOTH, ("mcp-session-id", "nobody")], body).await;
+        refused(400, -32600, "Mcp-Session-Id")
+            .id(id.clone())
+            .check(&none, body);
+        let unknown = gateway
+            .post(
+                "/mcp/all",
+                &[JSON, BOTH, ("mcp-session-id", "nobody")],
+                body,
+            )
+            .await;
         refused(404, -32600, "session").id(id).check(&unknown, body);
     }
     let session = gateway.client(Manner::Legacy).await;
     let headers = session.headers("", &Value::Null);
-    let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let headers: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
     let elsewhere = gateway.post("/servers/good/mcp", &headers, PING).await;
-    refused(404, -32600, "session").id(1).check(&elsewhere, "the session of another door");
+    refused(404, -32600, "session")
+        .id(1)
+        .check(&elsewhere, "the session of another door");
     let mut future = headers.clone();
     future.retain(|(name, _)| *name != "mcp-protocol-version");
     future.push(("mcp-protocol-version", "1999-01-01"));
-    refused(400, -32022, "1999-01-01")
-        .id(1)
-        .check(&gateway.post("/mcp/all", &future, PING).await, "an unknown version");
+    refused(400, -32022, "1999-01-01").id(1).check(
+        &gateway.post("/mcp/all", &future, PING).await,
+        "an unknown version",
+    );
     assert_eq!(session.request("ping", &json!({})).await.raw_result(), "{}");
 }
 
@@ -311,11 +521,17 @@ async fn other_verbs_than_post_do_what_they_should_and_no_more() {
     let http = reqwest::Client::new();
     let send = async |method: &str, path: &str, headers: &[(String, String)]| {
         let request = http.request(method.parse().unwrap(), format!("{}{path}", gateway.base));
-        let request = headers.iter().fold(request, |it, (name, value)| it.header(name, value));
+        let request = headers
+            .iter()
+            .fold(request, |it, (name, value)| it.header(name, value));
         request.send().await.unwrap().status().as_u16()
     };
     let stream = [("accept".to_owned(), "text/event-stream".to_owned())];
-    assert_eq!(send("GET", "/mcp/all", &stream).await, 405, "a stream without a session");
+    assert_eq!(
+        send("GET", "/mcp/all", &stream).await,
+        405,
+        "a stream without a session"
+    );
     assert_eq!(send("DELETE", "/mcp/all", &[]).await, 405);
     for method in ["PUT", "PATCH", "OPTIONS", "HEAD", "TRACE"] {
         assert_eq!(send(method, "/mcp/all", &[]).await, 405, "{method}");
@@ -327,13 +543,28 @@ async fn other_verbs_than_post_do_what_they_should_and_no_more() {
     let session = gateway.client(Manner::Legacy).await;
     let mut headers = session.headers("", &Value::Null);
     headers.retain(|(name, _)| name != "accept" && name != "content-type");
-    let html = [headers.clone(), vec![("accept".to_owned(), "text/html".to_owned())]].concat();
-    assert_eq!(send("GET", "/mcp/all", &html).await, 406, "a stream as a web page");
+    let html = [
+        headers.clone(),
+        vec![("accept".to_owned(), "text/html".to_owned())],
+    ]
+    .concat();
+    assert_eq!(
+        send("GET", "/mcp/all", &html).await,
+        406,
+        "a stream as a web page"
+    );
     assert_eq!(send("DELETE", "/mcp/all", &headers).await, 204);
-    assert_eq!(send("DELETE", "/mcp/all", &headers).await, 404, "it is gone");
+    assert_eq!(
+        send("DELETE", "/mcp/all", &headers).await,
+        404,
+        "it is gone"
+    );
     assert_eq!(session.request("ping", &json!({})).await.status, 404);
 
-    let modern = gateway.client(Manner::Modern).await.headers("", &Value::Null);
+    let modern = gateway
+        .client(Manner::Modern)
+        .await
+        .headers("", &Value::Null);
     for method in ["GET", "DELETE"] {
         assert_eq!(
             send(method, "/mcp/all", &modern).await,
@@ -357,7 +588,11 @@ async fn headers_that_change_nothing_about_the_message_are_forgiven() {
         ("last-event-id", "7"),
     ] {
         assert_eq!(
-            Knock::new(&client).with(header, value).send(&gateway).await.text(),
+            Knock::new(&client)
+                .with(header, value)
+                .send(&gateway)
+                .await
+                .text(),
             "{}",
             "{header}: {value}"
         );
@@ -370,10 +605,21 @@ async fn a_body_beyond_the_limit_is_refused_however_it_comes() {
     let serve = format!("[serve]\nbind = \"127.0.0.1:0\"\nmax_body_bytes = {LIMIT}\n");
     let gateway = Gateway::with(&format!("{serve}{}", Testbed::named("good").table())).await;
     let expect = told(413, "max_body_bytes");
-    expect.check(&gateway.post("/mcp/all", &[JSON, BOTH], "x".repeat(LIMIT + 1)).await, "announced");
+    expect.check(
+        &gateway
+            .post("/mcp/all", &[JSON, BOTH], "x".repeat(LIMIT + 1))
+            .await,
+        "announced",
+    );
     let chunks = futures::stream::iter((0..100).map(|_| Ok::<_, std::io::Error>("x".repeat(1000))));
     expect.check(
-        &gateway.post("/mcp/all", &[JSON, BOTH], reqwest::Body::wrap_stream(chunks)).await,
+        &gateway
+            .post(
+                "/mcp/all",
+                &[JSON, BOTH],
+                reqwest::Body::wrap_stream(chunks),
+            )
+            .await,
         "in chunks",
     );
 
@@ -381,7 +627,9 @@ async fn a_body_beyond_the_limit_is_refused_however_it_comes() {
     client.knows("good__echo").await;
     let filler = |length| json!({ "name": "good__echo", "arguments": { "x": "x".repeat(length) } });
     let around = client.body(9, "tools/call", &filler(0).to_string()).len();
-    let at_the_limit = client.request("tools/call", &filler(LIMIT - around - 2)).await;
+    let at_the_limit = client
+        .request("tools/call", &filler(LIMIT - around - 2))
+        .await;
     assert!(at_the_limit.text().len() > LIMIT / 2);
     still_works(&gateway, "giants").await;
 }
@@ -390,7 +638,8 @@ async fn a_body_beyond_the_limit_is_refused_however_it_comes() {
 async fn clients_that_stall_in_the_middle_keep_nobody_waiting() {
     let gateway = gateway().await;
     let address = gateway.base.strip_prefix("http://").unwrap();
-    let head = format!("POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n");
+    let head =
+        format!("POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n");
     let stalls = [
         "POST /mcp HT".to_owned(),
         head.clone(),
@@ -425,7 +674,10 @@ async fn what_is_not_even_http_is_turned_away() {
         let mut answer = Vec::new();
         let _ = connection.read_to_end(&mut answer).await;
         let answer = String::from_utf8_lossy(&answer);
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1.1 4"),
+            "{answer}"
+        );
     }
     still_works(&gateway, "junk").await;
 }

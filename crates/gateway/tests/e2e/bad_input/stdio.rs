@@ -18,24 +18,63 @@ async fn a_line_that_is_no_message_is_answered_and_the_next_one_works() {
         (b"hello", -32700, Value::Null),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,", -32700, Value::Null),
         (b"\xff\xfe\xfd", -32700, Value::Null),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xc3\x28\"}", -32700, Value::Null),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xc3\x28\"}",
+            -32700,
+            Value::Null,
+        ),
         (b"42", -32600, Value::Null),
-        (b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", -32600, Value::Null),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}", -32600, Value::Null),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32600, Value::Null),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\",\"params\":[]}", -32600, json!("a")),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"nope\"}", -32601, json!(77)),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":78,\"method\":\"tools/call\"}", -32602, json!(78)),
+        (
+            b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
+            -32600,
+            Value::Null,
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}",
+            -32600,
+            Value::Null,
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}",
+            -32600,
+            Value::Null,
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\",\"params\":[]}",
+            -32600,
+            json!("a"),
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"nope\"}",
+            -32601,
+            json!(77),
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":78,\"method\":\"tools/call\"}",
+            -32602,
+            json!(78),
+        ),
         (deep().leak().as_bytes(), -32600, Value::Null),
     ];
     for (line, code, id) in cases {
         let what = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
         client.pipe().send(line);
         let answer = answer(&client).await;
-        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{what}: {answer}");
-        assert_eq!(client.request("ping", &json!({})).await.raw_result(), "{}", "after {what}");
+        assert_eq!(
+            (&answer["error"]["code"], &answer["id"]),
+            (&json!(code), &id),
+            "{what}: {answer}"
+        );
+        assert_eq!(
+            client.request("ping", &json!({})).await.raw_result(),
+            "{}",
+            "after {what}"
+        );
     }
-    assert_eq!(client.call("good__echo", &json!({ "a": 1 })).await.text(), r#"{"a":1}"#);
+    assert_eq!(
+        client.call("good__echo", &json!({ "a": 1 })).await.text(),
+        r#"{"a":1}"#
+    );
 }
 
 #[tokio::test]
@@ -57,8 +96,13 @@ async fn blank_lines_strange_line_ends_and_unknown_notifications_pass_in_silence
         let answers = reply.messages.iter().filter(|message| message.contains(r#""id":"#));
         assert_eq!(answers.count(), 1, "{:?} after {}", reply.messages, String::from_utf8_lossy(line));
     }
-    client.pipe().send(b"  {\"jsonrpc\":\"2.0\",\"id\":\"crlf\",\"method\":\"ping\"}\r");
-    assert_eq!(answer(&client).await, json!({ "jsonrpc": "2.0", "id": "crlf", "result": {} }));
+    client
+        .pipe()
+        .send(b"  {\"jsonrpc\":\"2.0\",\"id\":\"crlf\",\"method\":\"ping\"}\r");
+    assert_eq!(
+        answer(&client).await,
+        json!({ "jsonrpc": "2.0", "id": "crlf", "result": {} })
+    );
 }
 
 #[tokio::test]
@@ -68,7 +112,10 @@ async fn a_very_long_line_passes_or_is_refused_and_breaks_nothing() {
     client.knows("good__echo").await;
     let long = "x".repeat(3_000_000);
     assert_eq!(
-        client.call("good__echo", &json!({ "long": long })).await.result()["structuredContent"]["long"],
+        client
+            .call("good__echo", &json!({ "long": long }))
+            .await
+            .result()["structuredContent"]["long"],
         json!(long)
     );
     client.pipe().send("x".repeat(30_000_000).as_bytes());
@@ -83,9 +130,20 @@ async fn a_request_before_the_handshake_is_told_what_is_missing() {
     let client = Client::stdio(&home, Manner::Legacy).unannounced();
     let reply = client.request("tools/list", &json!({})).await;
     assert_eq!(reply.code(), -32600);
-    assert!(reply.error()["message"].as_str().unwrap().contains("initialize"), "{}", reply.raw());
+    assert!(
+        reply.error()["message"]
+            .as_str()
+            .unwrap()
+            .contains("initialize"),
+        "{}",
+        reply.raw()
+    );
     let reply = client.request("initialize", &json!({})).await;
-    assert_eq!(reply.result()["protocolVersion"], "2025-11-25", "whoever says nothing gets the latest");
+    assert_eq!(
+        reply.result()["protocolVersion"],
+        "2025-11-25",
+        "whoever says nothing gets the latest"
+    );
     assert_eq!(client.request("ping", &json!({})).await.raw_result(), "{}");
 }
 
@@ -96,8 +154,18 @@ async fn both_manners_work_on_one_pipe() {
     legacy.knows("good__echo").await;
     let mut modern = legacy.clone();
     modern.manner = Manner::Modern;
-    assert_eq!(modern.call("good__echo", &json!({})).await.result()["resultType"], "complete");
-    assert_eq!(legacy.call("good__echo", &json!({})).await.result().get("resultType"), None);
+    assert_eq!(
+        modern.call("good__echo", &json!({})).await.result()["resultType"],
+        "complete"
+    );
+    assert_eq!(
+        legacy
+            .call("good__echo", &json!({}))
+            .await
+            .result()
+            .get("resultType"),
+        None
+    );
     assert_eq!(
         modern.request("server/discover", &json!({})).await.result()["supportedVersions"],
         json!(["2026-07-28"])
@@ -115,9 +183,11 @@ async fn both_manners_work_on_one_pipe() {
 
 #[tokio::test]
 async fn an_end_in_the_middle_of_everything_ends_the_gateway_in_peace() {
-    for last in
-        [&b"{\"jsonrpc\":\"2.0\",\"id\":1,\"meth"[..], b"", br#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#]
-    {
+    for last in [
+        &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"meth"[..],
+        b"",
+        br#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#,
+    ] {
         let home = home();
         let client = Client::stdio(&home, Manner::Legacy).connect().await;
         client.knows("good__echo").await;
@@ -125,8 +195,14 @@ async fn an_end_in_the_middle_of_everything_ends_the_gateway_in_peace() {
         let _under_way = client.start("tools/call", &slow).await;
         client.pipe().send_part(last);
         let pipe = client.clone();
-        let status = tokio::task::spawn_blocking(move || pipe.pipe().close()).await.unwrap();
-        assert!(status.is_some_and(|status| status.success()), "{status:?}\n{}", client.pipe().log());
+        let status = tokio::task::spawn_blocking(move || pipe.pipe().close())
+            .await
+            .unwrap();
+        assert!(
+            status.is_some_and(|status| status.success()),
+            "{status:?}\n{}",
+            client.pipe().log()
+        );
     }
 }
 

@@ -22,13 +22,22 @@ async fn an_update_reaches_those_who_watch_and_nobody_else() {
                 let (mut watching, tag) = watch(way, WATCHED).await;
                 let (mut elsewhere, _) = watch(bystander, OTHER).await;
                 for uri in [WATCHED, OTHER] {
-                    way.call("touch_resource", &json!({ "uri": uri })).await.text();
+                    way.call("touch_resource", &json!({ "uri": uri }))
+                        .await
+                        .text();
                 }
                 let update = watching.wait_for(UPDATED).await;
                 assert_eq!(update["params"]["uri"], way.uri(WATCHED));
-                assert_eq!(update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], tag);
+                assert_eq!(
+                    update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+                    tag
+                );
                 let update = elsewhere.wait_for(UPDATED).await;
-                assert_eq!(update["params"]["uri"], way.uri(OTHER), "the first update it hears is its own");
+                assert_eq!(
+                    update["params"]["uri"],
+                    way.uri(OTHER),
+                    "the first update it hears is its own"
+                );
             }
         }
     }
@@ -41,13 +50,20 @@ async fn two_listeners_hear_the_same_update_each_under_its_own_number() {
         let (mut one, first) = watch(&way, WATCHED).await;
         let (mut two, second) = watch(&way, WATCHED).await;
         assert_ne!(first, second);
-        way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+        way.call("touch_resource", &json!({ "uri": WATCHED }))
+            .await
+            .text();
         for (stream, tag) in [(&mut one, first), (&mut two, second)] {
             let update = stream.wait_for(UPDATED).await;
-            assert_eq!(update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], tag);
+            assert_eq!(
+                update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+                tag
+            );
         }
         drop(one);
-        way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+        way.call("touch_resource", &json!({ "uri": WATCHED }))
+            .await
+            .text();
         two.wait_for(UPDATED).await;
     }
 }
@@ -60,7 +76,8 @@ async fn no_update_is_lost_while_others_begin_and_end_to_watch() {
         for number in 0..20 {
             let uri = format!("test://template/{number}/data");
             let touch = json!({ "uri": WATCHED });
-            let (other, touched) = tokio::join!(watch(&way, &uri), way.call("touch_resource", &touch));
+            let (other, touched) =
+                tokio::join!(watch(&way, &uri), way.call("touch_resource", &touch));
             touched.text();
             watching.wait_for(UPDATED).await;
             drop(other);
@@ -77,15 +94,24 @@ async fn all_who_begin_to_watch_at_once_hear_of_their_updates() {
             for number in 0..10 {
                 let visitor = world.gateway.visitor(&server.path(), manner);
                 watchers.spawn(async move {
-                    let way = Way { client: visitor.connect().await, server, door: Door::One };
+                    let way = Way {
+                        client: visitor.connect().await,
+                        server,
+                        door: Door::One,
+                    };
                     let uri = format!("test://template/{}/data", number / 2);
                     // Half of them let go again while the others begin.
                     let (mut stream, _) = watch(&way, &uri).await;
                     if number % 2 == 0 {
-                        way.call("touch_resource", &json!({ "uri": uri })).await.text();
+                        way.call("touch_resource", &json!({ "uri": uri }))
+                            .await
+                            .text();
                         stream.wait_for(UPDATED).await;
                     } else if manner == Manner::Legacy {
-                        way.client.request("resources/unsubscribe", &json!({ "uri": uri })).await.result();
+                        way.client
+                            .request("resources/unsubscribe", &json!({ "uri": uri }))
+                            .await
+                            .result();
                     }
                 });
             }
@@ -102,14 +128,24 @@ async fn a_legacy_client_that_no_longer_watches_hears_nothing_more() {
     for door in [Door::All, Door::One] {
         for way in world.ways_through(door, Manner::Legacy, |it| it).await {
             let (mut stream, _) = watch(&way, WATCHED).await;
-            way.client.request("resources/subscribe", &json!({ "uri": way.uri(OTHER) })).await.result();
-            let ended =
-                way.client.request("resources/unsubscribe", &json!({ "uri": way.uri(WATCHED) })).await;
+            way.client
+                .request("resources/subscribe", &json!({ "uri": way.uri(OTHER) }))
+                .await
+                .result();
+            let ended = way
+                .client
+                .request("resources/unsubscribe", &json!({ "uri": way.uri(WATCHED) }))
+                .await;
             assert_eq!(ended.raw_result(), "{}");
             for uri in [WATCHED, OTHER] {
-                way.call("touch_resource", &json!({ "uri": uri })).await.text();
+                way.call("touch_resource", &json!({ "uri": uri }))
+                    .await
+                    .text();
             }
-            assert_eq!(stream.wait_for(UPDATED).await["params"]["uri"], way.uri(OTHER));
+            assert_eq!(
+                stream.wait_for(UPDATED).await["params"]["uri"],
+                way.uri(OTHER)
+            );
         }
     }
 }
@@ -120,7 +156,9 @@ async fn a_legacy_client_that_listens_again_is_not_told_the_same_twice_unless_it
     for way in world.ways_through(Door::One, Manner::Legacy, |it| it).await {
         let (mut stream, _) = watch(&way, WATCHED).await;
         for _ in 0..3 {
-            way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+            way.call("touch_resource", &json!({ "uri": WATCHED }))
+                .await
+                .text();
         }
         let mut told = Vec::new();
         for _ in 0..3 {
@@ -131,14 +169,27 @@ async fn a_legacy_client_that_listens_again_is_not_told_the_same_twice_unless_it
 
         let mut resumed = way.client.resume(&told[0].to_string()).await;
         resumed.wait_for(UPDATED).await;
-        assert_eq!(number_of(&resumed), told[1], "it goes on where it was told to");
+        assert_eq!(
+            number_of(&resumed),
+            told[1],
+            "it goes on where it was told to"
+        );
         let mut fresh = way.client.listen().await;
-        way.call("touch_resource", &json!({ "uri": WATCHED })).await.text();
+        way.call("touch_resource", &json!({ "uri": WATCHED }))
+            .await
+            .text();
         fresh.wait_for(UPDATED).await;
-        assert_eq!(number_of(&fresh), told[2] + 1, "the newest stream is told what is new");
+        assert_eq!(
+            number_of(&fresh),
+            told[2] + 1,
+            "the newest stream is told what is new"
+        );
         drop(fresh);
         for nonsense in ["18446744073709551615", "-", "999-999", "x", ""] {
-            assert!([200, 404].contains(&way.client.resume(nonsense).await.status), "{nonsense}");
+            assert!(
+                [200, 404].contains(&way.client.resume(nonsense).await.status),
+                "{nonsense}"
+            );
         }
     }
 }
@@ -159,7 +210,10 @@ async fn ways_on_stdio(world: &World, manner: Manner) -> Vec<Way> {
 async fn over_stdio_updates_come_between_the_answers() {
     let world = World::new().await;
     for way in ways_on_stdio(&world, Manner::Legacy).await {
-        way.client.request("resources/subscribe", &json!({ "uri": way.uri(WATCHED) })).await.result();
+        way.client
+            .request("resources/subscribe", &json!({ "uri": way.uri(WATCHED) }))
+            .await
+            .result();
         way.client.pipe().send(
             json!({ "jsonrpc": "2.0", "id": "touch", "method": "tools/call",
                     "params": { "name": way.name("touch_resource"), "arguments": { "uri": WATCHED } } })
@@ -185,7 +239,10 @@ async fn over_stdio_updates_come_between_the_answers() {
         );
         let update = line_with(&way, |message| message["method"] == UPDATED).await;
         assert_eq!(update["params"]["uri"], way.uri(WATCHED));
-        assert_eq!(update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], tag);
+        assert_eq!(
+            update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+            tag
+        );
     }
 }
 
@@ -203,7 +260,15 @@ async fn whoever_is_told_of_a_new_tool_finds_it_in_the_list() {
                     stream.wait_for(TOOLS_CHANGED).await;
                     way.client.tool_names().await.contains(&added)
                 } {}
-                assert_eq!(way.client.call(&added, &json!({})).await.text().split(' ').nth(1), Some("is"));
+                assert_eq!(
+                    way.client
+                        .call(&added, &json!({}))
+                        .await
+                        .text()
+                        .split(' ')
+                        .nth(1),
+                    Some("is")
+                );
             }
         }
     }
@@ -214,9 +279,14 @@ async fn a_modern_listener_hears_only_of_what_it_asked_for() {
     let world = World::new().await;
     for door in [Door::All, Door::One] {
         for way in world.ways_through(door, Manner::Modern, |it| it).await {
-            let mut stream = way.client.subscribe(&json!({ "promptsListChanged": true })).await;
+            let mut stream = way
+                .client
+                .subscribe(&json!({ "promptsListChanged": true }))
+                .await;
             change_tools_and_hear_of_it(&way).await;
-            way.call("test_trigger_prompt_change", &json!({})).await.text();
+            way.call("test_trigger_prompt_change", &json!({}))
+                .await
+                .text();
             let first: Value = serde_json::from_str(&stream.next().await.unwrap()).unwrap();
             assert_eq!(first["method"], PROMPTS_CHANGED);
         }
@@ -230,10 +300,14 @@ async fn a_change_behind_one_server_is_not_told_at_the_route_of_another() {
     for (here, there) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
         let (here, there) = (&ways[here], &ways[there]);
         here.call("echo", &json!({})).await.text();
-        let mut stream =
-            here.client.subscribe(&json!({ "toolsListChanged": true, "promptsListChanged": true })).await;
+        let mut stream = here
+            .client
+            .subscribe(&json!({ "toolsListChanged": true, "promptsListChanged": true }))
+            .await;
         change_tools_and_hear_of_it(there).await;
-        here.call("test_trigger_prompt_change", &json!({})).await.text();
+        here.call("test_trigger_prompt_change", &json!({}))
+            .await
+            .text();
         let first: Value = serde_json::from_str(&stream.next().await.unwrap()).unwrap();
         assert_eq!(first["method"], PROMPTS_CHANGED);
     }
@@ -243,28 +317,52 @@ async fn a_change_behind_one_server_is_not_told_at_the_route_of_another() {
 async fn watch(way: &Way, uri: &str) -> (Exchange, Value) {
     if way.client.manner == Manner::Legacy {
         let stream = way.client.listen().await;
-        let agreed = way.client.request("resources/subscribe", &json!({ "uri": way.uri(uri) })).await;
+        let agreed = way
+            .client
+            .request("resources/subscribe", &json!({ "uri": way.uri(uri) }))
+            .await;
         assert_eq!(agreed.raw_result(), "{}");
         return (stream, Value::Null);
     }
     let filter = json!({ "notifications": { "resourceSubscriptions": [way.uri(uri)] } });
-    let (id, mut stream) = way.client.start_with_id("subscriptions/listen", &filter).await;
-    let agreed = stream.wait_for("notifications/subscriptions/acknowledged").await;
-    assert_eq!(agreed["params"]["notifications"]["resourceSubscriptions"], json!([way.uri(uri)]));
-    assert_eq!(agreed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
+    let (id, mut stream) = way
+        .client
+        .start_with_id("subscriptions/listen", &filter)
+        .await;
+    let agreed = stream
+        .wait_for("notifications/subscriptions/acknowledged")
+        .await;
+    assert_eq!(
+        agreed["params"]["notifications"]["resourceSubscriptions"],
+        json!([way.uri(uri)])
+    );
+    assert_eq!(
+        agreed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        id
+    );
     (stream, json!(id))
 }
 
 /// Comes back when whoever wanted to know has been told.
 async fn change_tools_and_hear_of_it(way: &Way) {
-    let mut stream = way.client.subscribe(&json!({ "toolsListChanged": true })).await;
-    way.call("test_trigger_tool_change", &json!({})).await.text();
+    let mut stream = way
+        .client
+        .subscribe(&json!({ "toolsListChanged": true }))
+        .await;
+    way.call("test_trigger_tool_change", &json!({}))
+        .await
+        .text();
     stream.wait_for(TOOLS_CHANGED).await;
 }
 
 async fn line_with(way: &Way, fits: impl Fn(&Value) -> bool) -> Value {
     loop {
-        let line = way.client.pipe().line().await.expect("the gateway still runs");
+        let line = way
+            .client
+            .pipe()
+            .line()
+            .await
+            .expect("the gateway still runs");
         let message: Value = serde_json::from_str(&line).unwrap();
         if fits(&message) {
             return message;

@@ -35,7 +35,14 @@ impl Office {
     async fn open(reached: Reached) -> Self {
         let home = Home::new("");
         let trace = home.path("trace");
-        let args = ["--era", "legacy", "--manner", "jobs", "--data-dir", trace.to_str().unwrap()];
+        let args = [
+            "--era",
+            "legacy",
+            "--manner",
+            "jobs",
+            "--data-dir",
+            trace.to_str().unwrap(),
+        ];
         let remote = match reached {
             Reached::Stdio => None,
             Reached::Http => Some(Remote::http(&args).await),
@@ -43,12 +50,20 @@ impl Office {
         };
         let table = match &remote {
             Some(remote) => remote.table("hr", ""),
-            None => Testbed::named("hr").era("legacy").manner("jobs").data_dir(&trace).table(),
+            None => Testbed::named("hr")
+                .era("legacy")
+                .manner("jobs")
+                .data_dir(&trace)
+                .table(),
         };
         home.configure(&table);
         let gateway = home.serve().await;
         gateway.client(Manner::Modern).await.knows("hr__job").await;
-        Self { home, gateway, _remote: remote }
+        Self {
+            home,
+            gateway,
+            _remote: remote,
+        }
     }
 
     /// A client that can be asked; it shows a key of the tenant, unless that is `local`.
@@ -58,17 +73,26 @@ impl Office {
             "local" => visitor,
             _ => visitor.key(&self.key(tenant).await),
         };
-        let answer = json!({ "action": "accept", "content": { "value": format!("answer of {tenant}") } });
+        let answer =
+            json!({ "action": "accept", "content": { "value": format!("answer of {tenant}") } });
         let roots = json!({ "roots": [{ "uri": format!("file:///{tenant}") }] });
         let answer = move |method: &str, _: &Value| {
-            if method == "roots/list" { roots.clone() } else { answer.clone() }
+            if method == "roots/list" {
+                roots.clone()
+            } else {
+                answer.clone()
+            }
         };
         visitor.answering(answer).connect().await
     }
 
     async fn key(&self, tenant: &str) -> String {
-        let told = self.home.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
-        let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+        let told = self
+            .home
+            .kitbag(&["key", "create", "--tenant", tenant, "--json"])
+            .await;
+        let created: Value =
+            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
         created["key"].as_str().unwrap().to_owned()
     }
 
@@ -76,7 +100,8 @@ impl Office {
     async fn waits(&self, client: &Client) -> JoinHandle<Reply> {
         let before = self.events().matches("started slow").count();
         let client = client.clone();
-        let call = tokio::spawn(async move { client.call("hr__slow", &json!({ "ms": 3000 })).await });
+        let call =
+            tokio::spawn(async move { client.call("hr__slow", &json!({ "ms": 3000 })).await });
         until("the call runs", async || {
             (self.events().matches("started slow").count() > before).then_some(())
         })
@@ -87,7 +112,10 @@ impl Office {
     /// Lets the job go on to its end, and gives what became of its questions.
     async fn job_ends(&self) -> String {
         fs::write(self.trace().join("go"), "").unwrap();
-        until("the job has ended", async || self.events().contains("job done").then(|| self.events())).await
+        until("the job has ended", async || {
+            self.events().contains("job done").then(|| self.events())
+        })
+        .await
     }
 
     fn events(&self) -> String {
@@ -100,7 +128,13 @@ impl Office {
 }
 
 async fn starts_job(client: &Client) {
-    assert_eq!(client.call("hr__job", &json!({ "words": SECRET })).await.text(), "The job goes on");
+    assert_eq!(
+        client
+            .call("hr__job", &json!({ "words": SECRET }))
+            .await
+            .text(),
+        "The job goes on"
+    );
 }
 
 /// The call of the second client hears nothing of the job of the first, nor is asked anything.
@@ -113,14 +147,24 @@ async fn stays_apart(reached: Reached, first: (&str, Manner), second: (&str, Man
     let events = office.job_ends().await;
     for method in ["elicitation/create", "roots/list"] {
         let refused = format!("refused {method}: several clients share this server");
-        assert!(events.contains(&refused), "{reached:?} {first:?} {second:?}: {events}");
+        assert!(
+            events.contains(&refused),
+            "{reached:?} {first:?} {second:?}: {events}"
+        );
     }
     assert!(!waiting.is_finished(), "the job spoke while the call ran");
     let heard = waiting.await.unwrap();
     assert_eq!(heard.text(), "slept 3000 ms in 0 steps");
-    assert_eq!(heard.before(), [Value::Null; 0], "{reached:?} {first:?} {second:?}");
+    assert_eq!(
+        heard.before(),
+        [Value::Null; 0],
+        "{reached:?} {first:?} {second:?}"
+    );
     let told = office.home.kitbag(&["logs", "hr"]).await;
-    assert!(reached != Reached::Stdio || told.stdout.contains(SECRET), "operators can read it: {told:?}");
+    assert!(
+        reached != Reached::Stdio || told.stdout.contains(SECRET),
+        "operators can read it: {told:?}"
+    );
 }
 
 #[tokio::test]
@@ -128,16 +172,36 @@ async fn what_a_job_of_one_tenant_says_late_never_reaches_another() {
     for reached in Reached::EVERY {
         stays_apart(reached, ("high", Manner::Legacy), ("low", Manner::Legacy)).await;
     }
-    stays_apart(Reached::Stdio, ("high", Manner::Modern), ("low", Manner::Modern)).await;
+    stays_apart(
+        Reached::Stdio,
+        ("high", Manner::Modern),
+        ("low", Manner::Modern),
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn what_a_job_says_late_reaches_no_other_key_and_no_other_client_of_the_same_key() {
-    stays_apart(Reached::Stdio, ("acme", Manner::Legacy), ("acme", Manner::Legacy)).await;
-    stays_apart(Reached::Stdio, ("local", Manner::Legacy), ("low", Manner::Legacy)).await;
+    stays_apart(
+        Reached::Stdio,
+        ("acme", Manner::Legacy),
+        ("acme", Manner::Legacy),
+    )
+    .await;
+    stays_apart(
+        Reached::Stdio,
+        ("local", Manner::Legacy),
+        ("low", Manner::Legacy),
+    )
+    .await;
     let office = Office::open(Reached::Stdio).await;
     let key = office.key("acme").await;
-    let one = office.gateway.visitor("/mcp/all", Manner::Legacy).key(&key).connect().await;
+    let one = office
+        .gateway
+        .visitor("/mcp/all", Manner::Legacy)
+        .key(&key)
+        .connect()
+        .await;
     starts_job(&one).await;
     let other = office.gateway.visitor("/mcp/all", Manner::Legacy).key(&key);
     let other = other.answering(|_, _| panic!("asked")).connect().await;
@@ -159,9 +223,15 @@ async fn what_a_job_says_late_reaches_the_only_client_there_is() {
             events.contains("answered elicitation/create: ") && events.contains("answer of acme"),
             "{events}"
         );
-        assert!(events.contains("answered roots/list: ") && events.contains("file:///acme"), "{events}");
+        assert!(
+            events.contains("answered roots/list: ") && events.contains("file:///acme"),
+            "{events}"
+        );
         let heard = waiting.await.unwrap();
-        assert_eq!(heard.notifications("notifications/message")[0]["data"], SECRET);
+        assert_eq!(
+            heard.notifications("notifications/message")[0]["data"],
+            SECRET
+        );
         assert_eq!(heard.notifications("notifications/job")[0]["data"], SECRET);
     }
 }
@@ -177,7 +247,10 @@ async fn a_question_on_the_stream_of_its_own_call_is_put_whoever_else_has_calls_
     }
     for manner in Manner::BOTH {
         let high = office.client("high", manner).await;
-        let told = high.call("hr__test_elicitation", &json!({ "message": "Who?" })).await.text();
+        let told = high
+            .call("hr__test_elicitation", &json!({ "message": "Who?" }))
+            .await
+            .text();
         assert!(told.contains("answer of high"), "{told}");
     }
 }
@@ -190,24 +263,38 @@ async fn the_last_words_of_a_server_are_for_operators_only() {
         let low = office.client("low", manner).await;
         for path in ["/mcp/all", "/mcp/search", "/servers/hr/mcp"] {
             starts_job(&high).await;
-            let visitor = office.gateway.visitor(path, manner).key(&office.key("low").await);
+            let visitor = office
+                .gateway
+                .visitor(path, manner)
+                .key(&office.key("low").await);
             let client = visitor.connect().await;
             let crash = match path {
                 "/mcp/search" => {
-                    client.call("call_api", &json!({ "tool": "hr__crash", "arguments": {} })).await
+                    client
+                        .call("call_api", &json!({ "tool": "hr__crash", "arguments": {} }))
+                        .await
                 }
                 "/servers/hr/mcp" => client.call("crash", &json!({})).await,
                 _ => low.call("hr__crash", &json!({})).await,
             };
             let told = crash.tool_error();
-            assert!(told.contains("`hr` went away during the call (exit code 3)"), "{told}");
+            assert!(
+                told.contains("`hr` went away during the call (exit code 3)"),
+                "{told}"
+            );
             assert!(told.contains("What to do: call again"), "{told}");
-            assert!(!told.contains(SECRET) && !told.contains("last words"), "{told}");
+            assert!(
+                !told.contains(SECRET) && !told.contains("last words"),
+                "{told}"
+            );
         }
     }
     starts_job(&high).await;
     let local = office.client("local", Manner::Legacy).await;
     let told = local.call("hr__crash", &json!({})).await.tool_error();
-    assert!(told.contains("Its last words:") && told.contains(SECRET), "{told}");
+    assert!(
+        told.contains("Its last words:") && told.contains(SECRET),
+        "{told}"
+    );
     assert!(office.gateway.log().contains(SECRET), "the log says why");
 }

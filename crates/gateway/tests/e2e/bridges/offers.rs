@@ -14,16 +14,28 @@ async fn a_prompt_is_listed_and_given_under_one_name() {
     for way in world.ways(contextual).await {
         let listed = way.client.list("prompts/list", "prompts").await;
         let name = way.name("test_prompt_with_arguments");
-        assert!(listed.iter().any(|prompt| prompt["name"] == name), "{listed:?}");
+        assert!(
+            listed.iter().any(|prompt| prompt["name"] == name),
+            "{listed:?}"
+        );
         let params = json!({ "name": name, "arguments": { "arg1": "x", "arg2": "é" } });
         let given = way.client.request("prompts/get", &params).await.result();
-        assert_eq!(given["messages"][0]["content"]["text"], "Prompt with arguments: arg1='x', arg2='é'");
+        assert_eq!(
+            given["messages"][0]["content"]["text"],
+            "Prompt with arguments: arg1='x', arg2='é'"
+        );
 
         let asking = json!({ "name": way.name("test_input_required_result_prompt") });
         let given = way.client.request("prompts/get", &asking).await.result();
-        assert_eq!(given["messages"][0]["content"]["text"], "Use this context: tea");
+        assert_eq!(
+            given["messages"][0]["content"]["text"],
+            "Use this context: tea"
+        );
 
-        let unknown = way.client.request("prompts/get", &json!({ "name": way.name("nobody") })).await;
+        let unknown = way
+            .client
+            .request("prompts/get", &json!({ "name": way.name("nobody") }))
+            .await;
         assert_eq!(unknown.code(), -32602);
     }
 }
@@ -37,8 +49,15 @@ async fn completion_works_for_prompts_and_templates() {
             json!({ "type": "ref/resource", "uri": way.uri("test://template/{id}/data") }),
         ] {
             let params = json!({ "ref": reference, "argument": { "name": "arg1", "value": "par" }, "context": { "arguments": {} } });
-            let completed = way.client.request("completion/complete", &params).await.result();
-            assert_eq!(completed["completion"]["values"], json!(["paris", "park", "party"]));
+            let completed = way
+                .client
+                .request("completion/complete", &params)
+                .await
+                .result();
+            assert_eq!(
+                completed["completion"]["values"],
+                json!(["paris", "park", "party"])
+            );
         }
     }
 }
@@ -48,16 +67,40 @@ async fn a_resource_is_read_from_the_server_that_was_meant() {
     let world = World::new().await;
     for way in world.ways(|it| it).await {
         let listed = way.client.list("resources/list", "resources").await;
-        assert!(listed.iter().any(|it| it["uri"] == way.uri("test://static-binary")), "{listed:?}");
-        let templates = way.client.list("resources/templates/list", "resourceTemplates").await;
-        assert!(templates.iter().any(|it| it["uriTemplate"] == way.uri("test://template/{id}/data")));
+        assert!(
+            listed
+                .iter()
+                .any(|it| it["uri"] == way.uri("test://static-binary")),
+            "{listed:?}"
+        );
+        let templates = way
+            .client
+            .list("resources/templates/list", "resourceTemplates")
+            .await;
+        assert!(
+            templates
+                .iter()
+                .any(|it| it["uriTemplate"] == way.uri("test://template/{id}/data"))
+        );
 
         for (uri, field, content) in [
-            ("test://static-text", "text", "This is the content of the static text resource."),
-            ("test://template/7/data", "text", r#"{"id":"7","templateTest":true,"data":"Data for ID: 7"}"#),
+            (
+                "test://static-text",
+                "text",
+                "This is the content of the static text resource.",
+            ),
+            (
+                "test://template/7/data",
+                "text",
+                r#"{"id":"7","templateTest":true,"data":"Data for ID: 7"}"#,
+            ),
             ("test://static-binary", "mimeType", "image/png"),
         ] {
-            let read = way.client.request("resources/read", &json!({ "uri": way.uri(uri) })).await.result();
+            let read = way
+                .client
+                .request("resources/read", &json!({ "uri": way.uri(uri) }))
+                .await
+                .result();
             assert_eq!(read["contents"][0][field], content);
         }
     }
@@ -67,8 +110,17 @@ async fn a_resource_is_read_from_the_server_that_was_meant() {
 async fn a_resource_nobody_has_is_refused_in_the_words_of_the_era() {
     let world = World::new().await;
     for way in world.ways(|it| it).await {
-        for uri in ["test://nobody", "http://elsewhere.example/", "", "::::", "kitbag://server/nobody/x"] {
-            let reply = way.client.request("resources/read", &json!({ "uri": uri })).await;
+        for uri in [
+            "test://nobody",
+            "http://elsewhere.example/",
+            "",
+            "::::",
+            "kitbag://server/nobody/x",
+        ] {
+            let reply = way
+                .client
+                .request("resources/read", &json!({ "uri": uri }))
+                .await;
             match (way.client.manner, way.server.era) {
                 (Manner::Modern, _) => assert_eq!(reply.code(), -32602, "{uri}"),
                 (Manner::Legacy, Manner::Legacy) => assert_eq!(reply.code(), -32002, "{uri}"),

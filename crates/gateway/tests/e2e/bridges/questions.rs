@@ -30,21 +30,41 @@ async fn every_question_finds_the_client_and_its_answer_the_server() {
     let world = World::new().await;
     for way in world.ways(obliging).await {
         for (tool, arguments, answer) in [
-            ("test_sampling", json!({ "prompt": "Hello" }), "LLM response: sampled"),
+            (
+                "test_sampling",
+                json!({ "prompt": "Hello" }),
+                "LLM response: sampled",
+            ),
             (
                 "test_elicitation",
                 json!({ "message": "Who are you?" }),
                 r#"User response: action=accept, content={"name":"Ann","color":"red","username":"ann","email":"a@b","ok":true,"context":"c"}"#,
             ),
-            ("test_input_required_result_list_roots", json!({}), r#"Roots: [{"uri":"file:///home/ann"}]"#),
-            ("test_input_required_result_request_state", json!({}), "state-ok, confirmed: true"),
-            ("test_input_required_result_multi_round", json!({}), "Ann likes red"),
+            (
+                "test_input_required_result_list_roots",
+                json!({}),
+                r#"Roots: [{"uri":"file:///home/ann"}]"#,
+            ),
+            (
+                "test_input_required_result_request_state",
+                json!({}),
+                "state-ok, confirmed: true",
+            ),
+            (
+                "test_input_required_result_multi_round",
+                json!({}),
+                "Ann likes red",
+            ),
             (
                 "test_input_required_result_multiple_inputs",
                 json!({}),
                 r#"sampled Ann, your roots: [{"uri":"file:///home/ann"}]"#,
             ),
-            ("test_missing_capability", json!({}), "The client can sample"),
+            (
+                "test_missing_capability",
+                json!({}),
+                "The client can sample",
+            ),
         ] {
             assert_eq!(way.call(tool, &arguments).await.text(), answer, "{tool}");
         }
@@ -57,8 +77,14 @@ async fn no_is_an_answer_too() {
     for action in ["decline", "cancel"] {
         let refusing = |it: Visitor| it.answering(move |_, _| json!({ "action": action }));
         for way in world.ways(refusing).await {
-            let told = way.call("test_elicitation", &json!({ "message": "?" })).await.text();
-            assert_eq!(told, format!("User response: action={action}, content=null"));
+            let told = way
+                .call("test_elicitation", &json!({ "message": "?" }))
+                .await
+                .text();
+            assert_eq!(
+                told,
+                format!("User response: action={action}, content=null")
+            );
         }
     }
 }
@@ -67,7 +93,8 @@ async fn no_is_an_answer_too() {
 async fn a_question_says_which_server_asks_and_is_otherwise_as_the_server_put_it() {
     let world = World::new().await;
     for way in world.ways(obliging).await {
-        let params = json!({ "name": way.name("test_elicitation"), "arguments": { "message": "Who?" } });
+        let params =
+            json!({ "name": way.name("test_elicitation"), "arguments": { "message": "Who?" } });
         let mut exchange = way.client.start("tools/call", &params).await;
         let message = exchange.next().await.unwrap();
         way.client.answer_if_asked(&message).await;
@@ -79,7 +106,10 @@ async fn a_question_says_which_server_asks_and_is_otherwise_as_the_server_put_it
             Door::All | Door::Stdio | Door::Joined => format!("`{}` asks: Who?", way.server.name),
         };
         assert_eq!(question["message"], expected);
-        assert_eq!(question["requestedSchema"]["required"], json!(["username", "email"]));
+        assert_eq!(
+            question["requestedSchema"]["required"],
+            json!(["username", "email"])
+        );
         // Modern servers ask modern clients in a result, of which nothing else is touched.
         if (way.client.manner, way.server.era) != (Manner::Modern, Manner::Modern) {
             assert_eq!(question["_meta"]["io.kitbag/server"], way.server.name);
@@ -96,11 +126,17 @@ async fn a_client_that_cannot_answer_is_not_asked_and_the_call_says_why() {
             ("test_elicitation", "elicitation"),
             ("test_input_required_result_list_roots", "roots"),
         ] {
-            let reply = way.call(tool, &json!({ "prompt": "x", "message": "x" })).await;
+            let reply = way
+                .call(tool, &json!({ "prompt": "x", "message": "x" }))
+                .await;
             check_incapable(way.client.manner, way.door, &reply, capability);
         }
         assert_eq!(
-            way.call("test_input_required_result_capabilities", &json!({})).await.text().split(' ').next(),
+            way.call("test_input_required_result_capabilities", &json!({}))
+                .await
+                .text()
+                .split(' ')
+                .next(),
             Some("The")
         );
     }
@@ -111,11 +147,17 @@ async fn a_client_is_asked_only_for_what_it_declared() {
     let world = World::new().await;
     let sampler = |it: Visitor| obliging(it).capabilities(json!({ "sampling": {} }));
     for way in world.ways(sampler).await {
-        let sampled = way.call("test_sampling", &json!({ "prompt": "Hello" })).await;
+        let sampled = way
+            .call("test_sampling", &json!({ "prompt": "Hello" }))
+            .await;
         assert_eq!(sampled.text(), "LLM response: sampled");
-        let reply = way.call("test_elicitation", &json!({ "message": "x" })).await;
+        let reply = way
+            .call("test_elicitation", &json!({ "message": "x" }))
+            .await;
         check_incapable(way.client.manner, way.door, &reply, "elicitation");
-        let given = way.call("test_input_required_result_capabilities", &json!({})).await;
+        let given = way
+            .call("test_input_required_result_capabilities", &json!({}))
+            .await;
         assert_eq!(given.text(), "The client gave 1");
     }
 }
@@ -134,16 +176,32 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
                     (&page["mode"], &page["url"]),
                     (&json!("url"), &json!("https://example.com/sign-in"))
                 );
-                assert_eq!(way.call("url_elicitation", &json!({})).await.text(), "Visited: the second call");
+                assert_eq!(
+                    way.call("url_elicitation", &json!({})).await.text(),
+                    "Visited: the second call"
+                );
             }
             (Manner::Modern, Manner::Legacy) => {
                 let params = json!({ "name": way.name("url_elicitation") });
-                let question = asked(&way.client.start("tools/call", &params).await.next().await.unwrap());
+                let question = asked(
+                    &way.client
+                        .start("tools/call", &params)
+                        .await
+                        .next()
+                        .await
+                        .unwrap(),
+                );
                 assert_eq!(question["mode"], "url");
                 assert_eq!(question["url"], "https://example.com/sign-in");
                 assert_eq!(question["_meta"]["io.kitbag/server"], way.server.name);
-                assert_eq!(way.call("url_elicitation", &json!({})).await.text(), "Visited: the second call");
-                assert_eq!(way.call("url_elicitation", &json!({})).await.text(), "Visited: the second call");
+                assert_eq!(
+                    way.call("url_elicitation", &json!({})).await.text(),
+                    "Visited: the second call"
+                );
+                assert_eq!(
+                    way.call("url_elicitation", &json!({})).await.text(),
+                    "Visited: the second call"
+                );
             }
             (manner, Manner::Modern) => {
                 let params = json!({ "name": way.name("url_elicitation") });
@@ -153,7 +211,10 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
                 exchange.finish().await;
                 let question = asked(&message);
                 assert_eq!(question["mode"], "url");
-                assert_eq!(question["elicitationId"].is_string(), manner == Manner::Legacy);
+                assert_eq!(
+                    question["elicitationId"].is_string(),
+                    manner == Manner::Legacy
+                );
                 let reply = way.call("url_elicitation", &json!({})).await;
                 assert_eq!(reply.text(), "Visited: action=accept, content=null");
             }
@@ -164,11 +225,20 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
 #[tokio::test]
 async fn a_modern_client_that_cannot_show_pages_is_told_what_it_lacks() {
     let world = World::new().await;
-    let forms_only = |it: Visitor| obliging(it).capabilities(json!({ "elicitation": { "form": {} } }));
-    for way in world.ways_through(Door::All, Manner::Modern, forms_only).await {
+    let forms_only =
+        |it: Visitor| obliging(it).capabilities(json!({ "elicitation": { "form": {} } }));
+    for way in world
+        .ways_through(Door::All, Manner::Modern, forms_only)
+        .await
+    {
         if way.server.era == Manner::Legacy {
             let reply = way.call("url_elicitation", &json!({})).await;
-            assert_eq!((reply.status, reply.code()), (400, -32021), "{}", reply.raw());
+            assert_eq!(
+                (reply.status, reply.code()),
+                (400, -32021),
+                "{}",
+                reply.raw()
+            );
             assert_eq!(
                 reply.error()["data"]["requiredCapabilities"],
                 json!({ "elicitation": { "url": {} } })
@@ -184,17 +254,28 @@ fn asked(message: &str) -> Value {
     if message["method"] == "elicitation/create" {
         return message["params"].clone();
     }
-    let questions =
-        message["result"]["inputRequests"].as_object().unwrap_or_else(|| panic!("no question: {message}"));
+    let questions = message["result"]["inputRequests"]
+        .as_object()
+        .unwrap_or_else(|| panic!("no question: {message}"));
     questions.values().next().unwrap()["params"].clone()
 }
 
 #[track_caller]
 fn check_incapable(manner: Manner, door: Door, reply: &Reply, capability: &str) {
-    assert!(reply.error()["message"].as_str().unwrap().contains(capability), "{}", reply.raw());
+    assert!(
+        reply.error()["message"]
+            .as_str()
+            .unwrap()
+            .contains(capability),
+        "{}",
+        reply.raw()
+    );
     if manner == Manner::Modern {
         assert_eq!(reply.code(), -32021);
-        assert_eq!(reply.error()["data"]["requiredCapabilities"], json!({ capability: {} }));
+        assert_eq!(
+            reply.error()["data"]["requiredCapabilities"],
+            json!({ capability: {} })
+        );
         assert_eq!(reply.status, if door.is_on_stdio() { 0 } else { 400 });
     }
 }

@@ -25,28 +25,46 @@ fn root(uri: &str) -> Arc<Mutex<String>> {
 async fn check(client: &Client, uri: &str) {
     for _ in 0..2 {
         let known = client.call("files__known_roots", &json!({})).await.text();
-        assert_eq!(known, json!({ "roots": [{ "uri": uri }] }).to_string(), "{:?}", client.manner);
+        assert_eq!(
+            known,
+            json!({ "roots": [{ "uri": uri }] }).to_string(),
+            "{:?}",
+            client.manner
+        );
     }
 }
 
 fn table() -> String {
-    Testbed::named("files").era("legacy").manner("remember-roots").table()
+    Testbed::named("files")
+        .era("legacy")
+        .manner("remember-roots")
+        .table()
 }
 
 #[tokio::test]
 async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_client_before_the_first_call()
-{
+ {
     for manner in Manner::BOTH {
-        let remotes = [None, Some(Remote::http(&MANNERS).await), Some(Remote::sse(&MANNERS).await)];
+        let remotes = [
+            None,
+            Some(Remote::http(&MANNERS).await),
+            Some(Remote::sse(&MANNERS).await),
+        ];
         for remote in remotes {
-            let table = remote.as_ref().map_or_else(table, |remote| remote.table("files", ""));
+            let table = remote
+                .as_ref()
+                .map_or_else(table, |remote| remote.table("files", ""));
             let gateway = Gateway::with(&table).await;
-            let client = rooted(gateway.visitor("/mcp/all", manner), &root("file:///ann")).connect().await;
+            let client = rooted(gateway.visitor("/mcp/all", manner), &root("file:///ann"))
+                .connect()
+                .await;
             client.knows("files__known_roots").await;
             check(&client, "file:///ann").await;
         }
         let home = Home::new(&table());
-        let client = rooted(Client::stdio(&home, manner), &root("file:///ann")).connect().await;
+        let client = rooted(Client::stdio(&home, manner), &root("file:///ann"))
+            .connect()
+            .await;
         client.knows("files__known_roots").await;
         check(&client, "file:///ann").await;
     }
@@ -56,11 +74,15 @@ async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_c
 async fn a_server_hears_of_changed_roots_with_the_next_call() {
     let gateway = Gateway::with(&table()).await;
     let roots = root("file:///before");
-    let client = rooted(gateway.visitor("/mcp/all", Manner::Legacy), &roots).connect().await;
+    let client = rooted(gateway.visitor("/mcp/all", Manner::Legacy), &roots)
+        .connect()
+        .await;
     client.knows("files__known_roots").await;
     check(&client, "file:///before").await;
     "file:///after".clone_into(&mut roots.lock().unwrap());
-    client.notify("notifications/roots/list_changed", &json!({})).await;
+    client
+        .notify("notifications/roots/list_changed", &json!({}))
+        .await;
     check(&client, "file:///after").await;
 }
 
@@ -74,7 +96,16 @@ async fn no_client_is_asked_for_roots_when_several_use_the_server() {
         (known != "none").then_some(known)
     })
     .await;
-    let other = gateway.visitor("/mcp/all", Manner::Legacy).answering(|_, _| panic!("asked")).connect().await;
-    other.notify("notifications/roots/list_changed", &json!({})).await;
-    assert_eq!(other.call("files__known_roots", &json!({})).await.text(), known);
+    let other = gateway
+        .visitor("/mcp/all", Manner::Legacy)
+        .answering(|_, _| panic!("asked"))
+        .connect()
+        .await;
+    other
+        .notify("notifications/roots/list_changed", &json!({}))
+        .await;
+    assert_eq!(
+        other.call("files__known_roots", &json!({})).await.text(),
+        known
+    );
 }

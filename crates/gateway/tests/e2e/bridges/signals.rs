@@ -19,7 +19,11 @@ async fn progress_arrives_in_order_under_the_token_of_the_client_and_before_the_
             assert_eq!(told, expected);
             assert_eq!(reply.text(), "slept 30 ms in 3 steps");
             let next = way.call("echo", &json!({})).await;
-            assert_eq!(next.notifications(PROGRESS), Vec::<Value>::new(), "nothing comes after the answer");
+            assert_eq!(
+                next.notifications(PROGRESS),
+                Vec::<Value>::new(),
+                "nothing comes after the answer"
+            );
         }
     }
 }
@@ -28,7 +32,10 @@ async fn progress_arrives_in_order_under_the_token_of_the_client_and_before_the_
 async fn a_client_that_gives_no_token_hears_of_no_progress() {
     let world = World::new().await;
     for way in world.ways(|it| it).await {
-        assert_eq!(slow(&way, 10, 2, None).await.notifications(PROGRESS), Vec::<Value>::new());
+        assert_eq!(
+            slow(&way, 10, 2, None).await.notifications(PROGRESS),
+            Vec::<Value>::new()
+        );
     }
 }
 
@@ -39,10 +46,15 @@ async fn two_calls_under_the_same_token_keep_their_progress_apart() {
         for door in [Door::All, Door::One] {
             for way in world.ways_through(door, manner, |it| it).await {
                 let token = json!("same");
-                let (two, three) =
-                    tokio::join!(slow(&way, 40, 2, Some(&token)), slow(&way, 60, 3, Some(&token)));
-                let expected =
-                    |steps| (1..=steps).map(|step| step_of(&token, step, steps)).collect::<Vec<_>>();
+                let (two, three) = tokio::join!(
+                    slow(&way, 40, 2, Some(&token)),
+                    slow(&way, 60, 3, Some(&token))
+                );
+                let expected = |steps| {
+                    (1..=steps)
+                        .map(|step| step_of(&token, step, steps))
+                        .collect::<Vec<_>>()
+                };
                 assert_eq!(two.notifications(PROGRESS), expected(2));
                 assert_eq!(three.notifications(PROGRESS), expected(3));
             }
@@ -64,10 +76,17 @@ async fn a_cancelled_call_is_cancelled_at_the_server() {
         exchange.wait_for(PROGRESS).await;
         match (way.client.manner, way.door) {
             (Manner::Modern, Door::All | Door::One) => drop(exchange),
-            _ => way.client.notify("notifications/cancelled", &json!({ "requestId": id })).await,
+            _ => {
+                way.client
+                    .notify("notifications/cancelled", &json!({ "requestId": id }))
+                    .await
+            }
         }
         let what = "the server hears of it";
-        until(what, async || (world.events(way.server, "cancelled slow") > before).then_some(())).await;
+        until(what, async || {
+            (world.events(way.server, "cancelled slow") > before).then_some(())
+        })
+        .await;
         assert_eq!(way.call("echo", &json!({})).await.text(), "{}");
     }
 }
@@ -76,14 +95,25 @@ async fn a_cancelled_call_is_cancelled_at_the_server() {
 #[tokio::test]
 async fn a_modern_client_that_hangs_up_cancels_and_a_legacy_one_does_not() {
     let world = World::new().await;
-    for (manner, ending) in [(Manner::Modern, "cancelled slow"), (Manner::Legacy, "finished slow")] {
+    for (manner, ending) in [
+        (Manner::Modern, "cancelled slow"),
+        (Manner::Legacy, "finished slow"),
+    ] {
         for way in world.ways_through(Door::All, manner, |it| it).await {
             let count = |event| world.events(way.server, event);
             let (started, ended) = (count("started slow"), count(ending));
-            let ms = if manner == Manner::Modern { 60_000 } else { 300 };
+            let ms = if manner == Manner::Modern {
+                60_000
+            } else {
+                300
+            };
             let (client, tool) = (way.client.clone(), way.name("slow"));
-            let calling = tokio::spawn(async move { client.call(&tool, &json!({ "ms": ms })).await });
-            until("the call runs", async || (count("started slow") > started).then_some(())).await;
+            let calling =
+                tokio::spawn(async move { client.call(&tool, &json!({ "ms": ms })).await });
+            until("the call runs", async || {
+                (count("started slow") > started).then_some(())
+            })
+            .await;
             calling.abort();
             until(ending, async || (count(ending) > ended).then_some(())).await;
         }
@@ -96,12 +126,26 @@ async fn a_legacy_client_hears_the_log_lines_of_its_level() {
     for door in [Door::All, Door::Stdio, Door::Joined] {
         for way in world.ways_through(door, Manner::Legacy, |it| it).await {
             for (level, info, emergency) in [("error", 0, 1), ("info", 3, 1)] {
-                let set = way.client.request("logging/setLevel", &json!({ "level": level })).await;
+                let set = way
+                    .client
+                    .request("logging/setLevel", &json!({ "level": level }))
+                    .await;
                 assert_eq!(set.raw_result(), "{}");
-                assert_eq!(log_lines(&way, "test_tool_with_logging").await, info, "at {level}");
-                assert_eq!(log_lines(&way, "test_logging_tool").await, emergency, "at {level}");
+                assert_eq!(
+                    log_lines(&way, "test_tool_with_logging").await,
+                    info,
+                    "at {level}"
+                );
+                assert_eq!(
+                    log_lines(&way, "test_logging_tool").await,
+                    emergency,
+                    "at {level}"
+                );
             }
-            let refused = way.client.request("logging/setLevel", &json!({ "level": "loud" })).await;
+            let refused = way
+                .client
+                .request("logging/setLevel", &json!({ "level": "loud" }))
+                .await;
             assert_eq!(refused.code(), -32602);
         }
     }
@@ -111,14 +155,23 @@ async fn a_legacy_client_hears_the_log_lines_of_its_level() {
 async fn a_modern_client_hears_the_log_lines_it_asks_for_and_no_others() {
     let world = World::new().await;
     for door in [Door::All, Door::Stdio, Door::Joined] {
-        for (level, info, emergency) in [(None, 0, 0), (Some("error"), 0, 1), (Some("info"), 3, 1)] {
+        for (level, info, emergency) in [(None, 0, 0), (Some("error"), 0, 1), (Some("info"), 3, 1)]
+        {
             let prepare = |it: crate::harness::client::Visitor| match level {
                 Some(level) => it.log_level(level),
                 None => it,
             };
             for way in world.ways_through(door, Manner::Modern, prepare).await {
-                assert_eq!(log_lines(&way, "test_tool_with_logging").await, info, "at {level:?}");
-                assert_eq!(log_lines(&way, "test_logging_tool").await, emergency, "at {level:?}");
+                assert_eq!(
+                    log_lines(&way, "test_tool_with_logging").await,
+                    info,
+                    "at {level:?}"
+                );
+                assert_eq!(
+                    log_lines(&way, "test_logging_tool").await,
+                    emergency,
+                    "at {level:?}"
+                );
             }
         }
     }
@@ -131,9 +184,15 @@ async fn a_client_that_wants_few_log_lines_takes_none_from_another() {
     let quiet = world.ways_through(Door::All, Manner::Legacy, |it| it).await;
     for (talkative, quiet) in talkative.into_iter().zip(quiet) {
         let before = log_lines(&talkative, "test_tool_with_logging").await;
-        quiet.client.request("logging/setLevel", &json!({ "level": "emergency" })).await;
+        quiet
+            .client
+            .request("logging/setLevel", &json!({ "level": "emergency" }))
+            .await;
         assert_eq!(log_lines(&quiet, "test_tool_with_logging").await, 0);
-        assert_eq!(log_lines(&talkative, "test_tool_with_logging").await, before);
+        assert_eq!(
+            log_lines(&talkative, "test_tool_with_logging").await,
+            before
+        );
     }
 }
 
@@ -148,10 +207,17 @@ async fn a_legacy_client_picks_up_a_broken_stream_where_it_ended() {
         });
         let mut exchange = way.client.start("tools/call", &params).await;
         exchange.wait_for(PROGRESS).await;
-        let last = exchange.last_id().expect("a legacy stream numbers its events").to_owned();
+        let last = exchange
+            .last_id()
+            .expect("a legacy stream numbers its events")
+            .to_owned();
         drop(exchange);
         let rest = way.client.resume(&last).await.finish().await;
-        let steps: Vec<_> = rest.notifications(PROGRESS).iter().map(|it| it["progress"].clone()).collect();
+        let steps: Vec<_> = rest
+            .notifications(PROGRESS)
+            .iter()
+            .map(|it| it["progress"].clone())
+            .collect();
         assert_eq!(steps, [json!(2), json!(3), json!(4)]);
         assert_eq!(rest.text(), "slept 200 ms in 4 steps");
     }

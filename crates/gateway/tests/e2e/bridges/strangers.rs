@@ -9,34 +9,56 @@ use crate::harness::{Client, Gateway, Manner, Testbed, until};
 /// Everybody answers with a name of their own.
 fn named(name: &'static str) -> impl Fn(Visitor) -> Visitor {
     move |visitor| {
-        visitor
-            .answering(move |_, _| json!({ "action": "accept", "content": { "name": name, "color": name } }))
+        visitor.answering(
+            move |_, _| json!({ "action": "accept", "content": { "name": name, "color": name } }),
+        )
     }
 }
 
 #[tokio::test]
 async fn a_question_of_one_client_is_never_shown_to_another() {
     let world = World::new().await;
-    for (asking, waiting) in
-        [(Manner::Legacy, Manner::Legacy), (Manner::Legacy, Manner::Modern), (Manner::Modern, Manner::Legacy)]
-    {
+    for (asking, waiting) in [
+        (Manner::Legacy, Manner::Legacy),
+        (Manner::Legacy, Manner::Modern),
+        (Manner::Modern, Manner::Legacy),
+    ] {
         let askers = world.ways_through(Door::All, asking, named("asker")).await;
         // It could answer, but must not be asked: its calls need nothing.
-        let waiters = world.ways_through(Door::All, waiting, |it| it.answering(|_, _| panic!("asked"))).await;
+        let waiters = world
+            .ways_through(Door::All, waiting, |it| {
+                it.answering(|_, _| panic!("asked"))
+            })
+            .await;
         for (asker, waiter) in askers.iter().zip(&waiters) {
             let started = world.events(waiter.server, "started slow");
             let (client, tool) = (waiter.client.clone(), waiter.name("slow"));
-            let waits = tokio::spawn(async move { client.call(&tool, &json!({ "ms": 60_000 })).await });
+            let waits =
+                tokio::spawn(async move { client.call(&tool, &json!({ "ms": 60_000 })).await });
             let runs = "the other call runs";
-            until(runs, async || (world.events(waiter.server, "started slow") > started).then_some(())).await;
+            until(runs, async || {
+                (world.events(waiter.server, "started slow") > started).then_some(())
+            })
+            .await;
 
-            let reply = asker.call("test_input_required_result_multi_round", &json!({})).await;
+            let reply = asker
+                .call("test_input_required_result_multi_round", &json!({}))
+                .await;
             let message: Value = serde_json::from_str(reply.raw()).unwrap();
             let answered = message["result"]["content"][0]["text"] == "asker likes asker";
             // An older server on a pipe does not say on whose behalf it asks.
-            let in_doubt = asker.server.era == Manner::Legacy && asker.server.transport == Transport::Stdio;
-            assert!(answered || in_doubt, "{}: {}", asker.server.name, reply.raw());
-            assert!(!waits.is_finished(), "the waiting client was answered something");
+            let in_doubt =
+                asker.server.era == Manner::Legacy && asker.server.transport == Transport::Stdio;
+            assert!(
+                answered || in_doubt,
+                "{}: {}",
+                asker.server.name,
+                reply.raw()
+            );
+            assert!(
+                !waits.is_finished(),
+                "the waiting client was answered something"
+            );
             waits.abort();
         }
     }
@@ -45,18 +67,32 @@ async fn a_question_of_one_client_is_never_shown_to_another() {
 #[tokio::test]
 async fn two_modern_programs_without_keys_are_two_clients() {
     let world = World::new().await;
-    let asker = world.ways_through(Door::All, Manner::Modern, named("asker")).await;
-    let waiter = world.gateway.visitor("/mcp/all", Manner::Modern).answering(|_, _| panic!("asked"));
+    let asker = world
+        .ways_through(Door::All, Manner::Modern, named("asker"))
+        .await;
+    let waiter = world
+        .gateway
+        .visitor("/mcp/all", Manner::Modern)
+        .answering(|_, _| panic!("asked"));
     let waiter = waiter.called("another program").connect().await;
     for way in asker {
         let slow = json!({ "name": way.name("slow"), "arguments": { "ms": 60_000 } });
         let started = world.events(way.server, "started slow");
         let client = waiter.clone();
         let waits = tokio::spawn(async move { client.request("tools/call", &slow).await });
-        until("it runs", async || (world.events(way.server, "started slow") > started).then_some(())).await;
-        let reply = way.call("test_input_required_result_multi_round", &json!({})).await;
+        until("it runs", async || {
+            (world.events(way.server, "started slow") > started).then_some(())
+        })
+        .await;
+        let reply = way
+            .call("test_input_required_result_multi_round", &json!({}))
+            .await;
         let in_doubt = way.server.era == Manner::Legacy && way.server.transport == Transport::Stdio;
-        assert!(in_doubt || reply.text() == "asker likes asker", "{}", reply.raw());
+        assert!(
+            in_doubt || reply.text() == "asker likes asker",
+            "{}",
+            reply.raw()
+        );
         assert!(!waits.is_finished());
         waits.abort();
     }
@@ -69,10 +105,16 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
         let mut calls = tokio::task::JoinSet::new();
         for name in ["ann", "bob", "cat", "dan", "eve", "fay"] {
             for manner in Manner::BOTH {
-                let visitor = named(name)(world.gateway.visitor(&server.path(), manner)).called(name);
+                let visitor =
+                    named(name)(world.gateway.visitor(&server.path(), manner)).called(name);
                 calls.spawn(async move {
                     let client: Client = visitor.connect().await;
-                    (name, client.call("test_input_required_result_multi_round", &json!({})).await)
+                    (
+                        name,
+                        client
+                            .call("test_input_required_result_multi_round", &json!({}))
+                            .await,
+                    )
                 });
             }
         }
@@ -82,7 +124,8 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
             let text = &message["result"]["content"][0]["text"];
             let in_doubt = server.era == Manner::Legacy && server.transport == Transport::Stdio;
             assert!(
-                *text == format!("{name} likes {name}") || (in_doubt && message.get("error").is_some()),
+                *text == format!("{name} likes {name}")
+                    || (in_doubt && message.get("error").is_some()),
                 "{name} at {}: {message}",
                 server.name
             );
@@ -93,7 +136,9 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
 #[tokio::test]
 async fn a_question_put_during_a_call_that_ends_first_is_still_answered() {
     let gateway = Gateway::with(&Testbed::named("one").era("legacy").table()).await;
-    let client = named("asker")(gateway.visitor("/mcp/all", Manner::Legacy)).connect().await;
+    let client = named("asker")(gateway.visitor("/mcp/all", Manner::Legacy))
+        .connect()
+        .await;
     client.knows("one__slow").await;
     let asks = json!({ "name": "one__test_input_required_result_multi_round", "arguments": {} });
     let mut asking = client.start("tools/call", &asks).await;

@@ -13,7 +13,10 @@ fn legacy() -> String {
 }
 
 async fn ask(client: &Client, message: &str) -> Value {
-    let result = client.call(TOOL, &json!({ "message": message })).await.result();
+    let result = client
+        .call(TOOL, &json!({ "message": message }))
+        .await
+        .result();
     assert_eq!(result["resultType"], "input_required", "{result}");
     result
 }
@@ -23,7 +26,12 @@ async fn come_back(client: &Client, message: &str, asked: &Value) -> Reply {
         .as_object()
         .unwrap()
         .keys()
-        .map(|key| (key.clone(), json!({ "action": "accept", "content": { "username": message } })))
+        .map(|key| {
+            (
+                key.clone(),
+                json!({ "action": "accept", "content": { "username": message } }),
+            )
+        })
         .collect();
     let params = json!({
         "name": TOOL,
@@ -35,7 +43,9 @@ async fn come_back(client: &Client, message: &str, asked: &Value) -> Reply {
 }
 
 async fn visitor(gateway: &Gateway, key: Option<&str>) -> Client {
-    let visitor = gateway.visitor("/mcp/all", Manner::Modern).capabilities(json!({ "elicitation": {} }));
+    let visitor = gateway
+        .visitor("/mcp/all", Manner::Modern)
+        .capabilities(json!({ "elicitation": {} }));
     let client = match key {
         Some(key) => visitor.key(key).connect().await,
         None => visitor.connect().await,
@@ -66,14 +76,23 @@ async fn a_ticket_opens_only_for_its_own_call_and_is_not_lost_by_trying() {
     let mut forged = asked.clone();
     forged["requestState"] = json!("kitbag-call-0123456789");
     assert_eq!(come_back(&client, "one", &forged).await.code(), -32602);
-    assert!(come_back(&client, "one", &asked).await.text().contains("accept"));
+    assert!(
+        come_back(&client, "one", &asked)
+            .await
+            .text()
+            .contains("accept")
+    );
 }
 
 #[tokio::test]
 async fn a_ticket_opens_for_nobody_else() {
     let home = Home::new(&legacy());
     let key = async |tenant: &str| {
-        home.kitbag(&["key", "create", "--tenant", tenant]).await.stdout.trim().to_owned()
+        home.kitbag(&["key", "create", "--tenant", tenant])
+            .await
+            .stdout
+            .trim()
+            .to_owned()
     };
     let (ours, colleagues, strangers) = (key("acme").await, key("acme").await, key("globex").await);
     let gateway = home.serve().await;
@@ -84,7 +103,12 @@ async fn a_ticket_opens_for_nobody_else() {
         let refused = come_back(&thief, "one", &asked).await;
         assert_eq!(refused.code(), -32602, "{}", refused.raw());
     }
-    assert!(come_back(&client, "one", &asked).await.text().contains("accept"));
+    assert!(
+        come_back(&client, "one", &asked)
+            .await
+            .text()
+            .contains("accept")
+    );
 }
 
 #[tokio::test]
@@ -98,13 +122,24 @@ async fn an_answer_that_is_left_out_is_asked_for_again() {
     });
     let again = client.request("tools/call", &params).await.result();
     assert_eq!(again["inputRequests"], asked["inputRequests"]);
-    assert_ne!(again["requestState"], asked["requestState"], "the old ticket is spent");
-    assert!(come_back(&client, "one", &again).await.text().contains("accept"));
+    assert_ne!(
+        again["requestState"], asked["requestState"],
+        "the old ticket is spent"
+    );
+    assert!(
+        come_back(&client, "one", &again)
+            .await
+            .text()
+            .contains("accept")
+    );
 }
 
 #[tokio::test]
 async fn clients_that_never_come_back_hold_nothing_up() {
-    let testbed = Testbed::named("good").era("legacy").with("max_concurrent = 2").with("max_queued = 1");
+    let testbed = Testbed::named("good")
+        .era("legacy")
+        .with("max_concurrent = 2")
+        .with("max_queued = 1");
     let gateway = Gateway::with(&testbed.table()).await;
     let client = visitor(&gateway, None).await;
     for number in 0..10 {
@@ -112,14 +147,20 @@ async fn clients_that_never_come_back_hold_nothing_up() {
     }
     assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
     let asked = ask(&client, "answered").await;
-    assert!(come_back(&client, "answered", &asked).await.text().contains("answered"));
+    assert!(
+        come_back(&client, "answered", &asked)
+            .await
+            .text()
+            .contains("answered")
+    );
     assert!(gateway.stop().await.success());
 }
 
 #[tokio::test]
 async fn a_ticket_for_a_modern_server_is_its_own_and_passes_untouched() {
     let world = World::new().await;
-    let prepare = |it: crate::harness::client::Visitor| it.capabilities(json!({ "elicitation": {} }));
+    let prepare =
+        |it: crate::harness::client::Visitor| it.capabilities(json!({ "elicitation": {} }));
     for door in Door::ALL {
         for way in world.ways_through(door, Manner::Modern, prepare).await {
             if way.server.era == Manner::Legacy {
@@ -129,7 +170,8 @@ async fn a_ticket_for_a_modern_server_is_its_own_and_passes_untouched() {
             let asked = way.call(tool, &json!({})).await.result();
             let state = asked["requestState"].as_str().unwrap().to_owned();
             let back = async |state: &str| {
-                let answer = json!({ "confirm": { "action": "accept", "content": { "ok": true } } });
+                let answer =
+                    json!({ "confirm": { "action": "accept", "content": { "ok": true } } });
                 let params = json!({ "name": way.name(tool), "arguments": {}, "inputResponses": answer, "requestState": state });
                 way.client.request("tools/call", &params).await
             };

@@ -16,13 +16,34 @@ async fn sit(home: &Home, words: &[&str]) -> Told {
         "c" if asked.before_of_the_model() == 0 => obey(asked),
         _ => call("environment", json!({})),
     };
-    let model =
-        Model::start(move |asked| if asked.body["model"] == "good" { obey(asked) } else { poor(asked) })
-            .await;
+    let model = Model::start(move |asked| {
+        if asked.body["model"] == "good" {
+            obey(asked)
+        } else {
+            poor(asked)
+        }
+    })
+    .await;
     let [good, poor] = ["good", "poor"].map(|name| format!("{}#{name}", model.url));
-    let exam = ["eval", "agents", "--suite", "suite.json", "--server", "bed", "--runs", "2"];
-    home.kitbag(&[&exam[..], &["--concurrency", "1", "--model", &good, "--model", &poor], words].concat())
-        .await
+    let exam = [
+        "eval",
+        "agents",
+        "--suite",
+        "suite.json",
+        "--server",
+        "bed",
+        "--runs",
+        "2",
+    ];
+    home.kitbag(
+        &[
+            &exam[..],
+            &["--concurrency", "1", "--model", &good, "--model", &poor],
+            words,
+        ]
+        .concat(),
+    )
+    .await
 }
 
 impl Asked {
@@ -37,7 +58,12 @@ fn sorted() -> std::sync::Arc<Home> {
     let home = home(&["a", "b", "c", "d", "e"]);
     let path = home.path("suite.json");
     let mut suite: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-    for (number, prompt) in suite["prompts"].as_array_mut().unwrap().iter_mut().enumerate() {
+    for (number, prompt) in suite["prompts"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .enumerate()
+    {
         prompt["category"] = if number < 2 { "easy" } else { "hard" }.into();
     }
     fs::write(path, suite.to_string()).unwrap();
@@ -53,8 +79,14 @@ async fn figures_say_of_how_many_and_how_sure() {
     let rate = &poor["argument_accuracy"];
     assert_eq!(share(rate), (5, 10, 0.5));
     // Five prompts, however often they were put: Wilson's interval for a half of five.
-    let (low, high) = (rate["low"].as_f64().unwrap(), rate["high"].as_f64().unwrap());
-    assert!((low - 0.1704).abs() < 1e-3 && (high - 0.8296).abs() < 1e-3, "{rate}");
+    let (low, high) = (
+        rate["low"].as_f64().unwrap(),
+        rate["high"].as_f64().unwrap(),
+    );
+    assert!(
+        (low - 0.1704).abs() < 1e-3 && (high - 0.8296).abs() < 1e-3,
+        "{rate}"
+    );
     assert_eq!(share(&poor["right_every_time"]), (2, 5, 0.4));
     assert_eq!(share(&report["models"][0]["right_every_time"]), (5, 5, 1.0));
 }
@@ -65,15 +97,28 @@ async fn figures_are_broken_down_by_tool_and_by_category() {
     let poor = &report["models"][1];
     let tool = &poor["by_tool"][0];
     assert_eq!(
-        (&tool["name"], &tool["prompts"], share(&tool["right_tool"]).0),
+        (
+            &tool["name"],
+            &tool["prompts"],
+            share(&tool["right_tool"]).0
+        ),
         (&json!("echo"), &json!(5), 5)
     );
-    assert_eq!(tool["instead"], json!([{ "tool": "environment", "count": 5 }]));
+    assert_eq!(
+        tool["instead"],
+        json!([{ "tool": "environment", "count": 5 }])
+    );
     let category = |number: usize| {
         let group = &poor["by_category"][number];
-        (group["name"].as_str().unwrap(), share(&group["right_arguments"]))
+        (
+            group["name"].as_str().unwrap(),
+            share(&group["right_arguments"]),
+        )
     };
-    assert_eq!([category(0), category(1)], [("easy", (4, 4, 1.0)), ("hard", (1, 6, 1.0 / 6.0))]);
+    assert_eq!(
+        [category(0), category(1)],
+        [("easy", (4, 4, 1.0)), ("hard", (1, 6, 1.0 / 6.0))]
+    );
 }
 
 #[tokio::test]
@@ -100,9 +145,13 @@ async fn two_models_are_compared_prompt_by_prompt() {
         assert!(told.contains(part), "{part}: {told}");
     }
     let page = fs::read_to_string(home.path("exam.html")).unwrap();
-    for part in
-        ["By category", "Compared with the first model", "Models differ (3)", "1 of 2 runs", "5 of 10"]
-    {
+    for part in [
+        "By category",
+        "Compared with the first model",
+        "Models differ (3)",
+        "1 of 2 runs",
+        "5 of 10",
+    ] {
         assert!(page.contains(part), "{part}: {page}");
     }
 }

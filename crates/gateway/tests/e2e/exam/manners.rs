@@ -33,12 +33,17 @@ fn openai_calls(calls: &[(&str, Value)], words: &Value) -> Say {
         json!({ "id": format!("c{number}"), "type": "function", "function": function })
     };
     let calls: Vec<_> = calls.iter().enumerate().map(call).collect();
-    openai(&json!({ "role": "assistant", "content": words, "tool_calls": calls }), "tool_calls")
+    openai(
+        &json!({ "role": "assistant", "content": words, "tool_calls": calls }),
+        "tool_calls",
+    )
 }
 
 fn anthropic(content: &Value, reason: &str) -> Say {
     let usage = json!({ "input_tokens": 1, "output_tokens": 1 });
-    Say::Body(json!({ "role": "assistant", "content": content, "stop_reason": reason, "usage": usage }))
+    Say::Body(
+        json!({ "role": "assistant", "content": content, "stop_reason": reason, "usage": usage }),
+    )
 }
 
 fn echo(message: &str) -> (&str, Value) {
@@ -47,20 +52,33 @@ fn echo(message: &str) -> (&str, Value) {
 
 #[tokio::test]
 async fn of_several_calls_beside_words_the_first_counts() {
-    let several =
-        |_: &Asked| openai_calls(&[echo("p"), echo("q"), ("sing", "{}".into())], &json!("Let me see."));
+    let several = |_: &Asked| {
+        openai_calls(
+            &[echo("p"), echo("q"), ("sing", "{}".into())],
+            &json!("Let me see."),
+        )
+    };
     let told = record(several).await;
     check(&told, "right", "");
-    assert_eq!((&told["also"], told.get("words")), (&json!(2), None), "{told}");
+    assert_eq!(
+        (&told["also"], told.get("words")),
+        (&json!(2), None),
+        "{told}"
+    );
 }
 
 #[tokio::test]
 async fn after_a_failed_call_every_call_of_the_answer_gets_a_result() {
     let failing = |asked: &Asked| match asked.error {
-        None => openai_calls(&[("test_error_handling", "{}".into()), echo("p")], &Value::Null),
+        None => openai_calls(
+            &[("test_error_handling", "{}".into()), echo("p")],
+            &Value::Null,
+        ),
         Some(_) => {
             let results = asked.body["messages"].as_array().unwrap()[2..].iter();
-            let ids: Vec<_> = results.map(|it| it["tool_call_id"].as_str().unwrap()).collect();
+            let ids: Vec<_> = results
+                .map(|it| it["tool_call_id"].as_str().unwrap())
+                .collect();
             assert_eq!(ids, ["c0", "c1"]);
             obey(asked)
         }
@@ -77,14 +95,20 @@ async fn a_refusal_and_an_answer_cut_off_are_told_from_words() {
     let model = Model::start(|asked| {
         let is_anthropic = asked.uri.path().ends_with("messages");
         match (asked.prompt.as_str(), is_anthropic) {
-            ("Echo refused", false) => openai(&json!({ "content": null, "refusal": "I can't." }), "stop"),
+            ("Echo refused", false) => {
+                openai(&json!({ "content": null, "refusal": "I can't." }), "stop")
+            }
             ("Echo refused", true) => anthropic(&json!([]), "refusal"),
             ("Echo long", false) => openai(&json!({ "content": "First of all," }), "length"),
-            ("Echo long", true) => {
-                anthropic(&json!([{ "type": "text", "text": "First of all," }]), "max_tokens")
-            }
+            ("Echo long", true) => anthropic(
+                &json!([{ "type": "text", "text": "First of all," }]),
+                "max_tokens",
+            ),
             (_, false) => openai(&json!({ "content": "It says hi." }), "stop"),
-            (_, true) => anthropic(&json!([{ "type": "text", "text": "It says hi." }]), "end_turn"),
+            (_, true) => anthropic(
+                &json!([{ "type": "text", "text": "It says hi." }]),
+                "end_turn",
+            ),
         }
     })
     .await;
@@ -92,15 +116,26 @@ async fn a_refusal_and_an_answer_cut_off_are_told_from_words() {
         let home = home(&["refused", "long", "talk"]);
         let told = sit(&home, &format!("{format}{}#m", model.url), &["--json"]).await;
         let figures = &report(&told)["models"][0];
-        assert_eq!((&figures["refused"], &figures["cut_off"]), (&json!(1), &json!(1)));
+        assert_eq!(
+            (&figures["refused"], &figures["cut_off"]),
+            (&json!(1), &json!(1))
+        );
         assert_eq!(share(&figures["invocation_accuracy"]), (0, 3, 0.0));
         let of = |number: usize, key: &str| figures["records"][number][key].clone();
         assert_eq!(
             [of(0, "stop"), of(1, "stop"), of(2, "stop")],
             [json!("refusal"), json!("length"), Value::Null]
         );
-        assert_eq!([of(1, "words"), of(2, "words")], ["First of all,", "It says hi."]);
-        assert!(told.stderr.contains("1 answer cut off at the limit of tokens; raise it"), "{}", told.stderr);
+        assert_eq!(
+            [of(1, "words"), of(2, "words")],
+            ["First of all,", "It says hi."]
+        );
+        assert!(
+            told.stderr
+                .contains("1 answer cut off at the limit of tokens; raise it"),
+            "{}",
+            told.stderr
+        );
     }
 }
 
@@ -114,26 +149,42 @@ async fn a_call_cut_off_can_be_made_again() {
         Some(error) => {
             assert_eq!(error, "The arguments are no JSON object: {\"messa");
             // Servers that fill the history into a template refuse what is no JSON.
-            assert_eq!(asked.body["messages"][1]["tool_calls"][0]["function"]["arguments"], "{}");
+            assert_eq!(
+                asked.body["messages"][1]["tool_calls"][0]["function"]["arguments"],
+                "{}"
+            );
             obey(asked)
         }
     };
     let told = record(cut).await;
     check(&told, "malformed", "");
-    assert_eq!((&told["stop"], &told["calls"][1]["outcome"]), (&json!("length"), &json!("right")));
+    assert_eq!(
+        (&told["stop"], &told["calls"][1]["outcome"]),
+        (&json!("length"), &json!("right"))
+    );
 }
 
 #[tokio::test]
 async fn arguments_come_as_text_as_an_object_with_nulls_and_with_wrong_types() {
-    let says = |arguments: Value| move |_: &Asked| openai_calls(&[("echo", arguments.clone())], &Value::Null);
+    let says = |arguments: Value| {
+        move |_: &Asked| openai_calls(&[("echo", arguments.clone())], &Value::Null)
+    };
     check(&record(says(json!({ "message": "p" }))).await, "right", "");
-    check(&record(says(json!({ "message": "p", "loud": null, "tags": [] }))).await, "right", "");
+    check(
+        &record(says(json!({ "message": "p", "loud": null, "tags": [] }))).await,
+        "right",
+        "",
+    );
     check(
         &record(says(json!("{\"message\":[\"p\"]}"))).await,
         "wrong_arguments",
         "the result has [\"p\"] as `message`, not \"p\"",
     );
-    check(&record(says(json!({}))).await, "wrong_arguments", "`message` is missing");
+    check(
+        &record(says(json!({}))).await,
+        "wrong_arguments",
+        "`message` is missing",
+    );
 }
 
 #[tokio::test]
@@ -141,7 +192,10 @@ async fn a_name_with_a_prefix_is_no_tool_but_can_be_put_right() {
     let told = record(|asked| match &asked.error {
         None => call("functions.echo", json!({ "message": "p" })),
         Some(error) => {
-            assert_eq!(error, "There is no tool `functions.echo`. Did you mean `echo`?");
+            assert_eq!(
+                error,
+                "There is no tool `functions.echo`. Did you mean `echo`?"
+            );
             obey(asked)
         }
     })
@@ -156,15 +210,18 @@ async fn without_usage_there_is_no_cost() {
     let words = ["--json", "--price-in", "3", "--price-out", "15"];
     let told = sit(&home(&["p"]), &format!("{}#m", model.url), &words).await;
     let figures = &report(&told)["models"][0];
-    assert_eq!((&figures["usage"], &figures["cost_usd"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        (&figures["usage"], &figures["cost_usd"]),
+        (&Value::Null, &Value::Null)
+    );
 }
 
 #[tokio::test]
 async fn a_time_to_come_back_may_be_a_date() {
     let model = Model::start(|asked| match asked.before {
         0 => {
-            let then =
-                jiff::Zoned::now().with_time_zone(jiff::tz::TimeZone::UTC) + jiff::Span::new().seconds(2);
+            let then = jiff::Zoned::now().with_time_zone(jiff::tz::TimeZone::UTC)
+                + jiff::Span::new().seconds(2);
             Say::Busy(529, then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
         }
         _ => obey(asked),
@@ -182,17 +239,25 @@ async fn a_time_to_come_back_may_be_a_date() {
 async fn an_error_inside_an_answer_is_an_error() {
     let model = Model::start(|asked| match (asked.prompt.as_str(), asked.before) {
         ("Echo busy", 0) => Say::Body(json!({ "error": { "code": 429, "message": "slow down" } })),
-        ("Echo broken", _) => {
-            Say::Body(json!({ "choices": [{ "error": { "code": 422, "message": "the provider is gone" } }] }))
-        }
+        ("Echo broken", _) => Say::Body(
+            json!({ "choices": [{ "error": { "code": 422, "message": "the provider is gone" } }] }),
+        ),
         _ => obey(asked),
     })
     .await;
-    let told = sit(&home(&["busy", "broken"]), &format!("{}#m", model.url), &["--json"]).await;
+    let told = sit(
+        &home(&["busy", "broken"]),
+        &format!("{}#m", model.url),
+        &["--json"],
+    )
+    .await;
     let figures = &report(&told)["models"][0];
     assert_eq!((told.code, &figures["answered"]), (Some(1), &json!(1)));
     let why = figures["unanswered"][0]["why"].as_str().unwrap();
-    assert!(why.ends_with("answered 422 Unprocessable Entity: the provider is gone"), "{why}");
+    assert!(
+        why.ends_with("answered 422 Unprocessable Entity: the provider is gone"),
+        "{why}"
+    );
 }
 
 #[tokio::test]
@@ -203,19 +268,40 @@ async fn a_prompt_that_is_refused_is_not_the_end_of_the_others() {
         _ => obey(asked),
     })
     .await;
-    let told = sit(&home(&["filtered", "failing", "fine"]), &format!("{}#m", model.url), &["--json"]).await;
+    let told = sit(
+        &home(&["filtered", "failing", "fine"]),
+        &format!("{}#m", model.url),
+        &["--json"],
+    )
+    .await;
     let figures = &report(&told)["models"][0];
-    assert_eq!((told.code, &figures["answered"]), (Some(1), &json!(2)), "{}", told.stderr);
+    assert_eq!(
+        (told.code, &figures["answered"]),
+        (Some(1), &json!(2)),
+        "{}",
+        told.stderr
+    );
     assert_eq!(figures["unanswered"][0]["prompt"], "filtered");
     assert_eq!(share(&figures["retry_rate"]), (0, 2, 0.0));
-    assert!(told.stderr.contains("1 error of calls could not be shown to it"), "{}", told.stderr);
+    assert!(
+        told.stderr
+            .contains("1 error of calls could not be shown to it"),
+        "{}",
+        told.stderr
+    );
 }
 
 #[tokio::test]
 async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
     let strict = |asked: &Asked| {
         let body = asked.body.as_object().unwrap();
-        let odd = ["temperature", "max_tokens", "tool_choice", "parallel_tool_calls", "stream"];
+        let odd = [
+            "temperature",
+            "max_tokens",
+            "tool_choice",
+            "parallel_tool_calls",
+            "stream",
+        ];
         match odd.iter().any(|name| body.contains_key(*name)) {
             true => Say::Status(400),
             false => obey(asked),
@@ -224,22 +310,60 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
     let model = Model::start(strict).await;
     let home = home(&["p"]);
     let endpoint = format!("{}#o1", model.url);
-    let words = ["--json", "--param", "max_completion_tokens=2000", "--param", "reasoning_effort=low"];
-    let told = sit(&home, &endpoint, &[&words[..], &["--resume", "done.jsonl"]].concat()).await;
+    let words = [
+        "--json",
+        "--param",
+        "max_completion_tokens=2000",
+        "--param",
+        "reasoning_effort=low",
+    ];
+    let told = sit(
+        &home,
+        &endpoint,
+        &[&words[..], &["--resume", "done.jsonl"]].concat(),
+    )
+    .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let wanted = json!({ "max_completion_tokens": 2000, "reasoning_effort": "low" });
     assert_eq!(report(&told)["parameters"], wanted);
     let sent = model.asked()[0].body.clone();
-    assert_eq!((&sent["max_completion_tokens"], &sent["reasoning_effort"]), (&json!(2000), &json!("low")));
+    assert_eq!(
+        (&sent["max_completion_tokens"], &sent["reasoning_effort"]),
+        (&json!(2000), &json!("low"))
+    );
 
     let told = sit(&home, &endpoint, &["--resume", "done.jsonl"]).await;
-    assert_eq!((told.code, model.asked().len()), (Some(0), 2), "another request is another question");
+    assert_eq!(
+        (told.code, model.asked().len()),
+        (Some(0), 2),
+        "another request is another question"
+    );
 
     let model = Model::start(obey).await;
-    let words = ["--param", "tool_choice={\"type\":\"any\"}", "--param", "max_tokens=100"];
+    let words = [
+        "--param",
+        "tool_choice={\"type\":\"any\"}",
+        "--param",
+        "max_tokens=100",
+    ];
     sit(&home, &format!("anthropic:{}#m", model.url), &words).await;
     let sent = model.asked()[0].body.clone();
-    assert_eq!((&sent["tool_choice"], &sent["max_tokens"]), (&json!({ "type": "any" }), &json!(100)));
-    let told = home.kitbag(&[&EXAM[..], &["--model", "openai:m", "--param", "model=other"]].concat()).await;
-    assert!(told.stderr.contains("`model` is said by Kitbag itself"), "{}", told.stderr);
+    assert_eq!(
+        (&sent["tool_choice"], &sent["max_tokens"]),
+        (&json!({ "type": "any" }), &json!(100))
+    );
+    let told = home
+        .kitbag(
+            &[
+                &EXAM[..],
+                &["--model", "openai:m", "--param", "model=other"],
+            ]
+            .concat(),
+        )
+        .await;
+    assert!(
+        told.stderr.contains("`model` is said by Kitbag itself"),
+        "{}",
+        told.stderr
+    );
 }

@@ -62,7 +62,8 @@ const EXAM: [&str; 10] = [
 ];
 
 async fn sit(home: &Home, model: &str, words: &[&str]) -> Told {
-    home.kitbag(&[&EXAM[..], &["--model", model], words].concat()).await
+    home.kitbag(&[&EXAM[..], &["--model", model], words].concat())
+        .await
 }
 
 fn report(told: &Told) -> Value {
@@ -72,8 +73,16 @@ fn report(told: &Told) -> Value {
 /// How many, of how many, and what share that is.
 #[track_caller]
 fn share(rate: &Value) -> (u64, u64, f64) {
-    let number = |key: &str| rate[key].as_u64().unwrap_or_else(|| panic!("no `{key}`: {rate}"));
-    (number("count"), number("of"), rate["mean"].as_f64().unwrap())
+    let number = |key: &str| {
+        rate[key]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no `{key}`: {rate}"))
+    };
+    (
+        number("count"),
+        number("of"),
+        rate["mean"].as_f64().unwrap(),
+    )
 }
 
 /// The only model's only share of right arguments.
@@ -87,7 +96,11 @@ fn call(tool: &str, arguments: Value) -> Say {
 
 /// Calls what is asked for.
 fn obey(asked: &Asked) -> Say {
-    let id = asked.prompt.strip_prefix("Echo ").unwrap_or_default().to_owned();
+    let id = asked
+        .prompt
+        .strip_prefix("Echo ")
+        .unwrap_or_default()
+        .to_owned();
     call("echo", json!({ "message": id }))
 }
 
@@ -105,8 +118,16 @@ fn by_id(asked: &Asked) -> Say {
     }
 }
 
-const ALL: [&str; 8] =
-    ["fine", "wrong-words", "more-words", "broken", "wrong-tool", "failing", "unheard-of", "talk"];
+const ALL: [&str; 8] = [
+    "fine",
+    "wrong-words",
+    "more-words",
+    "broken",
+    "wrong-tool",
+    "failing",
+    "unheard-of",
+    "talk",
+];
 
 #[tokio::test]
 async fn the_figures_are_those_of_the_answers_in_both_formats() {
@@ -121,16 +142,32 @@ async fn check_figures(model: &Model, endpoint: &str) {
     let home = home(&ALL);
     fs::write(home.path("raw.json"), "[0]".repeat(2_000)).unwrap();
     let before = model.asked().len();
-    let words =
-        ["--price-in", "3", "--price-out", "15", "--baseline", "raw.json", "--html", "exam.html", "--json"];
+    let words = [
+        "--price-in",
+        "3",
+        "--price-out",
+        "15",
+        "--baseline",
+        "raw.json",
+        "--html",
+        "exam.html",
+        "--json",
+    ];
     let told = sit(&home, endpoint, &words).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let report = report(&told);
     let figures = &report["models"][0];
     assert_eq!(figures["model"], endpoint);
-    assert_eq!((&figures["asked"], &figures["answered"]), (&json!(8), &json!(8)));
-    let rates = ["invocation_accuracy", "argument_accuracy", "retry_rate"].map(|it| share(&figures[it]));
-    assert_eq!(rates, [(4, 8, 4.0 / 8.0), (1, 8, 1.0 / 8.0), (3, 8, 3.0 / 8.0)]);
+    assert_eq!(
+        (&figures["asked"], &figures["answered"]),
+        (&json!(8), &json!(8))
+    );
+    let rates =
+        ["invocation_accuracy", "argument_accuracy", "retry_rate"].map(|it| share(&figures[it]));
+    assert_eq!(
+        rates,
+        [(4, 8, 4.0 / 8.0), (1, 8, 1.0 / 8.0), (3, 8, 3.0 / 8.0)]
+    );
     assert_eq!(figures["recovered"], 3);
     assert_eq!(
         figures["outcomes"],
@@ -146,24 +183,47 @@ async fn check_figures(model: &Model, endpoint: &str) {
     );
     assert_eq!(model.asked().len() - before, 11);
     assert_eq!(figures["usage"], json!({ "input": 1100, "output": 110 }));
-    assert_eq!(figures["cost_usd"], json!((1100.0 * 3.0 + 110.0 * 15.0) / 1e6));
+    assert_eq!(
+        figures["cost_usd"],
+        json!((1100.0 * 3.0 + 110.0 * 15.0) / 1e6)
+    );
 
     let tokens = &figures["tokens"];
-    let calls = figures["records"].as_array().unwrap().iter().flat_map(|it| it["calls"].as_array().unwrap());
+    let calls = figures["records"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|it| it["calls"].as_array().unwrap());
     let of_calls: u64 = calls.map(|it| it["tokens"].as_u64().unwrap()).sum();
-    let (definitions, baseline) =
-        (tokens["definitions"].as_u64().unwrap(), report["baseline_tokens"].as_u64().unwrap());
+    let (definitions, baseline) = (
+        tokens["definitions"].as_u64().unwrap(),
+        report["baseline_tokens"].as_u64().unwrap(),
+    );
     let per_prompt = definitions as f64 + of_calls as f64 / 8.0;
-    assert!((tokens["per_prompt"].as_f64().unwrap() - per_prompt).abs() < 1e-6, "{tokens}");
+    assert!(
+        (tokens["per_prompt"].as_f64().unwrap() - per_prompt).abs() < 1e-6,
+        "{tokens}"
+    );
     assert!(
         (tokens["share_of_baseline"].as_f64().unwrap() - per_prompt / baseline as f64).abs() < 1e-9,
         "{tokens}"
     );
     assert_eq!(report["scenarios"][0]["problem"], Value::Null);
-    assert_eq!(report["scenarios"][1]["problem"], "call 1, echo: at /message there is \"a\", not \"z\"");
+    assert_eq!(
+        report["scenarios"][1]["problem"],
+        "call 1, echo: at /message there is \"a\", not \"z\""
+    );
 
     let table = sit(&home, endpoint, &[]).await.stdout;
-    for part in ["right tool", "50.0 %", "12.5 %", "37.5 %", "wrong tool", "broken", "reached"] {
+    for part in [
+        "right tool",
+        "50.0 %",
+        "12.5 %",
+        "37.5 %",
+        "wrong tool",
+        "broken",
+        "reached",
+    ] {
         assert!(table.contains(part), "{part}: {table}");
     }
     assert!(
@@ -182,12 +242,20 @@ async fn a_busy_or_failing_model_is_asked_again() {
     })
     .await;
     let home = home(&["limited", "failing"]);
-    let told = sit(&home, &format!("{}#m", model.url), &["--json", "--concurrency", "1"]).await;
+    let told = sit(
+        &home,
+        &format!("{}#m", model.url),
+        &["--json", "--concurrency", "1"],
+    )
+    .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(right_arguments(&told), 1.0);
     let asked = model.asked();
     assert_eq!(asked.len(), 5);
-    assert!(asked[1].at.duration_since(asked[0].at).as_millis() >= 1_000, "Retry-After was not waited for");
+    assert!(
+        asked[1].at.duration_since(asked[0].at).as_millis() >= 1_000,
+        "Retry-After was not waited for"
+    );
 }
 
 #[tokio::test]
@@ -202,38 +270,59 @@ async fn a_prompt_without_an_answer_counts_for_nothing() {
     let home = home(&["slow", "odd", "down", "fine"]);
     let words = ["--json", "--timeout", "1", "--retries", "0"];
     let endpoint = format!("{}#m", model.url);
-    let told = home.kitbag(&[&EXAM[..8], &["--model", &endpoint], &words].concat()).await;
+    let told = home
+        .kitbag(&[&EXAM[..8], &["--model", &endpoint], &words].concat())
+        .await;
     assert_eq!(told.code, Some(1));
     let figures = &report(&told)["models"][0];
-    assert_eq!((&figures["answered"], share(&figures["argument_accuracy"])), (&json!(1), (1, 1, 1.0)));
-    let missing: Vec<_> =
-        figures["unanswered"].as_array().unwrap().iter().map(|it| it["prompt"].clone()).collect();
+    assert_eq!(
+        (&figures["answered"], share(&figures["argument_accuracy"])),
+        (&json!(1), (1, 1, 1.0))
+    );
+    let missing: Vec<_> = figures["unanswered"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["prompt"].clone())
+        .collect();
     assert_eq!(missing.len(), 3, "{missing:?}");
     for part in ["did not answer within 1s", "no answer", "502"] {
         assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
     }
 
     model.becomes(|_| Say::Nothing);
-    let told = home.kitbag(&[&EXAM[..8], &["--model", &endpoint, "--limit", "1"], &words].concat()).await;
+    let told = home
+        .kitbag(&[&EXAM[..8], &["--model", &endpoint, "--limit", "1"], &words].concat())
+        .await;
     let figures = &report(&told)["models"][0];
-    for figure in
-        ["invocation_accuracy", "argument_accuracy", "retry_rate", "usage", "cost_usd", "latency_ms"]
-    {
+    for figure in [
+        "invocation_accuracy",
+        "argument_accuracy",
+        "retry_rate",
+        "usage",
+        "cost_usd",
+        "latency_ms",
+    ] {
         assert_eq!(figures[figure], Value::Null, "{figure}");
     }
 }
 
 #[tokio::test]
 async fn a_model_that_takes_no_key_or_no_request_is_asked_no_more() {
-    for (status, told_of) in
-        [(401, "does not accept the key"), (404, "answered 404 Not Found: no, Bearer ***")]
-    {
+    for (status, told_of) in [
+        (401, "does not accept the key"),
+        (404, "answered 404 Not Found: no, Bearer ***"),
+    ] {
         let model = Model::start(move |_| Say::Status(status)).await;
         let prompts: Vec<String> = (0..20).map(|it| format!("p{it}")).collect();
         let home = home(&prompts.iter().map(String::as_str).collect::<Vec<_>>());
         let told = sit(&home, &format!("{}#m", model.url), &["--concurrency", "2"]).await;
         assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""));
-        assert!(told.stderr.contains(told_of) && told.stderr.contains("try: "), "{}", told.stderr);
+        assert!(
+            told.stderr.contains(told_of) && told.stderr.contains("try: "),
+            "{}",
+            told.stderr
+        );
         assert!(model.asked().len() <= 3, "{}", model.asked().len());
         assert!(!told.stderr.contains(KEY), "{}", told.stderr);
     }
@@ -242,35 +331,72 @@ async fn a_model_that_takes_no_key_or_no_request_is_asked_no_more() {
 #[tokio::test]
 async fn a_killed_run_goes_on_where_it_was() {
     let done = ["p0", "p1", "p2"];
-    let model = Model::start(move |asked| match done.iter().any(|id| asked.prompt.ends_with(id)) {
-        true => obey(asked),
-        false => Say::Nothing,
-    })
+    let model = Model::start(
+        move |asked| match done.iter().any(|id| asked.prompt.ends_with(id)) {
+            true => obey(asked),
+            false => Say::Nothing,
+        },
+    )
     .await;
     let home = home(&["p0", "p1", "p2", "p3", "p4", "p5"]);
     let endpoint = format!("{}#m", model.url);
-    let words =
-        [&EXAM[..], &["--model", &endpoint, "--resume", "progress.jsonl", "--concurrency", "1"]].concat();
+    let words = [
+        &EXAM[..],
+        &[
+            "--model",
+            &endpoint,
+            "--resume",
+            "progress.jsonl",
+            "--concurrency",
+            "1",
+        ],
+    ]
+    .concat();
     let mut child = home.command(&words).spawn().unwrap();
-    until("the fourth prompt is asked", async || (model.asked().len() == 4).then_some(())).await;
+    until("the fourth prompt is asked", async || {
+        (model.asked().len() == 4).then_some(())
+    })
+    .await;
     process::kill(child.id());
     child.wait().unwrap();
     let progress = fs::read_to_string(home.path("progress.jsonl")).unwrap();
     assert_eq!(progress.lines().count(), 3, "{progress}");
-    fs::write(home.path("progress.jsonl"), format!("{progress}{{\"model\":\"htt")).unwrap();
+    fs::write(
+        home.path("progress.jsonl"),
+        format!("{progress}{{\"model\":\"htt"),
+    )
+    .unwrap();
 
     model.becomes(obey);
     let told = home.kitbag(&[&words[..], &["--json"]].concat()).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(report(&told)["models"][0]["answered"], 6);
-    assert_eq!(model.asked().len(), 4 + 3, "what was answered is not asked again");
-    let told = home.kitbag(&[&words[..], &["--json", "--runs", "2"]].concat()).await;
-    assert_eq!((report(&told)["models"][0]["answered"].clone(), model.asked().len()), (json!(12), 7 + 6));
+    assert_eq!(
+        model.asked().len(),
+        4 + 3,
+        "what was answered is not asked again"
+    );
+    let told = home
+        .kitbag(&[&words[..], &["--json", "--runs", "2"]].concat())
+        .await;
+    assert_eq!(
+        (
+            report(&told)["models"][0]["answered"].clone(),
+            model.asked().len()
+        ),
+        (json!(12), 7 + 6)
+    );
 
-    let suite = fs::read_to_string(home.path("suite.json")).unwrap().replace("Echo p0", "Please echo p0");
+    let suite = fs::read_to_string(home.path("suite.json"))
+        .unwrap()
+        .replace("Echo p0", "Please echo p0");
     fs::write(home.path("suite.json"), suite).unwrap();
     home.kitbag(&words).await;
-    assert_eq!(model.asked().len(), 14, "a prompt that has changed is another one");
+    assert_eq!(
+        model.asked().len(),
+        14,
+        "a prompt that has changed is another one"
+    );
 }
 
 #[tokio::test]
@@ -278,22 +404,47 @@ async fn the_key_is_sent_and_appears_nowhere() {
     let model = Model::start(by_id).await;
     let home = home(&["fine", "failing"]);
     let endpoint = format!("anthropic:{}#m", model.url);
-    let words = ["--resume", "progress.jsonl", "--html", "exam.html", "--log", "trace"];
-    let mut told = vec![sit(&home, &endpoint, &words).await, sit(&home, &endpoint, &["--json"]).await];
-    assert!(model.asked().iter().all(|it| it.headers["x-api-key"] == KEY));
+    let words = [
+        "--resume",
+        "progress.jsonl",
+        "--html",
+        "exam.html",
+        "--log",
+        "trace",
+    ];
+    let mut told = vec![
+        sit(&home, &endpoint, &words).await,
+        sit(&home, &endpoint, &["--json"]).await,
+    ];
+    assert!(
+        model
+            .asked()
+            .iter()
+            .all(|it| it.headers["x-api-key"] == KEY)
+    );
     model.becomes(|_| Say::Status(400));
     told.push(sit(&home, &endpoint, &[]).await);
     assert!(told[2].stderr.contains("no, ***"), "{}", told[2].stderr);
-    let mut texts: Vec<String> = told.into_iter().flat_map(|it| [it.stdout, it.stderr]).collect();
-    texts.extend(["progress.jsonl", "exam.html"].map(|file| fs::read_to_string(home.path(file)).unwrap()));
+    let mut texts: Vec<String> = told
+        .into_iter()
+        .flat_map(|it| [it.stdout, it.stderr])
+        .collect();
+    texts.extend(
+        ["progress.jsonl", "exam.html"].map(|file| fs::read_to_string(home.path(file)).unwrap()),
+    );
     assert!(texts.iter().all(|text| !text.contains(KEY)));
 
     let model = Model::start(obey).await;
     home.export("OPENAI_API_KEY", KEY);
-    let told = home.kitbag(&[&EXAM[..6], &["--model", &format!("openai:{}#m", model.url)]].concat()).await;
+    let told = home
+        .kitbag(&[&EXAM[..6], &["--model", &format!("openai:{}#m", model.url)]].concat())
+        .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert!(
-        model.asked().iter().all(|it| !it.headers.contains_key("authorization")),
+        model
+            .asked()
+            .iter()
+            .all(|it| !it.headers.contains_key("authorization")),
         "a vendor's key went elsewhere"
     );
 }
@@ -301,16 +452,29 @@ async fn the_key_is_sent_and_appears_nowhere() {
 #[tokio::test]
 async fn the_page_needs_nothing_else_and_runs_nothing() {
     let prompt = "<script src=\"https://evil.example/x.js\">alert('1')</script>";
-    let model = Model::start(|_| call("environment", json!({ "x": "<img src=//evil.example>" }))).await;
+    let model =
+        Model::start(|_| call("environment", json!({ "x": "<img src=//evil.example>" }))).await;
     let home = home(&[prompt]);
-    let told = sit(&home, &format!("{}#<b>m</b>", model.url), &["--html", "exam.html"]).await;
+    let told = sit(
+        &home,
+        &format!("{}#<b>m</b>", model.url),
+        &["--html", "exam.html"],
+    )
+    .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let page = fs::read_to_string(home.path("exam.html")).unwrap();
-    for part in ["<svg", "Right tool", "&lt;script src=&quot;", "&lt;b&gt;m&lt;/b&gt;", "default-src 'none'"]
-    {
+    for part in [
+        "<svg",
+        "Right tool",
+        "&lt;script src=&quot;",
+        "&lt;b&gt;m&lt;/b&gt;",
+        "default-src 'none'",
+    ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    for part in ["<script", "<img", "<link", "<b>m", "src=\"", "href=", "url(", "@import"] {
+    for part in [
+        "<script", "<img", "<link", "<b>m", "src=\"", "href=", "url(", "@import",
+    ] {
         assert!(!page.contains(part), "{part}: {page}");
     }
 }
@@ -321,10 +485,20 @@ async fn requests_keep_to_the_pace_and_to_so_many_at_once() {
     let home = home(&["a", "b", "c", "d", "e", "f"]);
     let endpoint = format!("{}#m", model.url);
     let told = sit(&home, &endpoint, &["--concurrency", "3"]).await;
-    assert_eq!((told.code, model.asked().len()), (Some(0), 6), "{}", told.stderr);
+    assert_eq!(
+        (told.code, model.asked().len()),
+        (Some(0), 6),
+        "{}",
+        told.stderr
+    );
 
     let model = Model::start(obey).await;
-    let told = sit(&home, &format!("{}#m", model.url), &["--concurrency", "6", "--rpm", "600"]).await;
+    let told = sit(
+        &home,
+        &format!("{}#m", model.url),
+        &["--concurrency", "6", "--rpm", "600"],
+    )
+    .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let asked = model.asked();
     let took = asked[5].at.duration_since(asked[0].at).as_millis();
@@ -335,26 +509,64 @@ async fn requests_keep_to_the_pace_and_to_so_many_at_once() {
 async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
     let home = home(&["p0"]);
     let fails = async |words: &[&str], parts: &[&str]| {
-        let told = home.kitbag(&[&["eval", "agents", "--suite", "suite.json"], words].concat()).await;
+        let told = home
+            .kitbag(&[&["eval", "agents", "--suite", "suite.json"], words].concat())
+            .await;
         assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""));
         for part in parts {
             assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
         }
     };
-    fails(&["--server", "bed"], &["nothing was measured", "no model is named", "try: name one: --model"])
-        .await;
+    fails(
+        &["--server", "bed"],
+        &[
+            "nothing was measured",
+            "no model is named",
+            "try: name one: --model",
+        ],
+    )
+    .await;
     let model = ["--server", "bed", "--model", "anthropic:m"];
-    fails(&model, &["anthropic:m cannot be asked", "`ANTHROPIC_API_KEY`", "try: set it"]).await;
+    fails(
+        &model,
+        &[
+            "anthropic:m cannot be asked",
+            "`ANTHROPIC_API_KEY`",
+            "try: set it",
+        ],
+    )
+    .await;
     let model = ["--server", "bd", "--model", "http://127.0.0.1:1/v1#m"];
-    fails(&model, &["there is no server `bd`", "try: see which there are with `kitbag servers list`"]).await;
-    let one_price = ["--model", "http://127.0.0.1:1/v1#m", "--model", "http://127.0.0.1:1/v1#n"];
+    fails(
+        &model,
+        &[
+            "there is no server `bd`",
+            "try: see which there are with `kitbag servers list`",
+        ],
+    )
+    .await;
+    let one_price = [
+        "--model",
+        "http://127.0.0.1:1/v1#m",
+        "--model",
+        "http://127.0.0.1:1/v1#n",
+    ];
     let one_price = [&one_price[..], &["--price-in", "1", "--price-out", "2"]].concat();
     fails(&one_price, &["once for each --model"]).await;
-    fails(&["--model", "openai:m", "--model", "openai:m"], &["the model openai:m is named twice"]).await;
-    fails(&["--model", "openai:m", "--key-env", "K"], &["--key-env is for models at a URL"]).await;
+    fails(
+        &["--model", "openai:m", "--model", "openai:m"],
+        &["the model openai:m is named twice"],
+    )
+    .await;
+    fails(
+        &["--model", "openai:m", "--key-env", "K"],
+        &["--key-env is for models at a URL"],
+    )
+    .await;
 
     let suite = fs::read_to_string(home.path("suite.json")).unwrap();
-    let broken = |from: &str, to: &str| fs::write(home.path("suite.json"), suite.replace(from, to)).unwrap();
+    let broken =
+        |from: &str, to: &str| fs::write(home.path("suite.json"), suite.replace(from, to)).unwrap();
     broken("\"expectedTool\":\"echo\"", "\"expectedTool\":\"eco\"");
     let model = ["--server", "bed", "--dry-run"];
     fails(
@@ -366,41 +578,91 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
     )
     .await;
     broken("\"resolves\"", "\"resolve\"");
-    fails(&model, &["suite.json is wrong in prompts[0] (p0), field `resolve`: there is no such field"]).await;
+    fails(
+        &model,
+        &["suite.json is wrong in prompts[0] (p0), field `resolve`: there is no such field"],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_dry_run_asks_no_model_and_tries_the_suite_on_the_server() {
     let model = Model::start(obey).await;
     let home = home(&["p0", "p1"]);
-    let told = sit(&home, &format!("{}#m", model.url), &["--dry-run", "--runs", "3", "--json"]).await;
+    let told = sit(
+        &home,
+        &format!("{}#m", model.url),
+        &["--dry-run", "--runs", "3", "--json"],
+    )
+    .await;
     let plan = report(&told);
-    assert_eq!((told.code, model.asked().len()), (Some(1), 0), "an odd scenario is a flaw");
+    assert_eq!(
+        (told.code, model.asked().len()),
+        (Some(1), 0),
+        "an odd scenario is a flaw"
+    );
     assert_eq!(plan["models"][0]["requests"], 6);
     let tokens = |key: &str| plan["models"][0][key].as_u64().unwrap();
     assert!(tokens("definition_tokens") > 500, "{plan}");
     // "Echo p0" and its like are three tokens each, and there are six of them.
-    assert_eq!(tokens("input_tokens"), 6 * tokens("definition_tokens") + 6 * 3);
-    assert_eq!(plan["rehearsal"]["expected"], json!({ "right": 2, "total": 2 }));
-    assert_eq!(plan["rehearsal"]["paraphrases"], json!({ "right": 2, "total": 2 }));
+    assert_eq!(
+        tokens("input_tokens"),
+        6 * tokens("definition_tokens") + 6 * 3
+    );
+    assert_eq!(
+        plan["rehearsal"]["expected"],
+        json!({ "right": 2, "total": 2 })
+    );
+    assert_eq!(
+        plan["rehearsal"]["paraphrases"],
+        json!({ "right": 2, "total": 2 })
+    );
     assert_eq!(plan["rehearsal"]["misses"], json!([]));
-    assert!(sit(&home, "openai:m", &["--dry-run"]).await.stdout.contains("No model was asked."));
+    assert!(
+        sit(&home, "openai:m", &["--dry-run"])
+            .await
+            .stdout
+            .contains("No model was asked.")
+    );
 }
 
 #[tokio::test]
 async fn any_program_or_all_servers_can_be_examined() {
     let model = Model::start(|asked| {
-        let shown = |name: &str| asked.body.to_string().contains(&format!("\"name\":\"{name}\""));
-        let name = if shown("bed__echo") { "bed__echo" } else { "echo" };
-        let Say::Call(_, arguments) = obey(asked) else { unreachable!() };
+        let shown = |name: &str| {
+            asked
+                .body
+                .to_string()
+                .contains(&format!("\"name\":\"{name}\""))
+        };
+        let name = if shown("bed__echo") {
+            "bed__echo"
+        } else {
+            "echo"
+        };
+        let Say::Call(_, arguments) = obey(asked) else {
+            unreachable!()
+        };
         call(name, arguments)
     })
     .await;
     let home = home(&["p0"]);
     let endpoint = format!("{}#m", model.url);
-    let base = ["eval", "agents", "--suite", "suite.json", "--json", "--model", &endpoint];
+    let base = [
+        "eval",
+        "agents",
+        "--suite",
+        "suite.json",
+        "--json",
+        "--model",
+        &endpoint,
+    ];
     let line = Testbed::named("any").line();
-    let command = [&["--"], line.split_whitespace().collect::<Vec<_>>().as_slice()].concat();
+    let command = [
+        &["--"],
+        line.split_whitespace().collect::<Vec<_>>().as_slice(),
+    ]
+    .concat();
     for words in [vec!["--all"], command] {
         let told = home.kitbag(&[&base[..], &words].concat()).await;
         assert_eq!(told.code, Some(0), "{}", told.stderr);
@@ -417,8 +679,13 @@ async fn whoever_calls_as_expected_passes_the_benchmark_for_less_than_half_of_th
     let prompts: Value = serde_json::from_str(&fs::read_to_string(&suite).unwrap()).unwrap();
     let model = Model::start(move |asked| {
         let mut prompts = prompts["prompts"].as_array().unwrap().iter();
-        let expected = prompts.find(|it| it["input"] == asked.prompt.as_str()).unwrap();
-        call(expected["expectedTool"].as_str().unwrap(), expected["expectedArgs"].clone())
+        let expected = prompts
+            .find(|it| it["input"] == asked.prompt.as_str())
+            .unwrap();
+        call(
+            expected["expectedTool"].as_str().unwrap(),
+            expected["expectedArgs"].clone(),
+        )
     })
     .await;
     let home = Home::new("[agents]\nenabled = true\n");
@@ -426,7 +693,9 @@ async fn whoever_calls_as_expected_passes_the_benchmark_for_less_than_half_of_th
     let one_agent = root.join("agents/claude-code/capabilities/current.json");
     let (suite, one_agent) = (suite.to_str().unwrap(), one_agent.to_str().unwrap());
     let exam = ["eval", "agents", "--json", "--suite", suite];
-    let told = home.kitbag(&[&exam[..], &["--model", &endpoint, "--baseline", one_agent]].concat()).await;
+    let told = home
+        .kitbag(&[&exam[..], &["--model", &endpoint, "--baseline", one_agent]].concat())
+        .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let report = report(&told);
     let figures = &report["models"][0];
@@ -435,7 +704,11 @@ async fn whoever_calls_as_expected_passes_the_benchmark_for_less_than_half_of_th
     let share = figures["tokens"]["share_of_baseline"].as_f64().unwrap();
     assert!(share < 0.5, "{}", figures["tokens"]);
     let reached = |it: &Value| it.get("problem").is_none();
-    assert!(report["scenarios"].as_array().unwrap().iter().all(reached), "{}", report["scenarios"]);
+    assert!(
+        report["scenarios"].as_array().unwrap().iter().all(reached),
+        "{}",
+        report["scenarios"]
+    );
 
     let told = home.kitbag(&[&exam[..], &["--dry-run"]].concat()).await;
     let words = &self::report(&told)["rehearsal"]["paraphrases"];
@@ -449,16 +722,33 @@ async fn what_models_call_in_an_exam_does_not_count_as_use() {
     let home = home(&["one", "two"]);
     let told = sit(&home, &format!("{}#any", model.url), &["--json"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
-    let store = kitbag_store::Store::open(&home.path("kitbag.db")).await.unwrap();
-    let rows = store.audit(&kitbag_store::AuditQuery::newest(1000)).await.unwrap();
+    let store = kitbag_store::Store::open(&home.path("kitbag.db"))
+        .await
+        .unwrap();
+    let rows = store
+        .audit(&kitbag_store::AuditQuery::newest(1000))
+        .await
+        .unwrap();
     let measured = |row: &kitbag_store::AuditRow| {
-        matches!(row.what, kitbag_store::What::Call { purpose: kitbag_domain::Purpose::Measurement, .. })
+        matches!(
+            row.what,
+            kitbag_store::What::Call {
+                purpose: kitbag_domain::Purpose::Measurement,
+                ..
+            }
+        )
     };
     assert!(!rows.is_empty() && rows.iter().all(measured), "{rows:?}");
     let since = kitbag_domain::Timestamp(0);
     assert!(store.tracks(since).await.unwrap().is_empty());
     let local = kitbag_domain::Caller::local();
-    assert!(store.favourites(&local, since, 20).await.unwrap().is_empty());
+    assert!(
+        store
+            .favourites(&local, since, 20)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 
     home.kitbag(&["call", "bed__echo", "message=hello"]).await;
     assert_eq!(store.tracks(since).await.unwrap().len(), 1);

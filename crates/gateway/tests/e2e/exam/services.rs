@@ -4,7 +4,15 @@
 use super::{KEY, home, obey, report, right_arguments};
 use crate::harness::model::{Asked, Model};
 
-const BASE: [&str; 7] = ["eval", "agents", "--suite", "suite.json", "--server", "bed", "--json"];
+const BASE: [&str; 7] = [
+    "eval",
+    "agents",
+    "--suite",
+    "suite.json",
+    "--server",
+    "bed",
+    "--json",
+];
 
 #[tokio::test]
 async fn azure_takes_its_key_and_its_version_where_it_wants_them() {
@@ -12,12 +20,30 @@ async fn azure_takes_its_key_and_its_version_where_it_wants_them() {
     let home = home(&["p"]);
     let host = model.url.trim_end_matches("/v1");
     let endpoint = format!("{host}/openai/deployments/mine?api-version=2024-10-21#mine");
-    let words = ["--model", &endpoint, "--key-env", "MODEL_KEY", "--key-header", "api-key"];
+    let words = [
+        "--model",
+        &endpoint,
+        "--key-env",
+        "MODEL_KEY",
+        "--key-header",
+        "api-key",
+    ];
     let told = home.kitbag(&[&BASE[..], &words].concat()).await;
-    assert_eq!((told.code, right_arguments(&told)), (Some(0), 1.0), "{}", told.stderr);
+    assert_eq!(
+        (told.code, right_arguments(&told)),
+        (Some(0), 1.0),
+        "{}",
+        told.stderr
+    );
     let Asked { uri, headers, .. } = model.asked()[0].clone();
-    assert_eq!(uri.to_string(), "/openai/deployments/mine/chat/completions?api-version=2024-10-21");
-    assert_eq!((&headers["api-key"], headers.get("authorization")), (&KEY.parse().unwrap(), None));
+    assert_eq!(
+        uri.to_string(),
+        "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
+    );
+    assert_eq!(
+        (&headers["api-key"], headers.get("authorization")),
+        (&KEY.parse().unwrap(), None)
+    );
     assert_eq!(report(&told)["models"][0]["short"], "mine");
 }
 
@@ -28,12 +54,28 @@ async fn every_host_gets_its_own_key() {
     home.export("OTHER_KEY", "sk-another-one");
     let other = second.url.replace("127.0.0.1", "localhost");
     let (one, two) = (format!("{}#m", first.url), format!("{other}#m"));
-    let words =
-        ["--model", &one, "--model", &two, "--key-env", "MODEL_KEY", "--key-env", "localhost=OTHER_KEY"];
+    let words = [
+        "--model",
+        &one,
+        "--model",
+        &two,
+        "--key-env",
+        "MODEL_KEY",
+        "--key-env",
+        "localhost=OTHER_KEY",
+    ];
     let told = home.kitbag(&[&BASE[..], &words].concat()).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let key = |model: &Model| model.asked()[0].headers["authorization"].to_str().unwrap().to_owned();
-    assert_eq!([key(&first), key(&second)], [format!("Bearer {KEY}"), "Bearer sk-another-one".to_owned()]);
+    let key = |model: &Model| {
+        model.asked()[0].headers["authorization"]
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        [key(&first), key(&second)],
+        [format!("Bearer {KEY}"), "Bearer sk-another-one".to_owned()]
+    );
     assert_eq!(
         report(&told)["models"][1]["short"],
         two,
@@ -46,11 +88,22 @@ async fn other_headers_are_sent_to_models_at_a_url_and_shown_to_nobody() {
     let model = Model::start(obey).await;
     let home = home(&["p"]);
     let endpoint = format!("{}#m", model.url);
-    let words = ["--model", &endpoint, "--header", "X-Project=secret-project", "--log", "trace"];
+    let words = [
+        "--model",
+        &endpoint,
+        "--header",
+        "X-Project=secret-project",
+        "--log",
+        "trace",
+    ];
     let told = home.kitbag(&[&BASE[..], &words].concat()).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(model.asked()[0].headers["x-project"], "secret-project");
-    assert!(![told.stdout, told.stderr].iter().any(|text| text.contains("secret-project")));
+    assert!(
+        ![told.stdout, told.stderr]
+            .iter()
+            .any(|text| text.contains("secret-project"))
+    );
 }
 
 #[tokio::test]
@@ -58,13 +111,36 @@ async fn what_fits_no_model_is_refused_before_anything_is_sent() {
     let home = home(&["p"]);
     let fails = async |words: &[&str], part: &str| {
         let told = home.kitbag(&[&BASE[..], words].concat()).await;
-        assert!(told.code != Some(0) && told.stderr.contains(part), "{part}: {}", told.stderr);
+        assert!(
+            told.code != Some(0) && told.stderr.contains(part),
+            "{part}: {}",
+            told.stderr
+        );
     };
     let here = ["--model", "http://127.0.0.1:1/v1#m"];
-    fails(&[&here[..], &["--key-env", "elsewhere.example=K"]].concat(), "no --model is at elsewhere.example")
-        .await;
-    fails(&[&here[..], &["--key-env", "=K"]].concat(), "write NAME, or HOST=NAME").await;
-    fails(&[&here[..], &["--header", "no value"]].concat(), "a header is NAME=VALUE").await;
-    fails(&[&here[..], &["--param", "temperature"]].concat(), "a parameter is NAME=JSON").await;
-    fails(&["--model", "openai:m", "--header", "A=b"], "--header is for models at a URL").await;
+    fails(
+        &[&here[..], &["--key-env", "elsewhere.example=K"]].concat(),
+        "no --model is at elsewhere.example",
+    )
+    .await;
+    fails(
+        &[&here[..], &["--key-env", "=K"]].concat(),
+        "write NAME, or HOST=NAME",
+    )
+    .await;
+    fails(
+        &[&here[..], &["--header", "no value"]].concat(),
+        "a header is NAME=VALUE",
+    )
+    .await;
+    fails(
+        &[&here[..], &["--param", "temperature"]].concat(),
+        "a parameter is NAME=JSON",
+    )
+    .await;
+    fails(
+        &["--model", "openai:m", "--header", "A=b"],
+        "--header is for models at a URL",
+    )
+    .await;
 }

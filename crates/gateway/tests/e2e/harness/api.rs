@@ -71,34 +71,69 @@ type Memory = State<Arc<Mutex<Vec<Seen>>>>;
 fn remember(memory: &Memory, method: &Method, uri: &Uri, headers: &HeaderMap, body: &Bytes) {
     let (method, uri, headers) = (method.clone(), uri.clone(), headers.clone());
     let body = String::from_utf8_lossy(body).into_owned();
-    memory.lock().unwrap().push(Seen { method, uri, headers, body });
+    memory.lock().unwrap().push(Seen {
+        method,
+        uri,
+        headers,
+        body,
+    });
 }
 
 /// Says what it was asked for.
-async fn items(memory: Memory, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn items(
+    memory: Memory,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     remember(&memory, &method, &uri, &headers, &body);
     let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
     let answer = json!({ "method": method.as_str(), "query": uri.query(), "body": sent });
-    ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        answer.to_string(),
+    )
+        .into_response()
 }
 
 async fn large() -> Response {
-    let items: Vec<Value> =
-        (0..Api::MANY).map(|id| json!({ "id": id, "note": "one of very many of these" })).collect();
-    ([(header::CONTENT_TYPE, "application/json")], json!(items).to_string()).into_response()
+    let items: Vec<Value> = (0..Api::MANY)
+        .map(|id| json!({ "id": id, "note": "one of very many of these" }))
+        .collect();
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        json!(items).to_string(),
+    )
+        .into_response()
 }
 
 /// Sends the client to whatever the query says.
-async fn away(memory: Memory, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn away(
+    memory: Memory,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     remember(&memory, &method, &uri, &headers, &body);
     let asked = reqwest::Url::parse(&format!("http://here{uri}")).unwrap();
-    let to = asked.query_pairs().find(|(name, _)| name == "to").unwrap().1.into_owned();
+    let to = asked
+        .query_pairs()
+        .find(|(name, _)| name == "to")
+        .unwrap()
+        .1
+        .into_owned();
     Redirect::temporary(&to).into_response()
 }
 
 /// Shows the secret it was sent, in all the forms that programs write, and turns a word around.
 async fn mirror(headers: HeaderMap) -> Response {
-    let token = headers[header::AUTHORIZATION].to_str().unwrap().trim_start_matches("Bearer ").to_owned();
+    let token = headers[header::AUTHORIZATION]
+        .to_str()
+        .unwrap()
+        .trim_start_matches("Bearer ")
+        .to_owned();
     let hex: String = token.bytes().map(|byte| format!("{byte:02x}")).collect();
     let answer = json!({
         "login": headers[header::AUTHORIZATION].to_str().unwrap(),
@@ -112,7 +147,13 @@ async fn mirror(headers: HeaderMap) -> Response {
 }
 
 /// Refuses, whatever it is asked.
-async fn rude(memory: Memory, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn rude(
+    memory: Memory,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     remember(&memory, &method, &uri, &headers, &body);
     (http::StatusCode::FORBIDDEN, "you shall not pass").into_response()
 }

@@ -47,7 +47,12 @@ pub(crate) struct Client {
 
 #[derive(Debug, Clone)]
 enum Door {
-    Http { http: reqwest::Client, url: String, key: Option<String>, session: Option<String> },
+    Http {
+        http: reqwest::Client,
+        url: String,
+        key: Option<String>,
+        session: Option<String>,
+    },
     Stdio(Arc<Pipe>),
 }
 
@@ -71,7 +76,9 @@ impl Visitor {
         answer: impl Fn(&str, &Value) -> Value + Send + Sync + 'static,
     ) -> Self {
         self.0.answer = Some(Arc::new(answer));
-        self.capabilities(json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": {} }))
+        self.capabilities(
+            json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": {} }),
+        )
     }
 
     /// Modern clients say with every request which log lines they want.
@@ -116,7 +123,15 @@ impl Visitor {
 impl Client {
     pub(crate) fn to(url: impl Into<String>, manner: Manner) -> Visitor {
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self::through(Door::Http { http, url: url.into(), key: None, session: None }, manner)
+        Self::through(
+            Door::Http {
+                http,
+                url: url.into(),
+                key: None,
+                session: None,
+            },
+            manner,
+        )
     }
 
     /// Joins the gateway that runs in this home, or starts one of its own.
@@ -157,7 +172,9 @@ impl Client {
     pub(crate) async fn request_text(&self, method: &str, params: &str) -> Reply {
         let mut reply = self.round(method, params).await;
         for _ in 0..MAX_ROUNDS {
-            let Some(retry) = self.retry(&reply, params) else { return reply };
+            let Some(retry) = self.retry(&reply, params) else {
+                return reply;
+            };
             let next = self.round(method, &retry).await;
             reply.messages.pop();
             reply.messages.extend(next.messages);
@@ -167,7 +184,11 @@ impl Client {
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> Reply {
-        self.request("tools/call", &json!({ "name": tool, "arguments": arguments })).await
+        self.request(
+            "tools/call",
+            &json!({ "name": tool, "arguments": arguments }),
+        )
+        .await
     }
 
     /// Every item of a list, page after page; `key` is `tools`, `resources`, ….
@@ -175,7 +196,12 @@ impl Client {
         let (mut items, mut params) = (Vec::new(), json!({}));
         loop {
             let result = self.request(method, &params).await.result();
-            items.extend(result[key].as_array().unwrap_or_else(|| panic!("no {key}: {result}")).clone());
+            items.extend(
+                result[key]
+                    .as_array()
+                    .unwrap_or_else(|| panic!("no {key}: {result}"))
+                    .clone(),
+            );
             match result.get("nextCursor") {
                 Some(cursor) => params = json!({ "cursor": cursor }),
                 None => return items,
@@ -185,13 +211,23 @@ impl Client {
 
     pub(crate) async fn tool_names(&self) -> Vec<String> {
         let tools = self.list("tools/list", "tools").await;
-        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+        tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// The list answers at once, also while servers start; this waits until it has the tool.
     pub(crate) async fn knows(&self, tool: &str) {
         let what = format!("{tool} is listed");
-        super::until(&what, async || self.tool_names().await.iter().any(|it| it == tool).then_some(())).await;
+        super::until(&what, async || {
+            self.tool_names()
+                .await
+                .iter()
+                .any(|it| it == tool)
+                .then_some(())
+        })
+        .await;
     }
 
     /// Like [`Self::knows`], where the whole list would be too long to be asked for again and again:
@@ -239,29 +275,50 @@ impl Client {
 
     /// `subscriptions/listen`, acknowledged.
     pub(crate) async fn subscribe(&self, notifications: &Value) -> Exchange {
-        let mut exchange =
-            self.start("subscriptions/listen", &json!({ "notifications": notifications })).await;
-        exchange.wait_for("notifications/subscriptions/acknowledged").await;
+        let mut exchange = self
+            .start(
+                "subscriptions/listen",
+                &json!({ "notifications": notifications }),
+            )
+            .await;
+        exchange
+            .wait_for("notifications/subscriptions/acknowledged")
+            .await;
         exchange
     }
 
     /// The headers a well-behaved client sends along with this request.
     pub(crate) fn headers(&self, method: &str, params: &Value) -> Vec<(String, String)> {
         let mut headers = vec![
-            ("accept".to_owned(), "application/json, text/event-stream".to_owned()),
+            (
+                "accept".to_owned(),
+                "application/json, text/event-stream".to_owned(),
+            ),
             ("content-type".to_owned(), "application/json".to_owned()),
         ];
         if let Door::Http { key, session, .. } = &self.door {
-            headers.extend(key.iter().map(|key| ("authorization".to_owned(), format!("Bearer {key}"))));
-            headers.extend(session.iter().map(|id| ("mcp-session-id".to_owned(), id.clone())));
+            headers.extend(
+                key.iter()
+                    .map(|key| ("authorization".to_owned(), format!("Bearer {key}"))),
+            );
+            headers.extend(
+                session
+                    .iter()
+                    .map(|id| ("mcp-session-id".to_owned(), id.clone())),
+            );
         }
         match self.manner {
             Manner::Legacy if self.greeting.is_null() => {}
-            Manner::Legacy => headers.push(("mcp-protocol-version".to_owned(), self.version.to_owned())),
+            Manner::Legacy => {
+                headers.push(("mcp-protocol-version".to_owned(), self.version.to_owned()))
+            }
             Manner::Modern => {
                 headers.push(("mcp-protocol-version".to_owned(), MODERN.to_owned()));
                 headers.push(("mcp-method".to_owned(), method.to_owned()));
-                let subject = params.get("name").or(params.get("uri")).or(params.get("taskId"));
+                let subject = params
+                    .get("name")
+                    .or(params.get("uri"))
+                    .or(params.get("taskId"));
                 if let Some(subject) = subject.and_then(Value::as_str) {
                     headers.push(("mcp-name".to_owned(), header_text(subject)));
                 }
@@ -292,10 +349,17 @@ impl Client {
             panic!("over stdio everything comes on one pipe")
         };
         let headers = self.headers("", &Value::Null);
-        let headers = headers.iter().filter(|(name, _)| !["accept", "content-type"].contains(&name.as_str()));
+        let headers = headers
+            .iter()
+            .filter(|(name, _)| !["accept", "content-type"].contains(&name.as_str()));
         let request = http.get(url).header("accept", "text/event-stream");
         let request = headers.fold(request, |it, (name, value)| it.header(name, value));
-        Exchange::read(after.into_iter().fold(request, |it, id| it.header("last-event-id", id))).await
+        Exchange::read(
+            after
+                .into_iter()
+                .fold(request, |it, id| it.header("last-event-id", id)),
+        )
+        .await
     }
 
     async fn initialize(&self) -> Reply {
@@ -315,14 +379,24 @@ impl Client {
             self.answer_if_asked(&message).await;
             messages.push(message);
         }
-        Reply { status: exchange.status, headers: exchange.headers, messages }
+        Reply {
+            status: exchange.status,
+            headers: exchange.headers,
+            messages,
+        }
     }
 
     /// Answers a request of the server, if that is what the message is.
     pub(crate) async fn answer_if_asked(&self, message: &str) {
-        let Ok(message) = serde_json::from_str::<Value>(message) else { return };
-        let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else { return };
-        let Some(answer) = &self.answer else { panic!("asked for {method}, and nobody is there to answer") };
+        let Ok(message) = serde_json::from_str::<Value>(message) else {
+            return;
+        };
+        let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
+            return;
+        };
+        let Some(answer) = &self.answer else {
+            panic!("asked for {method}, and nobody is there to answer")
+        };
         let result = answer(method, &message["params"]);
         let body = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
         self.send("", &Value::Null, body).await;
@@ -341,7 +415,10 @@ impl Client {
             let answers: Map<String, Value> = asked
                 .iter()
                 .map(|(key, input)| {
-                    (key.clone(), answer(input["method"].as_str().unwrap(), &input["params"]))
+                    (
+                        key.clone(),
+                        answer(input["method"].as_str().unwrap(), &input["params"]),
+                    )
                 })
                 .collect();
             params.insert("inputResponses".to_owned(), answers.into());
@@ -361,15 +438,20 @@ impl Client {
             pipe.send(body.as_bytes());
             return (id, Exchange::on_pipe(pipe.clone(), id.into()));
         }
-        (id, self.send(method, &known, body).await.expect("HTTP answers"))
+        (
+            id,
+            self.send(method, &known, body).await.expect("HTTP answers"),
+        )
     }
 
     async fn send(&self, method: &str, params: &Value, body: String) -> Option<Exchange> {
         match &self.door {
             Door::Http { http, url, .. } => {
                 let headers = self.headers(method, params);
-                let headers: Vec<_> =
-                    headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                let headers: Vec<_> = headers
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_str()))
+                    .collect();
                 Some(exchange::post(http, url, &headers, body).await)
             }
             Door::Stdio(pipe) => {
@@ -384,7 +466,10 @@ impl Client {
         let mut ours = RawObject::new()
             .with(meta::PROTOCOL_VERSION, MODERN)
             .with(meta::CLIENT_CAPABILITIES, &self.capabilities)
-            .with(meta::CLIENT_INFO, &json!({ "name": self.name, "version": "1" }));
+            .with(
+                meta::CLIENT_INFO,
+                &json!({ "name": self.name, "version": "1" }),
+            );
         if let Some(level) = &self.log_level {
             ours.put(meta::LOG_LEVEL, level);
         }
@@ -416,13 +501,20 @@ impl fmt::Debug for Visitor {
 fn subject(params: &str) -> Value {
     let params: RawObject = serde_json::from_str(params).unwrap_or_default();
     let member = |name: &'static str| Some((name, params.read::<Value>(name)?));
-    ["name", "uri", "taskId"].into_iter().filter_map(member).collect()
+    ["name", "uri", "taskId"]
+        .into_iter()
+        .filter_map(member)
+        .collect()
 }
 
 /// What fits into a header as it is, or the encoding for what does not.
 fn header_text(text: &str) -> String {
     let plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && text.trim() == text;
-    if plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
+    if plain {
+        text.to_owned()
+    } else {
+        format!("=?base64?{}?=", STANDARD.encode(text))
+    }
 }
 
 const LEGACY: &str = "2025-11-25";

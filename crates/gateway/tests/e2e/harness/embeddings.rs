@@ -42,8 +42,13 @@ impl Embeddings {
     pub(crate) const DIMENSION: usize = 64;
 
     pub(crate) async fn start(mood: Mood) -> Self {
-        let seen = Arc::new(Seen { mood: Mutex::new(mood), requests: Mutex::default() });
-        let router = Router::new().route("/v1/embeddings", post(answer)).with_state(seen.clone());
+        let seen = Arc::new(Seen {
+            mood: Mutex::new(mood),
+            requests: Mutex::default(),
+        });
+        let router = Router::new()
+            .route("/v1/embeddings", post(answer))
+            .with_state(seen.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -97,19 +102,30 @@ async fn answer(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Bytes) 
 
 /// Texts with the same words have the same vector. The last text comes first, as it may.
 fn vectors(asked: &Value, dimension: usize) -> Response {
-    let texts = asked["input"].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
+    let texts = asked["input"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|text| text.as_str().unwrap());
     let data: Vec<Value> = texts
         .enumerate()
         .map(|(index, text)| {
             let mut vector = vec![0.01; dimension];
-            for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty())
+            for word in text
+                .to_lowercase()
+                .split(|c: char| !c.is_alphanumeric())
+                .filter(|it| !it.is_empty())
             {
-                let place = word.bytes().fold(7_usize, |sum, byte| sum.wrapping_mul(31) + usize::from(byte));
+                let place = word.bytes().fold(7_usize, |sum, byte| {
+                    sum.wrapping_mul(31) + usize::from(byte)
+                });
                 vector[place % dimension] += 3.0;
             }
             json!({ "object": "embedding", "index": index, "embedding": vector })
         })
         .rev()
         .collect();
-    json!({ "object": "list", "data": data, "model": asked["model"] }).to_string().into_response()
+    json!({ "object": "list", "data": data, "model": asked["model"] })
+        .to_string()
+        .into_response()
 }

@@ -23,8 +23,15 @@ pub(crate) struct Exchange {
 #[derive(Debug)]
 enum Source {
     Whole(Option<String>),
-    Events { response: reqwest::Response, buffer: Vec<u8>, last_id: Option<String> },
-    Pipe { pipe: Arc<Pipe>, id: Option<Value> },
+    Events {
+        response: reqwest::Response,
+        buffer: Vec<u8>,
+        last_id: Option<String>,
+    },
+    Pipe {
+        pipe: Arc<Pipe>,
+        id: Option<Value>,
+    },
 }
 
 pub(crate) async fn post(
@@ -33,41 +40,71 @@ pub(crate) async fn post(
     headers: &[(&str, &str)],
     body: impl Into<reqwest::Body>,
 ) -> Exchange {
-    let request =
-        headers.iter().fold(http.post(url).body(body), |it, (name, value)| it.header(*name, *value));
+    let request = headers
+        .iter()
+        .fold(http.post(url).body(body), |it, (name, value)| {
+            it.header(*name, *value)
+        });
     Exchange::read(request).await
 }
 
 impl Exchange {
     pub(super) async fn read(request: reqwest::RequestBuilder) -> Self {
-        let response = timeout(PATIENCE, request.send()).await.expect("an answer in time").unwrap();
+        let response = timeout(PATIENCE, request.send())
+            .await
+            .expect("an answer in time")
+            .unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let streams =
-            headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        let streams = headers
+            .get(CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let source = if streams {
-            Source::Events { response, buffer: Vec::new(), last_id: None }
+            Source::Events {
+                response,
+                buffer: Vec::new(),
+                last_id: None,
+            }
         } else {
-            let body = timeout(PATIENCE, response.text()).await.expect("a body in time").unwrap();
+            let body = timeout(PATIENCE, response.text())
+                .await
+                .expect("a body in time")
+                .unwrap();
             Source::Whole(Some(body).filter(|body| !body.is_empty()))
         };
-        Self { status, headers, source }
+        Self {
+            status,
+            headers,
+            source,
+        }
     }
 
     /// Everything on the pipe up to the answer with this id.
     pub(super) fn on_pipe(pipe: Arc<Pipe>, id: Value) -> Self {
-        Self { status: 0, headers: HeaderMap::new(), source: Source::Pipe { pipe, id: Some(id) } }
+        Self {
+            status: 0,
+            headers: HeaderMap::new(),
+            source: Source::Pipe { pipe, id: Some(id) },
+        }
     }
 
     /// The next message, as it was written.
     pub(crate) async fn next(&mut self) -> Option<String> {
         match &mut self.source {
             Source::Whole(message) => message.take(),
-            Source::Events { response, buffer, last_id } => {
+            Source::Events {
+                response,
+                buffer,
+                last_id,
+            } => {
                 let event = timeout(PATIENCE, next_event(response, buffer, last_id));
                 event.await.expect("something on the stream in time")
             }
             Source::Pipe { pipe, id } => {
-                let line = if id.is_some() { pipe.line().await? } else { return None };
+                let line = if id.is_some() {
+                    pipe.line().await?
+                } else {
+                    return None;
+                };
                 let message: Envelope<'_> = serde_json::from_str(&line).unwrap_or_default();
                 if message.method.is_none() && message.id == *id {
                     *id = None;
@@ -102,7 +139,11 @@ impl Exchange {
         while let Some(message) = self.next().await {
             messages.push(message);
         }
-        Reply { status: self.status, headers: self.headers, messages }
+        Reply {
+            status: self.status,
+            headers: self.headers,
+            messages,
+        }
     }
 }
 
@@ -113,14 +154,20 @@ async fn next_event(
 ) -> Option<String> {
     let mut searched = 0;
     loop {
-        while let Some(end) = buffer[searched..].windows(2).position(|pair| pair == b"\n\n") {
+        while let Some(end) = buffer[searched..]
+            .windows(2)
+            .position(|pair| pair == b"\n\n")
+        {
             let event: Vec<u8> = buffer.drain(..searched + end + 2).collect();
             searched = 0;
             let event = String::from_utf8(event).unwrap();
             if let Some(id) = event.lines().find_map(|line| line.strip_prefix("id: ")) {
                 *last_id = Some(id.to_owned());
             }
-            let data: Vec<&str> = event.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
+            let data: Vec<&str> = event
+                .lines()
+                .filter_map(|line| line.strip_prefix("data: "))
+                .collect();
             if !data.is_empty() {
                 return Some(data.join("\n"));
             }
@@ -156,14 +203,19 @@ impl Reply {
     /// The last message as text; for refusals at the door, the body.
     #[track_caller]
     pub(crate) fn raw(&self) -> &str {
-        self.messages.last().unwrap_or_else(|| panic!("no answer at all, status {}", self.status))
+        self.messages
+            .last()
+            .unwrap_or_else(|| panic!("no answer at all, status {}", self.status))
     }
 
     /// The result as the server wrote it.
     #[track_caller]
     pub(crate) fn raw_result(&self) -> &str {
         let envelope: Envelope<'_> = serde_json::from_str(self.raw()).expect("a JSON-RPC message");
-        envelope.result.unwrap_or_else(|| panic!("not a result: {}", self.raw())).get()
+        envelope
+            .result
+            .unwrap_or_else(|| panic!("not a result: {}", self.raw()))
+            .get()
     }
 
     #[track_caller]
@@ -174,7 +226,9 @@ impl Reply {
     #[track_caller]
     pub(crate) fn error(&self) -> Value {
         let envelope: Envelope<'_> = serde_json::from_str(self.raw()).expect("a JSON-RPC message");
-        envelope.error.unwrap_or_else(|| panic!("not an error: {}", self.raw()))
+        envelope
+            .error
+            .unwrap_or_else(|| panic!("not an error: {}", self.raw()))
     }
 
     #[track_caller]
@@ -201,7 +255,10 @@ impl Reply {
     /// What was said before the answer: notifications, and requests of the server.
     pub(crate) fn before(&self) -> Vec<Value> {
         let (_, before) = self.messages.split_last().expect("an answer");
-        before.iter().map(|message| serde_json::from_str(message).unwrap()).collect()
+        before
+            .iter()
+            .map(|message| serde_json::from_str(message).unwrap())
+            .collect()
     }
 
     /// The params of all notifications of a kind, in order.
@@ -216,6 +273,9 @@ impl Reply {
 
 fn content(result: &Value) -> String {
     let blocks = result["content"].as_array().cloned().unwrap_or_default();
-    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| block["text"].as_str())
+        .collect();
     texts.join("\n")
 }

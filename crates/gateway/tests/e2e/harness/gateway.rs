@@ -32,7 +32,11 @@ pub(crate) struct Told {
 impl Home {
     pub(crate) fn new(config: &str) -> Arc<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let home = Self { folder, environment: Mutex::default(), files: Mutex::default() };
+        let home = Self {
+            folder,
+            environment: Mutex::default(),
+            files: Mutex::default(),
+        };
         home.configure(config);
         Arc::new(home)
     }
@@ -41,10 +45,26 @@ impl Home {
     /// table must bind `127.0.0.1:0`. What is built in is only there for a test that says so in
     /// `[agents]`, and tenants need a table only for a test that writes `[tenants]`.
     pub(crate) fn configure(&self, config: &str) {
-        let serve = if config.contains("[serve]") { "" } else { "[serve]\nbind = \"127.0.0.1:0\"\n" };
-        let agents = if config.contains("[agents]") { "" } else { "[agents]\nenabled = false\n" };
-        let tenants = if config.contains("[tenants]") { "" } else { "[tenants]\nunknown = \"allow\"\n" };
-        let store = if config.contains("[store]") { "" } else { "[store]\npath = \"kitbag.db\"\n" };
+        let serve = if config.contains("[serve]") {
+            ""
+        } else {
+            "[serve]\nbind = \"127.0.0.1:0\"\n"
+        };
+        let agents = if config.contains("[agents]") {
+            ""
+        } else {
+            "[agents]\nenabled = false\n"
+        };
+        let tenants = if config.contains("[tenants]") {
+            ""
+        } else {
+            "[tenants]\nunknown = \"allow\"\n"
+        };
+        let store = if config.contains("[store]") {
+            ""
+        } else {
+            "[store]\npath = \"kitbag.db\"\n"
+        };
         let text = format!("{serve}{agents}{tenants}{store}{config}");
         fs::write(self.path("kitbag.toml"), text).unwrap();
     }
@@ -55,7 +75,10 @@ impl Home {
 
     /// A variable that gateways and verbs started from now on will see.
     pub(crate) fn export(&self, name: &str, value: &str) {
-        self.environment.lock().unwrap().push((name.to_owned(), value.to_owned()));
+        self.environment
+            .lock()
+            .unwrap()
+            .push((name.to_owned(), value.to_owned()));
     }
 
     /// Gateways started from now on begin with so few open files.
@@ -68,7 +91,11 @@ impl Home {
             None => Command::new(KITBAG),
             Some(files) => {
                 let mut shell = Command::new("sh");
-                shell.args(["-c", &format!("ulimit -Sn {files} && exec \"$0\" \"$@\""), KITBAG]);
+                shell.args([
+                    "-c",
+                    &format!("ulimit -Sn {files} && exec \"$0\" \"$@\""),
+                    KITBAG,
+                ]);
                 shell
             }
         };
@@ -88,7 +115,9 @@ impl Home {
     /// Runs a verb to its end.
     pub(crate) async fn kitbag(&self, words: &[&str]) -> Told {
         let mut command = self.command(words);
-        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap())
+            .await
+            .unwrap();
         Told {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -98,7 +127,9 @@ impl Home {
 
     /// A new key for a tenant.
     pub(crate) async fn key(&self, tenant: &str) -> String {
-        let told = self.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
+        let told = self
+            .kitbag(&["key", "create", "--tenant", tenant, "--json"])
+            .await;
         let created: serde_json::Value =
             serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
         created["key"].as_str().unwrap().to_owned()
@@ -106,7 +137,9 @@ impl Home {
 
     pub(crate) async fn serve(self: &Arc<Self>) -> Gateway {
         let home = self.clone();
-        tokio::task::spawn_blocking(move || Gateway::start(home)).await.unwrap()
+        tokio::task::spawn_blocking(move || Gateway::start(home))
+            .await
+            .unwrap()
     }
 }
 
@@ -135,13 +168,20 @@ impl Gateway {
             .spawn()
             .unwrap();
         let log = keep(child.stderr.take().unwrap());
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut lines = BufReader::new(child.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
         let Some(base) = lines.find_map(|line| base(&line)) else {
             let _ = child.wait();
             panic!("the gateway named no endpoint:\n{}", log.lock().unwrap());
         };
         std::thread::spawn(move || lines.for_each(drop));
-        Self { home, base, child, log }
+        Self {
+            home,
+            base,
+            child,
+            log,
+        }
     }
 
     /// At `/mcp`, connected and without capabilities.
@@ -161,16 +201,24 @@ impl Gateway {
         headers: &[(&str, &str)],
         body: impl Into<reqwest::Body>,
     ) -> exchange::Reply {
-        exchange::post(&reqwest::Client::new(), &format!("{}{path}", self.base), headers, body)
-            .await
-            .finish()
-            .await
+        exchange::post(
+            &reqwest::Client::new(),
+            &format!("{}{path}", self.base),
+            headers,
+            body,
+        )
+        .await
+        .finish()
+        .await
     }
 
     /// The most memory it has held so far, in bytes.
     pub(crate) fn peak_memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells");
+        let peak = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .expect("the kernel tells");
         peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
@@ -212,7 +260,9 @@ impl Gateway {
     /// The way no program can prepare for.
     pub(crate) async fn kill(mut self) {
         process::kill(self.child.id());
-        tokio::task::spawn_blocking(move || self.child.wait().unwrap()).await.unwrap();
+        tokio::task::spawn_blocking(move || self.child.wait().unwrap())
+            .await
+            .unwrap();
     }
 }
 
@@ -236,7 +286,11 @@ impl Drop for Gateway {
 /// A program built beside `kitbag`.
 pub(crate) fn sibling(name: &str) -> PathBuf {
     let path = Path::new(KITBAG).with_file_name(name);
-    assert!(path.exists(), "{} is missing: run `cargo build --workspace` first", path.display());
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo build --workspace` first",
+        path.display()
+    );
     path
 }
 
@@ -247,7 +301,9 @@ pub(crate) fn keep(mut stream: impl Read + Send + 'static) -> Arc<Mutex<String>>
     std::thread::spawn(move || {
         let mut buffer = [0; 8192];
         while let Ok(length @ 1..) = stream.read(&mut buffer) {
-            copy.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..length]));
+            copy.lock()
+                .unwrap()
+                .push_str(&String::from_utf8_lossy(&buffer[..length]));
         }
     });
     kept

@@ -106,12 +106,23 @@ impl Drop for Model {
     }
 }
 
-async fn anthropic(State(seen): State<Arc<Seen>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn anthropic(
+    State(seen): State<Arc<Seen>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert!(body["max_tokens"].is_u64() && headers.contains_key("anthropic-version"));
-    let error = body.pointer("/messages/2/content/0/content").and_then(Value::as_str).map(str::to_owned);
+    let error = body
+        .pointer("/messages/2/content/0/content")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     if error.is_some() {
-        let (call, result) = (&body["messages"][1]["content"][0], &body["messages"][2]["content"][0]);
+        let (call, result) = (
+            &body["messages"][1]["content"][0],
+            &body["messages"][2]["content"][0],
+        );
         assert_eq!(call["id"], result["tool_use_id"]);
     }
     answer(&seen, (uri, headers), body, error, |say| {
@@ -127,11 +138,22 @@ async fn anthropic(State(seen): State<Arc<Seen>>, uri: Uri, headers: HeaderMap, 
     .await
 }
 
-async fn openai(State(seen): State<Arc<Seen>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn openai(
+    State(seen): State<Arc<Seen>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap();
-    let error = body.pointer("/messages/2/content").and_then(Value::as_str).map(str::to_owned);
+    let error = body
+        .pointer("/messages/2/content")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     if error.is_some() {
-        assert_eq!(body["messages"][1]["tool_calls"][0]["id"], body["messages"][2]["tool_call_id"]);
+        assert_eq!(
+            body["messages"][1]["tool_calls"][0]["id"],
+            body["messages"][2]["tool_call_id"]
+        );
     }
     answer(&seen, (uri, headers), body, error, |say| {
         let call = |name: &str, arguments: String| {
@@ -158,13 +180,23 @@ async fn answer(
     write: impl Fn(Say) -> Value,
 ) -> Response {
     let prompt = body["messages"][0]["content"].as_str().unwrap().to_owned();
-    let key =
-        headers.get("x-api-key").or(headers.get("authorization")).map(|it| it.to_str().unwrap().to_owned());
+    let key = headers
+        .get("x-api-key")
+        .or(headers.get("authorization"))
+        .map(|it| it.to_str().unwrap().to_owned());
     let say = {
         let mut asked = seen.asked.lock().unwrap();
         let same = |it: &&Asked| it.prompt == prompt && it.error.is_some() == error.is_some();
         let before = asked.iter().filter(same).count();
-        let new = Asked { prompt, error, before, uri, headers, body, at: Instant::now() };
+        let new = Asked {
+            prompt,
+            error,
+            before,
+            uri,
+            headers,
+            body,
+            at: Instant::now(),
+        };
         asked.push(new.clone());
         (seen.script.lock().unwrap())(&new)
     };
@@ -173,12 +205,15 @@ async fn answer(
         Say::Nothing => std::future::pending().await,
         Say::Nonsense => "<html>hello</html>".into_response(),
         Say::Status(status) => {
-            let told = json!({ "error": { "message": format!("no, {}", key.unwrap_or_default()) } });
+            let told =
+                json!({ "error": { "message": format!("no, {}", key.unwrap_or_default()) } });
             (StatusCode::from_u16(status).unwrap(), told.to_string()).into_response()
         }
-        Say::Busy(status, seconds) => {
-            (StatusCode::from_u16(status).unwrap(), [("retry-after", seconds)]).into_response()
-        }
+        Say::Busy(status, seconds) => (
+            StatusCode::from_u16(status).unwrap(),
+            [("retry-after", seconds)],
+        )
+            .into_response(),
         Say::Body(body) => body.to_string().into_response(),
         said => write(said).to_string().into_response(),
     }

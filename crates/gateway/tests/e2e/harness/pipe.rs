@@ -30,7 +30,10 @@ impl Pipe {
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = unbounded_channel();
         std::thread::spawn(move || {
-            stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+            stdout
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
         });
         Self {
             log: keep(child.stderr.take().unwrap()),
@@ -44,7 +47,11 @@ impl Pipe {
     pub(crate) fn send(&self, line: &[u8]) {
         let mut stdin = self.stdin.lock().unwrap();
         let stdin = stdin.as_mut().expect("stdin is open");
-        stdin.write_all(line).and_then(|()| stdin.write_all(b"\n")).and_then(|()| stdin.flush()).unwrap();
+        stdin
+            .write_all(line)
+            .and_then(|()| stdin.write_all(b"\n"))
+            .and_then(|()| stdin.flush())
+            .unwrap();
     }
 
     /// Writes these bytes and nothing more.
@@ -57,7 +64,9 @@ impl Pipe {
     /// The next line of stdout; none when the gateway has closed it.
     pub(crate) async fn line(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;
-        tokio::time::timeout(PATIENCE, lines.recv()).await.expect("a line in time")
+        tokio::time::timeout(PATIENCE, lines.recv())
+            .await
+            .expect("a line in time")
     }
 
     pub(crate) fn log(&self) -> String {

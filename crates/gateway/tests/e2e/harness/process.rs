@@ -18,7 +18,10 @@ pub(crate) fn kill(pid: u32) {
 pub(crate) fn alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .ok()
-        .and_then(|stat| stat.rsplit_once(')').map(|(_, rest)| rest.trim_start().to_owned()))
+        .and_then(|stat| {
+            stat.rsplit_once(')')
+                .map(|(_, rest)| rest.trim_start().to_owned())
+        })
         .is_some_and(|rest| !rest.starts_with(['Z', 'X']))
 }
 
@@ -26,12 +29,18 @@ pub(crate) fn alive(pid: u32) -> bool {
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| alive(*pid) && parent_of(*pid) == Some(parent)).collect()
+    pids.filter(|pid| alive(*pid) && parent_of(*pid) == Some(parent))
+        .collect()
 }
 
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
 }
 
 /// The processes whose command line contains `words`, which a test makes unique by a path.
@@ -53,16 +62,29 @@ pub(crate) struct Memory {
 pub(crate) fn memory(pid: u32) -> Memory {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap();
+        line.trim()
+            .trim_end_matches(" kB")
+            .parse::<usize>()
+            .unwrap()
+            / 1024
     };
-    Memory { now_mb: field("VmRSS:"), peak_mb: field("VmHWM:") }
+    Memory {
+        now_mb: field("VmRSS:"),
+        peak_mb: field("VmHWM:"),
+    }
 }
 
 /// How many files a process may have open, and how many it might allow itself.
 pub(crate) fn open_files(pid: u32) -> (usize, usize) {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))
+        .unwrap();
     let number = |text: &str| text.parse().unwrap_or(usize::MAX);
     let mut numbers = line.split_whitespace().map(number);
     (numbers.next().unwrap(), numbers.next().unwrap())

@@ -19,7 +19,11 @@ pub(crate) struct Testbed {
 
 impl Testbed {
     pub(crate) fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), args: Vec::new(), settings: String::new() }
+        Self {
+            name: name.to_owned(),
+            args: Vec::new(),
+            settings: String::new(),
+        }
     }
 
     /// `legacy`, `modern` or `dual`, which it is unless told.
@@ -52,7 +56,11 @@ impl Testbed {
 
     /// How a shell would start it.
     pub(crate) fn line(&self) -> String {
-        format!("{} {} stdio", sibling(TESTBED).display(), self.args.join(" "))
+        format!(
+            "{} {} stdio",
+            sibling(TESTBED).display(),
+            self.args.join(" ")
+        )
     }
 
     fn args(mut self, args: &[&str]) -> Self {
@@ -106,7 +114,11 @@ impl Remote {
 
     /// Ends it; the address is free until the next one is started there.
     pub(crate) fn end(self) -> Vacant {
-        Vacant { transport: self.transport, port: self.port(), args: self.args.clone() }
+        Vacant {
+            transport: self.transport,
+            port: self.port(),
+            args: self.args.clone(),
+        }
     }
 
     /// Its `[servers.NAME]` table, with further lines if `settings` has any.
@@ -115,7 +127,10 @@ impl Remote {
             Transport::Http => "http",
             Transport::Sse => "sse",
         };
-        format!("[servers.{name}]\nurl = \"{}\"\ntransport = \"{transport}\"\n{settings}\n", self.url)
+        format!(
+            "[servers.{name}]\nurl = \"{}\"\ntransport = \"{transport}\"\n{settings}\n",
+            self.url
+        )
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -125,7 +140,11 @@ impl Remote {
 
 impl Vacant {
     fn new(transport: Transport, args: &[&str]) -> Self {
-        Self { transport, port: 0, args: args.iter().map(ToString::to_string).collect() }
+        Self {
+            transport,
+            port: 0,
+            args: args.iter().map(ToString::to_string).collect(),
+        }
     }
 
     pub(crate) async fn start(self) -> Remote {
@@ -134,13 +153,26 @@ impl Vacant {
             Transport::Sse => "sse",
         };
         let mut command = Command::new(sibling(TESTBED));
-        command.args(&self.args).args([verb, "--port", &self.port.to_string()]);
+        command
+            .args(&self.args)
+            .args([verb, "--port", &self.port.to_string()]);
         let started = tokio::task::spawn_blocking(move || {
-            let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-            let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+            let mut child = command
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut lines = BufReader::new(child.stdout.take().unwrap())
+                .lines()
+                .map_while(Result::ok);
             let url = lines.find_map(|line| line.strip_prefix("listening on ").map(str::to_owned));
             let url = url.expect("the testbed says where it listens");
-            Remote { url, transport: self.transport, args: self.args, child }
+            Remote {
+                url,
+                transport: self.transport,
+                args: self.args,
+                child,
+            }
         });
         started.await.unwrap()
     }
@@ -156,7 +188,10 @@ impl Drop for Remote {
 /// What the testbed prints: `print-exotic` or `print-definition`.
 pub(crate) fn printed(args: &[&str]) -> String {
     let output = Command::new(sibling(TESTBED)).args(args).output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
 }
 
 const TESTBED: &str = "kitbag-testbed";

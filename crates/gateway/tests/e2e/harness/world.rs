@@ -33,10 +33,26 @@ pub(crate) enum Transport {
 }
 
 pub(crate) const SERVERS: [Server; 4] = [
-    Server { name: "oldio", era: Manner::Legacy, transport: Transport::Stdio },
-    Server { name: "oldweb", era: Manner::Legacy, transport: Transport::Http },
-    Server { name: "newio", era: Manner::Modern, transport: Transport::Stdio },
-    Server { name: "newweb", era: Manner::Modern, transport: Transport::Http },
+    Server {
+        name: "oldio",
+        era: Manner::Legacy,
+        transport: Transport::Stdio,
+    },
+    Server {
+        name: "oldweb",
+        era: Manner::Legacy,
+        transport: Transport::Http,
+    },
+    Server {
+        name: "newio",
+        era: Manner::Modern,
+        transport: Transport::Stdio,
+    },
+    Server {
+        name: "newweb",
+        era: Manner::Modern,
+        transport: Transport::Http,
+    },
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,12 +98,21 @@ impl World {
             let data = home.path(server.name);
             match server.transport {
                 Transport::Stdio => {
-                    let testbed = Testbed::named(server.name).era(server.era()).data_dir(&data);
+                    let testbed = Testbed::named(server.name)
+                        .era(server.era())
+                        .data_dir(&data);
                     tables.push_str(&testbed.manner("change-tools").table());
                 }
                 Transport::Http => {
                     let data = data.to_str().unwrap();
-                    let args = ["--era", server.era(), "--manner", "change-tools", "--data-dir", data];
+                    let args = [
+                        "--era",
+                        server.era(),
+                        "--manner",
+                        "change-tools",
+                        "--data-dir",
+                        data,
+                    ];
                     let remote = Remote::http(&args).await;
                     tables.push_str(&remote.table(server.name, ""));
                     remotes.push((server, remote));
@@ -98,7 +123,10 @@ impl World {
         let gateway = home.serve().await;
         // Nothing is announced from then on but what the tests do.
         until("every server is listed", async || {
-            gateway.log().contains("every server has been asked").then_some(())
+            gateway
+                .log()
+                .contains("every server has been asked")
+                .then_some(())
         })
         .await;
         Self { gateway, remotes }
@@ -128,10 +156,18 @@ impl World {
     ) -> Vec<Way> {
         let shared = match door {
             Door::One => None,
-            Door::All => Some(prepare(self.gateway.visitor("/mcp/all", manner)).connect().await),
+            Door::All => Some(
+                prepare(self.gateway.visitor("/mcp/all", manner))
+                    .connect()
+                    .await,
+            ),
             Door::Stdio => {
                 let flags = ["--surface", "all", "--own"];
-                Some(prepare(Client::stdio_with(self.home(), manner, &flags)).connect().await)
+                Some(
+                    prepare(Client::stdio_with(self.home(), manner, &flags))
+                        .connect()
+                        .await,
+                )
             }
             Door::Joined => Some(prepare(Client::stdio(self.home(), manner)).connect().await),
         };
@@ -142,16 +178,25 @@ impl World {
                     client.knows(&format!("{}__echo", server.name)).await;
                     client.clone()
                 }
-                None => prepare(self.gateway.visitor(&server.path(), manner)).connect().await,
+                None => {
+                    prepare(self.gateway.visitor(&server.path(), manner))
+                        .connect()
+                        .await
+                }
             };
-            ways.push(Way { client, server, door });
+            ways.push(Way {
+                client,
+                server,
+                door,
+            });
         }
         ways
     }
 
     /// How often the server has written this line into its `events.log`.
     pub(crate) fn events(&self, server: &Server, event: &str) -> usize {
-        let log = fs::read_to_string(self.home().path(server.name).join("events.log")).unwrap_or_default();
+        let log = fs::read_to_string(self.home().path(server.name).join("events.log"))
+            .unwrap_or_default();
         log.lines().filter(|line| *line == event).count()
     }
 }
@@ -184,7 +229,9 @@ impl Way {
     pub(crate) fn uri(&self, own: &str) -> String {
         match self.door {
             Door::One => own.to_owned(),
-            Door::All | Door::Stdio | Door::Joined => format!("kitbag://server/{}/{own}", self.server.name),
+            Door::All | Door::Stdio | Door::Joined => {
+                format!("kitbag://server/{}/{own}", self.server.name)
+            }
         }
     }
 
@@ -195,11 +242,18 @@ impl Way {
 
 impl Drop for Way {
     /// Says on which way a test has failed; those that are left over go silently.
-    #[expect(clippy::print_stderr, reason = "the test runner shows it with the failure")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "the test runner shows it with the failure"
+    )]
     fn drop(&mut self) {
         static SAID: AtomicBool = AtomicBool::new(false);
         if std::thread::panicking() && !SAID.swap(true, Ordering::SeqCst) {
-            let Self { client, server, door } = self;
+            let Self {
+                client,
+                server,
+                door,
+            } = self;
             eprintln!(
                 "failed for a {:?} client at the door {door:?} and the server {}",
                 client.manner, server.name

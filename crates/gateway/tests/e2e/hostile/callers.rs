@@ -12,7 +12,13 @@ async fn two_tenants(config: &str) -> (Gateway, Client, Client) {
     let home = Home::new(&format!("{config}[tenants.low]\n[tenants.high]\n"));
     let (low, high) = (home.key("low").await, home.key("high").await);
     let gateway = home.serve().await;
-    let client = async |key: &str| gateway.visitor("/mcp/all", Manner::Legacy).key(key).connect().await;
+    let client = async |key: &str| {
+        gateway
+            .visitor("/mcp/all", Manner::Legacy)
+            .key(key)
+            .connect()
+            .await
+    };
     let (low, high) = (client(&low).await, client(&high).await);
     (gateway, low, high)
 }
@@ -30,7 +36,12 @@ async fn a_caller_that_runs_all_it_can_leaves_a_place_for_the_next() {
         let neighbour = async {
             until("the crowd runs", async || {
                 let events = std::fs::read_to_string(trace.join("events.log")).unwrap_or_default();
-                (events.lines().filter(|line| *line == "started slow").count() >= 3).then_some(())
+                (events
+                    .lines()
+                    .filter(|line| *line == "started slow")
+                    .count()
+                    >= 3)
+                    .then_some(())
             })
             .await;
             let asked = Instant::now();
@@ -55,7 +66,15 @@ async fn a_flood_of_sessions_ends_the_flooders_own() {
     for _ in 0..21 {
         join_all((0..100).map(|_| low.request("initialize", &greeting))).await;
     }
-    assert_eq!(high.call("good__echo", &json!({})).await.text(), "{}", "its session is still there");
-    assert_eq!(low.call("good__echo", &json!({})).await.status, 404, "the first of the flood had to go");
+    assert_eq!(
+        high.call("good__echo", &json!({})).await.text(),
+        "{}",
+        "its session is still there"
+    );
+    assert_eq!(
+        low.call("good__echo", &json!({})).await.status,
+        404,
+        "the first of the flood had to go"
+    );
     super::assert_memory(&gateway);
 }

@@ -26,11 +26,18 @@ async fn send(gateway: &Gateway, bytes: &[u8]) -> TcpStream {
 /// A gateway that wants a key, and somebody who has one.
 async fn keyed() -> (Gateway, Client) {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n";
-    let home = Home::new(&format!("{serve}{}[tenants.acme]\n", Testbed::named("good").table()));
+    let home = Home::new(&format!(
+        "{serve}{}[tenants.acme]\n",
+        Testbed::named("good").table()
+    ));
     home.begin_with_files(USUAL_FILES);
     let key = home.key("acme").await;
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Manner::Modern).key(&key).connect().await;
+    let client = gateway
+        .visitor("/mcp/all", Manner::Modern)
+        .key(&key)
+        .connect()
+        .await;
     client.knows_of("good__echo").await;
     (gateway, client)
 }
@@ -44,14 +51,25 @@ async fn a_thousand_requests_that_never_end_lock_nobody_out() {
     }
     let key = gateway.home.key("acme").await;
     let asked = Instant::now();
-    let client = gateway.visitor("/mcp/all", Manner::Modern).key(&key).connect().await;
+    let client = gateway
+        .visitor("/mcp/all", Manner::Modern)
+        .key(&key)
+        .connect()
+        .await;
     assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
-    assert!(asked.elapsed() < Duration::from_secs(6), "{:?}", asked.elapsed());
+    assert!(
+        asked.elapsed() < Duration::from_secs(6),
+        "{:?}",
+        asked.elapsed()
+    );
     assert!(gateway.is_healthy().await);
     // They end by themselves, though they are never finished.
     let mut rest = Vec::new();
     let closed = half_open[0].read_to_end(&mut rest);
-    tokio::time::timeout(Duration::from_secs(25), closed).await.expect("it is closed").ok();
+    tokio::time::timeout(Duration::from_secs(25), closed)
+        .await
+        .expect("it is closed")
+        .ok();
 }
 
 #[tokio::test]
@@ -65,7 +83,10 @@ async fn the_gateway_allows_itself_as_many_files_as_it_may_have() {
 fn greedy(client: &Client, key: &str) -> Vec<u8> {
     let params = json!({ "name": "good__big", "arguments": { "bytes": 13_500_000 } });
     let body = client.body(1, "tools/call", &params.to_string());
-    let mut head = format!("POST /mcp/all HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
+    let mut head = format!(
+        "POST /mcp/all HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n",
+        body.len()
+    );
     head += &format!("Authorization: Bearer {key}\r\n");
     for (name, value) in client.headers("tools/call", &params) {
         if name != "authorization" {
@@ -78,8 +99,10 @@ fn greedy(client: &Client, key: &str) -> Vec<u8> {
 /// The first few kilobytes of an answer, once they are there.
 async fn beginning(stream: &mut TcpStream) -> String {
     let mut piece = [0; 4096];
-    let length =
-        tokio::time::timeout(ANSWERED_WITHIN, stream.read(&mut piece)).await.expect("an answer").unwrap();
+    let length = tokio::time::timeout(ANSWERED_WITHIN, stream.read(&mut piece))
+        .await
+        .expect("an answer")
+        .unwrap();
     String::from_utf8_lossy(&piece[..length]).into_owned()
 }
 
@@ -98,12 +121,29 @@ async fn who_does_not_read_long_answers_gets_no_more_of_them() {
     }
     // A few have their answers waiting; all others are told why not, in few enough words to be there at once.
     let told = join_all(unread.iter_mut().map(beginning)).await;
-    let refused = told.iter().filter(|it| it.contains("have not been read yet")).count();
+    let refused = told
+        .iter()
+        .filter(|it| it.contains("have not been read yet"))
+        .count();
     assert!((3..=5).contains(&refused), "{refused} of 8 were refused");
     let during = gateway.memory().now_mb;
-    assert!(during < before + 300, "{before} MB before, {during} MB with eight answers unread");
+    assert!(
+        during < before + 300,
+        "{before} MB before, {during} MB with eight answers unread"
+    );
     let asked = Instant::now();
-    assert_eq!(client.call("good__big", &json!({ "bytes": 1_000_000 })).await.text().len(), 1_000_000);
-    assert!(asked.elapsed() < Duration::from_secs(10), "another caller waited {:?}", asked.elapsed());
+    assert_eq!(
+        client
+            .call("good__big", &json!({ "bytes": 1_000_000 }))
+            .await
+            .text()
+            .len(),
+        1_000_000
+    );
+    assert!(
+        asked.elapsed() < Duration::from_secs(10),
+        "another caller waited {:?}",
+        asked.elapsed()
+    );
     assert_memory(&gateway);
 }

@@ -15,13 +15,23 @@ async fn a_million_tools_are_cut_and_the_neighbour_does_not_wait_for_them() {
     let (gateway, client) = beside_a_good_one(&Testbed::named("evil").manner("many-tools")).await;
     watch(&gateway, &client).await;
     let told = until("it is said that the list was cut", async || {
-        gateway.log().lines().find(|line| line.contains(TOO_LONG)).map(str::to_owned)
+        gateway
+            .log()
+            .lines()
+            .find(|line| line.contains(TOO_LONG))
+            .map(str::to_owned)
     })
     .await;
     assert!(told.contains("WARN") && told.contains("evil"), "{told}");
     client.knows_of("evil__tool1").await;
     let names = client.tool_names().await;
-    assert_eq!(names.iter().filter(|name| name.starts_with("evil__")).count(), MOST_ENTRIES);
+    assert_eq!(
+        names
+            .iter()
+            .filter(|name| name.starts_with("evil__"))
+            .count(),
+        MOST_ENTRIES
+    );
     assert_memory(&gateway);
 }
 
@@ -34,21 +44,34 @@ async fn a_hundred_thousand_templates_cost_neither_now_nor_at_the_next_start() {
     let client = gateway.client(Manner::Legacy).await;
     client.knows_of("good__echo").await;
     watch(&gateway, &client).await;
-    until("the templates are there", async || (templates(&gateway).await >= MOST_ENTRIES).then_some(()))
-        .await;
+    until("the templates are there", async || {
+        (templates(&gateway).await >= MOST_ENTRIES).then_some(())
+    })
+    .await;
     gateway.stop().await;
 
     let started = Instant::now();
     let again = home.serve().await;
     assert!(again.is_healthy().await);
-    assert!(started.elapsed() < Duration::from_secs(10), "the start took {:?}", started.elapsed());
-    assert_eq!(templates(&again).await, MOST_ENTRIES + 1, "all that were kept, and the one of the neighbour");
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "the start took {:?}",
+        started.elapsed()
+    );
+    assert_eq!(
+        templates(&again).await,
+        MOST_ENTRIES + 1,
+        "all that were kept, and the one of the neighbour"
+    );
     watch(&again, &again.client(Manner::Legacy).await).await;
 }
 
 async fn templates(gateway: &Gateway) -> usize {
     let client = gateway.client(Manner::Legacy).await;
-    client.list("resources/templates/list", "resourceTemplates").await.len()
+    client
+        .list("resources/templates/list", "resourceTemplates")
+        .await
+        .len()
 }
 
 #[tokio::test]

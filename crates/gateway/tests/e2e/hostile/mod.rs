@@ -43,7 +43,13 @@ async fn watch(gateway: &Gateway, neighbour: &Client) {
     let (started, mut worst) = (Instant::now(), Duration::ZERO);
     while started.elapsed() < WATCHED_FOR {
         let asked = Instant::now();
-        assert_eq!(neighbour.call("good__echo", &json!({ "a": 1 })).await.text(), r#"{"a":1}"#);
+        assert_eq!(
+            neighbour
+                .call("good__echo", &json!({ "a": 1 }))
+                .await
+                .text(),
+            r#"{"a":1}"#
+        );
         assert!(gateway.is_healthy().await);
         worst = worst.max(asked.elapsed());
     }

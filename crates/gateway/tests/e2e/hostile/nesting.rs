@@ -17,11 +17,19 @@ fn requests(levels: usize) -> Vec<(&'static str, String)> {
     let deep = nested(levels);
     let inner = format!(r#"{{"deep":{deep}}}"#);
     vec![
-        ("tools/call", format!(r#"{{"name":"good__echo","arguments":{inner}}}"#)),
-        ("tools/call", format!(r#"{{"name":"good__echo","_meta":{inner}}}"#)),
         (
             "tools/call",
-            format!(r#"{{"name":"call_api","arguments":{{"tool":"good__echo","arguments":{inner}}}}}"#),
+            format!(r#"{{"name":"good__echo","arguments":{inner}}}"#),
+        ),
+        (
+            "tools/call",
+            format!(r#"{{"name":"good__echo","_meta":{inner}}}"#),
+        ),
+        (
+            "tools/call",
+            format!(
+                r#"{{"name":"call_api","arguments":{{"tool":"good__echo","arguments":{inner}}}}}"#
+            ),
         ),
         (
             "tools/call",
@@ -29,8 +37,14 @@ fn requests(levels: usize) -> Vec<(&'static str, String)> {
                 r#"{{"name":"batch_execute","arguments":{{"calls":[{{"tool":"good__echo","arguments":{inner}}}]}}}}"#
             ),
         ),
-        ("prompts/get", format!(r#"{{"name":"good__test_simple_prompt","arguments":{inner}}}"#)),
-        ("resources/read", format!(r#"{{"uri":"test://static-text","deep":{deep}}}"#)),
+        (
+            "prompts/get",
+            format!(r#"{{"name":"good__test_simple_prompt","arguments":{inner}}}"#),
+        ),
+        (
+            "resources/read",
+            format!(r#"{{"uri":"test://static-text","deep":{deep}}}"#),
+        ),
         (
             "completion/complete",
             format!(
@@ -51,7 +65,11 @@ async fn refuses(client: &Client) {
     }
     let (method, params) = &requests(100)[0];
     assert!(
-        client.request_text(method, params).await.raw().contains(&nested(100)),
+        client
+            .request_text(method, params)
+            .await
+            .raw()
+            .contains(&nested(100)),
         "what is sensible passes"
     );
 }
@@ -75,8 +93,14 @@ async fn an_answer_nested_without_end_becomes_an_error_that_says_so() {
         let client = gateway.client(manner).await;
         client.knows_of("evil__deep").await;
         for levels in [129, 100_000] {
-            let told = client.call("evil__deep", &json!({ "levels": levels })).await.tool_error();
-            assert!(told.contains("`evil` answered with JSON that is nested deeper than 128"), "{told}");
+            let told = client
+                .call("evil__deep", &json!({ "levels": levels }))
+                .await
+                .tool_error();
+            assert!(
+                told.contains("`evil` answered with JSON that is nested deeper than 128"),
+                "{told}"
+            );
         }
         let passes = client.call("evil__deep", &json!({ "levels": 50 })).await;
         assert!(passes.raw().contains(&nested(50)));
@@ -90,10 +114,22 @@ async fn a_definition_nested_without_end_is_left_out_of_every_list() {
     let gateway = Gateway::with(&evil.table()).await;
     let client = gateway.client(Manner::Legacy).await;
     client.knows_of("evil__deep").await;
-    let own = gateway.visitor("/servers/evil/mcp", Manner::Legacy).connect().await;
+    let own = gateway
+        .visitor("/servers/evil/mcp", Manner::Legacy)
+        .connect()
+        .await;
     for names in [client.tool_names().await, own.tool_names().await] {
-        assert!(!names.iter().any(|name| name.contains("deep_definition")), "{names:?}");
+        assert!(
+            !names.iter().any(|name| name.contains("deep_definition")),
+            "{names:?}"
+        );
         assert!(names.iter().any(|name| name.ends_with("echo")), "{names:?}");
     }
-    until("it is said", async || gateway.log().contains("`deep_definition` is nested").then_some(())).await;
+    until("it is said", async || {
+        gateway
+            .log()
+            .contains("`deep_definition` is nested")
+            .then_some(())
+    })
+    .await;
 }

@@ -10,7 +10,10 @@ async fn check(manner: &str) {
     // So that each attempt to use it ends while the neighbour is watched.
     let settings = "start_timeout = \"2s\"\ncall_timeout = \"1s\"";
     let home = crate::harness::Home::new("");
-    let evil = Testbed::named("evil").manner(manner).data_dir(&home.path("trace")).with(settings);
+    let evil = Testbed::named("evil")
+        .manner(manner)
+        .data_dir(&home.path("trace"))
+        .with(settings);
     let (gateway, client) = beside_a_good_one(&evil).await;
     let nuisance = async {
         loop {

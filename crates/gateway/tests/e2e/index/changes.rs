@@ -11,7 +11,11 @@ use crate::harness::{Home, Testbed, until};
 async fn build(home: &Home) -> usize {
     let told = home.kitbag(&["index", "build"]).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let last = told.stderr.lines().rev().find_map(|line| line.strip_suffix(" texts embedded"));
+    let last = told
+        .stderr
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_suffix(" texts embedded"));
     last.map_or(0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
 }
 
@@ -22,7 +26,11 @@ async fn shown(home: &Home, name: &str) -> Value {
 
 #[tokio::test]
 async fn a_restart_embeds_nothing_and_a_changed_description_one_text() {
-    let mut tools = vec![tool("a", "Opens a door"), tool("b", "Bakes bread"), tool("c", "Counts coins")];
+    let mut tools = vec![
+        tool("a", "Opens a door"),
+        tool("b", "Bakes bread"),
+        tool("c", "Counts coins"),
+    ];
     let mut listed = Listed::with(&tools, "").await;
     assert_eq!(build(&listed.home).await, 3);
     assert_eq!(build(&listed.home).await, 0);
@@ -34,30 +42,59 @@ async fn a_restart_embeds_nothing_and_a_changed_description_one_text() {
 
     let gateway = listed.home.serve().await;
     super::embedded(&gateway, 3).await;
-    assert!(!gateway.log().contains("vectors computed"), "{}", gateway.log());
+    assert!(
+        !gateway.log().contains("vectors computed"),
+        "{}",
+        gateway.log()
+    );
 }
 
 #[tokio::test]
 async fn a_tool_is_as_old_as_its_definition_and_one_that_is_gone_is_forgotten() {
-    let mut tools = vec![tool("a", "Opens a door"), tool("b", "Bakes bread"), tool("c", "Counts coins")];
+    let mut tools = vec![
+        tool("a", "Opens a door"),
+        tool("b", "Bakes bread"),
+        tool("c", "Counts coins"),
+    ];
     let mut listed = Listed::with(&tools, "").await;
     build(&listed.home).await;
     age(&listed.home).await;
     build(&listed.home).await;
     for name in ["shop__a", "shop__b", "shop__c"] {
-        assert_eq!(shown(&listed.home, name).await["last_updated_at"], LONG_AGO, "{name}");
+        assert_eq!(
+            shown(&listed.home, name).await["last_updated_at"],
+            LONG_AGO,
+            "{name}"
+        );
     }
 
     tools[1]["inputSchema"]["properties"]["flour"] = serde_json::json!({ "type": "string" });
     tools.pop();
     listed.becomes(&tools).await;
     build(&listed.home).await;
-    assert_eq!(shown(&listed.home, "shop__a").await["last_updated_at"], LONG_AGO);
-    assert!(shown(&listed.home, "shop__b").await["last_updated_at"].as_i64().unwrap() > LONG_AGO);
+    assert_eq!(
+        shown(&listed.home, "shop__a").await["last_updated_at"],
+        LONG_AGO
+    );
+    assert!(
+        shown(&listed.home, "shop__b").await["last_updated_at"]
+            .as_i64()
+            .unwrap()
+            > LONG_AGO
+    );
     let gone = listed.home.kitbag(&["index", "show", "shop__c"]).await;
     assert_eq!(gone.code, Some(1));
-    assert!(gone.stderr.contains("the index has no tool called `shop__c`"), "{}", gone.stderr);
-    assert!(gone.stderr.contains("kitbag index build"), "{}", gone.stderr);
+    assert!(
+        gone.stderr
+            .contains("the index has no tool called `shop__c`"),
+        "{}",
+        gone.stderr
+    );
+    assert!(
+        gone.stderr.contains("kitbag index build"),
+        "{}",
+        gone.stderr
+    );
 }
 
 #[tokio::test]
@@ -66,12 +103,21 @@ async fn a_server_that_does_not_answer_keeps_its_place_in_the_mirror() {
     build(&listed.home).await;
     age(&listed.home).await;
     // A server at another address is listed anew, and nobody listens at this one.
-    listed.home.configure("[servers.shop]\nurl = \"http://127.0.0.1:9/mcp\"\n");
+    listed
+        .home
+        .configure("[servers.shop]\nurl = \"http://127.0.0.1:9/mcp\"\n");
     listed.home.kitbag(&["index", "build"]).await;
-    assert_eq!(shown(&listed.home, "shop__a").await["last_updated_at"], LONG_AGO);
+    assert_eq!(
+        shown(&listed.home, "shop__a").await["last_updated_at"],
+        LONG_AGO
+    );
     listed.home.configure("");
     listed.home.kitbag(&["index", "build"]).await;
-    assert_eq!(listed.home.kitbag(&["index", "show", "shop__a"]).await.code, Some(1), "the server is gone");
+    assert_eq!(
+        listed.home.kitbag(&["index", "show", "shop__a"]).await.code,
+        Some(1),
+        "the server is gone"
+    );
 }
 
 const LONG_AGO: i64 = 1_000;
@@ -90,14 +136,19 @@ async fn age(home: &Home) {
             (name, entry.to_string())
         })
         .collect();
-    store.put_mirror("capability_index", &entries).await.unwrap();
+    store
+        .put_mirror("capability_index", &entries)
+        .await
+        .unwrap();
     store.close().await;
 }
 
 #[tokio::test]
 async fn vectors_that_many_tools_left_behind_are_forgotten() {
     let service = Embeddings::start(Mood::Fine(Embeddings::DIMENSION)).await;
-    let many: Vec<_> = (0..1_100).map(|number| tool(&format!("tool_{number}"), "Does it")).collect();
+    let many: Vec<_> = (0..1_100)
+        .map(|number| tool(&format!("tool_{number}"), "Does it"))
+        .collect();
     let mut listed = Listed::with(&many, &service.table("")).await;
     listed.home.export("EMBEDDINGS_KEY", "key");
     assert_eq!(build(&listed.home).await, 1_100);
@@ -106,7 +157,10 @@ async fn vectors_that_many_tools_left_behind_are_forgotten() {
     assert_eq!(build(&listed.home).await, 0);
     let gateway = listed.home.serve().await;
     until("unused vectors are forgotten", async || {
-        gateway.log().contains("vectors of tools that are gone were forgotten number=1097").then_some(())
+        gateway
+            .log()
+            .contains("vectors of tools that are gone were forgotten number=1097")
+            .then_some(())
     })
     .await;
     gateway.stop().await;

@@ -29,7 +29,9 @@ async fn shop(service: &Embeddings, settings: &str) -> Listed {
 #[tokio::test]
 async fn a_service_is_asked_in_batches_with_its_key_which_is_written_nowhere() {
     let service = Embeddings::start(FINE).await;
-    let many: Vec<_> = (0..150).map(|number| tool(&format!("tool_{number}"), "Does it")).collect();
+    let many: Vec<_> = (0..150)
+        .map(|number| tool(&format!("tool_{number}"), "Does it"))
+        .collect();
     let listed = Listed::with(&many, &service.table("query_prefix = \"query: \"")).await;
     listed.home.export("EMBEDDINGS_KEY", SECRET);
     let gateway = listed.home.serve().await;
@@ -39,8 +41,14 @@ async fn a_service_is_asked_in_batches_with_its_key_which_is_written_nowhere() {
     assert_eq!(answer.get("degraded"), None);
 
     let requests = service.requests();
-    let sizes: Vec<_> = requests.iter().map(|(_, body)| body["input"].as_array().unwrap().len()).collect();
-    assert!(sizes.contains(&64) && sizes.iter().all(|size| *size <= 64), "{sizes:?}");
+    let sizes: Vec<_> = requests
+        .iter()
+        .map(|(_, body)| body["input"].as_array().unwrap().len())
+        .collect();
+    assert!(
+        sizes.contains(&64) && sizes.iter().all(|size| *size <= 64),
+        "{sizes:?}"
+    );
     for (headers, body) in &requests {
         assert_eq!(headers["authorization"], format!("Bearer {SECRET}"));
         assert_eq!(body["model"], "words-64");
@@ -57,7 +65,11 @@ async fn check(mood: Mood, settings: &str, expected: &str) {
     let listed = shop(&service, settings).await;
     let told = listed.home.kitbag(&["search", "send mail", "--json"]).await;
     assert_eq!(names(&told)[0], "shop__send_mail");
-    assert!(told.stderr.contains(&expected.replace("URL", &service.url)), "{}", told.stderr);
+    assert!(
+        told.stderr.contains(&expected.replace("URL", &service.url)),
+        "{}",
+        told.stderr
+    );
     assert!(!told.stderr.contains(SECRET), "{}", told.stderr);
 
     let gateway = listed.home.serve().await;
@@ -69,8 +81,13 @@ async fn check(mood: Mood, settings: &str, expected: &str) {
     .await;
     let (status, answer) = retrieve(&gateway, &json!({ "intent": "send mail" })).await;
     assert_eq!((status, found(&answer)[0]), (200, "shop__send_mail"));
-    let degraded = answer["degraded"].as_str().unwrap_or_else(|| panic!("{answer:#}"));
-    assert!(degraded.contains(&expected.replace("URL", &service.url)), "{degraded}");
+    let degraded = answer["degraded"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{answer:#}"));
+    assert!(
+        degraded.contains(&expected.replace("URL", &service.url)),
+        "{degraded}"
+    );
     assert!(!gateway.log().contains(SECRET), "{}", gateway.log());
 }
 
@@ -83,7 +100,12 @@ async fn a_service_that_refuses_the_key_leaves_the_words_and_the_answer_says_so(
 
 #[tokio::test]
 async fn a_service_that_hangs_is_not_waited_for() {
-    check(Mood::Hung, "timeout = \"300ms\"", "the embeddings endpoint URL did not answer within 300ms").await;
+    check(
+        Mood::Hung,
+        "timeout = \"300ms\"",
+        "the embeddings endpoint URL did not answer within 300ms",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -111,7 +133,12 @@ async fn vectors_of_another_length_than_the_index_has_are_refused_after_a_restar
     service.becomes(Mood::Fine(32));
     let told = listed.home.kitbag(&["search", "send mail", "--json"]).await;
     assert_eq!(names(&told)[0], "shop__send_mail");
-    assert!(told.stderr.contains("gives vectors of 32 numbers where 64 are expected"), "{}", told.stderr);
+    assert!(
+        told.stderr
+            .contains("gives vectors of 32 numbers where 64 are expected"),
+        "{}",
+        told.stderr
+    );
 }
 
 #[tokio::test]
@@ -123,7 +150,11 @@ async fn a_busy_service_is_asked_again() {
     assert_eq!(service.requests().len(), 4);
     let verdict = listed.home.kitbag(&["index", "verify", "--json"]).await;
     let verdict: Value = serde_json::from_str(&verdict.stdout).unwrap();
-    assert_eq!((&verdict["embedded"], &verdict["flaws"]), (&json!(3), &json!([])), "{verdict:#}");
+    assert_eq!(
+        (&verdict["embedded"], &verdict["flaws"]),
+        (&json!(3), &json!([])),
+        "{verdict:#}"
+    );
 }
 
 #[tokio::test]
@@ -132,8 +163,17 @@ async fn a_build_that_cannot_finish_fails_and_says_what_to_do() {
     let listed = shop(&service, "").await;
     let told = listed.home.kitbag(&["index", "build"]).await;
     assert_eq!(told.code, Some(1));
-    assert!(told.stderr.contains("check `api_key` under [index.embedder]"), "{}", told.stderr);
-    assert_eq!(service.requests().len(), 1, "a refused key is not tried again");
+    assert!(
+        told.stderr
+            .contains("check `api_key` under [index.embedder]"),
+        "{}",
+        told.stderr
+    );
+    assert_eq!(
+        service.requests().len(),
+        1,
+        "a refused key is not tried again"
+    );
 }
 
 #[tokio::test]
@@ -143,11 +183,18 @@ async fn a_key_that_is_not_there_is_named_before_anything_starts() {
     for verb in [&["search", "mail"][..], &["index", "build"], &["serve"]] {
         let told = listed.home.kitbag(verb).await;
         assert_eq!(told.code, Some(1), "{verb:?}");
-        assert!(told.stderr.contains("set the variable `EMBEDDINGS_KEY`"), "{verb:?}: {}", told.stderr);
+        assert!(
+            told.stderr.contains("set the variable `EMBEDDINGS_KEY`"),
+            "{verb:?}: {}",
+            told.stderr
+        );
     }
 }
 
-const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../relevance/tests/fixtures/tiny");
+const TINY: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../relevance/tests/fixtures/tiny"
+);
 
 /// A model directory `model` beside the configuration.
 fn model(home: &Arc<Home>) {
@@ -165,7 +212,10 @@ async fn a_model_directory_gives_the_vectors() {
     embedded(&gateway, 3).await;
     let (_, answer) = retrieve(&gateway, &json!({ "intent": "send a mail" })).await;
     assert_eq!(found(&answer)[0], "shop__send_mail");
-    assert!(answer["candidates"][0]["cosine"].is_number() && answer.get("degraded").is_none(), "{answer:#}");
+    assert!(
+        answer["candidates"][0]["cosine"].is_number() && answer.get("degraded").is_none(),
+        "{answer:#}"
+    );
 }
 
 #[tokio::test]
@@ -174,8 +224,17 @@ async fn a_directory_without_a_model_is_refused_before_anything_starts() {
     for verb in [&["search", "mail"][..], &["index", "build"], &["serve"]] {
         let told = listed.home.kitbag(verb).await;
         assert_eq!(told.code, Some(1), "{verb:?}");
-        assert!(told.stderr.contains("`config.json` cannot be read"), "{verb:?}: {}", told.stderr);
-        assert!(told.stderr.contains("must hold config.json, model.safetensors"), "{}", told.stderr);
+        assert!(
+            told.stderr.contains("`config.json` cannot be read"),
+            "{verb:?}: {}",
+            told.stderr
+        );
+        assert!(
+            told.stderr
+                .contains("must hold config.json, model.safetensors"),
+            "{}",
+            told.stderr
+        );
     }
 }
 

@@ -26,7 +26,10 @@ impl Listed {
         write(&home, tools);
         let file = home.path("tools.jsonl").display().to_string();
         let remote = Remote::http(&["--catalog", &file]).await;
-        let listed = Self { home, remote: Some(remote) };
+        let listed = Self {
+            home,
+            remote: Some(remote),
+        };
         listed.configure(config);
         listed
     }
@@ -47,8 +50,10 @@ impl Listed {
 }
 
 fn write(home: &Home, tools: &[Value]) {
-    let lines: Vec<_> =
-        tools.iter().map(|tool| json!({ "server": "shop", "tool": tool }).to_string()).collect();
+    let lines: Vec<_> = tools
+        .iter()
+        .map(|tool| json!({ "server": "shop", "tool": tool }).to_string())
+        .collect();
     std::fs::write(home.path("tools.jsonl"), lines.join("\n")).unwrap();
 }
 
@@ -60,7 +65,10 @@ async fn retrieve(gateway: &Gateway, request: &Value) -> (u16, Value) {
     let post = reqwest::Client::new().post(format!("{}/v1/retrieve", gateway.base));
     let response = post.body(request.to_string()).send().await.unwrap();
     let (status, body) = (response.status().as_u16(), response.text().await.unwrap());
-    (status, serde_json::from_str(&body).unwrap_or_else(|_| panic!("not JSON: {body}")))
+    (
+        status,
+        serde_json::from_str(&body).unwrap_or_else(|_| panic!("not JSON: {body}")),
+    )
 }
 
 /// Until that many tools are indexed, all of them with vectors.
@@ -73,12 +81,21 @@ async fn embedded(gateway: &Gateway, tools: u64) {
 }
 
 fn found(answer: &Value) -> Vec<&str> {
-    let candidates = answer["candidates"].as_array().unwrap_or_else(|| panic!("no candidates: {answer}"));
-    candidates.iter().map(|it| it["tool_name"].as_str().unwrap()).collect()
+    let candidates = answer["candidates"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no candidates: {answer}"));
+    candidates
+        .iter()
+        .map(|it| it["tool_name"].as_str().unwrap())
+        .collect()
 }
 
 /// The names `kitbag search --json` found.
 fn names(told: &Told) -> Vec<String> {
     let rows: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
-    rows.as_array().unwrap().iter().map(|row| row["tool_name"].as_str().unwrap().to_owned()).collect()
+    rows.as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["tool_name"].as_str().unwrap().to_owned())
+        .collect()
 }

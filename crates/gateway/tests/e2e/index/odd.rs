@@ -26,7 +26,10 @@ fn odd_tools() -> Vec<Value> {
             "description": "Has a schema of many thousand tokens",
             "inputSchema": { "type": "object", "properties": properties },
         }),
-        tool("long_description", &"Counts the grains of sand on a beach, one after the other. ".repeat(240)),
+        tool(
+            "long_description",
+            &"Counts the grains of sand on a beach, one after the other. ".repeat(240),
+        ),
         tool("twin", "Does the very same"),
         tool("twin_again", "Does the very same"),
         tool("emoji", "🎒🎒🎒"),
@@ -53,7 +56,10 @@ async fn odd_tools_are_indexed_and_found() {
         let told = listed.home.kitbag(&["search", intent, "--json"]).await;
         assert_eq!(names(&told)[0], expected, "{intent}");
     }
-    let shown = listed.home.kitbag(&["search", "anything", "--explain"]).await;
+    let shown = listed
+        .home
+        .kitbag(&["search", "anything", "--explain"])
+        .await;
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
 }
 
@@ -65,15 +71,36 @@ async fn odd_intents_are_answered_in_bounded_time_on_both_doors() {
     let long = "count grains of sand ".repeat(5_000);
     let run_on = "x".repeat(100_000);
     let emoji = "🎉".repeat(25_000);
-    for intent in ["", " ", "a", "🎉🎉🎉", "画像を返して", INJECTION, "\0\u{1b}[31m", &long, &run_on, &emoji]
-    {
+    for intent in [
+        "",
+        " ",
+        "a",
+        "🎉🎉🎉",
+        "画像を返して",
+        INJECTION,
+        "\0\u{1b}[31m",
+        &long,
+        &run_on,
+        &emoji,
+    ] {
         let started = Instant::now();
         let (status, answer) = retrieve(&gateway, &json!({ "intent": intent })).await;
         let shown: String = intent.chars().take(20).collect();
         assert_eq!(status, 200, "{shown}: {answer}");
-        assert!(started.elapsed() < Duration::from_secs(5), "{shown} took {:?}", started.elapsed());
-        let scores = answer["candidates"].as_array().unwrap().iter().map(|it| it["score"].as_f64().unwrap());
-        assert!(scores.into_iter().all(|score| (0.0..=1.0).contains(&score)), "{shown}: {answer:#}");
+        assert!(
+            started.elapsed() < Duration::from_secs(5),
+            "{shown} took {:?}",
+            started.elapsed()
+        );
+        let scores = answer["candidates"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["score"].as_f64().unwrap());
+        assert!(
+            scores.into_iter().all(|score| (0.0..=1.0).contains(&score)),
+            "{shown}: {answer:#}"
+        );
         if intent.trim().is_empty() {
             assert_eq!(found(&answer), [""; 0], "nothing was asked for");
         }
@@ -82,7 +109,10 @@ async fn odd_intents_are_answered_in_bounded_time_on_both_doors() {
     assert_eq!(found(&answer)[0], "shop__long_description");
 
     for intent in ["", "a", "🎉", "画像を返して", INJECTION, "-n 5"] {
-        let told = listed.home.kitbag(&["search", "--json", "--", intent]).await;
+        let told = listed
+            .home
+            .kitbag(&["search", "--json", "--", intent])
+            .await;
         assert_eq!(told.code, Some(0), "{intent}: {}", told.stderr);
         names(&told);
     }
@@ -90,33 +120,62 @@ async fn odd_intents_are_answered_in_bounded_time_on_both_doors() {
 
 #[tokio::test]
 async fn a_wrong_number_of_tools_is_explained() {
-    let tools: Vec<_> = (0..25).map(|number| tool(&format!("tool_{number}"), "Does it")).collect();
+    let tools: Vec<_> = (0..25)
+        .map(|number| tool(&format!("tool_{number}"), "Does it"))
+        .collect();
     let listed = Listed::with(&tools, "").await;
     let gateway = listed.home.serve().await;
     embedded(&gateway, 25).await;
     for (top_k, count) in [(json!(1), 1), (json!(20), 20)] {
-        let (status, answer) = retrieve(&gateway, &json!({ "intent": "do it", "top_k": top_k })).await;
+        let (status, answer) =
+            retrieve(&gateway, &json!({ "intent": "do it", "top_k": top_k })).await;
         assert_eq!((status, found(&answer).len()), (200, count), "{top_k}");
     }
     for (request, complaint) in [
-        (json!({ "intent": "x", "top_k": 0 }), "a whole number from 1 to 20"),
-        (json!({ "intent": "x", "top_k": 21 }), "a whole number from 1 to 20"),
-        (json!({ "intent": "x", "top_k": u64::MAX }), "a whole number from 1 to 20"),
+        (
+            json!({ "intent": "x", "top_k": 0 }),
+            "a whole number from 1 to 20",
+        ),
+        (
+            json!({ "intent": "x", "top_k": 21 }),
+            "a whole number from 1 to 20",
+        ),
+        (
+            json!({ "intent": "x", "top_k": u64::MAX }),
+            "a whole number from 1 to 20",
+        ),
         (json!({ "intent": "x", "top_k": -1 }), "-1"),
         (json!({ "intent": "x", "top_k": 1.5 }), "1.5"),
-        (json!({ "intent": "x", "limit": 3 }), "there is no field `limit`"),
+        (
+            json!({ "intent": "x", "limit": 3 }),
+            "there is no field `limit`",
+        ),
         (json!({ "intent": ["x"] }), "a text that says"),
-        (json!({ "intent": "x", "max_cost_usd": "cheap" }), "a number of at least 0"),
+        (
+            json!({ "intent": "x", "max_cost_usd": "cheap" }),
+            "a number of at least 0",
+        ),
         (json!("x"), "not a JSON object"),
     ] {
         let (status, answer) = retrieve(&gateway, &request).await;
-        let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{request}: {answer}"));
-        assert!(status == 400 && message.contains(complaint), "{request}: {status} {message}");
+        let message = answer["error"]["message"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{request}: {answer}"));
+        assert!(
+            status == 400 && message.contains(complaint),
+            "{request}: {status} {message}"
+        );
     }
     for number in ["0", "-1", "many"] {
-        let told = listed.home.kitbag(&["search", "do it", &format!("-n={number}")]).await;
+        let told = listed
+            .home
+            .kitbag(&["search", "do it", &format!("-n={number}")])
+            .await;
         assert_eq!(told.code, Some(2), "{number}: {}", told.stderr);
     }
-    let told = listed.home.kitbag(&["search", "do it", "-n", "21", "--json"]).await;
+    let told = listed
+        .home
+        .kitbag(&["search", "do it", "-n", "21", "--json"])
+        .await;
     assert_eq!(names(&told).len(), 20);
 }

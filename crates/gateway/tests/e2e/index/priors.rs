@@ -24,13 +24,20 @@ p99_latency_ms = 5000
 ";
 
 async fn shop(config: &str) -> Listed {
-    let tools =
-        [tool("cheap", "Sells a thing"), tool("dear", "Sells a thing"), tool("unknown", "Sells a thing")];
+    let tools = [
+        tool("cheap", "Sells a thing"),
+        tool("dear", "Sells a thing"),
+        tool("unknown", "Sells a thing"),
+    ];
     Listed::with(&tools, config).await
 }
 
 async fn searched(home: &Home, filter: &[&str]) -> String {
-    let mut names = names(&home.kitbag(&[&["search", "sell a thing", "--json"], filter].concat()).await);
+    let mut names = names(
+        &home
+            .kitbag(&[&["search", "sell a thing", "--json"], filter].concat())
+            .await,
+    );
     names.sort();
     names.join(" ").replace("shop__", "")
 }
@@ -56,22 +63,35 @@ async fn declared_values_filter_over_http_and_stand_in_the_metadata() {
     embedded(&gateway, 3).await;
     let ask = async |filter: Value| {
         let mut request = json!({ "intent": "sell a thing" });
-        request.as_object_mut().unwrap().extend(filter.as_object().unwrap().clone());
+        request
+            .as_object_mut()
+            .unwrap()
+            .extend(filter.as_object().unwrap().clone());
         let (_, answer) = retrieve(&gateway, &request).await;
         let mut names: Vec<_> = found(&answer).into_iter().map(str::to_owned).collect();
         names.sort();
         (names.join(" "), answer)
     };
-    assert_eq!(ask(json!({ "max_cost_usd": 0.01 })).await.0, "shop__cheap shop__unknown");
-    assert_eq!(ask(json!({ "max_latency_ms_p99": 100 })).await.0, "shop__unknown");
+    assert_eq!(
+        ask(json!({ "max_cost_usd": 0.01 })).await.0,
+        "shop__cheap shop__unknown"
+    );
+    assert_eq!(
+        ask(json!({ "max_latency_ms_p99": 100 })).await.0,
+        "shop__unknown"
+    );
     assert_eq!(ask(json!({ "scopes": ["till"] })).await.0, "shop__cheap");
 
     let (names, answer) = ask(json!({ "max_latency_ms_p99": 400, "tags": ["bargain"] })).await;
     assert_eq!(names, "shop__cheap");
     let candidate = &answer["candidates"][0];
-    assert_eq!(candidate["latency_from_p95"], true, "only p95 is known of it");
+    assert_eq!(
+        candidate["latency_from_p95"], true,
+        "only p95 is known of it"
+    );
     let metadata = &candidate["metadata"];
-    let priors = ["estimated_cost_usd", "p95_latency_ms", "success_rate"].map(|key| metadata[key].as_f64());
+    let priors =
+        ["estimated_cost_usd", "p95_latency_ms", "success_rate"].map(|key| metadata[key].as_f64());
     assert_eq!(priors, [Some(0.0002), Some(380.0), Some(0.97)]);
     assert_eq!(metadata["group"], "sales");
 }
@@ -80,7 +100,10 @@ async fn declared_values_filter_over_http_and_stand_in_the_metadata() {
 async fn a_declared_tool_that_no_server_has_is_a_warning() {
     let listed = shop("[tools.\"shop__chaep\"]\ncost_usd = 1.0\n").await;
     let gateway = listed.home.serve().await;
-    until("the warning is logged", async || gateway.log().contains("shop__chaep").then_some(())).await;
+    until("the warning is logged", async || {
+        gateway.log().contains("shop__chaep").then_some(())
+    })
+    .await;
     let told = listed.home.kitbag(&["index", "build"]).await;
     assert!(
         told.stderr.contains("shop__chaep") && told.stderr.contains("no server offers"),
@@ -95,23 +118,41 @@ async fn calls_show_how_fast_and_how_reliable_a_tool_is() {
     let client = gateway.client(Manner::Modern).await;
     client.knows("bed__slow").await;
     for _ in 0..20 {
-        client.call("bed__slow", &json!({ "ms": 60, "steps": 1 })).await;
+        client
+            .call("bed__slow", &json!({ "ms": 60, "steps": 1 }))
+            .await;
         client.call("bed__test_error_handling", &json!({})).await;
     }
     let home = gateway.home.clone();
     gateway.stop().await;
 
     let slow = async |limit: &str| {
-        let words = ["search", "takes milliseconds and reports steps", "--json", "--max-latency", limit];
+        let words = [
+            "search",
+            "takes milliseconds and reports steps",
+            "--json",
+            "--max-latency",
+            limit,
+        ];
         names(&home.kitbag(&words).await).contains(&"bed__slow".to_owned())
     };
     assert!(!slow("50").await, "95 of 100 calls take longer");
     assert!(slow("20000").await);
     let shown = home.kitbag(&["index", "show", "bed__slow"]).await.stdout;
     let shown: Value = serde_json::from_str(&shown).unwrap();
-    assert!(shown["p95_latency_ms"].as_f64() >= Some(60.0) && shown["success_rate"] == 1.0, "{shown:#}");
-    assert_eq!(shown["p99_latency_ms"], Value::Null, "twenty calls say nothing of one in a hundred");
-    let failing = home.kitbag(&["index", "show", "bed__test_error_handling"]).await.stdout;
+    assert!(
+        shown["p95_latency_ms"].as_f64() >= Some(60.0) && shown["success_rate"] == 1.0,
+        "{shown:#}"
+    );
+    assert_eq!(
+        shown["p99_latency_ms"],
+        Value::Null,
+        "twenty calls say nothing of one in a hundred"
+    );
+    let failing = home
+        .kitbag(&["index", "show", "bed__test_error_handling"])
+        .await
+        .stdout;
     let failing: Value = serde_json::from_str(&failing).unwrap();
     assert_eq!(failing["success_rate"], 0.0);
 }
@@ -131,7 +172,11 @@ async fn what_happened_longer_ago_than_is_kept_is_removed() {
         latency: Duration::from_millis(1),
     };
     let yesterday = jiff::Timestamp::now().as_millisecond() - 86_400_000;
-    let rows: Vec<_> = (0..2_500).map(seen).chain([seen(yesterday)]).map(Record::Call).collect();
+    let rows: Vec<_> = (0..2_500)
+        .map(seen)
+        .chain([seen(yesterday)])
+        .map(Record::Call)
+        .collect();
     store.record(&rows).await.unwrap();
     let gateway = home.serve().await;
     until("old rows are gone", async || {

@@ -19,15 +19,27 @@ async fn when_the_gateway_ends_its_clients_are_told_and_the_next_one_is_joined()
         while client.pipe().line().await.is_some() {}
         assert_eq!(client.pipe().close().unwrap().code(), Some(1));
         let told = client.pipe().log();
-        assert!(told.contains("error: the gateway that this client had joined has ended"), "{told}");
-        assert_eq!(desk.socket().is_some(), killed, "one that is asked to end takes its socket along");
+        assert!(
+            told.contains("error: the gateway that this client had joined has ended"),
+            "{told}"
+        );
+        assert_eq!(
+            desk.socket().is_some(),
+            killed,
+            "one that is asked to end takes its socket along"
+        );
 
         let gateway = desk.home.serve().await;
         let before = desk.starts();
         let client = Client::stdio(&desk.home, Manner::Modern).connect().await;
         client.call("shared__echo", &json!({})).await.text();
         desk.ok(&["call", "shared__echo"]).await;
-        assert_eq!(desk.starts(), before + 1, "killed: {killed}: {}", gateway.log());
+        assert_eq!(
+            desk.starts(),
+            before + 1,
+            "killed: {killed}: {}",
+            gateway.log()
+        );
     }
 }
 
@@ -37,10 +49,22 @@ async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
     desk.home.export("KITBAG_LOG", "kitbag_gateway=debug");
     let gateway = desk.home.serve().await;
     let visitor = Client::stdio(&desk.home, Manner::Legacy).unannounced();
-    let joined = async || visitor.pipe().log().contains("joined the gateway").then_some(());
+    let joined = async || {
+        visitor
+            .pipe()
+            .log()
+            .contains("joined the gateway")
+            .then_some(())
+    };
     until("the client has joined", joined).await;
     assert!(gateway.stop().await.success());
-    let alone = async || visitor.pipe().log().contains("going on without it").then_some(());
+    let alone = async || {
+        visitor
+            .pipe()
+            .log()
+            .contains("going on without it")
+            .then_some(())
+    };
     until("it is on its own", alone).await;
     let greeted = visitor.request("server/discover", &json!({})).await;
     assert!(
@@ -58,7 +82,10 @@ async fn a_call_under_way_is_finished_before_the_gateway_leaves() {
     let client = Client::stdio(&desk.home, Manner::Legacy).connect().await;
     let params = json!({ "name": "shared__slow", "arguments": { "ms": 1000 } });
     let exchange = client.start("tools/call", &params).await;
-    until("the call runs", async || (desk.events("started slow") == 1).then_some(())).await;
+    until("the call runs", async || {
+        (desk.events("started slow") == 1).then_some(())
+    })
+    .await;
     let (status, reply) = tokio::join!(gateway.stop(), exchange.finish());
     assert!(status.success());
     assert_eq!(reply.text(), "slept 1000 ms in 0 steps");
@@ -69,12 +96,30 @@ async fn a_client_that_closes_its_side_ends_its_calls_and_leaves_the_gateway_alo
     let desk = Desk::new();
     let gateway = desk.home.serve().await;
     let client = Client::stdio(&desk.home, Manner::Legacy).connect().await;
-    let _exchange =
-        client.start("tools/call", &json!({ "name": "shared__slow", "arguments": { "ms": 600_000 } })).await;
-    until("the call runs", async || (desk.events("started slow") == 1).then_some(())).await;
+    let _exchange = client
+        .start(
+            "tools/call",
+            &json!({ "name": "shared__slow", "arguments": { "ms": 600_000 } }),
+        )
+        .await;
+    until("the call runs", async || {
+        (desk.events("started slow") == 1).then_some(())
+    })
+    .await;
     assert!(client.pipe().close().unwrap().success());
-    until("the call is cancelled", async || (desk.events("cancelled slow") == 1).then_some(())).await;
-    assert_eq!(gateway.client(Manner::Modern).await.call("shared__echo", &json!({})).await.text(), "{}");
+    until("the call is cancelled", async || {
+        (desk.events("cancelled slow") == 1).then_some(())
+    })
+    .await;
+    assert_eq!(
+        gateway
+            .client(Manner::Modern)
+            .await
+            .call("shared__echo", &json!({}))
+            .await
+            .text(),
+        "{}"
+    );
     assert_eq!(desk.starts(), 1);
 }
 
@@ -85,11 +130,17 @@ async fn of_two_gateways_the_first_is_joined_and_the_second_takes_its_place() {
     desk.ok(&["call", "shared__echo"]).await;
     let second = desk.home.serve().await;
     let second_told = async |words: &str| second.log().contains(words).then_some(());
-    until("it says so", async || second_told("another gateway serves this configuration").await).await;
+    until("it says so", async || {
+        second_told("another gateway serves this configuration").await
+    })
+    .await;
     desk.ok(&["call", "shared__echo"]).await;
     assert_eq!(desk.starts(), 1);
     assert!(first.stop().await.success());
-    until("it takes the socket", async || second_told("local commands join this one").await).await;
+    until("it takes the socket", async || {
+        second_told("local commands join this one").await
+    })
+    .await;
     for _ in 0..2 {
         desk.ok(&["call", "shared__echo"]).await;
     }

@@ -31,7 +31,8 @@ impl Desk {
     fn with(config: &str) -> Self {
         let home = Home::new("");
         let desk = Self { home };
-        desk.home.configure(&format!("{config}{}", desk.server("shared")));
+        desk.home
+            .configure(&format!("{config}{}", desk.server("shared")));
         desk.introduce();
         desk
     }
@@ -39,20 +40,31 @@ impl Desk {
     /// Has the servers listed, so that from now on they are started for calls alone.
     fn introduce(&self) {
         let listed = self.home.command(&["tools", "--own"]).output().unwrap();
-        assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+        assert!(
+            listed.status.success(),
+            "{}",
+            String::from_utf8_lossy(&listed.stderr)
+        );
         fs::write(self.home.path("starts"), "").unwrap();
     }
 
     /// The table of a server that counts its starts together with all others.
     fn server(&self, name: &str) -> String {
         let testbed = Testbed::named(name).data_dir(&self.home.path("trace"));
-        let script = format!("echo start >> {:?}; exec {}", self.home.path("starts"), testbed.line());
+        let script = format!(
+            "echo start >> {:?}; exec {}",
+            self.home.path("starts"),
+            testbed.line()
+        );
         command_table(name, "sh", &["-c".to_owned(), script], "")
     }
 
     /// How often a server was started so far.
     fn starts(&self) -> usize {
-        fs::read_to_string(self.home.path("starts")).unwrap_or_default().lines().count()
+        fs::read_to_string(self.home.path("starts"))
+            .unwrap_or_default()
+            .lines()
+            .count()
     }
 
     fn events(&self, event: &str) -> usize {
@@ -62,8 +74,12 @@ impl Desk {
 
     /// The socket of the only gateway.
     fn socket(&self) -> Option<PathBuf> {
-        let files = fs::read_dir(self.home.path("data/run")).ok()?.filter_map(Result::ok);
-        files.map(|file| file.path()).find(|path| path.extension().is_some_and(|it| it == "sock"))
+        let files = fs::read_dir(self.home.path("data/run"))
+            .ok()?
+            .filter_map(Result::ok);
+        files
+            .map(|file| file.path())
+            .find(|path| path.extension().is_some_and(|it| it == "sock"))
     }
 
     /// Runs a verb that must succeed.
@@ -77,7 +93,13 @@ impl Desk {
     async fn ok_in(&self, folder: &Path, words: &[&str]) {
         let mut command = self.home.command(words);
         command.current_dir(folder);
-        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap())
+            .await
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{words:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }

@@ -18,21 +18,36 @@ async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
     for manner in Manner::BOTH {
         let client = Client::stdio(&desk.home, manner).connect().await;
         client.knows("shared__echo").await;
-        assert_eq!(client.call("shared__echo", &json!({ "x": 1 })).await.text(), r#"{"x":1}"#);
+        assert_eq!(
+            client.call("shared__echo", &json!({ "x": 1 })).await.text(),
+            r#"{"x":1}"#
+        );
         clients.push(client);
     }
     let called = desk.ok(&["call", "shared__echo", "x=2"]).await;
     assert_eq!(called.stdout.trim(), r#"{"x":2}"#);
     let listed = desk.ok(&["tools", "--server", "shared", "--json"]).await;
     let listed: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
-    assert!(listed.iter().any(|row| row["name"] == "shared__echo"), "{listed:?}");
-    let found = desk.ok(&["search", "return the arguments as they are", "--json"]).await;
+    assert!(
+        listed.iter().any(|row| row["name"] == "shared__echo"),
+        "{listed:?}"
+    );
+    let found = desk
+        .ok(&["search", "return the arguments as they are", "--json"])
+        .await;
     let found: Vec<Value> = serde_json::from_str(&found.stdout).unwrap();
     assert_eq!(found[0]["tool_name"], "shared__echo");
-    assert!(found[0]["parts"]["dense"].as_f64().unwrap() > 0.0, "{}", found[0]);
+    assert!(
+        found[0]["parts"]["dense"].as_f64().unwrap() > 0.0,
+        "{}",
+        found[0]
+    );
     let tokens = desk.ok(&["tokens", "--surface", "all", "--json"]).await;
     let tokens: Value = serde_json::from_str(&tokens.stdout).unwrap();
-    assert_eq!((&tokens["surface"], &tokens["tools"]), (&json!("all"), &json!(listed.len())));
+    assert_eq!(
+        (&tokens["surface"], &tokens["tools"]),
+        (&json!("all"), &json!(listed.len()))
+    );
     assert_eq!(desk.starts(), 1, "{}", gateway.log());
 }
 
@@ -57,9 +72,18 @@ async fn joined_or_alone_a_command_answers_the_same() {
     ] {
         let joined = desk.home.kitbag(words).await;
         let alone = desk.home.kitbag(&[words, &["--own"]].concat()).await;
-        assert_eq!((joined.code, &joined.stdout), (alone.code, &alone.stdout), "{words:?}");
+        assert_eq!(
+            (joined.code, &joined.stdout),
+            (alone.code, &alone.stdout),
+            "{words:?}"
+        );
         // A busy machine lets one of the two wait long enough to be told for what.
-        let told = |stderr: &str| stderr.lines().filter(|it| !it.ends_with(" …")).collect::<String>();
+        let told = |stderr: &str| {
+            stderr
+                .lines()
+                .filter(|it| !it.ends_with(" …"))
+                .collect::<String>()
+        };
         assert_eq!(told(&joined.stderr), told(&alone.stderr), "{words:?}");
     }
 }
@@ -72,7 +96,11 @@ async fn the_progress_of_a_call_is_shown_to_the_person_who_waits() {
     for apart in [[].as_slice(), &["--own"]] {
         let words = ["call", "shared__slow", "ms=4000", "steps=8"];
         let told = desk.ok(&[&words, apart].concat()).await;
-        assert!(told.stderr.contains(" %, still at it …"), "{apart:?}: {}", told.stderr);
+        assert!(
+            told.stderr.contains(" %, still at it …"),
+            "{apart:?}: {}",
+            told.stderr
+        );
         assert_eq!(told.stdout.trim(), "slept 4000 ms in 8 steps");
     }
 }
@@ -82,11 +110,21 @@ async fn a_command_that_is_ended_takes_its_call_along() {
     let desk = Desk::new();
     let _gateway = desk.home.serve().await;
     let mut calling = desk.home.command(&["call", "shared__slow", "ms=600000"]);
-    let mut calling = calling.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    until("the call runs", async || (desk.events("started slow") == 1).then_some(())).await;
+    let mut calling = calling
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the call runs", async || {
+        (desk.events("started slow") == 1).then_some(())
+    })
+    .await;
     terminate(calling.id());
     process::wait(&mut calling, crate::harness::PATIENCE).expect("it ends");
-    until("the call is cancelled", async || (desk.events("cancelled slow") == 1).then_some(())).await;
+    until("the call is cancelled", async || {
+        (desk.events("cancelled slow") == 1).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -94,13 +132,23 @@ async fn what_was_edited_just_before_holds_for_the_command_that_follows() {
     let desk = Desk::new();
     let gateway = desk.home.serve().await;
     desk.ok(&["call", "shared__echo"]).await;
-    desk.home.configure(&[desk.server("shared"), desk.server("added")].concat());
+    desk.home
+        .configure(&[desk.server("shared"), desk.server("added")].concat());
     assert_eq!(desk.ok(&["call", "added__echo"]).await.stdout.trim(), "{}");
     // The new one may be stopped between its list and the call.
-    assert!((2..=3).contains(&desk.starts()), "each is started for its call: {}", gateway.log());
+    assert!(
+        (2..=3).contains(&desk.starts()),
+        "each is started for its call: {}",
+        gateway.log()
+    );
     desk.home.configure(&desk.server("shared"));
     let gone = desk.home.kitbag(&["call", "added__echo"]).await;
-    assert!(gone.stderr.contains("there is no tool called `added__echo`"), "{}", gone.stderr);
+    assert!(
+        gone.stderr
+            .contains("there is no tool called `added__echo`"),
+        "{}",
+        gone.stderr
+    );
 }
 
 #[tokio::test]
@@ -120,8 +168,11 @@ async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes
     );
     assert_eq!(desk.starts(), 1);
     let store = Store::open(&desk.home.path("kitbag.db")).await.unwrap();
-    let query =
-        AuditQuery { tenant: Some(Tenant::local()), entries: vec![Entry::Call], ..AuditQuery::newest(100) };
+    let query = AuditQuery {
+        tenant: Some(Tenant::local()),
+        entries: vec![Entry::Call],
+        ..AuditQuery::newest(100)
+    };
     let rows = until("both calls are written down", async || {
         let rows = store.audit(&query).await.unwrap();
         (rows.len() == 2).then_some(rows)
@@ -129,23 +180,47 @@ async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes
     .await;
     let mut seen = rows;
     seen.sort_by_key(|it| it.at.0);
-    assert!(seen.iter().all(|it| it.client.as_deref() == Some("kitbag call")), "{seen:?}");
-    assert_eq!([seen[0].outcome, seen[1].outcome], [Outcome::Ok, Outcome::Denied]);
+    assert!(
+        seen.iter()
+            .all(|it| it.client.as_deref() == Some("kitbag call")),
+        "{seen:?}"
+    );
+    assert_eq!(
+        [seen[0].outcome, seen[1].outcome],
+        [Outcome::Ok, Outcome::Denied]
+    );
 }
 
 #[tokio::test]
 async fn a_server_of_the_gateway_that_runs_is_restarted_by_its_name() {
     let desk = Desk::new();
     let nobody = desk.home.kitbag(&["servers", "restart", "shared"]).await;
-    assert!(nobody.stderr.contains("no gateway runs"), "{}", nobody.stderr);
+    assert!(
+        nobody.stderr.contains("no gateway runs"),
+        "{}",
+        nobody.stderr
+    );
     let _gateway = desk.home.serve().await;
     desk.ok(&["call", "shared__echo"]).await;
     let told = desk.ok(&["servers", "restart", "shared"]).await;
-    assert!(told.stdout.starts_with("`shared` was restarted and offers "), "{}", told.stdout);
+    assert!(
+        told.stdout
+            .starts_with("`shared` was restarted and offers "),
+        "{}",
+        told.stdout
+    );
     desk.ok(&["call", "shared__echo"]).await;
-    assert_eq!(desk.starts(), 3, "for a call, to see that it starts, and for a call again");
+    assert_eq!(
+        desk.starts(),
+        3,
+        "for a call, to see that it starts, and for a call again"
+    );
     let unknown = desk.home.kitbag(&["servers", "restart", "sharde"]).await;
-    assert!(unknown.stderr.contains("did you mean `shared`?"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("did you mean `shared`?"),
+        "{}",
+        unknown.stderr
+    );
 }
 
 #[tokio::test]
@@ -155,11 +230,19 @@ async fn the_doctor_says_whether_a_gateway_is_joined() {
         let told = desk.home.kitbag(&["doctor", "--offline", "--json"]).await;
         let report: Value = serde_json::from_str(&told.stdout).unwrap();
         let findings = report["findings"].as_array().unwrap().clone();
-        let found = findings.into_iter().find(|it| it["subject"] == "running gateway");
-        found.unwrap_or_else(|| panic!("{report}"))["what"].as_str().unwrap().to_owned()
+        let found = findings
+            .into_iter()
+            .find(|it| it["subject"] == "running gateway");
+        found.unwrap_or_else(|| panic!("{report}"))["what"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     assert!(told().await.starts_with("none;"));
     let gateway = desk.home.serve().await;
     let what = told().await;
-    assert!(what.starts_with("pid ") && what.contains(&gateway.base) && what.ends_with("join it"), "{what}");
+    assert!(
+        what.starts_with("pid ") && what.contains(&gateway.base) && what.ends_with("join it"),
+        "{what}"
+    );
 }

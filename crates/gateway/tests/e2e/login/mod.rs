@@ -24,8 +24,11 @@ fn home(config: &str) -> Arc<Home> {
     let home = Home::new(config);
     let (script, visited) = (home.path("browser.sh"), home.path("visited"));
     let visited = visited.display();
-    fs::write(&script, format!("#!/bin/sh\nprintf %s \"$1\" > {visited}.new\nmv {visited}.new {visited}\n"))
-        .unwrap();
+    fs::write(
+        &script,
+        format!("#!/bin/sh\nprintf %s \"$1\" > {visited}.new\nmv {visited}.new {visited}\n"),
+    )
+    .unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     home.export("BROWSER", script.to_str().unwrap());
     home
@@ -37,10 +40,13 @@ async fn login(home: &Home, words: &[&str]) -> Told {
     let _ = fs::remove_file(&visited);
     let running = Running::start(home, &[&["servers", "login", "docs"], words].concat());
     let sent_to =
-        until("the browser opens, or there is no need to", async || match fs::read_to_string(&visited) {
-            Ok(address) => Some(Some(address)),
-            Err(_) => running.ended().then_some(None),
-        });
+        until(
+            "the browser opens, or there is no need to",
+            async || match fs::read_to_string(&visited) {
+                Ok(address) => Some(Some(address)),
+                Err(_) => running.ended().then_some(None),
+            },
+        );
     if let Some(address) = sent_to.await {
         browse(&address).await;
     }
@@ -55,7 +61,14 @@ async fn logged_in(home: &Home, words: &[&str]) {
 /// Goes to an address and wherever it leads; what the last page says.
 async fn browse(address: &str) -> String {
     let browser = reqwest::Client::builder().no_proxy().build().unwrap();
-    browser.get(address).send().await.unwrap().text().await.unwrap()
+    browser
+        .get(address)
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap()
 }
 
 /// A verb that waits for somebody.
@@ -75,7 +88,11 @@ impl Running {
             .stderr(File::create(&stderr).unwrap())
             .spawn()
             .unwrap();
-        Self { child: Mutex::new(child), stdout, stderr }
+        Self {
+            child: Mutex::new(child),
+            stdout,
+            stderr,
+        }
     }
 
     fn ended(&self) -> bool {
@@ -86,7 +103,9 @@ impl Running {
     async fn shows(&self) -> String {
         until("an address is shown", async || {
             let said = fs::read_to_string(&self.stderr).unwrap();
-            let line = said.lines().find(|line| line.trim_start().starts_with("http"))?;
+            let line = said
+                .lines()
+                .find(|line| line.trim_start().starts_with("http"))?;
             Some(line.trim().to_owned())
         })
         .await
@@ -102,7 +121,11 @@ impl Running {
             let mut child = self.child.into_inner().unwrap();
             let status = process::wait(&mut child, PATIENCE).expect("it ends");
             let read = |path| fs::read_to_string(path).unwrap();
-            Told { code: status.code(), stdout: read(self.stdout), stderr: read(self.stderr) }
+            Told {
+                code: status.code(),
+                stdout: read(self.stdout),
+                stderr: read(self.stderr),
+            }
         });
         waited.await.unwrap()
     }

@@ -8,11 +8,17 @@ use crate::harness::{Home, Manner};
 
 #[tokio::test]
 async fn a_server_that_asks_for_a_login_works_after_one_command() {
-    for guarded in [Guarded::start(Ways::default()).await, Guarded::sse(Ways::default()).await] {
+    for guarded in [
+        Guarded::start(Ways::default()).await,
+        Guarded::sse(Ways::default()).await,
+    ] {
         let home = home(&guarded.table("docs", ""));
         let told = home.kitbag(&["servers", "test", "docs"]).await;
         assert!(told.stdout.contains("`docs` asks for a login"), "{told:?}");
-        assert!(told.stdout.contains("run `kitbag servers login docs`"), "{told:?}");
+        assert!(
+            told.stdout.contains("run `kitbag servers login docs`"),
+            "{told:?}"
+        );
 
         let told = login(&home, &[]).await;
         assert_eq!(told.code, Some(0), "{}", told.stderr);
@@ -43,7 +49,11 @@ fn nothing_is_readable(home: &Home, guarded: &Guarded) {
             let bytes = std::fs::read(entry.path()).unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes);
             for secret in &secrets {
-                assert!(!text.contains(secret), "{secret} in {}", entry.path().display());
+                assert!(
+                    !text.contains(secret),
+                    "{secret} in {}",
+                    entry.path().display()
+                );
             }
         }
     }
@@ -77,7 +87,12 @@ async fn a_second_login_comes_back_to_the_same_place_and_needs_no_second_registr
     logged_in(&home, &[]).await;
     logged_in(&home, &["--scope", "write"]).await;
     assert_eq!(guarded.count("register"), 1);
-    assert_eq!(guarded.count("authorize registered for read write"), 1, "{:?}", guarded.seen());
+    assert_eq!(
+        guarded.count("authorize registered for read write"),
+        1,
+        "{:?}",
+        guarded.seen()
+    );
 }
 
 #[tokio::test]
@@ -86,18 +101,24 @@ async fn without_a_browser_here_the_address_is_pasted_or_a_code_typed_in_elsewhe
     let home = home(&guarded.table("docs", ""));
     let running = Running::start(&home, &["servers", "login", "docs", "--headless", "--json"]);
     let address = running.shows().await;
-    let browser =
-        reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let browser = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .unwrap();
     let page = browser.get(address).send().await.unwrap();
     running.type_in(page.headers()["location"].to_str().unwrap());
     let told = running.told().await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let row: Value = serde_json::from_str(&told.stdout).unwrap();
-    let expected =
-        json!({ "name": "docs", "issuer": guarded.base, "client_id": "registered", "scopes": "read" });
+    let expected = json!({ "name": "docs", "issuer": guarded.base, "client_id": "registered", "scopes": "read" });
     assert_eq!(row, expected);
 
-    let guarded = Guarded::start(Ways { has_devices: true, ..Ways::default() }).await;
+    let guarded = Guarded::start(Ways {
+        has_devices: true,
+        ..Ways::default()
+    })
+    .await;
     home.configure(&guarded.table("docs", ""));
     let running = Running::start(&home, &["servers", "login", "docs", "--headless"]);
     assert_eq!(browse(&running.shows().await).await, "thank you");
@@ -110,32 +131,62 @@ async fn without_a_browser_here_the_address_is_pasted_or_a_code_typed_in_elsewhe
 #[tokio::test]
 async fn a_client_of_the_configuration_comes_first_then_a_document_then_registration() {
     let knows = Some(("kitbag-at-work", "s3cret"));
-    let guarded = Guarded::start(Ways { knows, reads_documents: true, ..Ways::default() }).await;
+    let guarded = Guarded::start(Ways {
+        knows,
+        reads_documents: true,
+        ..Ways::default()
+    })
+    .await;
     let document = "client_metadata_url = 'https://kitbag.example/client.json'";
     let client = "client_id = 'kitbag-at-work'\nclient_secret = '${CLIENT_SECRET}'";
-    let home = home(&guarded.table("docs", &format!("[servers.docs.oauth]\n{document}\n{client}")));
+    let home = home(&guarded.table(
+        "docs",
+        &format!("[servers.docs.oauth]\n{document}\n{client}"),
+    ));
     home.export("CLIENT_SECRET", "s3cret");
     logged_in(&home, &[]).await;
-    assert_eq!(guarded.count("authorize kitbag-at-work"), 1, "{:?}", guarded.seen());
+    assert_eq!(
+        guarded.count("authorize kitbag-at-work"),
+        1,
+        "{:?}",
+        guarded.seen()
+    );
 
-    let guarded = Guarded::start(Ways { reads_documents: true, ..Ways::default() }).await;
+    let guarded = Guarded::start(Ways {
+        reads_documents: true,
+        ..Ways::default()
+    })
+    .await;
     home.configure(&guarded.table("docs", &format!("[servers.docs.oauth]\n{document}")));
     logged_in(&home, &[]).await;
-    assert_eq!(guarded.count("authorize https://kitbag.example/client.json"), 1, "{:?}", guarded.seen());
+    assert_eq!(
+        guarded.count("authorize https://kitbag.example/client.json"),
+        1,
+        "{:?}",
+        guarded.seen()
+    );
     assert_eq!(guarded.count("register"), 0);
 
     let guarded = Guarded::start(Ways::default()).await;
     home.configure(&guarded.table("docs", &format!("[servers.docs.oauth]\n{document}")));
     logged_in(&home, &[]).await;
-    assert_eq!(guarded.count("authorize registered"), 1, "{:?}", guarded.seen());
+    assert_eq!(
+        guarded.count("authorize registered"),
+        1,
+        "{:?}",
+        guarded.seen()
+    );
 }
 
 #[tokio::test]
 async fn where_nobody_sits_the_gateway_logs_in_by_itself() {
     let knows = Some(("robot", "s3cret"));
-    let guarded = Guarded::start(Ways { knows, ..Ways::default() }).await;
-    let settings =
-        "[servers.docs.oauth]\nflow = 'client_credentials'\nclient_id = 'robot'\nclient_secret = 's3cret'";
+    let guarded = Guarded::start(Ways {
+        knows,
+        ..Ways::default()
+    })
+    .await;
+    let settings = "[servers.docs.oauth]\nflow = 'client_credentials'\nclient_id = 'robot'\nclient_secret = 's3cret'";
     let home = home(&guarded.table("docs", settings));
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Modern).await;
@@ -146,7 +197,12 @@ async fn where_nobody_sits_the_gateway_logs_in_by_itself() {
     for reply in futures::future::join_all(calls).await {
         assert!(reply.text().contains("hello"));
     }
-    assert_eq!(guarded.count("token client_credentials"), 2, "{:?}", guarded.seen());
+    assert_eq!(
+        guarded.count("token client_credentials"),
+        2,
+        "{:?}",
+        guarded.seen()
+    );
 }
 
 #[tokio::test]
@@ -160,5 +216,8 @@ async fn logging_out_ends_the_login_here_and_there() {
     let told = home.kitbag(&["servers", "logout", "docs"]).await;
     assert_eq!(told.stdout, "Nobody was logged in at docs\n");
     let told = home.kitbag(&["servers", "test", "docs"]).await;
-    assert!(told.stdout.contains("run `kitbag servers login docs`"), "{told:?}");
+    assert!(
+        told.stdout.contains("run `kitbag servers login docs`"),
+        "{told:?}"
+    );
 }

@@ -12,10 +12,21 @@ async fn check(ways: Ways, expected: &str) {
     assert_eq!(told.code, Some(1), "{expected}");
     let expected = expected.replace("BASE", &guarded.base);
     let lines: Vec<&str> = told.stderr.lines().map(str::trim).collect();
-    assert!(lines.contains(&"error: nobody is logged in at `docs`"), "{}", told.stderr);
-    assert!(lines.contains(&format!("why: {expected}").as_str()), "{expected}\n{}", told.stderr);
+    assert!(
+        lines.contains(&"error: nobody is logged in at `docs`"),
+        "{}",
+        told.stderr
+    );
+    assert!(
+        lines.contains(&format!("why: {expected}").as_str()),
+        "{expected}\n{}",
+        told.stderr
+    );
     let told = home.kitbag(&["servers", "test", "docs"]).await;
-    assert!(told.stdout.contains("run `kitbag servers login docs`"), "nothing is kept: {told:?}");
+    assert!(
+        told.stdout.contains("run `kitbag servers login docs`"),
+        "nothing is kept: {told:?}"
+    );
 }
 
 #[tokio::test]
@@ -28,7 +39,10 @@ async fn who_describes_itself_as_somebody_else_gets_no_login() {
     .await;
     let resource = Some("https://bank.example/mcp");
     check(
-        Ways { resource, ..Ways::default() },
+        Ways {
+            resource,
+            ..Ways::default()
+        },
         "it describes itself as `https://bank.example/mcp`, which is another server",
     )
     .await;
@@ -38,12 +52,18 @@ async fn who_describes_itself_as_somebody_else_gets_no_login() {
 async fn an_answer_from_somebody_else_is_not_used() {
     let answers_as = Some("https://evil.example");
     check(
-        Ways { answers_as, ..Ways::default() },
+        Ways {
+            answers_as,
+            ..Ways::default()
+        },
         "the answer should come from `BASE` and is from `https://evil.example`",
     )
     .await;
     check(
-        Ways { answers_as: Some(""), ..Ways::default() },
+        Ways {
+            answers_as: Some(""),
+            ..Ways::default()
+        },
         "the answer should come from `BASE` and does not say whom it is from",
     )
     .await;
@@ -53,31 +73,58 @@ async fn an_answer_from_somebody_else_is_not_used() {
 async fn a_token_for_somebody_else_is_found_out_at_the_login() {
     let audience = Some("https://other.example");
     let expected = "the server does not accept the token that was given out for it";
-    check(Ways { audience, ..Ways::default() }, expected).await;
+    check(
+        Ways {
+            audience,
+            ..Ways::default()
+        },
+        expected,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn an_authority_that_cannot_protect_the_login_or_does_not_know_us_is_refused() {
     let expected = "the authorization server `BASE` does not protect logins with PKCE (S256)";
-    check(Ways { pkce: false, ..Ways::default() }, expected).await;
+    check(
+        Ways {
+            pkce: false,
+            ..Ways::default()
+        },
+        expected,
+    )
+    .await;
     let expected = "the authorization server `BASE` takes only clients it knows";
-    check(Ways { registers: false, ..Ways::default() }, expected).await;
+    check(
+        Ways {
+            registers: false,
+            ..Ways::default()
+        },
+        expected,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn an_authority_that_a_person_insists_on_is_not_exchanged_for_another() {
     let guarded = Guarded::start(Ways::default()).await;
-    let home = home(&guarded.table("docs", "[servers.docs.oauth]\nissuer = 'https://mine.example'"));
+    let home = home(&guarded.table(
+        "docs",
+        "[servers.docs.oauth]\nissuer = 'https://mine.example'",
+    ));
     let told = login(&home, &[]).await;
-    let expected =
-        format!("the server now trusts `{}`, and our client belongs to `https://mine.example`", guarded.base);
+    let expected = format!(
+        "the server now trusts `{}`, and our client belongs to `https://mine.example`",
+        guarded.base
+    );
     assert!(told.stderr.contains(&expected), "{}", told.stderr);
     assert_eq!(guarded.count("authorize"), 0);
 }
 
 #[tokio::test]
 async fn where_there_is_nothing_to_log_in_at_that_is_said() {
-    let header = "[servers.keyed]\nurl = 'http://127.0.0.1:1/mcp'\nheaders = { Authorization = 'Bearer x' }";
+    let header =
+        "[servers.keyed]\nurl = 'http://127.0.0.1:1/mcp'\nheaders = { Authorization = 'Bearer x' }";
     let home = Home::new(&format!("{}{header}", Testbed::named("local").table()));
     for (name, what, advice) in [
         (
@@ -90,10 +137,18 @@ async fn where_there_is_nothing_to_log_in_at_that_is_said() {
             "`keyed` is sent the `Authorization` of its `headers`",
             "remove that header from [servers.keyed]",
         ),
-        ("lokal", "there is no server `lokal`", "did you mean `local`?"),
+        (
+            "lokal",
+            "there is no server `lokal`",
+            "did you mean `local`?",
+        ),
     ] {
         let told = home.kitbag(&["servers", "login", name]).await;
         assert_eq!(told.code, Some(1));
-        assert!(told.stderr.contains(what) && told.stderr.contains(advice), "{}", told.stderr);
+        assert!(
+            told.stderr.contains(what) && told.stderr.contains(advice),
+            "{}",
+            told.stderr
+        );
     }
 }

@@ -20,7 +20,10 @@ async fn gateway(guarded: &Guarded) -> (Gateway, Client) {
 }
 
 async fn works(client: &Client) {
-    let said = client.call("docs__echo", &json!({ "message": HELLO })).await.text();
+    let said = client
+        .call("docs__echo", &json!({ "message": HELLO }))
+        .await
+        .text();
     assert!(said.contains(HELLO), "{said}");
 }
 
@@ -43,17 +46,31 @@ async fn a_token_that_has_ended_is_renewed_once_however_many_calls_find_out() {
     for round in 1..=2 {
         guarded.expire();
         join_all((0..20).map(|_| works(&client))).await;
-        assert_eq!(guarded.count("token refresh_token"), round, "{:?}", guarded.seen());
+        assert_eq!(
+            guarded.count("token refresh_token"),
+            round,
+            "{:?}",
+            guarded.seen()
+        );
     }
 }
 
 #[tokio::test]
 async fn a_token_about_to_end_is_renewed_before_the_server_minds() {
-    let guarded = Guarded::start(Ways { lifetime: 0, ..Ways::default() }).await;
+    let guarded = Guarded::start(Ways {
+        lifetime: 0,
+        ..Ways::default()
+    })
+    .await;
     let (_gateway, client) = gateway(&guarded).await;
     works(&client).await;
     assert!(guarded.count("token refresh_token") > 1);
-    assert_eq!(guarded.count("turned away with a token"), 0, "{:?}", guarded.seen());
+    assert_eq!(
+        guarded.count("turned away with a token"),
+        0,
+        "{:?}",
+        guarded.seen()
+    );
 }
 
 #[tokio::test]
@@ -66,7 +83,12 @@ async fn two_processes_renew_one_login_without_ending_it() {
         let (told, ()) = tokio::join!(gateway.home.kitbag(&words), works(&client));
         assert_eq!(told.code, Some(0), "{told:?}");
     }
-    assert_eq!(guarded.count("token refresh_token"), 3, "{:?}", guarded.seen());
+    assert_eq!(
+        guarded.count("token refresh_token"),
+        3,
+        "{:?}",
+        guarded.seen()
+    );
 }
 
 #[tokio::test]
@@ -75,14 +97,21 @@ async fn a_revoked_login_is_told_to_the_model_with_the_command_that_mends_it() {
     let (gateway, client) = gateway(&guarded).await;
     guarded.revoke();
     for _ in 0..2 {
-        let told = client.call("docs__echo", &json!({ "message": HELLO })).await.tool_error();
+        let told = client
+            .call("docs__echo", &json!({ "message": HELLO }))
+            .await
+            .tool_error();
         assert_eq!(
             told,
             "`docs` asks for a new login, the old one has ended (the authorization server refused: \
              invalid_grant)\nWhat to do: run `kitbag servers login docs`"
         );
     }
-    assert_eq!(guarded.count("token refresh_token"), 1, "asking again cannot help");
+    assert_eq!(
+        guarded.count("token refresh_token"),
+        1,
+        "asking again cannot help"
+    );
     logged_in(&gateway.home, &[]).await;
     works(&client).await;
     for secret in guarded.secrets() {
@@ -96,19 +125,31 @@ async fn what_a_call_needs_beyond_the_login_is_asked_for_by_the_next_login() {
     let (gateway, client) = gateway(&guarded).await;
     works(&client).await;
     guarded.demand("write");
-    let told = client.call("docs__echo", &json!({ "message": HELLO })).await.tool_error();
+    let told = client
+        .call("docs__echo", &json!({ "message": HELLO }))
+        .await
+        .tool_error();
     assert_eq!(
         told,
         "`docs` asks for permissions our login does not have (write)\nWhat to do: run `kitbag servers login docs`"
     );
     logged_in(&gateway.home, &[]).await;
-    assert_eq!(guarded.count("authorize registered for read write"), 1, "{:?}", guarded.seen());
+    assert_eq!(
+        guarded.count("authorize registered for read write"),
+        1,
+        "{:?}",
+        guarded.seen()
+    );
     works(&client).await;
 
     guarded.revoke();
     guarded.demand("admin");
     logged_in(&gateway.home, &["--scope", "read"]).await;
-    assert_eq!(guarded.count("authorize registered for read write"), 2, "nothing once asked for is dropped");
+    assert_eq!(
+        guarded.count("authorize registered for read write"),
+        2,
+        "nothing once asked for is dropped"
+    );
 }
 
 #[tokio::test]
@@ -119,7 +160,10 @@ async fn a_token_is_not_shown_to_a_server_that_took_the_name_of_another() {
     let other = Guarded::start(Ways::default()).await;
     home.configure(&other.table("docs", ""));
     let told = home.kitbag(&["servers", "test", "docs"]).await;
-    assert!(told.stdout.contains("run `kitbag servers login docs`"), "{told:?}");
+    assert!(
+        told.stdout.contains("run `kitbag servers login docs`"),
+        "{told:?}"
+    );
     assert_eq!(other.count("turned away with a token"), 0);
     assert!(other.count("turned away") > 0);
 }

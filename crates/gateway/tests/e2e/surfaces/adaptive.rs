@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use kitbag_store::{AuditQuery, Entry, Store};
 
 use super::{
-    BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, found, goods,
-    key, search, shop, shop_table,
+    BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, found,
+    goods, key, search, shop, shop_table,
 };
 use crate::harness::{Client, Home, Manner, until};
 
@@ -63,20 +63,34 @@ async fn an_enabled_group_is_listed_and_the_legacy_session_is_told() {
         ("money", "1 tool of money is"),
         ("shop", "6 tools of shop are"),
     ] {
-        assert_eq!(enable(&client, group).await, format!("{are} in your list now."));
+        assert_eq!(
+            enable(&client, group).await,
+            format!("{are} in your list now.")
+        );
         told.wait_for(TOOLS_CHANGED).await;
     }
     let names = shown(&client).await;
     assert_eq!(names.len(), goods().len());
-    assert!(names.iter().all(|name| name.starts_with("shop__")), "{names:?}");
-    assert!(enable(&client, "good").await.contains("the first 20 are in your list now"));
+    assert!(
+        names.iter().all(|name| name.starts_with("shop__")),
+        "{names:?}"
+    );
+    assert!(
+        enable(&client, "good")
+            .await
+            .contains("the first 20 are in your list now")
+    );
     assert_eq!(shown(&client).await.len(), MOST);
 
     // Sessions are apart, also those of one credential.
     assert_eq!(shown(&other).await, Vec::<String>::new());
-    call_api(&house.client("/mcp", Manner::Modern).await, "good__test_trigger_prompt_change", &json!({}))
-        .await
-        .text();
+    call_api(
+        &house.client("/mcp", Manner::Modern).await,
+        "good__test_trigger_prompt_change",
+        &json!({}),
+    )
+    .await
+    .text();
     let first = untold.next().await.unwrap();
     assert!(first.contains(PROMPTS_CHANGED), "{first}");
 }
@@ -89,28 +103,50 @@ async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
         String::new()
     })
     .await;
-    let visit = |token: &str| house.gateway.visitor("/mcp/adaptive", Manner::Modern).key(token).connect();
+    let visit = |token: &str| {
+        house
+            .gateway
+            .visitor("/mcp/adaptive", Manner::Modern)
+            .key(token)
+            .connect()
+    };
     let (client, same, other) = (visit(&one).await, visit(&one).await, visit(&two).await);
     let (mut told, mut untold) = (same.listen().await, other.listen().await);
     enable(&client, "shop").await;
     told.wait_for(TOOLS_CHANGED).await;
     assert_eq!(shown(&same).await.len(), goods().len());
     assert_eq!(shown(&other).await, Vec::<String>::new());
-    call_api(&client, "good__test_trigger_prompt_change", &json!({})).await.text();
+    call_api(&client, "good__test_trigger_prompt_change", &json!({}))
+        .await
+        .text();
     let first = untold.next().await.unwrap();
-    assert!(first.contains(PROMPTS_CHANGED), "another key's list did not change: {first}");
+    assert!(
+        first.contains(PROMPTS_CHANGED),
+        "another key's list did not change: {first}"
+    );
 }
 
 #[tokio::test]
 async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
     let house = House::new().await;
     for (client, called) in [
-        (house.client("/mcp/adaptive", Manner::Legacy).await, "good__echo"),
-        (Client::stdio_on(house.home(), Manner::Legacy, "adaptive").connect().await, "good__environment"),
+        (
+            house.client("/mcp/adaptive", Manner::Legacy).await,
+            "good__echo",
+        ),
+        (
+            Client::stdio_on(house.home(), Manner::Legacy, "adaptive")
+                .connect()
+                .await,
+            "good__environment",
+        ),
     ] {
         found(&client, "place an order", "shop__create_order").await;
         let first = shown(&client).await;
-        assert!(first.contains(&"shop__create_order".to_owned()), "{first:?}");
+        assert!(
+            first.contains(&"shop__create_order".to_owned()),
+            "{first:?}"
+        );
         assert!(!first.contains(&called.to_owned()), "{first:?}");
         call_api(&client, called, &json!({})).await.text();
         assert_eq!(shown(&client).await[0], called, "the latest comes first");
@@ -130,8 +166,12 @@ async fn what_a_modern_client_finds_does_not_move_its_list() {
     let mut stream = client.listen().await;
     assert_eq!(shown(&client).await, ["good__echo"]);
     search(&client, "place an order").await;
-    call_api(&client, "shop__create_order", &super::an_order()).await.text();
-    call_api(&client, "good__test_trigger_prompt_change", &json!({})).await.text();
+    call_api(&client, "shop__create_order", &super::an_order())
+        .await
+        .text();
+    call_api(&client, "good__test_trigger_prompt_change", &json!({}))
+        .await
+        .text();
     assert_eq!(shown(&client).await, ["good__echo"]);
     let first = stream.next().await.unwrap();
     assert!(first.contains(PROMPTS_CHANGED), "{first}");
@@ -145,7 +185,13 @@ async fn what_a_credential_used_most_is_listed_for_it_and_for_nobody_else() {
         String::new()
     })
     .await;
-    let visit = |path: &str, token: &str| house.gateway.visitor(path, Manner::Modern).key(token).connect();
+    let visit = |path: &str, token: &str| {
+        house
+            .gateway
+            .visitor(path, Manner::Modern)
+            .key(token)
+            .connect()
+    };
     let user = visit("/mcp", &one).await;
     for (tool, arguments) in [
         ("shop__find_order", json!({ "order": "1" })),
@@ -155,16 +201,27 @@ async fn what_a_credential_used_most_is_listed_for_it_and_for_nobody_else() {
         call_api(&user, tool, &arguments).await.text();
     }
     let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
-    let query = AuditQuery { entries: vec![Entry::Call], ..AuditQuery::newest(10) };
+    let query = AuditQuery {
+        entries: vec![Entry::Call],
+        ..AuditQuery::newest(10)
+    };
     until("the calls are written down", async || {
         (store.audit(&query).await.unwrap().len() == 3).then_some(())
     })
     .await;
     for manner in Manner::BOTH {
-        let client = house.gateway.visitor("/mcp/adaptive", manner).key(&one).connect().await;
+        let client = house
+            .gateway
+            .visitor("/mcp/adaptive", manner)
+            .key(&one)
+            .connect()
+            .await;
         assert_eq!(shown(&client).await, ["shop__find_order", "good__echo"]);
     }
-    assert_eq!(shown(&visit("/mcp/adaptive", &two).await).await, Vec::<String>::new());
+    assert_eq!(
+        shown(&visit("/mcp/adaptive", &two).await).await,
+        Vec::<String>::new()
+    );
 }
 
 #[tokio::test]
@@ -172,10 +229,19 @@ async fn a_listed_tool_is_called_by_its_name_and_promises_no_more_than_a_cut_res
     let house = House::with("[surfaces]\npinned = [\"shop/*\"]\n").await;
     for client in house.clients("adaptive").await {
         let tools = client.list("tools/list", "tools").await;
-        let stock = tools.iter().find(|tool| tool["name"] == "shop__stock_level").unwrap();
+        let stock = tools
+            .iter()
+            .find(|tool| tool["name"] == "shop__stock_level")
+            .unwrap();
         assert_eq!(stock.get("outputSchema"), None);
-        let result = client.call("shop__create_order", &super::an_order()).await.text();
-        assert_eq!(serde_json::from_str::<Value>(&result).unwrap(), super::an_order());
+        let result = client
+            .call("shop__create_order", &super::an_order())
+            .await
+            .text();
+        assert_eq!(
+            serde_json::from_str::<Value>(&result).unwrap(),
+            super::an_order()
+        );
     }
 }
 
@@ -184,13 +250,25 @@ async fn a_group_nobody_knows_is_answered_with_those_like_it() {
     let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
     for manner in Manner::BOTH {
         let client = house.client("/mcp/adaptive", manner).await;
-        let told = client.call(ENABLE, &json!({ "group": "order" })).await.tool_error();
-        assert!(told.contains("there is no group called `order`; did you mean orders?"), "{told}");
-        let told = client.call(ENABLE, &json!({ "group": "shopp" })).await.tool_error();
+        let told = client
+            .call(ENABLE, &json!({ "group": "order" }))
+            .await
+            .tool_error();
+        assert!(
+            told.contains("there is no group called `order`; did you mean orders?"),
+            "{told}"
+        );
+        let told = client
+            .call(ENABLE, &json!({ "group": "shopp" }))
+            .await
+            .tool_error();
         assert!(told.contains("did you mean shop"), "{told}");
         assert_eq!(shown(&client).await, Vec::<String>::new());
         let elsewhere = house.client("/mcp/search", manner).await;
-        let told = elsewhere.call(ENABLE, &json!({ "group": "orders" })).await.tool_error();
+        let told = elsewhere
+            .call(ENABLE, &json!({ "group": "orders" }))
+            .await
+            .tool_error();
         assert!(told.contains("/mcp/adaptive"), "{told}");
     }
 }

@@ -35,9 +35,21 @@ async fn an_api_is_found_by_what_it_is_for_as_the_call_that_reaches_it() {
         }
     }
     let answer = retrieved(&house.gateway, "will it rain in the town tomorrow").await;
-    assert_eq!(answer["candidates"][0]["tool_name"], "weather", "{answer:#}");
-    assert!(answer["tools"][0].as_str().unwrap().starts_with("call_api(provider: \"weather\""), "{answer:#}");
-    let told = house.home().kitbag(&["search", "will it rain in the town tomorrow", "--json"]).await;
+    assert_eq!(
+        answer["candidates"][0]["tool_name"], "weather",
+        "{answer:#}"
+    );
+    assert!(
+        answer["tools"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("call_api(provider: \"weather\""),
+        "{answer:#}"
+    );
+    let told = house
+        .home()
+        .kitbag(&["search", "will it rain in the town tomorrow", "--json"])
+        .await;
     let found: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
     assert_eq!(found[0]["tool_name"], "weather", "{found}");
     let verdict = house.home().kitbag(&["index", "verify", "--json"]).await;
@@ -55,14 +67,28 @@ async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that
     })
     .await;
     for manner in Manner::BOTH {
-        let denied = house.gateway.visitor("/mcp", manner).key(&token).connect().await;
+        let denied = house
+            .gateway
+            .visitor("/mcp", manner)
+            .key(&token)
+            .connect()
+            .await;
         let allowed = house.client("/mcp", manner).await;
         let query = "will it rain in the town tomorrow";
         assert!(search(&allowed, query).await.contains("\"weather\""));
         assert!(!search(&denied, query).await.contains("weather"));
-        let partial = house.gateway.visitor("/mcp", manner).key(&partial_token).connect().await;
+        let partial = house
+            .gateway
+            .visitor("/mcp", manner)
+            .key(&partial_token)
+            .connect()
+            .await;
         assert!(search(&partial, query).await.contains("\"weather\""));
-        assert!(search(&denied, "the API of parcels.example").await.contains("\"parcels\""));
+        assert!(
+            search(&denied, "the API of parcels.example")
+                .await
+                .contains("\"parcels\"")
+        );
     }
 }
 
@@ -96,14 +122,21 @@ async fn copies_of_one_tool_share_a_line() {
         (answer["embedded"] == 2 * goods().len() && text.contains("also: ")).then_some(text)
     })
     .await;
-    let lines: Vec<&str> = text.lines().filter(|line| line.contains("create_order(")).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("create_order("))
+        .collect();
     assert_eq!(lines.len(), 1, "{text}");
     let also = ["shop", "mall"].map(|server| format!("[also: {server}__create_order]"));
     assert!(also.iter().any(|also| lines[0].ends_with(also)), "{text}");
     let tools = text.lines().filter(|line| line.contains("__")).count();
     assert_eq!(tools, 5, "copies take no places: {text}");
     let answer = retrieved(&gateway, "place an order for a customer").await;
-    assert_eq!(answer["candidates"][0]["also"].as_array().unwrap().len(), 1, "{answer:#}");
+    assert_eq!(
+        answer["candidates"][0]["also"].as_array().unwrap().len(),
+        1,
+        "{answer:#}"
+    );
 }
 
 #[tokio::test]
@@ -115,7 +148,12 @@ async fn where_nothing_fits_a_search_says_so() {
         (answer["indexed"] == answer["embedded"]).then_some(())
     })
     .await;
-    for query in ["blah asdkjh qwoieu", "zzt vvlorp xkqj", "milk the cow", "cast my horoscope for Tuesday"] {
+    for query in [
+        "blah asdkjh qwoieu",
+        "zzt vvlorp xkqj",
+        "milk the cow",
+        "cast my horoscope for Tuesday",
+    ] {
         let text = search(&client, query).await;
         assert!(
             text.starts_with("Nothing here clearly does this; the nearest there is:\n"),
@@ -126,12 +164,22 @@ async fn where_nothing_fits_a_search_says_so() {
         assert_eq!(answer["note"], "Nothing here clearly does this");
     }
     let told = house.home().kitbag(&["search", "blah asdkjh qwoieu"]).await;
-    assert!(told.stderr.contains("Nothing here clearly does this"), "{told:?}");
-    for query in ["place an order for a customer", "pay the money of an order back"] {
+    assert!(
+        told.stderr.contains("Nothing here clearly does this"),
+        "{told:?}"
+    );
+    for query in [
+        "place an order for a customer",
+        "pay the money of an order back",
+    ] {
         let text = search(&client, query).await;
         assert!(!text.contains("Nothing here"), "{query}: {text}");
         let answer = retrieved(&house.gateway, query).await;
-        assert_eq!((&answer["confident"], &answer["note"]), (&json!(true), &Value::Null), "{answer:#}");
+        assert_eq!(
+            (&answer["confident"], &answer["note"]),
+            (&json!(true), &Value::Null),
+            "{answer:#}"
+        );
     }
 }
 
@@ -139,25 +187,62 @@ async fn where_nothing_fits_a_search_says_so() {
 async fn what_is_built_in_is_found_and_listed_by_those_who_ask_about_coding_agents() {
     let home = Home::new("");
     let remote = shop(&home, &goods()).await;
-    home.configure(&format!("[agents]\nenabled = true\n{}", shop_table(&remote)));
+    home.configure(&format!(
+        "[agents]\nenabled = true\n{}",
+        shop_table(&remote)
+    ));
     let gateway = home.serve().await;
     settled(&gateway).await;
-    let client = gateway.visitor("/mcp/adaptive", Manner::Legacy).connect().await;
+    let client = gateway
+        .visitor("/mcp/adaptive", Manner::Legacy)
+        .connect()
+        .await;
     until("the built-in tools are known", async || {
-        search(&client, "does claude code support mcp").await.contains("agents__lookup").then_some(())
+        search(&client, "does claude code support mcp")
+            .await
+            .contains("agents__lookup")
+            .then_some(())
     })
     .await;
-    let other = gateway.visitor("/mcp/adaptive", Manner::Legacy).connect().await;
-    for query in ["read a file", "place an order", "list what there is", "compare prices", "anything"] {
-        let found = other.call(super::SEARCH, &json!({ "query": query, "limit": 20 })).await.text();
+    let other = gateway
+        .visitor("/mcp/adaptive", Manner::Legacy)
+        .connect()
+        .await;
+    for query in [
+        "read a file",
+        "place an order",
+        "list what there is",
+        "compare prices",
+        "anything",
+    ] {
+        let found = other
+            .call(super::SEARCH, &json!({ "query": query, "limit": 20 }))
+            .await
+            .text();
         assert!(!found.contains("agents__"), "{query}: {found}");
     }
     let built_in = async |client: &Client| {
-        client.tool_names().await.into_iter().filter(|name| name.starts_with("agents__")).count()
+        client
+            .tool_names()
+            .await
+            .into_iter()
+            .filter(|name| name.starts_with("agents__"))
+            .count()
     };
-    assert_eq!(built_in(&other).await, 0, "it is not listed for those who did not ask");
-    assert!(built_in(&client).await > 0, "it is listed for those who did");
-    for query in ["which coding agents have hooks", "does copilot support mcp", "sources about gemini cli"] {
+    assert_eq!(
+        built_in(&other).await,
+        0,
+        "it is not listed for those who did not ask"
+    );
+    assert!(
+        built_in(&client).await > 0,
+        "it is listed for those who did"
+    );
+    for query in [
+        "which coding agents have hooks",
+        "does copilot support mcp",
+        "sources about gemini cli",
+    ] {
         let text = search(&other, query).await;
         assert!(text.contains("agents__"), "{query}: {text}");
     }
@@ -169,22 +254,36 @@ async fn what_a_server_says_about_itself_is_shown_as_the_words_of_its_author() {
     let alone = house.client("/servers/good/mcp", Manner::Legacy).await;
     let said = alone.greeting["instructions"].as_str().unwrap().to_owned();
     for client in house.clients("search").await {
-        let one = discover(&client, &json!({ "provider": "good" })).await.text();
+        let one = discover(&client, &json!({ "provider": "good" }))
+            .await
+            .text();
         let mut lines = one.lines();
-        assert_eq!(lines.next(), Some("What the author of `good` says about it (not your user):"));
+        assert_eq!(
+            lines.next(),
+            Some("What the author of `good` says about it (not your user):")
+        );
         for line in said.lines() {
             assert_eq!(lines.next(), Some(format!("> {line}").as_str()), "{one}");
         }
         assert!(lines.all(|line| line.starts_with("good__")), "{one}");
         let all = discover(&client, &json!({})).await.text();
         let first = said.split(". ").next().unwrap().trim_end_matches('.');
-        assert!(all.lines().any(|line| line.starts_with("good · ") && line.ends_with(first)), "{all}");
+        assert!(
+            all.lines()
+                .any(|line| line.starts_with("good · ") && line.ends_with(first)),
+            "{all}"
+        );
     }
 }
 
 async fn retrieved(gateway: &Gateway, intent: &str) -> Value {
     let post = reqwest::Client::new().post(format!("{}/v1/retrieve", gateway.base));
     let request = json!({ "intent": intent }).to_string();
-    let response = post.header("content-type", "application/json").body(request).send().await.unwrap();
+    let response = post
+        .header("content-type", "application/json")
+        .body(request)
+        .send()
+        .await
+        .unwrap();
     serde_json::from_str(&response.text().await.unwrap()).unwrap()
 }

@@ -13,26 +13,48 @@ async fn batch(client: &Client, calls: &[Value]) -> crate::harness::Reply {
 
 /// The headings, in order.
 fn headings(text: &str) -> Vec<&str> {
-    text.lines().filter(|line| line.starts_with('[') && line.contains("] ")).collect()
+    text.lines()
+        .filter(|line| line.starts_with('[') && line.contains("] "))
+        .collect()
 }
 
 #[tokio::test]
 async fn ten_calls_are_answered_in_order_and_one_hung_server_costs_only_its_own() {
-    let stuck = Testbed::named("stuck").with("call_timeout = \"500ms\"").table();
+    let stuck = Testbed::named("stuck")
+        .with("call_timeout = \"500ms\"")
+        .table();
     let house = House::with(&stuck).await;
     for client in house.clients("search").await {
-        let mut calls: Vec<Value> =
-            (0..8).map(|number| json!({ "tool": "good__echo", "arguments": { "number": number } })).collect();
-        calls.insert(3, json!({ "tool": "stuck__slow", "arguments": { "ms": 600_000 } }));
-        calls.insert(7, json!({ "tool": "shop__create_order", "arguments": an_order() }));
+        let mut calls: Vec<Value> = (0..8)
+            .map(|number| json!({ "tool": "good__echo", "arguments": { "number": number } }))
+            .collect();
+        calls.insert(
+            3,
+            json!({ "tool": "stuck__slow", "arguments": { "ms": 600_000 } }),
+        );
+        calls.insert(
+            7,
+            json!({ "tool": "shop__create_order", "arguments": an_order() }),
+        );
         let begun = Instant::now();
         let text = batch(&client, &calls).await.text();
-        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            begun.elapsed()
+        );
         let headings = headings(&text);
         assert_eq!(headings.len(), 10, "{text}");
         for (number, (heading, call)) in headings.iter().zip(&calls).enumerate() {
             let how = if number == 3 { "error" } else { "ok" };
-            assert_eq!(*heading, format!("[{}/10] {}: {how}", number + 1, call["tool"].as_str().unwrap()));
+            assert_eq!(
+                *heading,
+                format!(
+                    "[{}/10] {}: {how}",
+                    number + 1,
+                    call["tool"].as_str().unwrap()
+                )
+            );
         }
         let answers: Vec<&str> = text.split("\n[").collect();
         assert!(answers[0].contains(r#"{"number":0}"#), "{text}");
@@ -54,7 +76,11 @@ async fn the_calls_of_a_batch_run_at_the_same_time() {
         let begun = Instant::now();
         let text = batch(&client, &calls).await.text();
         assert_eq!(text.matches("slept 1000 ms").count(), 10, "{text}");
-        assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_secs(6),
+            "{:?}",
+            begun.elapsed()
+        );
     }
 }
 
@@ -65,7 +91,10 @@ async fn more_than_ten_or_none_are_refused_and_nothing_is_run() {
         for count in [0, 11, 200] {
             let calls = vec![json!({ "tool": "good__slow", "arguments": { "ms": 1 } }); count];
             let told = batch(&client, &calls).await.tool_error();
-            assert!(told.contains(&format!("1 to 10 calls and got {count}; nothing was run")), "{told}");
+            assert!(
+                told.contains(&format!("1 to 10 calls and got {count}; nothing was run")),
+                "{told}"
+            );
         }
     }
     let events = std::fs::read_to_string(house.home().path("good/events.log")).unwrap_or_default();
@@ -90,7 +119,10 @@ async fn a_mistake_in_one_call_is_told_there_and_the_others_run() {
         ];
         let text = batch(&client, &calls).await.text();
         let headings = headings(&text);
-        let hows: Vec<_> = headings.iter().map(|it| it.rsplit(": ").next().unwrap()).collect();
+        let hows: Vec<_> = headings
+            .iter()
+            .map(|it| it.rsplit(": ").next().unwrap())
+            .collect();
         let mut expected = vec!["error"; 10];
         (expected[0], expected[9]) = ("ok", "ok");
         assert_eq!(hows, expected, "{text}");
@@ -114,7 +146,12 @@ async fn each_answer_gets_its_share_of_the_room() {
     for manner in Manner::BOTH {
         let client = house.client("/mcp", manner).await;
         let long = json!({ "tool": "good__big", "arguments": { "bytes": 100_000, "shape": "paragraphs" } });
-        let text = batch(&client, &[long.clone(), json!({ "tool": "good__echo" }), long]).await.text();
+        let text = batch(
+            &client,
+            &[long.clone(), json!({ "tool": "good__echo" }), long],
+        )
+        .await
+        .text();
         assert_eq!(text.matches("[Cut: about ").count(), 2, "{text}");
         // About four letters a token.
         assert!(text.len() < 2_000 * 6, "{} bytes", text.len());

@@ -9,9 +9,14 @@ use crate::harness::Manner;
 async fn a_call_reaches_the_tool_as_it_was_written_and_its_answer_comes_back_as_it_is() {
     let house = House::new().await;
     for client in house.clients("search").await {
-        let placed = call_api(&client, "shop__create_order", &an_order()).await.result();
+        let placed = call_api(&client, "shop__create_order", &an_order())
+            .await
+            .result();
         assert_eq!(placed["structuredContent"], an_order());
-        let direct = client.call("shop__create_order", &an_order()).await.result();
+        let direct = client
+            .call("shop__create_order", &an_order())
+            .await
+            .result();
         assert_eq!(direct, placed, "a tool answers to its own name as well");
         if client.manner == Manner::Modern {
             assert_eq!(placed["resultType"], "complete");
@@ -20,7 +25,9 @@ async fn a_call_reaches_the_tool_as_it_was_written_and_its_answer_comes_back_as_
         let params = r#"{"name":"call_api","arguments":{"arguments":{"n":1.50,"big":123456789012345678901234567890},"tool":"good__echo"}}"#;
         let echoed = client.request_text("tools/call", params).await;
         assert!(
-            echoed.raw().contains(r#""structuredContent":{"n":1.50,"big":123456789012345678901234567890}"#),
+            echoed
+                .raw()
+                .contains(r#""structuredContent":{"n":1.50,"big":123456789012345678901234567890}"#),
             "{}",
             echoed.raw()
         );
@@ -31,7 +38,11 @@ async fn a_call_reaches_the_tool_as_it_was_written_and_its_answer_comes_back_as_
 async fn an_answer_nobody_has_types_for_passes_untouched() {
     let house = House::new().await;
     for client in house.clients("search").await {
-        let direct = house.client("/servers/good/mcp", client.manner).await.call("exotic", &json!({})).await;
+        let direct = house
+            .client("/servers/good/mcp", client.manner)
+            .await
+            .call("exotic", &json!({}))
+            .await;
         let reply = call_api(&client, "good__exotic", &json!({})).await;
         assert_eq!(reply.raw_result(), direct.raw_result());
     }
@@ -49,11 +60,18 @@ async fn whatever_stands_for_no_arguments_is_understood() {
             json!({ "tool": "good__test_simple_text", "arguments": "" }),
         ] {
             let text = client.call(CALL, &arguments).await.text();
-            assert_eq!(text, "This is a simple text response for testing.", "{arguments}");
+            assert_eq!(
+                text, "This is a simple text response for testing.",
+                "{arguments}"
+            );
         }
         let written = json!({ "tool": "shop__create_order", "arguments": an_order().to_string() });
         let placed = client.call(CALL, &written).await.result();
-        assert_eq!(placed["structuredContent"], an_order(), "arguments in a string are meant as an object");
+        assert_eq!(
+            placed["structuredContent"],
+            an_order(),
+            "arguments in a string are meant as an object"
+        );
     }
 }
 
@@ -61,10 +79,17 @@ async fn whatever_stands_for_no_arguments_is_understood() {
 async fn a_tool_that_fails_says_so_in_its_own_words() {
     let house = House::new().await;
     for client in house.clients("search").await {
-        let told = call_api(&client, "good__test_error_handling", &json!({})).await.tool_error();
+        let told = call_api(&client, "good__test_error_handling", &json!({}))
+            .await
+            .tool_error();
         assert_eq!(told, "This tool intentionally returns an error for testing");
-        let told = call_api(&client, "good__exotic_error", &json!({})).await.tool_error();
-        assert!(told.contains("`good` refused the call: as exotic as can be (-31415)"), "{told}");
+        let told = call_api(&client, "good__exotic_error", &json!({}))
+            .await
+            .tool_error();
+        assert!(
+            told.contains("`good` refused the call: as exotic as can be (-31415)"),
+            "{told}"
+        );
     }
 }
 
@@ -75,10 +100,24 @@ async fn a_result_that_breaks_its_tools_promise_says_so() {
         let kept = call_api(&client, "shop__stock_level", &json!({ "count": 3 })).await;
         assert!(!kept.text().contains("output schema"), "{}", kept.raw());
         let broken = call_api(&client, "shop__stock_level", &json!({ "count": "three" })).await;
-        assert_eq!(broken.result()["structuredContent"], json!({ "count": "three" }));
+        assert_eq!(
+            broken.result()["structuredContent"],
+            json!({ "count": "three" })
+        );
         let text = broken.text();
-        assert!(text.contains("does not fit the tool's own output schema"), "{text}");
-        assert!(text.contains("/count: expected an integer, got \"three\" (a string)"), "{text}");
+        assert!(
+            text.contains("does not fit the tool's own output schema"),
+            "{text}"
+        );
+        assert!(
+            text.contains("/count: expected an integer, got \"three\" (a string)"),
+            "{text}"
+        );
     }
-    assert!(house.gateway.log().contains("does not fit the tool's own output schema"));
+    assert!(
+        house
+            .gateway
+            .log()
+            .contains("does not fit the tool's own output schema")
+    );
 }

@@ -11,10 +11,19 @@ use crate::harness::{Client, Home, Manner, Testbed, until};
 async fn a_search_gives_the_best_first_one_line_each_and_says_how_to_go_on() {
     let house = House::new().await;
     for client in house.clients("search").await {
-        found(&client, "place an order for a customer", "shop__create_order").await;
+        found(
+            &client,
+            "place an order for a customer",
+            "shop__create_order",
+        )
+        .await;
         let text = search(&client, "place an order for a customer").await;
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 6, "five unless told otherwise, and how to call: {text}");
+        assert_eq!(
+            lines.len(),
+            6,
+            "five unless told otherwise, and how to call: {text}"
+        );
         assert_eq!(
             lines[0],
             "shop__create_order(customer, items: object[], priority?: \"low\"|\"high\", note?: string) · Places \
@@ -35,26 +44,40 @@ async fn a_line_says_what_is_required_and_what_to_beware_of() {
     for manner in Manner::BOTH {
         let client = house.client("/mcp", manner).await;
         for (query, tool, expected) in [
-            ("look an order up", "shop__find_order", "(order) · Looks an order up"),
+            (
+                "look an order up",
+                "shop__find_order",
+                "(order) · Looks an order up",
+            ),
             (
                 "remove an order for good",
                 "shop__delete_order",
                 "(order) · Removes an order for good [destructive]",
             ),
-            ("pay the money back", "shop__refund", "(order) · Pays the money of an order back [writes]"),
+            (
+                "pay the money back",
+                "shop__refund",
+                "(order) · Pays the money of an order back [writes]",
+            ),
             (
                 "count what is left of an article",
                 "shop__stock_level",
                 "() · Counts what is left of an article",
             ),
         ] {
-            assert_eq!(found(&client, query, tool).await, format!("{tool}{expected}"));
+            assert_eq!(
+                found(&client, query, tool).await,
+                format!("{tool}{expected}")
+            );
         }
         let parcel = found(&client, "hand a parcel to the carrier", "shop__ship_parcel").await;
         for number in 1..=7 {
             assert!(parcel.contains(&format!("must{number}")), "{parcel}");
         }
-        assert!(parcel.contains("may6?: string, …)") && !parcel.contains("may7"), "{parcel}");
+        assert!(
+            parcel.contains("may6?: string, …)") && !parcel.contains("may7"),
+            "{parcel}"
+        );
     }
 }
 
@@ -65,8 +88,14 @@ async fn a_search_that_finds_nothing_says_what_else_to_try() {
     for manner in Manner::BOTH {
         let client = gateway.visitor("/mcp", manner).connect().await;
         let text = search(&client, "anything").await;
-        assert!(text.contains("No tool fits") && text.contains("discover_apis"), "{text}");
-        assert_eq!(discover(&client, &json!({})).await.text(), "Nothing is connected yet.");
+        assert!(
+            text.contains("No tool fits") && text.contains("discover_apis"),
+            "{text}"
+        );
+        assert_eq!(
+            discover(&client, &json!({})).await.text(),
+            "Nothing is connected yet."
+        );
     }
 }
 
@@ -81,36 +110,74 @@ async fn looking_around_goes_from_providers_to_tools_to_one_tool_in_full() {
         let all = discover(&client, &json!({})).await.text();
         let line = |start: &str| {
             let found = all.lines().find(|line| line.starts_with(start));
-            found.unwrap_or_else(|| panic!("no {start} in {all}")).to_owned()
+            found
+                .unwrap_or_else(|| panic!("no {start} in {all}"))
+                .to_owned()
         };
         assert!(line("shop").starts_with("shop · 6 tools · "), "{all}");
         assert!(line("good").contains(" tools · "), "{all}");
-        assert_eq!(line("weather"), "weather · HTTP GET POST · https://weather.example/v1 · Forecasts");
+        assert_eq!(
+            line("weather"),
+            "weather · HTTP GET POST · https://weather.example/v1 · Forecasts"
+        );
         assert_eq!(line("orders"), "orders · 3 tools");
-        assert_eq!(line("cash"), "cash · 1 tool", "what people say of a tool counts");
+        assert_eq!(
+            line("cash"),
+            "cash · 1 tool",
+            "what people say of a tool counts"
+        );
         assert_eq!(line("back office"), "back office · 1 tool");
 
-        let shop = discover(&client, &json!({ "provider": "shop" })).await.text();
-        let tools = shop.lines().filter(|line| line.starts_with("shop__")).count();
+        let shop = discover(&client, &json!({ "provider": "shop" }))
+            .await
+            .text();
+        let tools = shop
+            .lines()
+            .filter(|line| line.starts_with("shop__"))
+            .count();
         assert_eq!(tools, goods().len());
         assert!(
             shop.contains("shop__delete_order(order) · Removes an order for good [destructive]"),
             "{shop}"
         );
-        let orders = discover(&client, &json!({ "group": "orders" })).await.text();
+        let orders = discover(&client, &json!({ "group": "orders" }))
+            .await
+            .text();
         assert_eq!(orders.lines().count(), 3, "{orders}");
-        let weather = discover(&client, &json!({ "provider": "weather" })).await.text();
-        assert!(weather.contains("call_api(provider, method, path"), "{weather}");
+        let weather = discover(&client, &json!({ "provider": "weather" }))
+            .await
+            .text();
+        assert!(
+            weather.contains("call_api(provider, method, path"),
+            "{weather}"
+        );
 
-        let refund = discover(&client, &json!({ "tool": "shop__refund" })).await.text();
+        let refund = discover(&client, &json!({ "tool": "shop__refund" }))
+            .await
+            .text();
         let refund: Value = serde_json::from_str(&refund).unwrap();
-        let own = goods().into_iter().find(|tool| tool["name"] == "refund").unwrap();
+        let own = goods()
+            .into_iter()
+            .find(|tool| tool["name"] == "refund")
+            .unwrap();
         assert_eq!(refund["name"], "shop__refund");
         assert_eq!(
-            (&refund["inputSchema"], &refund["annotations"], &refund["description"]),
-            (&own["inputSchema"], &own["annotations"], &own["description"])
+            (
+                &refund["inputSchema"],
+                &refund["annotations"],
+                &refund["description"]
+            ),
+            (
+                &own["inputSchema"],
+                &own["annotations"],
+                &own["description"]
+            )
         );
-        assert_eq!(refund.get("_meta"), None, "what only programs read costs nothing");
+        assert_eq!(
+            refund.get("_meta"),
+            None,
+            "what only programs read costs nothing"
+        );
     }
 }
 
@@ -123,10 +190,22 @@ async fn what_is_not_there_is_answered_with_what_is_like_it() {
                 json!({ "tool": "shop__creat_order" }),
                 "no tool called `shop__creat_order`; did you mean shop__create_order",
             ),
-            (json!({ "tool": "create_order" }), "did you mean shop__create_order"),
-            (json!({ "provider": "shpo" }), "no provider called `shpo`; did you mean shop"),
-            (json!({ "provider": "nothing like it" }), "did you mean good, shop?"),
-            (json!({ "group": "ordres" }), "no group called `ordres`; did you mean orders?"),
+            (
+                json!({ "tool": "create_order" }),
+                "did you mean shop__create_order",
+            ),
+            (
+                json!({ "provider": "shpo" }),
+                "no provider called `shpo`; did you mean shop",
+            ),
+            (
+                json!({ "provider": "nothing like it" }),
+                "did you mean good, shop?",
+            ),
+            (
+                json!({ "group": "ordres" }),
+                "no group called `ordres`; did you mean orders?",
+            ),
         ] {
             let told = discover(&client, &asked).await.tool_error();
             assert!(told.contains(expected), "{asked}: {told}");
@@ -136,15 +215,23 @@ async fn what_is_not_there_is_answered_with_what_is_like_it() {
 
 #[tokio::test]
 async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
-    let broken = Testbed::named("broken").era("legacy").manner("crash-at-start").table();
+    let broken = Testbed::named("broken")
+        .era("legacy")
+        .manner("crash-at-start")
+        .table();
     let house = House::with(&broken).await;
     for manner in Manner::BOTH {
         let client = house.client("/mcp", manner).await;
         let all = discover(&client, &json!({})).await.text();
         let line = all.lines().find(|line| line.starts_with("broken")).unwrap();
         assert!(line.starts_with("broken · locked: "), "{line}");
-        let one = discover(&client, &json!({ "provider": "broken" })).await.text();
-        assert!(one.contains("broken") && one.contains("What to do: "), "{one}");
+        let one = discover(&client, &json!({ "provider": "broken" }))
+            .await
+            .text();
+        assert!(
+            one.contains("broken") && one.contains("What to do: "),
+            "{one}"
+        );
     }
 }
 
@@ -152,7 +239,9 @@ async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
 async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
     let home = Home::new("");
     let remote = shop(&home, &goods()).await;
-    let vault = Testbed::named("vault").with("env = { TOKEN = \"${VAULT_TOKEN}\" }").table();
+    let vault = Testbed::named("vault")
+        .with("env = { TOKEN = \"${VAULT_TOKEN}\" }")
+        .table();
     home.configure(&format!("{}{vault}", shop_table(&remote)));
     let listed = tested_with(&home, "VAULT_TOKEN", "s3cret").await;
     assert!(listed.status.success(), "{listed:?}");
@@ -160,44 +249,82 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
     let gateway = home.serve().await;
     for manner in Manner::BOTH {
         let client = gateway.visitor("/mcp", manner).connect().await;
-        let line = found(&client, "return everything that came with the call", "vault__echo_params").await;
-        assert!(line.contains("[locked: ") && line.contains("VAULT_TOKEN"), "{line}");
+        let line = found(
+            &client,
+            "return everything that came with the call",
+            "vault__echo_params",
+        )
+        .await;
+        assert!(
+            line.contains("[locked: ") && line.contains("VAULT_TOKEN"),
+            "{line}"
+        );
         let all = discover(&client, &json!({})).await.text();
         let line = all.lines().find(|line| line.starts_with("vault")).unwrap();
-        assert!(line.contains("locked: ") && line.contains("VAULT_TOKEN"), "{line}");
-        let told = super::call_api(&client, "vault__echo_params", &json!({})).await.tool_error();
-        assert!(told.contains("VAULT_TOKEN") && told.contains("What to do: "), "{told}");
-        assert!(!found(&client, "order", "shop__find_order").await.contains("locked"));
+        assert!(
+            line.contains("locked: ") && line.contains("VAULT_TOKEN"),
+            "{line}"
+        );
+        let told = super::call_api(&client, "vault__echo_params", &json!({}))
+            .await
+            .tool_error();
+        assert!(
+            told.contains("VAULT_TOKEN") && told.contains("What to do: "),
+            "{told}"
+        );
+        assert!(
+            !found(&client, "order", "shop__find_order")
+                .await
+                .contains("locked")
+        );
     }
 
     gateway.stop().await;
     home.export("VAULT_TOKEN", "s3cret");
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp", Manner::Modern).connect().await;
-    let line = found(&client, "return everything that came with the call", "vault__echo_params").await;
+    let line = found(
+        &client,
+        "return everything that came with the call",
+        "vault__echo_params",
+    )
+    .await;
     assert!(!line.contains("locked"), "{line}");
-    super::call_api(&client, "vault__echo_params", &json!({})).await.text();
+    super::call_api(&client, "vault__echo_params", &json!({}))
+        .await
+        .text();
 }
 
 /// Asks every server what it offers, in an environment with one more variable.
 async fn tested_with(home: &Home, name: &str, value: &str) -> Output {
     let mut command = home.command(&["servers", "test"]);
     command.env(name, value);
-    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    tokio::task::spawn_blocking(move || command.output().unwrap())
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
 async fn the_tools_of_a_server_that_changed_are_found_as_they_are_now() {
     let house = House::new().await;
     let client = house.client("/mcp", Manner::Modern).await;
-    super::call_api(&client, "good__change_tools", &json!({})).await.text();
+    super::call_api(&client, "good__change_tools", &json!({}))
+        .await
+        .text();
     found(&client, "was added later", "good__added_1").await;
     until("the new tool is described", async || {
-        let told = discover(&client, &json!({ "tool": "good__added_1" })).await.result();
+        let told = discover(&client, &json!({ "tool": "good__added_1" }))
+            .await
+            .result();
         (told["isError"] != true).then_some(())
     })
     .await;
-    assert_eq!(super::call_api(&client, "good__added_1", &json!({})).await.text(), "added_1 is here");
+    assert_eq!(
+        super::call_api(&client, "good__added_1", &json!({}))
+            .await
+            .text(),
+        "added_1 is here"
+    );
 }
 
 #[tokio::test]
@@ -205,7 +332,14 @@ async fn a_find_describe_call_session_needs_nothing_but_what_it_was_told() {
     let house = House::new().await;
     let (_, token) = key(house.home(), "acme").await;
     let mut clients: Vec<Client> = house.clients("search").await;
-    clients.push(house.gateway.visitor("/mcp", Manner::Modern).key(&token).connect().await);
+    clients.push(
+        house
+            .gateway
+            .visitor("/mcp", Manner::Modern)
+            .key(&token)
+            .connect()
+            .await,
+    );
     settled(&house.gateway).await;
     for client in clients {
         let line = found(&client, "place an order", "shop__create_order").await;
@@ -214,9 +348,16 @@ async fn a_find_describe_call_session_needs_nothing_but_what_it_was_told() {
         let definition: Value = serde_json::from_str(&definition).unwrap();
         let required = definition["inputSchema"]["required"].as_array().unwrap();
         let order = super::an_order();
-        assert!(required.iter().all(|name| order.get(name.as_str().unwrap()).is_some()));
+        assert!(
+            required
+                .iter()
+                .all(|name| order.get(name.as_str().unwrap()).is_some())
+        );
         let placed = super::call_api(&client, definition["name"].as_str().unwrap(), &order).await;
-        assert_eq!(serde_json::from_str::<Value>(&placed.text()).unwrap(), order);
+        assert_eq!(
+            serde_json::from_str::<Value>(&placed.text()).unwrap(),
+            order
+        );
     }
 }
 

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, key};
+use super::{
+    BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, key,
+};
 use crate::harness::{Client, Gateway, Manner, Testbed};
 
 const CONSTANT: [&str; 4] = [SEARCH, DISCOVER, CALL, BATCH];
@@ -15,13 +17,23 @@ async fn the_list_on_search_is_the_same_for_everybody_and_stays_so() {
     let mut clients = house.clients("search").await;
     clients.push(house.client("/mcp", Manner::Legacy).await);
     clients.push(house.client("/mcp", Manner::Modern).await);
-    clients.push(house.gateway.visitor("/mcp/search", Manner::Modern).key(&token).connect().await);
+    clients.push(
+        house
+            .gateway
+            .visitor("/mcp/search", Manner::Modern)
+            .key(&token)
+            .connect()
+            .await,
+    );
     for client in &clients {
         assert_eq!(client.tool_names().await, CONSTANT);
         lists.push(client.list("tools/list", "tools").await);
     }
     let everything = house.client("/mcp/all", Manner::Modern).await;
-    everything.call("good__change_tools", &json!({})).await.text();
+    everything
+        .call("good__change_tools", &json!({}))
+        .await
+        .text();
     everything.knows("good__added_1").await;
     for client in &clients {
         lists.push(client.list("tools/list", "tools").await);
@@ -40,12 +52,19 @@ async fn a_list_that_never_changes_is_never_said_to_have_changed() {
             let client = house.client(&format!("/mcp/{surface}"), manner).await;
             let witness = house.client("/mcp/all", manner).await;
             let (mut quiet, mut told) = (client.listen().await, witness.listen().await);
-            call_api(&client, "good__change_tools", &json!({})).await.text();
+            call_api(&client, "good__change_tools", &json!({}))
+                .await
+                .text();
             told.wait_for(TOOLS_CHANGED).await;
-            call_api(&client, "good__test_trigger_prompt_change", &json!({})).await.text();
+            call_api(&client, "good__test_trigger_prompt_change", &json!({}))
+                .await
+                .text();
             told.wait_for(PROMPTS_CHANGED).await;
             let first = quiet.next().await.unwrap();
-            assert!(first.contains(PROMPTS_CHANGED), "the first it hears is about prompts: {first}");
+            assert!(
+                first.contains(PROMPTS_CHANGED),
+                "the first it hears is about prompts: {first}"
+            );
         }
     }
 }
@@ -54,14 +73,33 @@ async fn a_list_that_never_changes_is_never_said_to_have_changed() {
 async fn the_list_of_one_server_is_its_own() {
     let house = House::new().await;
     for manner in Manner::BOTH {
-        let names = house.client("/servers/shop/mcp", manner).await.tool_names().await;
+        let names = house
+            .client("/servers/shop/mcp", manner)
+            .await
+            .tool_names()
+            .await;
         assert_eq!(
             names,
-            ["create_order", "find_order", "delete_order", "ship_parcel", "stock_level", "refund"]
+            [
+                "create_order",
+                "find_order",
+                "delete_order",
+                "ship_parcel",
+                "stock_level",
+                "refund"
+            ]
         );
         let all = house.client("/mcp/all", manner).await.tool_names().await;
-        assert!(names.iter().all(|name| all.contains(&format!("shop__{name}"))), "{all:?}");
-        assert!(!all.iter().any(|name| CONSTANT.contains(&name.as_str())), "{all:?}");
+        assert!(
+            names
+                .iter()
+                .all(|name| all.contains(&format!("shop__{name}"))),
+            "{all:?}"
+        );
+        assert!(
+            !all.iter().any(|name| CONSTANT.contains(&name.as_str())),
+            "{all:?}"
+        );
     }
 }
 
@@ -100,25 +138,48 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
         ] {
             let visitor = house.gateway.visitor(path, manner).called(name);
             let visitor = token.into_iter().fold(visitor, |it, token| it.key(token));
-            assert_eq!(surface(&visitor.connect().await).await, expected, "{path} {token:?} {name}");
+            assert_eq!(
+                surface(&visitor.connect().await).await,
+                expected,
+                "{path} {token:?} {name}"
+            );
         }
         let nowhere = house.gateway.visitor("/mcp/serch", manner).unannounced();
         let reply = nowhere.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 404);
-        assert!(reply.raw().contains("/mcp/{search,adaptive,code,all}"), "{}", reply.raw());
+        assert!(
+            reply.raw().contains("/mcp/{search,adaptive,code,all}"),
+            "{}",
+            reply.raw()
+        );
     }
 }
 
 #[tokio::test]
 async fn the_flag_chooses_over_stdio_and_the_configuration_where_there_is_none() {
-    let gateway =
-        Gateway::with(&format!("[surfaces]\ndefault = \"adaptive\"\n{}", Testbed::named("good").table()))
-            .await;
-    gateway.client(Manner::Modern).await.knows("good__echo").await;
+    let gateway = Gateway::with(&format!(
+        "[surfaces]\ndefault = \"adaptive\"\n{}",
+        Testbed::named("good").table()
+    ))
+    .await;
+    gateway
+        .client(Manner::Modern)
+        .await
+        .knows("good__echo")
+        .await;
     for manner in Manner::BOTH {
-        assert_eq!(surface(&gateway.visitor("/mcp", manner).connect().await).await, "adaptive");
-        for (flag, expected) in [("search", "search"), ("adaptive", "adaptive"), ("all", "all")] {
-            let client = Client::stdio_on(&gateway.home, manner, flag).connect().await;
+        assert_eq!(
+            surface(&gateway.visitor("/mcp", manner).connect().await).await,
+            "adaptive"
+        );
+        for (flag, expected) in [
+            ("search", "search"),
+            ("adaptive", "adaptive"),
+            ("all", "all"),
+        ] {
+            let client = Client::stdio_on(&gateway.home, manner, flag)
+                .connect()
+                .await;
             assert_eq!(surface(&client).await, expected, "{flag}");
         }
     }
@@ -130,7 +191,10 @@ async fn modern_lists_say_how_long_they_hold() {
     for path in ["/mcp/search", "/mcp/adaptive", "/mcp/code", "/mcp/all"] {
         let client = house.client(path, Manner::Modern).await;
         let list: Value = client.request("tools/list", &json!({})).await.result();
-        assert_eq!((&list["resultType"], &list["cacheScope"]), (&json!("complete"), &json!("private")));
+        assert_eq!(
+            (&list["resultType"], &list["cacheScope"]),
+            (&json!("complete"), &json!("private"))
+        );
         assert!(list["ttlMs"].as_u64().unwrap() > 0, "{path}");
     }
 }

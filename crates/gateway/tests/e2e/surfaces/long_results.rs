@@ -19,7 +19,10 @@ fn read_on(text: &str) -> Option<(String, usize)> {
 async fn rest(client: &Client, id: &str, mut offset: usize) -> String {
     let mut read = String::new();
     loop {
-        let page = client.call(CALL, &json!({ "result": id, "offset": offset })).await.text();
+        let page = client
+            .call(CALL, &json!({ "result": id, "offset": offset }))
+            .await
+            .text();
         let (page, notice) = page.rsplit_once('\n').unwrap();
         assert!(notice.starts_with("[Bytes "), "{notice}");
         read.push_str(page);
@@ -35,7 +38,12 @@ async fn rest(client: &Client, id: &str, mut offset: usize) -> String {
 
 /// What the tool gives when nothing is cut.
 async fn whole(gateway: &Gateway, tool: &str, arguments: &Value) -> String {
-    gateway.client(Manner::Modern).await.call(tool, arguments).await.text()
+    gateway
+        .client(Manner::Modern)
+        .await
+        .call(tool, arguments)
+        .await
+        .text()
 }
 
 #[tokio::test]
@@ -49,7 +57,10 @@ async fn five_megabytes_of_json_are_cut_between_elements_and_the_pages_are_the_w
 
 #[tokio::test]
 async fn five_megabytes_of_text_are_cut_at_a_paragraph_and_the_pages_are_the_whole() {
-    check_large("paragraphs", |shown| assert!(shown.trim_end().ends_with("of use."), "{shown}")).await;
+    check_large("paragraphs", |shown| {
+        assert!(shown.trim_end().ends_with("of use."), "{shown}")
+    })
+    .await;
 }
 
 async fn check_large(shape: &str, check: impl Fn(&str)) {
@@ -61,12 +72,21 @@ async fn check_large(shape: &str, check: impl Fn(&str)) {
         let result = call_api(&client, "good__big", &arguments).await.result();
         check(result["content"][0]["text"].as_str().unwrap());
         let notice = result["content"][1]["text"].as_str().unwrap();
-        assert!(notice.starts_with("[Cut: about ") && notice.contains(" tokens shown."), "{notice}");
+        assert!(
+            notice.starts_with("[Cut: about ") && notice.contains(" tokens shown."),
+            "{notice}"
+        );
         let (id, offset) = read_on(notice).unwrap();
         assert!(offset < 800_000, "{offset} bytes for 100,000 tokens");
-        assert_eq!(whole[..offset].to_owned() + &rest(&client, &id, offset).await, whole);
+        assert_eq!(
+            whole[..offset].to_owned() + &rest(&client, &id, offset).await,
+            whole
+        );
         let uri = format!("kitbag://result/{id}");
-        let read = client.request("resources/read", &json!({ "uri": uri })).await.result();
+        let read = client
+            .request("resources/read", &json!({ "uri": uri }))
+            .await
+            .result();
         assert_eq!(read["contents"][0]["uri"], uri);
         assert_eq!(read["contents"][0]["text"].as_str().unwrap(), whole);
     }
@@ -87,14 +107,29 @@ async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
         ] {
             let reply = client.call(CALL, &asked).await;
             // Nothing here has more than ten letters a token, and most of it has far fewer.
-            assert!(reply.raw_result().len() < 12_000, "{} bytes of {asked}", reply.raw_result().len());
+            assert!(
+                reply.raw_result().len() < 12_000,
+                "{} bytes of {asked}",
+                reply.raw_result().len()
+            );
             let (id, offset) = read_on(&reply.text()).unwrap();
-            client.call(CALL, &json!({ "result": id, "offset": offset })).await.text();
+            client
+                .call(CALL, &json!({ "result": id, "offset": offset }))
+                .await
+                .text();
         }
-        let definition = super::discover(&client, &json!({ "provider": "good" })).await.text();
+        let definition = super::discover(&client, &json!({ "provider": "good" }))
+            .await
+            .text();
         assert!(definition.len() < 6_000, "{} bytes", definition.len());
-        let direct = client.call("good__big", &json!({ "bytes": 50_000, "shape": "array" })).await.text();
-        assert!(direct.contains("[Cut: about "), "a tool called by its own name is cut as well");
+        let direct = client
+            .call("good__big", &json!({ "bytes": 50_000, "shape": "array" }))
+            .await
+            .text();
+        assert!(
+            direct.contains("[Cut: about "),
+            "a tool called by its own name is cut as well"
+        );
     }
 }
 
@@ -102,13 +137,18 @@ async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
 async fn a_kept_result_is_for_the_key_that_got_it_alone() {
     let mut tokens = [const { String::new() }; 3];
     let house = House::prepared("[surfaces]\nresult_tokens = 500\n", async |home| {
-        tokens = [key(home, "acme").await.1, key(home, "acme").await.1, key(home, "globex").await.1];
+        tokens = [
+            key(home, "acme").await.1,
+            key(home, "acme").await.1,
+            key(home, "globex").await.1,
+        ];
         String::new()
     })
     .await;
     let [mine, strangers @ ..] = &tokens;
     for manner in Manner::BOTH {
-        let visit = |path: &str, token: &str| house.gateway.visitor(path, manner).key(token).connect();
+        let visit =
+            |path: &str, token: &str| house.gateway.visitor(path, manner).key(token).connect();
         let client = visit("/mcp", mine).await;
         let arguments = json!({ "bytes": 20_000, "shape": "paragraphs" });
         let text = call_api(&client, "good__big", &arguments).await.text();
@@ -116,21 +156,44 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
         let uri = format!("kitbag://result/{id}");
         for path in ["/mcp", "/mcp/adaptive", "/mcp/code"] {
             let same = visit(path, mine).await;
-            same.call(CALL, &json!({ "result": id, "offset": offset })).await.text();
-            same.request("resources/read", &json!({ "uri": uri })).await.result();
+            same.call(CALL, &json!({ "result": id, "offset": offset }))
+                .await
+                .text();
+            same.request("resources/read", &json!({ "uri": uri }))
+                .await
+                .result();
         }
         let mut others = vec![house.client("/mcp", manner).await];
         for token in strangers {
             others.push(visit("/mcp", token).await);
         }
         for other in others {
-            let told = other.call(CALL, &json!({ "result": id })).await.tool_error();
-            assert!(told.contains(&format!("there is no result `{id}`")), "{told}");
+            let told = other
+                .call(CALL, &json!({ "result": id }))
+                .await
+                .tool_error();
+            assert!(
+                told.contains(&format!("there is no result `{id}`")),
+                "{told}"
+            );
             let batch = json!({ "calls": [{ "result": id, "offset": offset }] });
-            assert!(other.call(BATCH, &batch).await.text().contains("there is no result"));
-            let read = other.request("resources/read", &json!({ "uri": uri })).await;
+            assert!(
+                other
+                    .call(BATCH, &batch)
+                    .await
+                    .text()
+                    .contains("there is no result")
+            );
+            let read = other
+                .request("resources/read", &json!({ "uri": uri }))
+                .await;
             assert!(!read.raw().contains("Paragraph"), "{}", read.raw());
-            assert!(read.error()["message"].as_str().unwrap().contains("there is no resource"));
+            assert!(
+                read.error()["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("there is no resource")
+            );
         }
     }
 }
@@ -140,12 +203,29 @@ async fn all_and_one_server_never_cut() {
     let house = House::with("[surfaces]\nresult_tokens = 500\n").await;
     let arguments = json!({ "bytes": MEGABYTES, "shape": "array" });
     for manner in Manner::BOTH {
-        let all = house.client("/mcp/all", manner).await.call("good__big", &arguments).await;
-        let one = house.client("/servers/good/mcp", manner).await.call("big", &arguments).await;
+        let all = house
+            .client("/mcp/all", manner)
+            .await
+            .call("good__big", &arguments)
+            .await;
+        let one = house
+            .client("/servers/good/mcp", manner)
+            .await
+            .call("big", &arguments)
+            .await;
         assert_eq!(all.raw_result(), one.raw_result());
         assert!(all.text().len() > MEGABYTES * 9 / 10 && !all.text().contains("[Cut"));
-        let refused = house.client("/mcp/all", manner).await.call(CALL, &json!({})).await;
-        assert!(refused.error()["message"].as_str().unwrap().contains("no tool called `call_api`"));
+        let refused = house
+            .client("/mcp/all", manner)
+            .await
+            .call(CALL, &json!({}))
+            .await;
+        assert!(
+            refused.error()["message"]
+                .as_str()
+                .unwrap()
+                .contains("no tool called `call_api`")
+        );
     }
 }
 
@@ -155,8 +235,12 @@ async fn kept_results_are_announced_as_a_pattern_where_there_are_any() {
     for manner in Manner::BOTH {
         for (path, there) in [("/mcp", true), ("/mcp/adaptive", true), ("/mcp/all", false)] {
             let client = house.client(path, manner).await;
-            let templates = client.list("resources/templates/list", "resourceTemplates").await;
-            let has = templates.iter().any(|it| it["uriTemplate"] == "kitbag://result/{id}");
+            let templates = client
+                .list("resources/templates/list", "resourceTemplates")
+                .await;
+            let has = templates
+                .iter()
+                .any(|it| it["uriTemplate"] == "kitbag://result/{id}");
             assert_eq!(has, there, "{path}");
         }
     }

@@ -50,9 +50,15 @@ async fn a_value_that_can_only_mean_one_thing_is_taken_so_and_the_model_is_told(
         let calls = json!([{ "tool": "shop__create_order", "arguments": orders()[0].0 }]);
         let text = client.call(BATCH, &json!({ "calls": calls })).await.text();
         assert!(text.contains("Taken as: customer"), "{text}");
-        let text = client.call(SEARCH, &json!({ "query": "place an order", "limit": "1" })).await.text();
+        let text = client
+            .call(SEARCH, &json!({ "query": "place an order", "limit": "1" }))
+            .await
+            .text();
         assert!(text.starts_with("shop__create_order("), "{text}");
-        assert!(text.ends_with("[Taken as: limit = 1 (was a string)]"), "{text}");
+        assert!(
+            text.ends_with("[Taken as: limit = 1 (was a string)]"),
+            "{text}"
+        );
     }
 }
 
@@ -75,7 +81,10 @@ async fn what_fits_as_it_is_is_never_touched() {
 async fn who_wants_everything_gets_arguments_passed_as_they_are() {
     let house = House::new().await;
     for manner in Manner::BOTH {
-        for (path, tool) in [("/mcp/all", "shop__create_order"), ("/servers/shop/mcp", "create_order")] {
+        for (path, tool) in [
+            ("/mcp/all", "shop__create_order"),
+            ("/servers/shop/mcp", "create_order"),
+        ] {
             let client = house.client(path, manner).await;
             for (written, _, _) in orders() {
                 let reply = client.call(tool, &written).await;

@@ -11,40 +11,109 @@ async fn the_arguments_of_the_always_on_tools_are_checked_and_explained_like_tho
     for client in house.clients("search").await {
         for (tool, arguments, expected) in [
             (SEARCH, json!({}), "/query: missing, expected a string"),
-            (SEARCH, json!({ "query": [] }), "/query: expected a string, got [] (an array)"),
-            (SEARCH, json!({ "query": "x", "limit": "five" }), "/limit: expected an integer, got \"five\""),
-            (SEARCH, json!({ "query": "x", "limit": -1 }), "/limit: expected at least 1, got -1"),
-            (SEARCH, json!({ "query": "x", "limit": 21 }), "/limit: expected at most 20, got 21"),
+            (
+                SEARCH,
+                json!({ "query": [] }),
+                "/query: expected a string, got [] (an array)",
+            ),
+            (
+                SEARCH,
+                json!({ "query": "x", "limit": "five" }),
+                "/limit: expected an integer, got \"five\"",
+            ),
+            (
+                SEARCH,
+                json!({ "query": "x", "limit": -1 }),
+                "/limit: expected at least 1, got -1",
+            ),
+            (
+                SEARCH,
+                json!({ "query": "x", "limit": 21 }),
+                "/limit: expected at most 20, got 21",
+            ),
             (
                 SEARCH,
                 json!({ "query": "x", "top": 3 }),
                 "/top: there is no such parameter; there are `query`",
             ),
-            (SEARCH, json!({ "querry": "x" }), "/querry: there is no such parameter; did you mean `query`?"),
-            (DISCOVER, json!({ "server": "shop" }), "/server: there is no such parameter"),
-            (CALL, json!({ "name": "good__echo" }), "/name: there is no such parameter"),
+            (
+                SEARCH,
+                json!({ "querry": "x" }),
+                "/querry: there is no such parameter; did you mean `query`?",
+            ),
+            (
+                DISCOVER,
+                json!({ "server": "shop" }),
+                "/server: there is no such parameter",
+            ),
+            (
+                CALL,
+                json!({ "name": "good__echo" }),
+                "/name: there is no such parameter",
+            ),
             (CALL, json!({}), "give one of: tool"),
-            (CALL, json!({ "tool": "good__echo", "provider": "shop" }), "give one of: tool"),
-            (CALL, json!({ "tool": "good__echo", "arguments": [1] }), "/arguments: expected an object"),
-            (CALL, json!({ "tool": "good__echo", "arguments": "no json" }), "/arguments: expected an object"),
+            (
+                CALL,
+                json!({ "tool": "good__echo", "provider": "shop" }),
+                "give one of: tool",
+            ),
+            (
+                CALL,
+                json!({ "tool": "good__echo", "arguments": [1] }),
+                "/arguments: expected an object",
+            ),
+            (
+                CALL,
+                json!({ "tool": "good__echo", "arguments": "no json" }),
+                "/arguments: expected an object",
+            ),
             (CALL, json!({ "provider": "shop" }), "`path` is missing"),
-            (CALL, json!({ "provider": "shop", "path": "/", "method": "G T" }), "is not an HTTP method"),
-            (CALL, json!({ "result": "x", "offset": -1 }), "/offset: expected at least 0, got -1"),
-            (CALL, json!({ "result": "x", "offset": 1.5 }), "/offset: expected an integer, got 1.5"),
+            (
+                CALL,
+                json!({ "provider": "shop", "path": "/", "method": "G T" }),
+                "is not an HTTP method",
+            ),
+            (
+                CALL,
+                json!({ "result": "x", "offset": -1 }),
+                "/offset: expected at least 0, got -1",
+            ),
+            (
+                CALL,
+                json!({ "result": "x", "offset": 1.5 }),
+                "/offset: expected an integer, got 1.5",
+            ),
             (BATCH, json!({}), "/calls: missing, expected an array"),
-            (BATCH, json!({ "calls": "a, b" }), "/calls: expected an array, got \"a, b\" (a string)"),
-            (BATCH, json!({ "calls": [], "parallel": true }), "/parallel: there is no such parameter"),
+            (
+                BATCH,
+                json!({ "calls": "a, b" }),
+                "/calls: expected an array, got \"a, b\" (a string)",
+            ),
+            (
+                BATCH,
+                json!({ "calls": [], "parallel": true }),
+                "/parallel: there is no such parameter",
+            ),
         ] {
             let told = client.call(tool, &arguments).await.tool_error();
             assert!(told.contains(expected), "{tool} {arguments}: {told}");
             no_names_of_ours(&told);
         }
-        let told = client.call(SEARCH, &json!({ "querry": "x" })).await.tool_error();
+        let told = client
+            .call(SEARCH, &json!({ "querry": "x" }))
+            .await
+            .tool_error();
         assert!(told.ends_with("Example: {\"query\":\"x\"}"), "{told}");
     }
     let adaptive = house.client("/mcp/adaptive", Manner::Modern).await;
-    let told = adaptive.call(ENABLE, &json!({ "groups": "shop" })).await.tool_error();
-    assert!(told.contains("/group: missing, expected a string; you sent `groups`"), "{told}");
+    let told = adaptive
+        .call(ENABLE, &json!({ "groups": "shop" }))
+        .await
+        .tool_error();
+    assert!(
+        told.contains("/group: missing, expected a string; you sent `groups`"),
+        "{told}"
+    );
     no_names_of_ours(&told);
 }
 
@@ -53,14 +122,20 @@ async fn what_is_no_call_in_a_batch_is_explained_without_names_of_ours() {
     let house = House::new().await;
     for client in house.clients("search").await {
         for (calls, expected) in [
-            (json!(["good__echo"]), "- /: expected an object, got \"good__echo\" (a string)"),
+            (
+                json!(["good__echo"]),
+                "- /: expected an object, got \"good__echo\" (a string)",
+            ),
             (json!([3]), "- /: expected an object, got 3 (a number)"),
             (json!([null]), "give one of: tool"),
             (
                 json!([{ "tool": ["good__echo"] }]),
                 "/tool: expected a string, got [\"good__echo\"] (an array)",
             ),
-            (json!([{ "toll": "good__echo" }]), "Example: {\"tool\":\"good__echo\"}"),
+            (
+                json!([{ "toll": "good__echo" }]),
+                "Example: {\"tool\":\"good__echo\"}",
+            ),
         ] {
             let told = client.call(BATCH, &json!({ "calls": calls })).await.text();
             assert!(told.starts_with("[1/1] not a call: error"), "{told}");
@@ -72,7 +147,15 @@ async fn what_is_no_call_in_a_batch_is_explained_without_names_of_ours() {
 
 #[track_caller]
 fn no_names_of_ours(told: &str) {
-    for name in ["struct ", "enum ", "invalid type", "missing field", "unknown field", " at line ", "Asked"] {
+    for name in [
+        "struct ",
+        "enum ",
+        "invalid type",
+        "missing field",
+        "unknown field",
+        " at line ",
+        "Asked",
+    ] {
         assert!(!told.contains(name), "{name:?} in {told}");
     }
 }
@@ -86,19 +169,33 @@ async fn an_always_on_tool_asked_for_through_another_is_run_where_it_only_looks(
         assert_eq!(call_api(&client, SEARCH, &query).await.text(), direct);
         let all = client.call(DISCOVER, &json!({})).await.text();
         assert_eq!(call_api(&client, DISCOVER, &json!({})).await.text(), all);
-        let batch = client.call(BATCH, &json!({ "calls": [{ "tool": SEARCH, "arguments": query }] })).await;
+        let batch = client
+            .call(
+                BATCH,
+                &json!({ "calls": [{ "tool": SEARCH, "arguments": query }] }),
+            )
+            .await;
         assert!(batch.text().contains(&direct), "{}", batch.text());
         for tool in [CALL, BATCH] {
-            let told = call_api(&client, tool, &json!({ "tool": "good__echo" })).await.tool_error();
-            assert_eq!(told, format!("call `{tool}` directly, not through call_api"));
+            let told = call_api(&client, tool, &json!({ "tool": "good__echo" }))
+                .await
+                .tool_error();
+            assert_eq!(
+                told,
+                format!("call `{tool}` directly, not through call_api")
+            );
         }
-        let told = call_api(&client, ENABLE, &json!({ "group": "shop" })).await.tool_error();
+        let told = call_api(&client, ENABLE, &json!({ "group": "shop" }))
+            .await
+            .tool_error();
         assert!(told.contains("/mcp/adaptive"), "{told}");
         let told = call_api(&client, SEARCH, &json!({})).await.tool_error();
         assert!(told.contains("/query: missing"), "{told}");
     }
     let adaptive = house.client("/mcp/adaptive", Manner::Modern).await;
-    let told = call_api(&adaptive, ENABLE, &json!({ "group": "shop" })).await.text();
+    let told = call_api(&adaptive, ENABLE, &json!({ "group": "shop" }))
+        .await
+        .text();
     assert_eq!(told, "6 tools of shop are in your list now.");
 }
 
@@ -116,17 +213,28 @@ async fn a_wrong_name_is_answered_with_those_like_it() {
         ] {
             let told = call_api(&client, name, &json!({})).await.tool_error();
             assert!(
-                told.contains(&format!("there is no tool called `{name}`; did you mean {near}")),
+                told.contains(&format!(
+                    "there is no tool called `{name}`; did you mean {near}"
+                )),
                 "{told}"
             );
             let direct = client.call(name, &json!({})).await.tool_error();
             assert_eq!(direct, told);
         }
         let told = call_api(&client, "zzz", &json!({})).await.tool_error();
-        assert!(told.contains("search_available_tools"), "with nothing like it, where to look: {told}");
-        let told = client.call(CALL, &json!({ "provider": "shop", "path": "/x" })).await.tool_error();
+        assert!(
+            told.contains("search_available_tools"),
+            "with nothing like it, where to look: {told}"
+        );
+        let told = client
+            .call(CALL, &json!({ "provider": "shop", "path": "/x" }))
+            .await
+            .tool_error();
         assert!(told.contains("no provider called `shop`"), "{told}");
-        let told = client.call(CALL, &json!({ "result": "nothing" })).await.tool_error();
+        let told = client
+            .call(CALL, &json!({ "result": "nothing" }))
+            .await
+            .tool_error();
         assert!(told.contains("there is no result `nothing`"), "{told}");
     }
 }
@@ -134,11 +242,19 @@ async fn a_wrong_name_is_answered_with_those_like_it() {
 /// Calls wrongly, and then with the example the error gave.
 async fn check(client: &Client, tool: &str, wrong: &Value, told: &[&str]) {
     let error = call_api(client, tool, wrong).await.tool_error();
-    assert!(error.starts_with(&format!("`{tool}` was not called, its arguments do not fit:\n")), "{error}");
+    assert!(
+        error.starts_with(&format!(
+            "`{tool}` was not called, its arguments do not fit:\n"
+        )),
+        "{error}"
+    );
     for told in told {
         assert!(error.contains(told), "no {told} in {error}");
     }
-    let example = error.lines().find_map(|line| line.strip_prefix("Example: ")).unwrap();
+    let example = error
+        .lines()
+        .find_map(|line| line.strip_prefix("Example: "))
+        .unwrap();
     let example: Value = serde_json::from_str(example).unwrap_or_else(|_| panic!("{example}"));
     let mended = call_api(client, tool, &example).await.text();
     assert_eq!(serde_json::from_str::<Value>(&mended).unwrap(), example);
@@ -151,28 +267,49 @@ async fn wrong_arguments_are_told_with_an_example_that_is_right() {
         let tool = "shop__create_order";
         let items = json!([{ "sku": "tea", "count": 2 }]);
         for (wrong, told) in [
-            (json!({}), &["/customer: missing, expected a string", "/items: missing"] as &[_]),
+            (
+                json!({}),
+                &["/customer: missing, expected a string", "/items: missing"] as &[_],
+            ),
             (json!({ "items": items }), &["/customer: missing"]),
             (
                 json!({ "customer": [7], "items": items }),
-                &["/customer: expected a string, got [7] (an array)", r#"{"type":"string"}"#],
+                &[
+                    "/customer: expected a string, got [7] (an array)",
+                    r#"{"type":"string"}"#,
+                ],
             ),
             (
                 json!({ "customer": "Ann", "items": [{ "sku": "tea", "count": 0 }] }),
                 &["/items/0/count", r#""minimum":1"#],
             ),
             (json!({ "customer": "Ann", "items": [] }), &["/items"]),
-            (json!({ "customer": "Ann", "items": "tea, coffee" }), &["/items: expected an array"]),
-            (json!({ "costumer": "Ann", "items": items }), &["did you mean `customer`?"]),
+            (
+                json!({ "customer": "Ann", "items": "tea, coffee" }),
+                &["/items: expected an array"],
+            ),
+            (
+                json!({ "costumer": "Ann", "items": items }),
+                &["did you mean `customer`?"],
+            ),
             (
                 json!({ "customer": "Ann", "items": items, "priority": "urgent" }),
                 &["/priority", r#"["low","high"]"#],
             ),
-            (json!({ "customer": "Ann", "items": items, "zzz": 1 }), &["/zzz: there is no such parameter"]),
+            (
+                json!({ "customer": "Ann", "items": items, "zzz": 1 }),
+                &["/zzz: there is no such parameter"],
+            ),
         ] {
             check(&client, tool, &wrong, told).await;
         }
-        check(&client, "shop__find_order", &json!({ "Order": "7" }), &["/order: missing"]).await;
+        check(
+            &client,
+            "shop__find_order",
+            &json!({ "Order": "7" }),
+            &["/order: missing"],
+        )
+        .await;
     }
 }
 
@@ -181,15 +318,26 @@ async fn a_call_that_does_not_fit_never_reaches_the_server() {
     let house = House::new().await;
     for manner in Manner::BOTH {
         let client = house.client("/mcp", manner).await;
-        call_api(&client, "good__slow", &json!({ "ms": "soon" })).await.tool_error();
-        client.call("good__slow", &json!({ "ms": "soon" })).await.tool_error();
+        call_api(&client, "good__slow", &json!({ "ms": "soon" }))
+            .await
+            .tool_error();
+        client
+            .call("good__slow", &json!({ "ms": "soon" }))
+            .await
+            .tool_error();
     }
     let events = std::fs::read_to_string(house.home().path("good/events.log")).unwrap_or_default();
     assert!(!events.contains("slow"), "{events}");
     let everything = house.client("/mcp/all", Manner::Modern).await;
-    everything.call("shop__create_order", &json!({})).await.text();
+    everything
+        .call("shop__create_order", &json!({}))
+        .await
+        .text();
     assert_eq!(
-        everything.call("shop__create_order", &an_order()).await.result()["structuredContent"],
+        everything
+            .call("shop__create_order", &an_order())
+            .await
+            .result()["structuredContent"],
         an_order()
     );
 }

@@ -63,12 +63,18 @@ impl House {
     async fn prepared(config: &str, more: impl AsyncFnOnce(&Arc<Home>) -> String) -> Self {
         let home = Home::new("");
         let shop = shop(&home, &goods()).await;
-        let good = Testbed::named("good").manner("change-tools").data_dir(&home.path("good")).table();
+        let good = Testbed::named("good")
+            .manner("change-tools")
+            .data_dir(&home.path("good"))
+            .table();
         let more = more(&home).await;
         home.configure(&format!("{good}{}{config}{more}", shop_table(&shop)));
         let gateway = home.serve().await;
         settled(&gateway).await;
-        Self { gateway, _shop: shop }
+        Self {
+            gateway,
+            _shop: shop,
+        }
     }
 
     fn home(&self) -> &Arc<Home> {
@@ -85,9 +91,13 @@ impl House {
         for manner in Manner::BOTH {
             clients.push(self.client(&format!("/mcp/{surface}"), manner).await);
             let flags = ["--surface", surface, "--own"];
-            let piped = Client::stdio_with(self.home(), manner, &flags).connect().await;
+            let piped = Client::stdio_with(self.home(), manner, &flags)
+                .connect()
+                .await;
             until("the tools of an earlier run are known", async || {
-                let known = discover(&piped, &json!({ "tool": "shop__find_order" })).await.result();
+                let known = discover(&piped, &json!({ "tool": "shop__find_order" }))
+                    .await
+                    .result();
                 (known["isError"] != true).then_some(())
             })
             .await;
@@ -99,22 +109,37 @@ impl House {
 
 /// A server whose tools are these.
 async fn shop(home: &Home, tools: &[Value]) -> Remote {
-    let lines = tools.iter().map(|tool| json!({ "server": "shop", "tool": tool }).to_string());
-    std::fs::write(home.path("tools.jsonl"), lines.collect::<Vec<_>>().join("\n")).unwrap();
+    let lines = tools
+        .iter()
+        .map(|tool| json!({ "server": "shop", "tool": tool }).to_string());
+    std::fs::write(
+        home.path("tools.jsonl"),
+        lines.collect::<Vec<_>>().join("\n"),
+    )
+    .unwrap();
     Remote::http(&["--catalog", home.path("tools.jsonl").to_str().unwrap()]).await
 }
 
 fn shop_table(shop: &Remote) -> String {
-    format!("[servers.shop]\nurl = \"{}/shop/mcp\"\n", shop.url.trim_end_matches('/'))
+    format!(
+        "[servers.shop]\nurl = \"{}/shop/mcp\"\n",
+        shop.url.trim_end_matches('/')
+    )
 }
 
 /// Until every server is listed and every tool can be found.
 async fn settled(gateway: &Gateway) {
     until("every server is listed", async || {
-        gateway.log().contains("every server has been asked").then_some(())
+        gateway
+            .log()
+            .contains("every server has been asked")
+            .then_some(())
     })
     .await;
-    let client = gateway.visitor("/mcp/search", Manner::Modern).connect().await;
+    let client = gateway
+        .visitor("/mcp/search", Manner::Modern)
+        .connect()
+        .await;
     found(&client, "order", "shop__find_order").await;
 }
 
@@ -125,9 +150,16 @@ fn goods() -> Vec<Value> {
         "properties": { "sku": text, "count": { "type": "integer", "minimum": 1 } },
         "required": ["sku", "count"],
     });
-    let seven = |prefix: &str| (1..=7).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>();
-    let many: serde_json::Map<_, _> =
-        seven("may").into_iter().chain(seven("must")).map(|name| (name, text.clone())).collect();
+    let seven = |prefix: &str| {
+        (1..=7)
+            .map(|at| format!("{prefix}{at}"))
+            .collect::<Vec<_>>()
+    };
+    let many: serde_json::Map<_, _> = seven("may")
+        .into_iter()
+        .chain(seven("must"))
+        .map(|name| (name, text.clone()))
+        .collect();
     let tool = |name: &str, description: &str, schema: Value, annotations: Value| json!({ "name": name, "description": description, "inputSchema": schema, "annotations": annotations });
     let order = json!({ "type": "object", "properties": { "order": text }, "required": ["order"] });
     let mut stock = tool(
@@ -141,8 +173,12 @@ fn goods() -> Vec<Value> {
         "properties": { "count": { "type": "integer" } },
         "required": ["count"],
     });
-    let mut refund =
-        tool("refund", "Pays the money of an order back.", order.clone(), json!({ "readOnlyHint": false }));
+    let mut refund = tool(
+        "refund",
+        "Pays the money of an order back.",
+        order.clone(),
+        json!({ "readOnlyHint": false }),
+    );
     refund["_meta"] = json!({ "_fastmcp": { "tags": ["money"] } });
     vec![
         tool(
@@ -161,8 +197,18 @@ fn goods() -> Vec<Value> {
             }),
             json!({ "readOnlyHint": false, "destructiveHint": false }),
         ),
-        tool("find_order", "Looks an order up.", order.clone(), json!({ "readOnlyHint": true })),
-        tool("delete_order", "Removes an order for good.", order, json!({ "destructiveHint": true })),
+        tool(
+            "find_order",
+            "Looks an order up.",
+            order.clone(),
+            json!({ "readOnlyHint": true }),
+        ),
+        tool(
+            "delete_order",
+            "Removes an order for good.",
+            order,
+            json!({ "destructiveHint": true }),
+        ),
         tool(
             "ship_parcel",
             "Hands a parcel to the carrier.",
@@ -188,7 +234,10 @@ async fn found(client: &Client, query: &str, tool: &str) -> String {
     until(&format!("{query} leads to {tool}"), async || {
         let text = search(client, query).await;
         // A copy of a tool shares the line of the first.
-        let copy = |line: &str| line.split_once("[also: ").is_some_and(|(_, also)| also.contains(tool));
+        let copy = |line: &str| {
+            line.split_once("[also: ")
+                .is_some_and(|(_, also)| also.contains(tool))
+        };
         let its_own = |line: &&str| line.starts_with(&format!("{tool}(")) || copy(line);
         text.lines().find(its_own).map(str::to_owned)
     })
@@ -200,12 +249,19 @@ async fn discover(client: &Client, what: &Value) -> Reply {
 }
 
 async fn call_api(client: &Client, tool: &str, arguments: &Value) -> Reply {
-    client.call(CALL, &json!({ "tool": tool, "arguments": arguments })).await
+    client
+        .call(CALL, &json!({ "tool": tool, "arguments": arguments }))
+        .await
 }
 
 /// A new key: its id, and the key itself.
 async fn key(home: &Home, tenant: &str) -> (String, String) {
-    let told = home.kitbag(&["key", "create", "--tenant", tenant, "--json"]).await;
+    let told = home
+        .kitbag(&["key", "create", "--tenant", tenant, "--json"])
+        .await;
     let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
-    (created["id"].as_str().unwrap().to_owned(), created["key"].as_str().unwrap().to_owned())
+    (
+        created["id"].as_str().unwrap().to_owned(),
+        created["key"].as_str().unwrap().to_owned(),
+    )
 }

@@ -10,7 +10,9 @@ use crate::harness::{Client, Manner, until};
 
 /// At the default surface in front of servers of both eras.
 async fn client(world: &World, manner: Manner, prepare: impl Fn(Visitor) -> Visitor) -> Client {
-    let client = prepare(world.gateway.visitor("/mcp", manner)).connect().await;
+    let client = prepare(world.gateway.visitor("/mcp", manner))
+        .connect()
+        .await;
     for server in &SERVERS {
         super::found(
             &client,
@@ -31,7 +33,9 @@ fn obliging(visitor: Visitor) -> Visitor {
             "stopReason": "endTurn",
         }),
         "roots/list" => json!({ "roots": [{ "uri": "file:///home/ann" }] }),
-        _ => json!({ "action": "accept", "content": { "name": "Ann", "color": "red", "ok": true } }),
+        _ => {
+            json!({ "action": "accept", "content": { "name": "Ann", "color": "red", "ok": true } })
+        }
     })
 }
 
@@ -41,7 +45,11 @@ async fn questions_of_either_era_are_asked_and_answered_through_call_api() {
     for manner in Manner::BOTH {
         let client = client(&world, manner, obliging).await;
         let mut clients = vec![client];
-        clients.push(obliging(Client::stdio_on(world.home(), manner, "search")).connect().await);
+        clients.push(
+            obliging(Client::stdio_on(world.home(), manner, "search"))
+                .connect()
+                .await,
+        );
         for client in &clients {
             for server in &SERVERS {
                 for (tool, expected) in [
@@ -50,12 +58,19 @@ async fn questions_of_either_era_are_asked_and_answered_through_call_api() {
                         "test_elicitation",
                         r#"User response: action=accept, content={"name":"Ann","color":"red","ok":true}"#,
                     ),
-                    ("test_input_required_result_request_state", "state-ok, confirmed: true"),
+                    (
+                        "test_input_required_result_request_state",
+                        "state-ok, confirmed: true",
+                    ),
                     ("test_input_required_result_multi_round", "Ann likes red"),
                 ] {
                     let tool = format!("{}__{tool}", server.name);
                     let arguments = json!({ "prompt": "Hello", "message": "Who?" });
-                    assert_eq!(call_api(client, &tool, &arguments).await.text(), expected, "{tool}");
+                    assert_eq!(
+                        call_api(client, &tool, &arguments).await.text(),
+                        expected,
+                        "{tool}"
+                    );
                 }
             }
         }
@@ -65,15 +80,20 @@ async fn questions_of_either_era_are_asked_and_answered_through_call_api() {
 #[tokio::test]
 async fn in_a_batch_a_legacy_client_is_asked_and_a_modern_model_told_to_call_alone() {
     let world = World::new().await;
-    let (modern, legacy) =
-        (client(&world, Manner::Modern, obliging).await, client(&world, Manner::Legacy, obliging).await);
+    let (modern, legacy) = (
+        client(&world, Manner::Modern, obliging).await,
+        client(&world, Manner::Legacy, obliging).await,
+    );
     for (server, other) in SERVERS.iter().zip(SERVERS.iter().rev()) {
         let asking = format!("{}__test_elicitation", server.name);
         let asking = json!({ "tool": asking, "arguments": { "message": "?" } });
         let echo = json!({ "tool": format!("{}__echo", other.name) });
         let calls = json!({ "calls": [asking, echo] });
         let text = modern.call(BATCH, &calls).await.text();
-        assert!(text.contains("it asks for input first; call it alone with call_api"), "{text}");
+        assert!(
+            text.contains("it asks for input first; call it alone with call_api"),
+            "{text}"
+        );
         assert!(text.contains("echo: ok"), "{text}");
         let text = legacy.call(BATCH, &calls).await.text();
         assert!(text.contains("User response: action=accept"), "{text}");
@@ -95,8 +115,10 @@ async fn progress_of_the_tool_inside_reaches_the_client_under_its_own_token() {
             let reply = client.request("tools/call", &params).await;
             assert_eq!(reply.text(), "slept 200 ms in 4 steps");
             let steps: Vec<Value> = reply.notifications("notifications/progress");
-            let steps: Vec<_> =
-                steps.iter().map(|it| (it["progressToken"].clone(), it["progress"].as_f64())).collect();
+            let steps: Vec<_> = steps
+                .iter()
+                .map(|it| (it["progressToken"].clone(), it["progress"].as_f64()))
+                .collect();
             let expected = [1.0, 2.0, 3.0, 4.0].map(|step| (json!("mine"), Some(step)));
             assert_eq!(steps, expected, "{}", server.name);
         }
@@ -109,17 +131,23 @@ async fn a_cancelled_call_is_cancelled_at_the_server_alone_or_in_a_batch() {
     for manner in Manner::BOTH {
         let client = client(&world, manner, |it| it).await;
         for server in &SERVERS {
-            let slow = json!({ "tool": format!("{}__slow", server.name), "arguments": { "ms": 600_000 } });
+            let slow =
+                json!({ "tool": format!("{}__slow", server.name), "arguments": { "ms": 600_000 } });
             for (name, arguments) in [(CALL, slow.clone()), (BATCH, json!({ "calls": [slow] }))] {
                 let count = |event| world.events(server, event);
                 let (started, cancelled) = (count("started slow"), count("cancelled slow"));
                 let params = json!({ "name": name, "arguments": arguments });
                 let headers = client.headers("tools/call", &params);
-                let headers: Vec<_> =
-                    headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                let headers: Vec<_> = headers
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_str()))
+                    .collect();
                 let call = client.body(NUMBER, "tools/call", &params.to_string());
                 let cancel = async {
-                    until("it runs", async || (count("started slow") > started).then_some(())).await;
+                    until("it runs", async || {
+                        (count("started slow") > started).then_some(())
+                    })
+                    .await;
                     if manner == Manner::Legacy {
                         let it = json!({ "requestId": NUMBER });
                         client.notify("notifications/cancelled", &it).await;
@@ -130,9 +158,14 @@ async fn a_cancelled_call_is_cancelled_at_the_server_alone_or_in_a_batch() {
                     reply = world.gateway.post("/mcp", &headers, call) => assert_eq!(reply.status, 200),
                     () = cancel => {}
                 }
-                until("it is cancelled", async || (count("cancelled slow") > cancelled).then_some(())).await;
+                until("it is cancelled", async || {
+                    (count("cancelled slow") > cancelled).then_some(())
+                })
+                .await;
             }
-            call_api(&client, &format!("{}__echo", server.name), &json!({})).await.text();
+            call_api(&client, &format!("{}__echo", server.name), &json!({}))
+                .await
+                .text();
         }
     }
 }

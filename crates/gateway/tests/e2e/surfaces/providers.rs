@@ -11,8 +11,7 @@ const SECRET: &str = "s3cr3t-of-the-shop";
 /// A gateway with `api`, which may be reached although it is on this machine, and what else `more`
 /// says.
 async fn gateway(api: &Api, more: &str) -> Gateway {
-    let settings =
-        "bearer = \"${SHOP_TOKEN}\"\nmethods = [\"GET\", \"POST\"]\nallow_addresses = [\"127.0.0.1\"]";
+    let settings = "bearer = \"${SHOP_TOKEN}\"\nmethods = [\"GET\", \"POST\"]\nallow_addresses = [\"127.0.0.1\"]";
     let home = Home::new(&format!("{}{more}", api.table("api", settings)));
     home.export("SHOP_TOKEN", SECRET);
     home.serve().await
@@ -22,7 +21,11 @@ async fn clients(gateway: &Gateway) -> Vec<Client> {
     let mut clients = Vec::new();
     for manner in Manner::BOTH {
         clients.push(gateway.visitor("/mcp", manner).connect().await);
-        clients.push(Client::stdio_on(&gateway.home, manner, "search").connect().await);
+        clients.push(
+            Client::stdio_on(&gateway.home, manner, "search")
+                .connect()
+                .await,
+        );
     }
     clients
 }
@@ -31,7 +34,13 @@ async fn clients(gateway: &Gateway) -> Vec<Client> {
 fn body(reply: &Reply) -> Value {
     let result = reply.result();
     assert_ne!(result["isError"], true, "{result}");
-    assert!(result["content"][0]["text"].as_str().unwrap().starts_with("HTTP 200"), "{result}");
+    assert!(
+        result["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("HTTP 200"),
+        "{result}"
+    );
     serde_json::from_str(result["content"][1]["text"].as_str().unwrap()).unwrap()
 }
 
@@ -41,7 +50,12 @@ async fn an_api_is_called_with_its_secret_and_answers_as_it_does() {
     let gateway = gateway(&api, "").await;
     for client in clients(&gateway).await {
         for (asked, method, query, sent) in [
-            (json!({ "provider": "api", "path": "/items" }), "GET", Value::Null, Value::Null),
+            (
+                json!({ "provider": "api", "path": "/items" }),
+                "GET",
+                Value::Null,
+                Value::Null,
+            ),
             (
                 json!({ "provider": "api", "method": "get", "path": "items", "query": { "page": 2, "q": "a b" } }),
                 "GET",
@@ -56,12 +70,24 @@ async fn an_api_is_called_with_its_secret_and_answers_as_it_does() {
             ),
         ] {
             let reply = client.call(CALL, &asked).await;
-            assert_eq!(body(&reply), json!({ "method": method, "query": query, "body": sent }));
+            assert_eq!(
+                body(&reply),
+                json!({ "method": method, "query": query, "body": sent })
+            );
             assert!(!reply.raw().contains(SECRET));
         }
-        let refused = client.call(CALL, &json!({ "provider": "api", "path": "/rude" })).await.tool_error();
-        assert!(refused.contains("HTTP 403") && refused.contains("you shall not pass"), "{refused}");
-        let missing = client.call(CALL, &json!({ "provider": "api", "path": "/nothing" })).await.tool_error();
+        let refused = client
+            .call(CALL, &json!({ "provider": "api", "path": "/rude" }))
+            .await
+            .tool_error();
+        assert!(
+            refused.contains("HTTP 403") && refused.contains("you shall not pass"),
+            "{refused}"
+        );
+        let missing = client
+            .call(CALL, &json!({ "provider": "api", "path": "/nothing" }))
+            .await
+            .tool_error();
         assert!(missing.contains("HTTP 404"), "{missing}");
     }
     for seen in api.seen() {
@@ -81,16 +107,34 @@ async fn what_an_api_may_not_be_asked_is_refused_before_anything_is_sent() {
                 json!({ "provider": "api", "method": "DELETE", "path": "/items" }),
                 "may not be called with DELETE, only with GET, POST",
             ),
-            (json!({ "provider": "api", "path": "../admin" }), "the path cannot be used"),
-            (json!({ "provider": "api", "path": "http://evil.example/" }), "it is a whole URL"),
-            (json!({ "provider": "closed", "path": "/items" }), "leads where calls may not go"),
-            (json!({ "provider": "aip", "path": "/items" }), "no provider called `aip`; did you mean api"),
+            (
+                json!({ "provider": "api", "path": "../admin" }),
+                "the path cannot be used",
+            ),
+            (
+                json!({ "provider": "api", "path": "http://evil.example/" }),
+                "it is a whole URL",
+            ),
+            (
+                json!({ "provider": "closed", "path": "/items" }),
+                "leads where calls may not go",
+            ),
+            (
+                json!({ "provider": "aip", "path": "/items" }),
+                "no provider called `aip`; did you mean api",
+            ),
         ] {
             let told = client.call(CALL, &asked).await.tool_error();
             assert!(told.contains(expected), "{asked}: {told}");
         }
-        let told = client.call(CALL, &json!({ "provider": "closed", "path": "/items" })).await.tool_error();
-        assert!(told.contains("allow_private"), "it says what to change: {told}");
+        let told = client
+            .call(CALL, &json!({ "provider": "closed", "path": "/items" }))
+            .await
+            .tool_error();
+        assert!(
+            told.contains("allow_private"),
+            "it says what to change: {told}"
+        );
     }
     assert!(api.seen().is_empty(), "{:?}", api.seen());
 }
@@ -108,7 +152,10 @@ async fn a_redirect_leads_to_no_place_that_may_not_be_called() {
         ] {
             let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
             let told = client.call(CALL, &asked).await.tool_error();
-            assert!(told.contains("leads where calls may not go"), "{to}: {told}");
+            assert!(
+                told.contains("leads where calls may not go"),
+                "{to}: {told}"
+            );
         }
         let to = format!("{}/items", elsewhere.url);
         let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
@@ -116,7 +163,10 @@ async fn a_redirect_leads_to_no_place_that_may_not_be_called() {
     }
     assert!(!elsewhere.seen().is_empty());
     for seen in elsewhere.seen() {
-        assert!(!seen.headers.contains_key("authorization"), "the secret stays at home");
+        assert!(
+            !seen.headers.contains_key("authorization"),
+            "the secret stays at home"
+        );
     }
 }
 
@@ -129,7 +179,11 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
     let (_, globex) = key(&gateway.home, "globex").await;
     for manner in Manner::BOTH {
         let client = gateway.visitor("/mcp", manner).key(&acme).connect().await;
-        body(&client.call(CALL, &json!({ "provider": "api", "path": "/items" })).await);
+        body(
+            &client
+                .call(CALL, &json!({ "provider": "api", "path": "/items" }))
+                .await,
+        );
         for asked in [
             json!({ "provider": "api", "method": "POST", "path": "/items" }),
             json!({ "provider": "api", "method": "post", "path": "items" }),
@@ -143,18 +197,32 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
         ] {
             let told = client.call(CALL, &asked).await.tool_error();
             assert!(told.contains("`api` has nothing at"), "{asked}: {told}");
-            let told = client.call(super::BATCH, &json!({ "calls": [asked] })).await.text();
+            let told = client
+                .call(super::BATCH, &json!({ "calls": [asked] }))
+                .await
+                .text();
             assert!(told.contains("`api` has nothing at"), "{asked}: {told}");
         }
         let hidden = gateway.visitor("/mcp", manner).key(&globex).connect().await;
         let told = super::discover(&hidden, &json!({})).await.text();
         assert!(!told.contains("api"), "{told}");
         let ask = async |provider: &str| {
-            hidden.call(CALL, &json!({ "provider": provider, "path": "/items" })).await.tool_error()
+            hidden
+                .call(CALL, &json!({ "provider": provider, "path": "/items" }))
+                .await
+                .tool_error()
         };
-        assert_eq!(ask("api").await, ask("ipa").await.replace("ipa", "api"), "as if there were none");
+        assert_eq!(
+            ask("api").await,
+            ask("ipa").await.replace("ipa", "api"),
+            "as if there were none"
+        );
     }
-    assert!(api.seen().iter().all(|seen| seen.method == "GET" && seen.uri.path() == "/v1/items"));
+    assert!(
+        api.seen()
+            .iter()
+            .all(|seen| seen.method == "GET" && seen.uri.path() == "/v1/items")
+    );
 }
 
 #[tokio::test]
@@ -170,19 +238,44 @@ async fn a_redirect_within_an_api_leads_neither_past_the_rules_nor_out_of_its_ba
             client.call(CALL, &asked).await
         };
         body(&led("/v1/items").await);
-        for to in
-            ["/v1/admin/delete-all", "/v1/ADMIN/x", "admin/x", "/v1/%61dmin/x", &format!("{home}/v1/admin/x")]
-        {
+        for to in [
+            "/v1/admin/delete-all",
+            "/v1/ADMIN/x",
+            "admin/x",
+            "/v1/%61dmin/x",
+            &format!("{home}/v1/admin/x"),
+        ] {
             let told = led(to).await.tool_error();
-            assert!(told.contains("`api` redirects to a path that the rules do not permit"), "{to}: {told}");
+            assert!(
+                told.contains("`api` redirects to a path that the rules do not permit"),
+                "{to}: {told}"
+            );
         }
-        for to in ["/hidden/x", "/", "/v10/x", "/v1/../hidden/x", &home.replace("127.0.0.1", "localhost")] {
+        for to in [
+            "/hidden/x",
+            "/",
+            "/v10/x",
+            "/v1/../hidden/x",
+            &home.replace("127.0.0.1", "localhost"),
+        ] {
             let told = led(to).await.tool_error();
-            assert!(told.contains("`api` redirects to a place outside its base address"), "{to}: {told}");
+            assert!(
+                told.contains("`api` redirects to a place outside its base address"),
+                "{to}: {told}"
+            );
         }
     }
-    let paths: Vec<_> = api.seen().iter().map(|seen| seen.uri.path().to_owned()).collect();
-    assert!(paths.iter().all(|path| ["/v1/away", "/v1/items"].contains(&path.as_str())), "{paths:?}");
+    let paths: Vec<_> = api
+        .seen()
+        .iter()
+        .map(|seen| seen.uri.path().to_owned())
+        .collect();
+    assert!(
+        paths
+            .iter()
+            .all(|path| ["/v1/away", "/v1/items"].contains(&path.as_str())),
+        "{paths:?}"
+    );
 }
 
 #[tokio::test]
@@ -190,13 +283,22 @@ async fn a_secret_that_an_api_shows_does_not_reach_the_model() {
     let api = Api::start().await;
     let gateway = gateway(&api, "").await;
     for client in clients(&gateway).await {
-        let reply = client.call(CALL, &json!({ "provider": "api", "path": "/mirror" })).await;
+        let reply = client
+            .call(CALL, &json!({ "provider": "api", "path": "/mirror" }))
+            .await;
         let shown = body(&reply);
         assert_eq!(shown["login"], "•••", "{shown}");
-        assert_eq!((&shown["token"], &shown["hex"]), (&json!("•••"), &json!("•••")), "{shown}");
+        assert_eq!(
+            (&shown["token"], &shown["hex"]),
+            (&json!("•••"), &json!("•••")),
+            "{shown}"
+        );
         assert!(shown["pair"].as_str().unwrap().contains("•••"), "{shown}");
         assert_eq!(shown["hidden"], "abc");
-        let head = reply.result()["content"][0]["text"].as_str().unwrap().to_owned();
+        let head = reply.result()["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         assert!(head.contains("link: </next?token=•••>"), "{head}");
     }
 }
@@ -208,8 +310,14 @@ async fn a_secret_that_is_missing_is_named_and_never_guessed() {
     let gateway = Gateway::with(&api.table("api", settings)).await;
     for manner in Manner::BOTH {
         let client = gateway.visitor("/mcp", manner).connect().await;
-        let told = client.call(CALL, &json!({ "provider": "api", "path": "/items" })).await.tool_error();
-        assert!(told.contains("NOT_SET") && told.contains("What to do: "), "{told}");
+        let told = client
+            .call(CALL, &json!({ "provider": "api", "path": "/items" }))
+            .await
+            .tool_error();
+        assert!(
+            told.contains("NOT_SET") && told.contains("What to do: "),
+            "{told}"
+        );
     }
     assert!(api.seen().is_empty());
 }

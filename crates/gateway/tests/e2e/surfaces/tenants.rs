@@ -31,35 +31,66 @@ async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
     for manner in Manner::BOTH {
         for surface in ["search", "adaptive", "code"] {
             let path = format!("/mcp/{surface}");
-            let client = house.gateway.visitor(&path, manner).key(&token).connect().await;
+            let client = house
+                .gateway
+                .visitor(&path, manner)
+                .key(&token)
+                .connect()
+                .await;
             let mut told = client.tool_names().await.join("\n");
             for query in ["place an order", "return arguments as they are", "delete"] {
-                let found = client.call(SEARCH, &json!({ "query": query, "limit": 20 })).await;
+                let found = client
+                    .call(SEARCH, &json!({ "query": query, "limit": 20 }))
+                    .await;
                 told.push_str(&found.text());
             }
-            for what in [json!({}), json!({ "provider": "shop" }), json!({ "group": "mixed" })] {
+            for what in [
+                json!({}),
+                json!({ "provider": "shop" }),
+                json!({ "group": "mixed" }),
+            ] {
                 told.push_str(&discover(&client, &what).await.text());
             }
-            told.push_str(&call_api(&client, "shop__refnd", &json!({})).await.tool_error());
+            told.push_str(
+                &call_api(&client, "shop__refnd", &json!({}))
+                    .await
+                    .tool_error(),
+            );
             assert!(told.contains("shop__refund"), "{told}");
             for hidden in HIDDEN {
                 assert!(!told.contains(hidden), "{hidden} on {surface}: {told}");
             }
             let shop = discover(&client, &json!({})).await.text();
-            assert!(shop.contains("shop · 3 tools") && shop.contains("mixed · 1 tool"), "{shop}");
-            assert!(!shop.contains("orders"), "a group without a visible tool is none: {shop}");
-            for what in [json!({ "tool": "shop__create_order" }), json!({ "group": "orders" })] {
+            assert!(
+                shop.contains("shop · 3 tools") && shop.contains("mixed · 1 tool"),
+                "{shop}"
+            );
+            assert!(
+                !shop.contains("orders"),
+                "a group without a visible tool is none: {shop}"
+            );
+            for what in [
+                json!({ "tool": "shop__create_order" }),
+                json!({ "group": "orders" }),
+            ] {
                 let told = discover(&client, &what).await.tool_error();
                 assert!(told.contains("there is no"), "{told}");
             }
             if surface == "adaptive" {
-                let told = client.call(ENABLE, &json!({ "group": "orders" })).await.tool_error();
+                let told = client
+                    .call(ENABLE, &json!({ "group": "orders" }))
+                    .await
+                    .tool_error();
                 assert!(told.contains("there is no group called `orders`"), "{told}");
             }
         }
         // Somebody else sees them all the same.
         let client = house.client("/mcp", manner).await;
-        assert!(search(&client, "place an order").await.contains("shop__create_order"));
+        assert!(
+            search(&client, "place an order")
+                .await
+                .contains("shop__create_order")
+        );
     }
 }
 
@@ -79,10 +110,22 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
     let mut count = 0;
     for manner in Manner::BOTH {
         for path in ["/mcp", "/mcp/adaptive", "/mcp/code"] {
-            let client = house.gateway.visitor(path, manner).key(&token).called("auditor").connect().await;
+            let client = house
+                .gateway
+                .visitor(path, manner)
+                .key(&token)
+                .called("auditor")
+                .connect()
+                .await;
             for told in attempts(&client, "shop__create_order").await {
-                assert!(told.contains("there is no tool called `shop__create_order`"), "{told}");
-                assert!(!told.contains("customer"), "nothing is told of its schema: {told}");
+                assert!(
+                    told.contains("there is no tool called `shop__create_order`"),
+                    "{told}"
+                );
+                assert!(
+                    !told.contains("customer"),
+                    "nothing is told of its schema: {told}"
+                );
                 count += 1;
             }
             let mixed = json!({ "calls": [
@@ -96,18 +139,41 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
         }
     }
     let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
-    let query =
-        AuditQuery { tenant: "acme".parse().ok(), entries: vec![Entry::Call], ..AuditQuery::newest(1000) };
+    let query = AuditQuery {
+        tenant: "acme".parse().ok(),
+        entries: vec![Entry::Call],
+        ..AuditQuery::newest(1000)
+    };
     let rows = until("every attempt is written down", async || {
         let rows = store.audit(&query).await.unwrap();
         (rows.len() >= count).then_some(rows)
     })
     .await;
-    assert_eq!(rows.len(), count, "one row for each call of a tool, and none for the tool around it");
+    assert_eq!(
+        rows.len(),
+        count,
+        "one row for each call of a tool, and none for the tool around it"
+    );
     let seen: BTreeSet<_> = rows
         .iter()
-        .map(|row| (row.capability().unwrap().name.as_str(), row.outcome == Outcome::Denied))
+        .map(|row| {
+            (
+                row.capability().unwrap().name.as_str(),
+                row.outcome == Outcome::Denied,
+            )
+        })
         .collect();
-    assert_eq!(seen, [("create_order", true), ("delete_order", true), ("refund", false)].into());
-    assert!(rows.iter().all(|row| row.client.as_deref() == Some("auditor")));
+    assert_eq!(
+        seen,
+        [
+            ("create_order", true),
+            ("delete_order", true),
+            ("refund", false)
+        ]
+        .into()
+    );
+    assert!(
+        rows.iter()
+            .all(|row| row.client.as_deref() == Some("auditor"))
+    );
 }

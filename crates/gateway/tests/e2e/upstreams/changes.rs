@@ -12,27 +12,45 @@ async fn check(gateway: &Gateway) {
         let client = gateway.client(manner).await;
         client.knows("growing__change_tools").await;
         let mut stream = client.listen().await;
-        client.call("growing__change_tools", &json!({})).await.text();
+        client
+            .call("growing__change_tools", &json!({}))
+            .await
+            .text();
         added += 1;
         let name = format!("growing__added_{added}");
         // The first listing of the server may still be announced before this one.
         loop {
             let told = stream.wait_for("notifications/tools/list_changed").await;
             if manner == Manner::Modern {
-                assert!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].is_i64(), "{told}");
+                assert!(
+                    told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].is_i64(),
+                    "{told}"
+                );
             }
             if client.tool_names().await.contains(&name) {
                 break;
             }
         }
-        assert_eq!(client.call(&name, &json!({})).await.text(), format!("added_{added} is here"));
+        assert_eq!(
+            client.call(&name, &json!({})).await.text(),
+            format!("added_{added} is here")
+        );
     }
 }
 
 #[tokio::test]
 async fn a_tool_added_by_a_child_is_listed_and_announced() {
     for era in ERAS {
-        check(&Gateway::with(&Testbed::named("growing").era(era).manner("change-tools").table()).await).await;
+        check(
+            &Gateway::with(
+                &Testbed::named("growing")
+                    .era(era)
+                    .manner("change-tools")
+                    .table(),
+            )
+            .await,
+        )
+        .await;
     }
 }
 
@@ -52,7 +70,11 @@ async fn a_client_that_is_there_before_the_servers_is_told_when_they_are_ready()
     for manner in Manner::BOTH {
         let client = gateway.client(manner).await;
         if client.tool_names().await.is_empty() {
-            client.listen().await.wait_for("notifications/tools/list_changed").await;
+            client
+                .listen()
+                .await
+                .wait_for("notifications/tools/list_changed")
+                .await;
         }
         assert!(client.tool_names().await.contains(&"late__echo".to_owned()));
     }

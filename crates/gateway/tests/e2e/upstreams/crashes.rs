@@ -16,13 +16,20 @@ async fn check(table: &str, expected: &[&str]) {
         let client = gateway.visitor(path, Manner::Modern).connect().await;
         let told = client.call(tool, &json!({})).await.tool_error();
         for words in expected {
-            assert!(told.contains(words), "a call through {path} should say {words:?}: {told}");
+            assert!(
+                told.contains(words),
+                "a call through {path} should say {words:?}: {told}"
+            );
         }
     }
     let tested = home.kitbag(&["servers", "test", "bad"]).await;
     assert_eq!(tested.code, Some(1), "{}", tested.stderr);
     for words in expected {
-        assert!(tested.stdout.contains(words), "`servers test` should say {words:?}: {}", tested.stdout);
+        assert!(
+            tested.stdout.contains(words),
+            "`servers test` should say {words:?}: {}",
+            tested.stdout
+        );
     }
 }
 
@@ -30,24 +37,42 @@ async fn check(table: &str, expected: &[&str]) {
 async fn a_crash_at_start_is_told_with_the_last_words_and_the_remedy() {
     let last_words = "Error: API_KEY environment variable is required";
     let table = Testbed::named("bad").manner("crash-at-start").table();
-    check(&table, &["`bad` ended before it was ready (exit code 1)", last_words, "set `API_KEY` in"]).await;
+    check(
+        &table,
+        &[
+            "`bad` ended before it was ready (exit code 1)",
+            last_words,
+            "set `API_KEY` in",
+        ],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_missing_program_is_named() {
     let table = command_table("bad", "no-such-program-anywhere", &[], "");
-    check(&table, &["no-such-program-anywhere", "is installed and on the PATH"]).await;
+    check(
+        &table,
+        &["no-such-program-anywhere", "is installed and on the PATH"],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_missing_variable_is_named() {
-    let table = Testbed::named("bad").with("env = { TOKEN = \"${E2E_NOT_SET}\" }").table();
+    let table = Testbed::named("bad")
+        .with("env = { TOKEN = \"${E2E_NOT_SET}\" }")
+        .table();
     check(&table, &["`bad` needs a variable", "export E2E_NOT_SET="]).await;
 }
 
 #[tokio::test]
 async fn a_program_that_ends_without_a_word_is_told_as_such() {
-    check(&command_table("bad", "true", &[], ""), &["`bad` ended before it was ready (exit code 0)"]).await;
+    check(
+        &command_table("bad", "true", &[], ""),
+        &["`bad` ended before it was ready (exit code 0)"],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -55,12 +80,21 @@ async fn the_log_of_a_crashed_server_is_kept() {
     let home = Home::new(&Testbed::named("bad").manner("crash-at-start").table());
     let gateway = home.serve().await;
     until("the gateway's own log says that it failed", async || {
-        gateway.log().contains("`bad` ended before it was ready").then_some(())
+        gateway
+            .log()
+            .contains("`bad` ended before it was ready")
+            .then_some(())
     })
     .await;
     let shown = home.kitbag(&["logs", "bad"]).await;
     assert_eq!(shown.code, Some(0));
-    assert!(shown.stdout.contains("API_KEY environment variable is required"), "{}", shown.stdout);
+    assert!(
+        shown
+            .stdout
+            .contains("API_KEY environment variable is required"),
+        "{}",
+        shown.stdout
+    );
 }
 
 #[tokio::test]
@@ -73,14 +107,23 @@ async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
         let mut beside = client.start("tools/call", &slow).await;
         beside.wait_for("notifications/progress").await;
         let told = client.call("frail__crash", &json!({})).await.tool_error();
-        for words in ["`frail` went away during the call", "exit code 3", "fatal: the crash tool was called"]
-        {
+        for words in [
+            "`frail` went away during the call",
+            "exit code 3",
+            "fatal: the crash tool was called",
+        ] {
             assert!(told.contains(words), "{era}: {told}");
         }
         let told = beside.finish().await.tool_error();
-        assert!(told.contains("`frail` went away during the call"), "{era}: {told}");
+        assert!(
+            told.contains("`frail` went away during the call"),
+            "{era}: {told}"
+        );
         assert_eq!(
-            client.call("frail__echo", &json!({ "again": era })).await.text(),
+            client
+                .call("frail__echo", &json!({ "again": era }))
+                .await
+                .text(),
             json!({ "again": era }).to_string()
         );
     }
@@ -92,12 +135,27 @@ async fn what_killed_a_server_in_a_call_is_told_with_what_helps() {
     let client = gateway.client(Manner::Modern).await;
     client.knows("frail__crash").await;
     for (words, help) in [
-        ("Error: API_KEY environment variable is required", "set `API_KEY` in [servers.frail]"),
-        ("connect ECONNREFUSED 127.0.0.1:5432", "start what should answer at 127.0.0.1:5432"),
-        ("usage: frail [--db DB]", "it is started again with the next call"),
+        (
+            "Error: API_KEY environment variable is required",
+            "set `API_KEY` in [servers.frail]",
+        ),
+        (
+            "connect ECONNREFUSED 127.0.0.1:5432",
+            "start what should answer at 127.0.0.1:5432",
+        ),
+        (
+            "usage: frail [--db DB]",
+            "it is started again with the next call",
+        ),
     ] {
-        let told = client.call("frail__crash", &json!({ "words": words })).await.tool_error();
-        assert!(told.contains(words) && told.contains(&format!("What to do: {help}")), "{told}");
+        let told = client
+            .call("frail__crash", &json!({ "words": words }))
+            .await
+            .tool_error();
+        assert!(
+            told.contains(words) && told.contains(&format!("What to do: {help}")),
+            "{told}"
+        );
     }
 }
 
@@ -119,11 +177,18 @@ async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
     let told = until("it is left alone", async || {
         let started = Instant::now();
         let told = client.call("ill__echo", &json!({})).await.tool_error();
-        assert!(told.contains("still ill"), "the reason is told every time: {told}");
-        told.contains("left alone for").then(|| (told, started.elapsed()))
+        assert!(
+            told.contains("still ill"),
+            "the reason is told every time: {told}"
+        );
+        told.contains("left alone for")
+            .then(|| (told, started.elapsed()))
     })
     .await;
-    assert!(told.1 < Duration::from_millis(500), "that costs no start: {told:?}");
+    assert!(
+        told.1 < Duration::from_millis(500),
+        "that costs no start: {told:?}"
+    );
     std::fs::write(cured, "").unwrap();
     until("it is tried again", async || {
         let reply = client.call("ill__echo", &json!({ "well": true })).await;

@@ -15,22 +15,39 @@ async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others
     let mut config = broken();
     for number in 1..=GOOD {
         let era = ["legacy", "modern", "dual"][number % 3];
-        config += &Testbed::named(&format!("good-{number:02}")).era(era).table();
+        config += &Testbed::named(&format!("good-{number:02}"))
+            .era(era)
+            .table();
     }
     let gateway = Gateway::with(&config).await;
     let client = gateway.client(Manner::Legacy).await;
     let seen = until("forty servers are listed", async || {
         let started = Instant::now();
         let names = client.tool_names().await;
-        assert!(started.elapsed() < Duration::from_secs(5), "a list took {:?}", started.elapsed());
-        let servers: BTreeSet<String> =
-            names.iter().filter_map(|name| Some(name.split_once("__")?.0.to_owned())).collect();
+        assert!(
+            started.elapsed() < Duration::from_secs(5),
+            "a list took {:?}",
+            started.elapsed()
+        );
+        let servers: BTreeSet<String> = names
+            .iter()
+            .filter_map(|name| Some(name.split_once("__")?.0.to_owned()))
+            .collect();
         (servers.len() >= GOOD).then_some(servers)
     })
     .await;
-    assert!(seen.len() == GOOD && seen.iter().all(|name| name.starts_with("good-")), "{seen:?}");
+    assert!(
+        seen.len() == GOOD && seen.iter().all(|name| name.starts_with("good-")),
+        "{seen:?}"
+    );
     for name in seen {
-        assert_eq!(client.call(&format!("{name}__echo"), &json!({})).await.text(), "{}");
+        assert_eq!(
+            client
+                .call(&format!("{name}__echo"), &json!({}))
+                .await
+                .text(),
+            "{}"
+        );
     }
 }
 
@@ -38,19 +55,33 @@ async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others
 async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running() {
     let home = Home::new("");
     let trace = home.path("trace");
-    let table = |number: usize| Testbed::named(&format!("idle-{number:02}")).data_dir(&trace).table();
+    let table = |number: usize| {
+        Testbed::named(&format!("idle-{number:02}"))
+            .data_dir(&trace)
+            .table()
+    };
     home.configure(&(1..=30).map(table).collect::<String>());
     let gateway = home.serve().await;
     until("every server is listed", async || {
-        gateway.log().contains("every server has been asked what it offers").then_some(())
+        gateway
+            .log()
+            .contains("every server has been asked what it offers")
+            .then_some(())
     })
     .await;
     let words = trace.to_str().unwrap();
-    until("none runs", async || running(words).is_empty().then_some(())).await;
+    until("none runs", async || {
+        running(words).is_empty().then_some(())
+    })
+    .await;
     let client = gateway.client(Manner::Legacy).await;
     for number in [1, 30] {
         let tool = format!("idle-{number:02}__echo");
-        assert_eq!(client.call(&tool, &json!({})).await.text(), "{}", "the first call starts it again");
+        assert_eq!(
+            client.call(&tool, &json!({})).await.text(),
+            "{}",
+            "the first call starts it again"
+        );
     }
     assert_eq!(running(words).len(), 2, "those that are used go on");
 }
@@ -59,16 +90,30 @@ async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running(
 async fn a_server_that_is_watched_or_used_goes_on_running_and_announcing_after_it_was_listed() {
     let home = Home::new("");
     let trace = home.path("trace");
-    home.configure(&Testbed::named("seen").manner("change-tools").data_dir(&trace).table());
+    home.configure(
+        &Testbed::named("seen")
+            .manner("change-tools")
+            .data_dir(&trace)
+            .table(),
+    );
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Modern).await;
     client.knows("seen__change_tools").await;
     let watched = json!({ "resourceSubscriptions": ["test://static-text"] });
     let mut watching = client.subscribe(&watched).await;
-    until("it runs", async || (running(trace.to_str().unwrap()).len() == 1).then_some(())).await;
+    until("it runs", async || {
+        (running(trace.to_str().unwrap()).len() == 1).then_some(())
+    })
+    .await;
     client.call("seen__change_tools", &json!({})).await.text();
     client.knows("seen__added_1").await;
-    client.call("seen__touch_resource", &json!({ "uri": "test://static-text" })).await.text();
+    client
+        .call(
+            "seen__touch_resource",
+            &json!({ "uri": "test://static-text" }),
+        )
+        .await
+        .text();
     watching.wait_for("notifications/resources/updated").await;
     assert_eq!(running(trace.to_str().unwrap()).len(), 1);
 }
@@ -80,14 +125,27 @@ const GOOD: usize = 40;
 fn broken() -> String {
     let mut config = String::new();
     for number in 1..=4 {
-        config += &Testbed::named(&format!("a-mute-{number}")).manner("hang").table();
+        config += &Testbed::named(&format!("a-mute-{number}"))
+            .manner("hang")
+            .table();
     }
     config += &Testbed::named("b-crash").manner("crash-at-start").table();
-    config += &Testbed::named("c-variable").with("env = { KEY = \"${E2E_NOT_SET}\" }").table();
+    config += &Testbed::named("c-variable")
+        .with("env = { KEY = \"${E2E_NOT_SET}\" }")
+        .table();
     config += &command_table("d-missing", "no-such-program-anywhere", &[], "");
     config += &command_table("e-gone", "true", &[], "");
-    config += &command_table("f-talks-nonsense", "sh", &["-c".to_owned(), CHATTER.to_owned()], "");
-    writeln!(config, "[servers.g-unreachable]\nurl = \"http://127.0.0.1:1/mcp\"").unwrap();
+    config += &command_table(
+        "f-talks-nonsense",
+        "sh",
+        &["-c".to_owned(), CHATTER.to_owned()],
+        "",
+    );
+    writeln!(
+        config,
+        "[servers.g-unreachable]\nurl = \"http://127.0.0.1:1/mcp\""
+    )
+    .unwrap();
     config
 }
 

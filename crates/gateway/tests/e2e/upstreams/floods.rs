@@ -19,12 +19,18 @@ async fn a_server_that_pings_and_never_reads_is_ended_and_costs_its_neighbours_n
     answers_at_once(&calm.client(Manner::Legacy).await).await;
     let usual = calm.peak_memory();
 
-    let evil = Testbed::named("evil").era("legacy").manner("flood-pings").table();
+    let evil = Testbed::named("evil")
+        .era("legacy")
+        .manner("flood-pings")
+        .table();
     let gateway = Gateway::with(&(neighbour() + &evil)).await;
     let client = gateway.client(Manner::Legacy).await;
     until("the server is given up", async || {
         answers_at_once(&client).await;
-        gateway.log().contains("it did not read what it was sent").then_some(())
+        gateway
+            .log()
+            .contains("it did not read what it was sent")
+            .then_some(())
     })
     .await;
     let peak = gateway.peak_memory();
@@ -35,5 +41,9 @@ async fn answers_at_once(client: &Client) {
     client.knows("good__echo").await;
     let asked = Instant::now();
     assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
-    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    assert!(
+        asked.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        asked.elapsed()
+    );
 }

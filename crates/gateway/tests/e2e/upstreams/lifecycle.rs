@@ -17,11 +17,18 @@ async fn after_a_restart_the_list_is_there_at_once_and_nothing_runs_until_the_fi
     for era in ERAS {
         let (home, trace) = home_with("lazy", |it| it.era(era));
         listed_once(&home, "lazy__echo").await;
-        assert_eq!(running(&trace), [0; 0], "the first gateway took its server along");
+        assert_eq!(
+            running(&trace),
+            [0; 0],
+            "the first gateway took its server along"
+        );
 
         let gateway = home.serve().await;
         let client = gateway.client(Manner::Legacy).await;
-        assert!(client.tool_names().await.contains(&"lazy__echo".to_owned()), "known from the first run");
+        assert!(
+            client.tool_names().await.contains(&"lazy__echo".to_owned()),
+            "known from the first run"
+        );
         assert_eq!(running(&trace), [0; 0], "listing starts nothing");
         client.call("lazy__echo", &json!({})).await.text();
         assert_eq!(running(&trace).len(), 1);
@@ -33,7 +40,12 @@ async fn a_server_that_would_hang_is_listed_from_the_store() {
     let home = Home::new("");
     let script = home.path("server.sh");
     let settings = format!("cwd = {:?}\nstart_timeout = \"1s\"", home.path(""));
-    home.configure(&command_table("moody", "sh", &["server.sh".to_owned()], &settings));
+    home.configure(&command_table(
+        "moody",
+        "sh",
+        &["server.sh".to_owned()],
+        &settings,
+    ));
     fs::write(&script, format!("exec {}", Testbed::named("moody").line())).unwrap();
     listed_once(&home, "moody__echo").await;
 
@@ -41,7 +53,12 @@ async fn a_server_that_would_hang_is_listed_from_the_store() {
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Modern).await;
     let started = Instant::now();
-    assert!(client.tool_names().await.contains(&"moody__echo".to_owned()));
+    assert!(
+        client
+            .tool_names()
+            .await
+            .contains(&"moody__echo".to_owned())
+    );
     assert!(started.elapsed() < Duration::from_secs(1));
     let told = client.call("moody__echo", &json!({})).await.tool_error();
     assert!(told.contains("`moody` was not ready within 1s"), "{told}");
@@ -56,7 +73,10 @@ async fn the_era_of_a_server_is_remembered_so_that_it_is_not_probed_again() {
     let client = gateway.client(Manner::Modern).await;
     let started = Instant::now();
     client.call("old__echo", &json!({})).await.text();
-    assert!(started.elapsed() < Duration::from_secs(4), "a probe would have cost five seconds");
+    assert!(
+        started.elapsed() < Duration::from_secs(4),
+        "a probe would have cost five seconds"
+    );
 }
 
 #[tokio::test]
@@ -66,9 +86,14 @@ async fn a_server_nobody_calls_is_stopped_and_started_again_by_the_next_call() {
         let gateway = home.serve().await;
         let client = gateway.client(Manner::Legacy).await;
         used(&client, "rare__echo").await;
-        until(&format!("the {era} server is stopped"), async || running(&trace).is_empty().then_some(()))
-            .await;
-        assert!(client.tool_names().await.contains(&"rare__echo".to_owned()), "its tools stay on offer");
+        until(&format!("the {era} server is stopped"), async || {
+            running(&trace).is_empty().then_some(())
+        })
+        .await;
+        assert!(
+            client.tool_names().await.contains(&"rare__echo".to_owned()),
+            "its tools stay on offer"
+        );
         client.call("rare__echo", &json!({})).await.text();
         assert_eq!(running(&trace).len(), 1, "{era}");
     }
@@ -80,13 +105,18 @@ async fn a_server_with_a_long_call_is_not_idle() {
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Modern).await;
     client.knows("busy__slow").await;
-    client.call("busy__slow", &json!({ "ms": 3500 })).await.text();
+    client
+        .call("busy__slow", &json!({ "ms": 3500 }))
+        .await
+        .text();
     assert_eq!(running(&trace).len(), 1);
 }
 
 /// The gateway is asked to end; its server and whatever that started must be gone with it.
 async fn ends_without_trace(manners: &[&str]) {
-    let (home, trace) = home_with("sticky", |it| manners.iter().fold(it, |it, manner| it.manner(manner)));
+    let (home, trace) = home_with("sticky", |it| {
+        manners.iter().fold(it, |it, manner| it.manner(manner))
+    });
     let gateway = home.serve().await;
     used(&gateway.client(Manner::Legacy).await, "sticky__echo").await;
     let mut left = running(&trace);
@@ -114,13 +144,21 @@ async fn a_process_that_a_server_detached_ends_with_the_gateway() {
 
 #[tokio::test]
 async fn a_process_that_a_server_detached_ends_with_the_server() {
-    let (home, trace) = home_with("loose", |it| it.manner("detach").with("idle_timeout = \"1s\""));
+    let (home, trace) = home_with("loose", |it| {
+        it.manner("detach").with("idle_timeout = \"1s\"")
+    });
     let gateway = home.serve().await;
     used(&gateway.client(Manner::Legacy).await, "loose__echo").await;
     let sidecar = detached(&trace).expect("the server has started one");
     assert!(alive(sidecar));
-    until("the server is stopped", async || running(&trace).is_empty().then_some(())).await;
-    until("its sidecar as well", async || (!alive(sidecar)).then_some(())).await;
+    until("the server is stopped", async || {
+        running(&trace).is_empty().then_some(())
+    })
+    .await;
+    until("its sidecar as well", async || {
+        (!alive(sidecar)).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -131,13 +169,19 @@ async fn a_process_that_a_server_detached_ends_when_the_server_crashes() {
     used(&client, "frail__echo").await;
     let sidecar = detached(&trace).expect("the server has started one");
     client.call("frail__crash", &json!({})).await.tool_error();
-    until("the sidecar is gone", async || (!alive(sidecar)).then_some(())).await;
+    until("the sidecar is gone", async || {
+        (!alive(sidecar)).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_server_still_starting_ends_with_the_gateway() {
     let (home, trace) = home_with("mute", |it| {
-        it.manner("hang").manner("detach").manner("ignore-stdin-close").manner("ignore-term")
+        it.manner("hang")
+            .manner("detach")
+            .manner("ignore-stdin-close")
+            .manner("ignore-term")
     });
     let gateway = home.serve().await;
     let sidecar = until("it is being started", async || detached(&trace)).await;
@@ -150,8 +194,11 @@ async fn a_server_still_starting_ends_with_the_gateway() {
 
 #[tokio::test]
 async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
-    let (home, trace) =
-        home_with("orphan", |it| it.manner("detach").manner("ignore-stdin-close").manner("ignore-term"));
+    let (home, trace) = home_with("orphan", |it| {
+        it.manner("detach")
+            .manner("ignore-stdin-close")
+            .manner("ignore-term")
+    });
     let gateway = home.serve().await;
     used(&gateway.client(Manner::Legacy).await, "orphan__echo").await;
     let mut left = running(&trace);
@@ -160,7 +207,10 @@ async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
     gateway.kill().await;
 
     let _next = home.serve().await;
-    until("no orphan lives", async || (!left.iter().any(|pid| alive(*pid))).then_some(())).await;
+    until("no orphan lives", async || {
+        (!left.iter().any(|pid| alive(*pid))).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -188,7 +238,10 @@ async fn a_server_sees_only_harmless_variables_and_those_it_was_given() {
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Modern).await;
     client.knows("curious__environment").await;
-    let result = client.call("curious__environment", &json!({})).await.result();
+    let result = client
+        .call("curious__environment", &json!({}))
+        .await
+        .result();
     assert_eq!(
         result["structuredContent"]["names"],
         json!(["GIVEN", "HOME", "KITBAG_CHILD_OF", "LANG", "PASSED", "PATH"])
@@ -217,5 +270,9 @@ async fn listed_once(home: &Arc<Home>, tool: &str) {
 }
 
 fn detached(trace: &str) -> Option<u32> {
-    fs::read_to_string(Path::new(trace).join("detached.pid")).ok()?.trim().parse().ok()
+    fs::read_to_string(Path::new(trace).join("detached.pid"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }

@@ -18,12 +18,19 @@ async fn one_call_runs_one_waits_and_the_third_is_told_to_come_back() {
     let call = || client.call("small__slow", &arguments);
     let started = Instant::now();
     let (a, b, c) = tokio::join!(call(), call(), call());
-    assert!(started.elapsed() >= Duration::from_secs(2), "they ran one after the other");
-    let (busy, done): (Vec<_>, Vec<_>) =
-        [a, b, c].into_iter().partition(|reply| reply.result()["isError"] == true);
+    assert!(
+        started.elapsed() >= Duration::from_secs(2),
+        "they ran one after the other"
+    );
+    let (busy, done): (Vec<_>, Vec<_>) = [a, b, c]
+        .into_iter()
+        .partition(|reply| reply.result()["isError"] == true);
     assert_eq!((busy.len(), done.len()), (1, 2));
     let told = busy[0].tool_error();
-    assert!(told.contains("`small` has 1 calls running and 1 waiting"), "{told}");
+    assert!(
+        told.contains("`small` has 1 calls running and 1 waiting"),
+        "{told}"
+    );
     assert!(told.contains("try again"), "{told}");
 }
 
@@ -34,9 +41,18 @@ async fn calls_within_the_limit_run_side_by_side() {
     client.knows("wide__slow").await;
     let arguments = json!({ "ms": 1000 });
     let started = Instant::now();
-    let replies = futures::future::join_all((0..20).map(|_| client.call("wide__slow", &arguments))).await;
-    assert!(replies.iter().all(|reply| reply.text().starts_with("slept")));
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    let replies =
+        futures::future::join_all((0..20).map(|_| client.call("wide__slow", &arguments))).await;
+    assert!(
+        replies
+            .iter()
+            .all(|reply| reply.text().starts_with("slept"))
+    );
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 #[tokio::test]
@@ -49,7 +65,11 @@ async fn progress_keeps_a_long_call_alive() {
             let params = call_with_progress("slow__slow", &json!({ "ms": 2000, "steps": 10 }));
             let reply = client.request("tools/call", &params).await;
             assert_eq!(reply.text(), "slept 2000 ms in 10 steps");
-            assert_eq!(reply.notifications("notifications/progress").len(), 10, "{era} {manner:?}");
+            assert_eq!(
+                reply.notifications("notifications/progress").len(),
+                10,
+                "{era} {manner:?}"
+            );
         });
         futures::future::join_all(calls).await;
     }
@@ -60,19 +80,35 @@ async fn a_silent_call_is_given_up_and_the_server_is_told() {
     for era in ERAS {
         let home = Home::new("");
         let trace = home.path("trace");
-        home.configure(&Testbed::named("slow").era(era).data_dir(&trace).with(SHORT).table());
+        home.configure(
+            &Testbed::named("slow")
+                .era(era)
+                .data_dir(&trace)
+                .with(SHORT)
+                .table(),
+        );
         let gateway = home.serve().await;
         let client = gateway.client(Manner::Modern).await;
         client.knows("slow__slow").await;
-        let told = client.call("slow__slow", &json!({ "ms": 20_000 })).await.tool_error();
+        let told = client
+            .call("slow__slow", &json!({ "ms": 20_000 }))
+            .await
+            .tool_error();
         assert!(told.contains("`slow` did not answer within 1 s"), "{told}");
-        assert!(told.contains("raise `call_timeout` of [servers.slow]"), "{told}");
+        assert!(
+            told.contains("raise `call_timeout` of [servers.slow]"),
+            "{told}"
+        );
         until("the server hears that nobody waits", async || {
             let events = fs::read_to_string(trace.join("events.log")).unwrap_or_default();
             events.contains("cancelled slow").then_some(())
         })
         .await;
-        assert_eq!(client.call("slow__echo", &json!({})).await.text(), "{}", "the server is still there");
+        assert_eq!(
+            client.call("slow__echo", &json!({})).await.text(),
+            "{}",
+            "the server is still there"
+        );
     }
 }
 
@@ -86,7 +122,11 @@ async fn progress_cannot_stretch_a_call_beyond_its_deadline() {
     let params = call_with_progress("slow__slow", &json!({ "ms": 20_000, "steps": 100 }));
     let told = client.request("tools/call", &params).await.tool_error();
     assert!(told.contains("`slow` did not answer within"), "{told}");
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 #[tokio::test]
@@ -99,9 +139,19 @@ async fn an_answer_beyond_the_limit_is_refused_and_the_next_one_is_not() {
         for server in ["chatty", "far"] {
             client.knows(&format!("{server}__big")).await;
             let big = format!("{server}__big");
-            let told = client.call(&big, &json!({ "bytes": 200_000 })).await.tool_error();
+            let told = client
+                .call(&big, &json!({ "bytes": 200_000 }))
+                .await
+                .tool_error();
             assert!(told.contains("max_message_bytes"), "{server}: {told}");
-            assert_eq!(client.call(&big, &json!({ "bytes": 1000 })).await.text().len(), 1000);
+            assert_eq!(
+                client
+                    .call(&big, &json!({ "bytes": 1000 }))
+                    .await
+                    .text()
+                    .len(),
+                1000
+            );
         }
     }
 }

@@ -12,11 +12,16 @@ use crate::harness::{Client, Gateway, Manner, Testbed};
 async fn survives(manner: &str, eras: &[&str]) {
     for era in eras {
         let odd = Testbed::named("odd").era(era).manner(manner);
-        let gateway = Gateway::with(&(odd.table() + &Testbed::named("good").era(era).table())).await;
+        let gateway =
+            Gateway::with(&(odd.table() + &Testbed::named("good").era(era).table())).await;
         let client = gateway.client(Manner::Legacy).await;
         client.knows("good__echo").await;
         client.knows("odd__echo").await;
-        assert_eq!(tools_of(&client, "odd").await, tools_of(&client, "good").await, "{manner} {era}");
+        assert_eq!(
+            tools_of(&client, "odd").await,
+            tools_of(&client, "good").await,
+            "{manner} {era}"
+        );
         let reply = client.call("odd__echo", &json!({ "manner": manner })).await;
         assert_eq!(reply.text(), json!({ "manner": manner }).to_string());
     }
@@ -60,12 +65,21 @@ async fn every_page_of_every_list_is_read() {
         let client = gateway.client(Manner::Modern).await;
         client.knows("paged__echo").await;
         client.knows("whole__echo").await;
-        assert_eq!(tools_of(&client, "paged").await, tools_of(&client, "whole").await);
+        assert_eq!(
+            tools_of(&client, "paged").await,
+            tools_of(&client, "whole").await
+        );
         let prompts = client.list("prompts/list", "prompts").await;
         let of = |server: &str| {
-            prompts.iter().filter(|it| it["name"].as_str().unwrap().starts_with(server)).count()
+            prompts
+                .iter()
+                .filter(|it| it["name"].as_str().unwrap().starts_with(server))
+                .count()
         };
-        assert!(of("paged__") > 2 && of("paged__") == of("whole__"), "{prompts:?}");
+        assert!(
+            of("paged__") > 2 && of("paged__") == of("whole__"),
+            "{prompts:?}"
+        );
     }
 }
 
@@ -73,20 +87,36 @@ async fn every_page_of_every_list_is_read() {
 async fn a_capability_that_was_a_lie_costs_neither_the_rest_nor_time() {
     for era in ERAS {
         let liar = Testbed::named("liar").era(era).manner("lie");
-        let gateway = Gateway::with(&(liar.table() + &Testbed::named("good").era(era).table())).await;
+        let gateway =
+            Gateway::with(&(liar.table() + &Testbed::named("good").era(era).table())).await;
         let client = gateway.client(Manner::Legacy).await;
         let started = Instant::now();
         client.knows("liar__echo").await;
-        assert!(started.elapsed() < Duration::from_secs(8), "the tools waited for a list that never comes");
+        assert!(
+            started.elapsed() < Duration::from_secs(8),
+            "the tools waited for a list that never comes"
+        );
         client.knows("good__echo").await;
-        assert_eq!(tools_of(&client, "liar").await, tools_of(&client, "good").await);
+        assert_eq!(
+            tools_of(&client, "liar").await,
+            tools_of(&client, "good").await
+        );
         let started = Instant::now();
-        let own = gateway.visitor("/servers/liar/mcp", Manner::Legacy).connect().await;
+        let own = gateway
+            .visitor("/servers/liar/mcp", Manner::Legacy)
+            .connect()
+            .await;
         assert!(own.tool_names().await.contains(&"echo".to_owned()));
-        assert!(started.elapsed() < AT_ONCE, "the route of the liar waited as well");
+        assert!(
+            started.elapsed() < AT_ONCE,
+            "the route of the liar waited as well"
+        );
         for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
             let started = Instant::now();
-            assert!(!client.list(method, key).await.is_empty(), "{method} has what the good server offers");
+            assert!(
+                !client.list(method, key).await.is_empty(),
+                "{method} has what the good server offers"
+            );
             assert!(started.elapsed() < AT_ONCE, "{method} waited for the liar");
         }
     }
@@ -99,9 +129,15 @@ async fn a_slow_start_delays_neither_the_list_nor_other_servers() {
     let client = gateway.client(Manner::Legacy).await;
     let started = Instant::now();
     client.tool_names().await;
-    assert!(started.elapsed() < AT_ONCE, "the list waited for the slow server");
+    assert!(
+        started.elapsed() < AT_ONCE,
+        "the list waited for the slow server"
+    );
     client.knows("good__echo").await;
-    assert!(tools_of(&client, "slow").await.is_empty(), "it has three seconds to go");
+    assert!(
+        tools_of(&client, "slow").await.is_empty(),
+        "it has three seconds to go"
+    );
     assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
     // A client that knows the name from an earlier day need not wait for the list.
     assert_eq!(client.call("slow__echo", &json!({})).await.text(), "{}");
@@ -111,13 +147,19 @@ async fn a_slow_start_delays_neither_the_list_nor_other_servers() {
 #[tokio::test]
 async fn a_server_that_answers_nothing_is_given_up_without_harm_to_others() {
     for era in ERAS {
-        let mute = Testbed::named("mute").era(era).manner("hang").with("start_timeout = \"1s\"");
+        let mute = Testbed::named("mute")
+            .era(era)
+            .manner("hang")
+            .with("start_timeout = \"1s\"");
         let gateway = Gateway::with(&(mute.table() + &Testbed::named("good").table())).await;
         let client = gateway.client(Manner::Modern).await;
         client.knows("good__echo").await;
         let told = client.call("mute__echo", &json!({})).await.tool_error();
         assert!(told.contains("`mute` was not ready within 1s"), "{told}");
-        assert!(told.contains("raise `start_timeout` of [servers.mute]"), "{told}");
+        assert!(
+            told.contains("raise `start_timeout` of [servers.mute]"),
+            "{told}"
+        );
         assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
     }
 }
@@ -129,13 +171,29 @@ async fn a_definition_nobody_understands_arrives_letter_by_letter() {
     for era in ERAS {
         let gateway = Gateway::with(&Testbed::named("odd").era(era).table()).await;
         for manner in Manner::BOTH {
-            gateway.client(manner).await.knows("odd__exotic_definition").await;
+            gateway
+                .client(manner)
+                .await
+                .knows("odd__exotic_definition")
+                .await;
             let own = gateway.visitor("/servers/odd/mcp", manner).connect().await;
             let listed = own.request("tools/list", &json!({})).await;
-            assert!(listed.raw_result().contains(&definition), "{era} {manner:?}: {}", listed.raw_result());
-            let merged = gateway.client(manner).await.request("tools/list", &json!({})).await;
+            assert!(
+                listed.raw_result().contains(&definition),
+                "{era} {manner:?}: {}",
+                listed.raw_result()
+            );
+            let merged = gateway
+                .client(manner)
+                .await
+                .request("tools/list", &json!({}))
+                .await;
             let renamed = definition.replace("\"exotic_definition\"", "\"odd__exotic_definition\"");
-            assert!(merged.raw_result().contains(&renamed), "{era} {manner:?}: {}", merged.raw_result());
+            assert!(
+                merged.raw_result().contains(&renamed),
+                "{era} {manner:?}: {}",
+                merged.raw_result()
+            );
         }
     }
 }
@@ -144,7 +202,11 @@ async fn a_definition_nobody_understands_arrives_letter_by_letter() {
 async fn tools_of(client: &Client, server: &str) -> Vec<String> {
     let prefix = format!("{server}__");
     let names = client.tool_names().await;
-    names.iter().filter_map(|name| name.strip_prefix(&prefix)).map(str::to_owned).collect()
+    names
+        .iter()
+        .filter_map(|name| name.strip_prefix(&prefix))
+        .map(str::to_owned)
+        .collect()
 }
 
 const AT_ONCE: Duration = Duration::from_secs(1);

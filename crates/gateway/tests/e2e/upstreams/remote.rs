@@ -12,7 +12,12 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Http("legacy"), Self::Http("modern"), Self::Http("dual"), Self::Sse];
+    const ALL: [Self; 4] = [
+        Self::Http("legacy"),
+        Self::Http("modern"),
+        Self::Http("dual"),
+        Self::Sse,
+    ];
 
     async fn start(self) -> Remote {
         match self {
@@ -30,10 +35,18 @@ async fn a_remote_server_of_any_kind_lists_answers_and_reports_progress() {
         for manner in Manner::BOTH {
             let client = gateway.client(manner).await;
             client.knows("far__echo").await;
-            assert_eq!(client.call("far__echo", &json!({ "a": 1 })).await.text(), r#"{"a":1}"#, "{kind:?}");
+            assert_eq!(
+                client.call("far__echo", &json!({ "a": 1 })).await.text(),
+                r#"{"a":1}"#,
+                "{kind:?}"
+            );
             let params = call_with_progress("far__slow", &json!({ "ms": 60, "steps": 3 }));
             let reply = client.request("tools/call", &params).await;
-            assert_eq!(reply.notifications("notifications/progress").len(), 3, "{kind:?} {manner:?}");
+            assert_eq!(
+                reply.notifications("notifications/progress").len(),
+                3,
+                "{kind:?} {manner:?}"
+            );
         }
     }
 }
@@ -59,7 +72,12 @@ async fn a_server_that_was_restarted_and_knows_us_no_more_serves_the_next_call()
         match kind {
             Kind::Http(_) => drop(client.call("far__echo", &json!({})).await.text()),
             // A call made before the end of the stream is seen is lost with it.
-            Kind::Sse => until("it serves again", async || answers(&client).await.then_some(())).await,
+            Kind::Sse => {
+                until("it serves again", async || {
+                    answers(&client).await.then_some(())
+                })
+                .await
+            }
         }
     }
 }
@@ -68,7 +86,8 @@ async fn a_server_that_was_restarted_and_knows_us_no_more_serves_the_next_call()
 async fn a_server_that_is_down_is_named_and_comes_back_by_itself() {
     for kind in Kind::ALL {
         let remote = kind.start().await;
-        let gateway = Gateway::with(&(remote.table("far", "") + &Testbed::named("near").table())).await;
+        let gateway =
+            Gateway::with(&(remote.table("far", "") + &Testbed::named("near").table())).await;
         let client = gateway.client(Manner::Modern).await;
         client.knows("far__echo").await;
         client.knows("near__echo").await;
@@ -94,7 +113,10 @@ async fn a_server_that_dies_in_a_call_ends_the_call_at_once() {
         call.wait_for("notifications/progress").await;
         drop(remote);
         let told = call.finish().await.tool_error();
-        assert!(told.contains("`far` went away during the call"), "{kind:?}: {told}");
+        assert!(
+            told.contains("`far` went away during the call"),
+            "{kind:?}: {told}"
+        );
     }
 }
 

@@ -11,13 +11,19 @@ use crate::harness::process::{alive, running, terminate};
 use crate::harness::{Client, Gateway, Home, Manner, Testbed, until};
 
 fn detached(home: &Home) -> Option<u32> {
-    fs::read_to_string(home.path("trace").join("detached.pid")).ok()?.trim().parse().ok()
+    fs::read_to_string(home.path("trace").join("detached.pid"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// A gateway whose server has left a process without parent and environment.
 async fn with_stray(settings: &str) -> (Gateway, u32) {
     let home = Home::new("");
-    let table = Testbed::named("loose").manner("detach-bare").data_dir(&home.path("trace"));
+    let table = Testbed::named("loose")
+        .manner("detach-bare")
+        .data_dir(&home.path("trace"));
     home.configure(&table.with(settings).table());
     let gateway = home.serve().await;
     let client = gateway.client(Manner::Legacy).await;
@@ -44,7 +50,12 @@ async fn a_process_without_parent_and_environment_ends_with_its_server() {
 #[tokio::test]
 async fn a_process_without_parent_and_environment_ends_when_its_server_crashes() {
     let (gateway, stray) = with_stray("").await;
-    gateway.client(Manner::Legacy).await.call("loose__crash", &json!({})).await.tool_error();
+    gateway
+        .client(Manner::Legacy)
+        .await
+        .call("loose__crash", &json!({}))
+        .await
+        .tool_error();
     until("it is ended", async || (!alive(stray)).then_some(())).await;
 }
 
@@ -58,14 +69,33 @@ impl Contained {
     fn start(home: &Home) -> Self {
         let kitbag = home.command(&["serve"]);
         let mut command = Command::new("unshare");
-        command.args(["--pid", "--fork", "--kill-child"]).arg(kitbag.get_program()).args(kitbag.get_args());
-        command.env_clear().envs(kitbag.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.current_dir(home.path("")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .args(["--pid", "--fork", "--kill-child"])
+            .arg(kitbag.get_program())
+            .args(kitbag.get_args());
+        command.env_clear().envs(
+            kitbag
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        command
+            .current_dir(home.path(""))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut unshare = command.spawn().unwrap();
-        let lines = BufReader::new(unshare.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let lines = BufReader::new(unshare.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
         let mut addresses = lines.filter_map(|line| {
             let start = line.find("http://127.0.0.1:")?;
-            Some(line[start..].split_whitespace().next()?.trim_end_matches("/mcp").to_owned())
+            Some(
+                line[start..]
+                    .split_whitespace()
+                    .next()?
+                    .trim_end_matches("/mcp")
+                    .to_owned(),
+            )
         });
         let base = addresses.next().expect("the gateway names its address");
         Self { unshare, base }
@@ -82,15 +112,24 @@ impl Drop for Contained {
 
 #[tokio::test]
 async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
-    let permitted = Command::new("unshare").args(["--pid", "--fork", "true"]).stderr(Stdio::null()).status();
+    let permitted = Command::new("unshare")
+        .args(["--pid", "--fork", "true"])
+        .stderr(Stdio::null())
+        .status();
     if !permitted.is_ok_and(|status| status.success()) {
         eprintln!("skipped: this system does not let us make a pid namespace");
         return;
     }
     let inner = Home::new("");
-    inner.configure(&Testbed::named("inner").data_dir(&inner.path("trace")).table());
+    inner.configure(
+        &Testbed::named("inner")
+            .data_dir(&inner.path("trace"))
+            .table(),
+    );
     let contained = Contained::start(&inner);
-    let client = Client::to(format!("{}/mcp/all", contained.base), Manner::Legacy).connect().await;
+    let client = Client::to(format!("{}/mcp/all", contained.base), Manner::Legacy)
+        .connect()
+        .await;
     client.knows("inner__echo").await;
     client.call("inner__echo", &json!({})).await.text();
     let trace = inner.path("trace").to_str().unwrap().to_owned();
@@ -99,7 +138,9 @@ async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
 
     // What a killed gateway has left on this side shows when the sweep is over.
     let home = Home::new("");
-    let orphan = Testbed::named("orphan").manner("ignore-stdin-close").data_dir(&home.path("trace"));
+    let orphan = Testbed::named("orphan")
+        .manner("ignore-stdin-close")
+        .data_dir(&home.path("trace"));
     home.configure(&orphan.table());
     let killed = home.serve().await;
     let local = killed.client(Manner::Legacy).await;
@@ -109,7 +150,10 @@ async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
     assert_eq!(orphans.len(), 1);
     killed.kill().await;
     let _next = home.serve().await;
-    until("the orphan is gone", async || (!alive(orphans[0])).then_some(())).await;
+    until("the orphan is gone", async || {
+        (!alive(orphans[0])).then_some(())
+    })
+    .await;
     client.call("inner__echo", &json!({})).await.text();
     assert_eq!(running(&trace), servers, "the same process serves");
 }

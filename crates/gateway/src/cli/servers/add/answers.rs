@@ -33,7 +33,11 @@ pub(super) fn gather(
         answers.give(input, answering.spell(input, value)?)?;
     }
     if !output.json && ask::is_somebody_there() {
-        let asked: Vec<_> = plan.inputs.iter().filter(|it| it.required && !answers.has(it)).collect();
+        let asked: Vec<_> = plan
+            .inputs
+            .iter()
+            .filter(|it| it.required && !answers.has(it))
+            .collect();
         for input in asked {
             put(input, answering, &mut answers)
                 .with_context(|| format!("there is no answer for `{}`", input.name))?;
@@ -43,10 +47,21 @@ pub(super) fn gather(
 }
 
 /// Everything that is missing, and a command that has a place for it.
-pub(super) fn missing(missing: &[&Input], name: &EntryName, given: &[(String, String)]) -> anyhow::Error {
-    let width = missing.iter().map(|input| input.name.chars().count()).max().unwrap_or_default();
+pub(super) fn missing(
+    missing: &[&Input],
+    name: &EntryName,
+    given: &[(String, String)],
+) -> anyhow::Error {
+    let width = missing
+        .iter()
+        .map(|input| input.name.chars().count())
+        .max()
+        .unwrap_or_default();
     let line = |input: &&Input| format!("{:width$}  {}", input.name, explanation(input));
-    let lines: Vec<_> = missing.iter().map(|input| line(input).trim_end().to_owned()).collect();
+    let lines: Vec<_> = missing
+        .iter()
+        .map(|input| line(input).trim_end().to_owned())
+        .collect();
     let mut command = format!("kitbag servers add {name}");
     for (key, _) in given {
         command.push_str(&format!(" --set {key}=…"));
@@ -56,8 +71,13 @@ pub(super) fn missing(missing: &[&Input], name: &EntryName, given: &[(String, St
         command.push_str(&format!(" --set {}=…", input.name));
     }
     let told = anyhow!(lines.join("\n"));
-    let told = told.context(format!("`{name}` needs {} from you", count(missing.len(), "value")));
-    Err::<(), _>(told).advise(|| command).expect_err("it is an error")
+    let told = told.context(format!(
+        "`{name}` needs {} from you",
+        count(missing.len(), "value")
+    ));
+    Err::<(), _>(told)
+        .advise(|| command)
+        .expect_err("it is an error")
 }
 
 /// What is known of an input, in a line.
@@ -72,36 +92,57 @@ pub(super) fn explanation(input: &Input) -> String {
         input.secret.then(|| "a secret".to_owned()),
         what,
         (!input.choices.is_empty()).then(|| format!("one of {}", input.choices.join(", "))),
-        input.placeholder.as_ref().map(|text| format!("like {text}")),
+        input
+            .placeholder
+            .as_ref()
+            .map(|text| format!("like {text}")),
     ];
     let facts: Vec<_> = facts.into_iter().flatten().collect();
-    let facts = if facts.is_empty() { String::new() } else { format!("({})", facts.join(", ")) };
-    one_line(&format!("{} {facts}", input.description.as_deref().unwrap_or_default()))
+    let facts = if facts.is_empty() {
+        String::new()
+    } else {
+        format!("({})", facts.join(", "))
+    };
+    one_line(&format!(
+        "{} {facts}",
+        input.description.as_deref().unwrap_or_default()
+    ))
 }
 
 /// The input that is meant; a flag of the program may be written with its dashes.
 fn called<'a>(plan: &'a Plan, key: &str) -> anyhow::Result<&'a Input> {
     let plain = key.trim_start_matches('-');
-    let find = |same: fn(&str, &str) -> bool| plan.inputs.iter().find(|input| same(&input.name, plain));
+    let find =
+        |same: fn(&str, &str) -> bool| plan.inputs.iter().find(|input| same(&input.name, plain));
     let found = find(|name, key| name == key).or_else(|| find(str::eq_ignore_ascii_case));
     let names = || plan.inputs.iter().map(|input| input.name.as_str());
-    found.ok_or_else(|| anyhow!("the server does not ask for `{key}`")).advise(|| {
-        match nearest(plain, names()) {
+    found
+        .ok_or_else(|| anyhow!("the server does not ask for `{key}`"))
+        .advise(|| match nearest(plain, names()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None if plan.inputs.is_empty() => "leave it out: it asks for nothing".to_owned(),
             None => format!("it asks for {}", names().collect::<Vec<_>>().join(", ")),
-        }
-    })
+        })
 }
 
 /// Puts the question until the answer can be meant.
 fn put(input: &Input, answering: &mut Answering<'_>, answers: &mut Answers) -> anyhow::Result<()> {
     let (name, explanation) = (&input.name, explanation(input));
-    tell(&if explanation.is_empty() { name.clone() } else { format!("{name}: {explanation}") });
+    tell(&if explanation.is_empty() {
+        name.clone()
+    } else {
+        format!("{name}: {explanation}")
+    });
     let default = input.default.as_deref();
-    let mut question = default.map_or("> ".to_owned(), |default| format!("[{}] > ", visible(default)));
+    let mut question = default.map_or("> ".to_owned(), |default| {
+        format!("[{}] > ", visible(default))
+    });
     loop {
-        let typed = if input.secret { ask::secret(&question)? } else { ask::line(&question)? };
+        let typed = if input.secret {
+            ask::secret(&question)?
+        } else {
+            ask::line(&question)?
+        };
         let value = match typed.trim() {
             // A default is the author's word, and goes where it goes without being asked.
             "" if answers.has(input) || default.is_some() => return Ok(()),
@@ -127,11 +168,17 @@ fn put(input: &Input, answering: &mut Answering<'_>, answers: &mut Answers) -> a
 
 /// A password may well have a `${` in it, but hardly a whole name in braces.
 fn has_variable(value: &str) -> bool {
-    value.split("${").skip(1).filter_map(|rest| rest.split_once('}')).any(|(name, _)| {
-        let name = name.split(":-").next().unwrap_or(name);
-        !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-'))
-    })
+    value
+        .split("${")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('}'))
+        .any(|(name, _)| {
+            let name = name.split(":-").next().unwrap_or(name);
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-'))
+        })
 }
 
 fn tell(text: &str) {
@@ -149,7 +196,11 @@ impl Answering<'_> {
         if input.secret {
             return Ok(self.keeping.keep(self.server, &input.name, value));
         }
-        Ok(if input.format == Format::Path { self.path(value) } else { value.to_owned() })
+        Ok(if input.format == Format::Path {
+            self.path(value)
+        } else {
+            value.to_owned()
+        })
     }
 
     /// The gateway may be started somewhere else than this command.

@@ -75,13 +75,22 @@ pub(super) async fn fetch(
     let registry = arguments.place.open(&config);
     let entry = find(wanted, arguments, &registry, invocation).await?;
     let server = &entry.server;
-    let name = arguments.local.clone().unwrap_or_else(|| server.name.local());
+    let name = arguments
+        .local
+        .clone()
+        .unwrap_or_else(|| server.name.local());
     vacant(&config, &name, wish.force)?;
-    let plan = choose(server, arguments.package, |program| programs::on_path(program).is_some())
-        .with_context(|| format!("`{}` cannot be run from here", server.name))?;
+    let plan = choose(server, arguments.package, |program| {
+        programs::on_path(program).is_some()
+    })
+    .with_context(|| format!("`{}` cannot be run from here", server.name))?;
     invocation.output.note(&about(&entry, &plan, &registry));
     let mut keeping = Keeping::of(&config).await?;
-    let mut answering = Answering { server: &name, keeping: &mut keeping, around: &invocation.at.around };
+    let mut answering = Answering {
+        server: &name,
+        keeping: &mut keeping,
+        around: &invocation.at.around,
+    };
     let answers = answers::gather(&plan, &arguments.set, &mut answering, invocation.output)?;
     let filled = plan
         .fill(&answers, literally)
@@ -96,12 +105,21 @@ pub(super) async fn fetch(
     let review = Review::of(name.as_str(), origin.told(&registry), &reach);
     if wish.enabled {
         let command = arguments.agreeing(&server.name);
-        let question = Question { text: "Run this?", yes: arguments.yes, command: &command };
+        let question = Question {
+            text: "Run this?",
+            yes: arguments.yes,
+            command: &command,
+        };
         confirm(&[review], question, invocation.output)?;
     } else {
         invocation.output.note(&review.to_string());
     }
-    Ok(New { name, reach, keeping, origin: Some(origin) })
+    Ok(New {
+        name,
+        reach,
+        keeping,
+        origin: Some(origin),
+    })
 }
 
 impl Origin {
@@ -123,7 +141,10 @@ impl FromRegistry {
             (!self.set.is_empty(), "--set"),
             (self.yes, "--yes"),
         ];
-        flags.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
+        flags
+            .into_iter()
+            .find(|(given, _)| *given)
+            .map(|(_, flag)| flag)
     }
 
     /// The command that says yes in advance; what was set may be a secret, and is not repeated.
@@ -153,17 +174,28 @@ async fn find(
             }
         }
     };
-    let entry = invocation.output.during(&format!("Asking {}", registry.place()), asking).await?;
-    let reason = entry.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
+    let entry = invocation
+        .output
+        .during(&format!("Asking {}", registry.place()), asking)
+        .await?;
+    let reason = entry
+        .message
+        .as_deref()
+        .map(|message| format!(": {message}"))
+        .unwrap_or_default();
     let name = &entry.server.name;
     match entry.status {
         Status::Active => {}
         Status::Deprecated => {
-            invocation.output.warn(&format!("the author of `{name}` has given it up{reason}"));
+            invocation
+                .output
+                .warn(&format!("the author of `{name}` has given it up{reason}"));
         }
         Status::Deleted => {
-            return Err(anyhow!("`{name}` was taken back by its author or the registry{reason}"))
-                .advise(|| format!("look for another: kitbag servers find {}", name.short()));
+            return Err(anyhow!(
+                "`{name}` was taken back by its author or the registry{reason}"
+            ))
+            .advise(|| format!("look for another: kitbag servers find {}", name.short()));
         }
     }
     Ok(entry)
@@ -172,35 +204,73 @@ async fn find(
 /// Where it comes from and what it will run, for somebody who decides whether to trust it.
 fn about(entry: &Entry, plan: &Plan, registry: &Registry) -> String {
     let server = &entry.server;
-    let mut lines = vec![format!("{} {}, from {}", server.name, one_line(&server.version), registry.place())];
+    let mut lines = vec![format!(
+        "{} {}, from {}",
+        server.name,
+        one_line(&server.version),
+        registry.place()
+    )];
     let mut line = |label: &str, text: Option<&str>| {
         let text = text.map(one_line).filter(|text| !text.is_empty());
         lines.extend(text.map(|text| format!("  {label:<12} {text}")));
     };
     line("Description:", Some(&server.description));
-    line("Repository:", server.repository.as_ref().map(|it| it.url.as_str()));
+    line(
+        "Repository:",
+        server.repository.as_ref().map(|it| it.url.as_str()),
+    );
     line("Website:", server.website_url.as_deref());
     if plan.kind != Kind::Remote {
-        line("Package:", Some(&format!("{} ({})", plan.source, plan.kind)));
+        line(
+            "Package:",
+            Some(&format!("{} ({})", plan.source, plan.kind)),
+        );
     }
     // Without a gap it is shown in full right away.
     if !plan.inputs.is_empty() {
-        let words: Vec<_> = plan.preview().iter().map(|word| quoted(&literally(word))).collect();
+        let words: Vec<_> = plan
+            .preview()
+            .iter()
+            .map(|word| quoted(&literally(word)))
+            .collect();
         line("Would run:", Some(&words.join(" ")));
     }
-    let optional = plan.inputs.iter().filter(|input| !input.required && input.default.is_none());
+    let optional = plan
+        .inputs
+        .iter()
+        .filter(|input| !input.required && input.default.is_none());
     for input in optional {
-        line("Optional:", Some(&format!("--set {}=…  {}", input.name, answers::explanation(input))));
+        line(
+            "Optional:",
+            Some(&format!(
+                "--set {}=…  {}",
+                input.name,
+                answers::explanation(input)
+            )),
+        );
     }
     lines.join("\n")
 }
 
 fn reach(filled: Filled) -> Reach {
     match filled {
-        Filled::Launch { command, args, env } => Reach::Launch { command, args, env, cwd: None },
-        Filled::Remote { url, transport, headers } => {
+        Filled::Launch { command, args, env } => Reach::Launch {
+            command,
+            args,
+            env,
+            cwd: None,
+        },
+        Filled::Remote {
+            url,
+            transport,
+            headers,
+        } => {
             let transport = (transport == RemoteKind::Sse).then(|| "sse".to_owned());
-            Reach::Remote { url, transport, headers }
+            Reach::Remote {
+                url,
+                transport,
+                headers,
+            }
         }
     }
 }
@@ -218,9 +288,21 @@ mod tests {
 
     #[test]
     fn what_is_spelt_literally_means_its_own_letters() {
-        for text in ["plain", "${HOME}", "${secret:x}", "$$ {a} ${", "a$", "${a:-${b}}"] {
+        for text in [
+            "plain",
+            "${HOME}",
+            "${secret:x}",
+            "$$ {a} ${",
+            "a$",
+            "${a:-${b}}",
+        ] {
             let nothing_is_set = |name: &str| (!name.is_empty()).then(|| "leaked".to_owned());
-            assert_eq!(Template::new(literally(text)).resolve(nothing_is_set).unwrap(), text);
+            assert_eq!(
+                Template::new(literally(text))
+                    .resolve(nothing_is_set)
+                    .unwrap(),
+                text
+            );
         }
     }
 }

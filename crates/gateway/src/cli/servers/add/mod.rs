@@ -105,26 +105,52 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let wanted = !arguments.no_test && enabled;
     let new = match &arguments.name {
         Wanted::Ours(name) if arguments.says_nothing() => return Ok(misses_everything(name)),
-        Wanted::Ours(name) if !arguments.from_registry.registry => described(name.clone(), arguments)?,
+        Wanted::Ours(name) if !arguments.from_registry.registry => {
+            described(name.clone(), arguments)?
+        }
         Wanted::Ours(_) | Wanted::Registered(_) => {
             arguments.refuse_what_the_registry_says()?;
             let wish = Wish { force, enabled };
-            from_registry::fetch(&arguments.name, &arguments.from_registry, wish, invocation).await?
+            from_registry::fetch(&arguments.name, &arguments.from_registry, wish, invocation)
+                .await?
         }
     };
-    let New { name, reach, keeping, origin } = new;
+    let New {
+        name,
+        reach,
+        keeping,
+        origin,
+    } = new;
     let draft = Draft::of(&name, &NewServer { reach, enabled }, force, invocation)?;
     // A secret must be in the store before anything refers to it.
-    keeping.put_down(&draft.config.store_path, draft.config.secret_key).await?;
+    keeping
+        .put_down(&draft.config.store_path, draft.config.secret_key)
+        .await?;
     let readable = draft.config.server(&name).is_some_and(has_literal_secret);
     let config = draft.write()?;
-    let test = if wanted { Some(try_out(&name, invocation).await) } else { None };
+    let test = if wanted {
+        Some(try_out(&name, invocation).await)
+    } else {
+        None
+    };
     let works = !matches!(test, Some(Outcome::Fails(_)));
-    invocation.output.show(&Added { name, config, origin, test }, for_people)?;
+    invocation.output.show(
+        &Added {
+            name,
+            config,
+            origin,
+            test,
+        },
+        for_people,
+    )?;
     if readable {
         invocation.output.note(READABLE);
     }
-    Ok(if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if works {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 const READABLE: &str = "
@@ -175,7 +201,11 @@ impl Draft {
         let path = invocation.at.editable()?;
         let text = edit::read(&path)?;
         let parse = |text: &str| invocation.at.parse(text, &path);
-        vacant(&parse(&text).context("the configuration cannot be used")?, name, force)?;
+        vacant(
+            &parse(&text).context("the configuration cannot be used")?,
+            name,
+            force,
+        )?;
         let text = edit::add_server(&text, name, server)?;
         let config = parse(&text).with_context(|| format!("the server `{name}` was not added"))?;
         Ok(Self { path, text, config })
@@ -201,7 +231,9 @@ fn vacant(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()>
 /// first client finds its tools.
 async fn try_out(name: &ServerName, invocation: &Invocation) -> Outcome {
     // The first start of a package downloads it.
-    let _shown = invocation.output.progress(&format!("Starting `{name}` and asking what it offers"));
+    let _shown = invocation
+        .output
+        .progress(&format!("Starting `{name}` and asking what it offers"));
     match open(name, invocation).await {
         Ok(app) => {
             let outcome = test(&app, name).await;
@@ -220,10 +252,14 @@ async fn open(name: &ServerName, invocation: &Invocation) -> anyhow::Result<App>
 }
 
 fn for_people(added: &Added) -> String {
-    let Added { name, config, test, .. } = added;
+    let Added {
+        name, config, test, ..
+    } = added;
     let path = config.display();
     match test {
-        None => format!("Added `{name}` to {path}\nSee whether it works: kitbag servers test {name}"),
+        None => {
+            format!("Added `{name}` to {path}\nSee whether it works: kitbag servers test {name}")
+        }
         Some(Outcome::Works(report)) => format!(
             "Added `{name}` to {path}\nIt works and offers {}.\nServe it: kitbag serve (one that is running takes it over)",
             offers(report.tools, report.prompts, report.resources)
@@ -241,7 +277,15 @@ impl Arguments {
     }
 
     fn refuse_what_the_registry_says(&self) -> anyhow::Result<()> {
-        let Self { url, command, env, cwd, header, transport, .. } = self;
+        let Self {
+            url,
+            command,
+            env,
+            cwd,
+            header,
+            transport,
+            ..
+        } = self;
         if url.is_some() || !command.is_empty() {
             return Err(anyhow!(
                 "a name with an owner is one of the registry, which says itself how it is run"
@@ -249,36 +293,66 @@ impl Arguments {
             .advise(|| "to describe a server yourself, choose a name without `/`".to_owned());
         }
         if !env.is_empty() || cwd.is_some() || !header.is_empty() || transport.is_some() {
-            return Err(anyhow!("the registry says which variables and headers this server has"))
-                .advise(|| "give their values with --set KEY=VALUE".to_owned());
+            return Err(anyhow!(
+                "the registry says which variables and headers this server has"
+            ))
+            .advise(|| "give their values with --set KEY=VALUE".to_owned());
         }
         Ok(())
     }
 }
 
 fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<New> {
-    let Arguments { url, command, env, cwd, header, transport, from_registry, .. } = arguments;
+    let Arguments {
+        url,
+        command,
+        env,
+        cwd,
+        header,
+        transport,
+        from_registry,
+        ..
+    } = arguments;
     if let Some(flag) = from_registry.given() {
         bail!("{flag} is for servers of the registry");
     }
     let mut words = command.into_iter();
     let reach = match (words.next(), url) {
-        (Some(command), None) => Reach::Launch { command, args: words.collect(), env, cwd },
-        (None, Some(url)) if url.contains("://") => Reach::Remote { url, transport, headers: header },
+        (Some(command), None) => Reach::Launch {
+            command,
+            args: words.collect(),
+            env,
+            cwd,
+        },
+        (None, Some(url)) if url.contains("://") => Reach::Remote {
+            url,
+            transport,
+            headers: header,
+        },
         (None, Some(word)) => {
-            return Err(anyhow!("`{word}` is not a URL"))
-                .advise(|| format!("to launch it as a program: kitbag servers add {name} -- {word} …"));
+            return Err(anyhow!("`{word}` is not a URL")).advise(|| {
+                format!("to launch it as a program: kitbag servers add {name} -- {word} …")
+            });
         }
         _ => bail!("a server needs either a program to launch or a URL"),
     };
-    Ok(New { name, reach, keeping: Keeping::default(), origin: None })
+    Ok(New {
+        name,
+        reach,
+        keeping: Keeping::default(),
+        origin: None,
+    })
 }
 
 impl FromStr for Wanted {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        if text.contains('/') { Ok(Self::Registered(text.parse()?)) } else { Ok(Self::Ours(text.parse()?)) }
+        if text.contains('/') {
+            Ok(Self::Registered(text.parse()?))
+        } else {
+            Ok(Self::Ours(text.parse()?))
+        }
     }
 }
 

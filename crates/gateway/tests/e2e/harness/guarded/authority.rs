@@ -33,7 +33,10 @@ struct Code {
 
 impl Authority {
     pub(super) fn scopes_for(&self, token: &str, base: &str) -> Option<String> {
-        self.tokens.get(token).filter(|(_, audience)| audience == base).map(|(scopes, _)| scopes.clone())
+        self.tokens
+            .get(token)
+            .filter(|(_, audience)| audience == base)
+            .map(|(scopes, _)| scopes.clone())
     }
 
     fn name(&mut self, kind: &str) -> String {
@@ -71,7 +74,10 @@ pub(super) fn answer(
         "/revoke" => {
             let revoked = &form()["token"];
             let mut authority = house.authority();
-            house.saw(format!("revoke {}", authority.refresh.remove(revoked).is_some()));
+            house.saw(format!(
+                "revoke {}",
+                authority.refresh.remove(revoked).is_some()
+            ));
             StatusCode::OK.into_response()
         }
         _ if path.starts_with("/.well-known/") => StatusCode::NOT_FOUND.into_response(),
@@ -102,14 +108,21 @@ fn metadata(house: &House) -> Value {
 }
 
 fn register(house: &House, asked: &Value) -> Response {
-    house.saw(format!("register {} {}", asked["client_name"], asked["application_type"]));
+    house.saw(format!(
+        "register {} {}",
+        asked["client_name"], asked["application_type"]
+    ));
     let client = json!({ "client_id": "registered", "redirect_uris": asked["redirect_uris"] });
     (StatusCode::CREATED, documents(&client)).into_response()
 }
 
 fn authorize(house: &House, asked: &HashMap<String, String>) -> Response {
     let field = |name: &str| asked.get(name).cloned().unwrap_or_default();
-    house.saw(format!("authorize {} for {}", field("client_id"), field("scope")));
+    house.saw(format!(
+        "authorize {} for {}",
+        field("client_id"),
+        field("scope")
+    ));
     assert_eq!(field("code_challenge_method"), "S256");
     let mut authority = house.authority();
     let name = authority.name("code");
@@ -121,7 +134,9 @@ fn authorize(house: &House, asked: &HashMap<String, String>) -> Response {
     };
     let mut back = Url::parse(&code.redirect).unwrap();
     authority.codes.insert(name.clone(), code);
-    back.query_pairs_mut().append_pair("code", &name).append_pair("state", &field("state"));
+    back.query_pairs_mut()
+        .append_pair("code", &name)
+        .append_pair("state", &field("state"));
     match house.ways.answers_as.unwrap_or(&house.base) {
         "" => {}
         issuer => drop(back.query_pairs_mut().append_pair("iss", issuer)),
@@ -133,9 +148,18 @@ fn token(house: &House, headers: &HeaderMap, asked: &HashMap<String, String>) ->
     let field = |name: &str| asked.get(name).map(String::as_str).unwrap_or_default();
     let grant = field("grant_type").rsplit(':').next().unwrap();
     house.saw(format!("token {grant}"));
-    let refuse =
-        |error: &str| (StatusCode::BAD_REQUEST, documents(&json!({ "error": error }))).into_response();
-    if house.ways.knows.is_some_and(|(id, secret)| !proves(headers, id, secret)) {
+    let refuse = |error: &str| {
+        (
+            StatusCode::BAD_REQUEST,
+            documents(&json!({ "error": error })),
+        )
+            .into_response()
+    };
+    if house
+        .ways
+        .knows
+        .is_some_and(|(id, secret)| !proves(headers, id, secret))
+    {
         return refuse("invalid_client");
     }
     let mut authority = house.authority();
@@ -161,10 +185,16 @@ fn token(house: &House, headers: &HeaderMap, asked: &HashMap<String, String>) ->
         "client_credentials" => (field("scope").to_owned(), field("resource").to_owned()),
         _ => return refuse("unsupported_grant_type"),
     };
-    assert_eq!(resource, field("resource"), "both requests name the same resource");
+    assert_eq!(
+        resource,
+        field("resource"),
+        "both requests name the same resource"
+    );
     let (access, refresh) = (authority.name("access"), authority.name("refresh"));
     let audience = house.ways.audience.map_or(resource, str::to_owned);
-    authority.tokens.insert(access.clone(), (scopes.clone(), audience));
+    authority
+        .tokens
+        .insert(access.clone(), (scopes.clone(), audience));
     authority.refresh.insert(refresh.clone(), scopes);
     documents(&json!({
         "access_token": access,
@@ -176,7 +206,10 @@ fn token(house: &House, headers: &HeaderMap, asked: &HashMap<String, String>) ->
 
 fn device(house: &House, asked: &HashMap<String, String>) -> Response {
     let scopes = asked.get("scope").cloned().unwrap_or_default();
-    house.authority().devices.insert("s3cret-device".to_owned(), (scopes, false));
+    house
+        .authority()
+        .devices
+        .insert("s3cret-device".to_owned(), (scopes, false));
     documents(&json!({
         "device_code": "s3cret-device",
         "user_code": "KIT-BAG",
@@ -188,13 +221,22 @@ fn device(house: &House, asked: &HashMap<String, String>) -> Response {
 
 fn proves(headers: &HeaderMap, id: &str, secret: &str) -> bool {
     let expected = format!("Basic {}", STANDARD.encode(format!("{id}:{secret}")));
-    headers.get(header::AUTHORIZATION).is_some_and(|it| it.as_bytes() == expected.as_bytes())
+    headers
+        .get(header::AUTHORIZATION)
+        .is_some_and(|it| it.as_bytes() == expected.as_bytes())
 }
 
 fn s256(verifier: &str) -> String {
-    URL_SAFE_NO_PAD.encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, verifier.as_bytes()))
+    URL_SAFE_NO_PAD.encode(aws_lc_rs::digest::digest(
+        &aws_lc_rs::digest::SHA256,
+        verifier.as_bytes(),
+    ))
 }
 
 fn documents(value: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        value.to_string(),
+    )
+        .into_response()
 }

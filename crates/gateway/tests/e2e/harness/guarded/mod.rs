@@ -86,7 +86,12 @@ impl Guarded {
         Self::before(Remote::sse(&[]).await, "sse", "/sse", ways).await
     }
 
-    async fn before(testbed: Remote, transport: &'static str, path: &'static str, ways: Ways) -> Self {
+    async fn before(
+        testbed: Remote,
+        transport: &'static str,
+        path: &'static str,
+        ways: Ways,
+    ) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let house = Arc::new(House {
@@ -100,13 +105,27 @@ impl Guarded {
         });
         let router = Router::new().fallback(answer).with_state(house.clone());
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { base, transport, path, house, serving, _testbed: testbed }
+        Self {
+            base,
+            transport,
+            path,
+            house,
+            serving,
+            _testbed: testbed,
+        }
     }
 
     /// Its `[servers.NAME]` table, with further lines if `settings` has any.
     pub(crate) fn table(&self, name: &str, settings: &str) -> String {
-        let Self { base, path, transport, .. } = self;
-        format!("[servers.{name}]\nurl = \"{base}{path}\"\ntransport = \"{transport}\"\n{settings}\n")
+        let Self {
+            base,
+            path,
+            transport,
+            ..
+        } = self;
+        format!(
+            "[servers.{name}]\nurl = \"{base}{path}\"\ntransport = \"{transport}\"\n{settings}\n"
+        )
     }
 
     /// What happened at the doors, one line each.
@@ -115,7 +134,10 @@ impl Guarded {
     }
 
     pub(crate) fn count(&self, what: &str) -> usize {
-        self.seen().iter().filter(|line| line.starts_with(what)).count()
+        self.seen()
+            .iter()
+            .filter(|line| line.starts_with(what))
+            .count()
     }
 
     /// Ends every token, but not what gives new ones.
@@ -152,7 +174,9 @@ impl House {
 
     /// What the server calls itself: its address up to the path.
     fn resource(&self) -> String {
-        self.ways.resource.map_or_else(|| self.base.clone(), str::to_owned)
+        self.ways
+            .resource
+            .map_or_else(|| self.base.clone(), str::to_owned)
     }
 }
 
@@ -174,12 +198,26 @@ async fn answer(
 
 fn turned_away(house: &House, headers: &HeaderMap, body: &[u8]) -> Option<Response> {
     let metadata = format!("{}/.well-known/oauth-protected-resource", house.base);
-    let token = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok()?.strip_prefix("Bearer "));
-    let scopes = house.authority().scopes_for(token.unwrap_or_default(), &house.base);
+    let token = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|it| it.to_str().ok()?.strip_prefix("Bearer "));
+    let scopes = house
+        .authority()
+        .scopes_for(token.unwrap_or_default(), &house.base);
     let Some(scopes) = scopes else {
-        house.saw(if token.is_some() { "turned away with a token" } else { "turned away" });
+        house.saw(if token.is_some() {
+            "turned away with a token"
+        } else {
+            "turned away"
+        });
         let challenge = format!("Bearer resource_metadata=\"{metadata}\", scope=\"read\"");
-        return Some((StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)]).into_response());
+        return Some(
+            (
+                StatusCode::UNAUTHORIZED,
+                [(header::WWW_AUTHENTICATE, challenge)],
+            )
+                .into_response(),
+        );
     };
     let scope = (*house.demanded.lock().unwrap())?;
     let is_call = String::from_utf8_lossy(body).contains("\"tools/call\"");
@@ -187,13 +225,29 @@ fn turned_away(house: &House, headers: &HeaderMap, body: &[u8]) -> Option<Respon
         return None;
     }
     house.saw(format!("wants {scope}"));
-    let challenge =
-        format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{metadata}\"");
-    Some((StatusCode::FORBIDDEN, [(header::WWW_AUTHENTICATE, challenge)]).into_response())
+    let challenge = format!(
+        "Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{metadata}\""
+    );
+    Some(
+        (
+            StatusCode::FORBIDDEN,
+            [(header::WWW_AUTHENTICATE, challenge)],
+        )
+            .into_response(),
+    )
 }
 
-async fn forward(house: &House, method: Method, uri: &Uri, headers: &HeaderMap, body: Bytes) -> Response {
-    let mut request = house.http.request(method, format!("{}{uri}", house.testbed)).body(body);
+async fn forward(
+    house: &House,
+    method: Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Response {
+    let mut request = house
+        .http
+        .request(method, format!("{}{uri}", house.testbed))
+        .body(body);
     for (name, value) in headers {
         if ![header::HOST, header::AUTHORIZATION, header::CONTENT_LENGTH].contains(name) {
             request = request.header(name, value);
@@ -203,17 +257,22 @@ async fn forward(house: &House, method: Method, uri: &Uri, headers: &HeaderMap, 
     let mut response = Response::new(Body::empty());
     *response.status_mut() = answered.status();
     let kept = ["content-type", "mcp-session-id"];
-    let kept = kept.into_iter().filter_map(|name| Some((name, answered.headers().get(name)?.clone())));
-    response
-        .headers_mut()
-        .extend(kept.map(|(name, value)| (name.parse().unwrap(), value)).collect::<HeaderMap>());
+    let kept = kept
+        .into_iter()
+        .filter_map(|name| Some((name, answered.headers().get(name)?.clone())));
+    response.headers_mut().extend(
+        kept.map(|(name, value)| (name.parse().unwrap(), value))
+            .collect::<HeaderMap>(),
+    );
     *response.body_mut() = Body::from_stream(answered.bytes_stream());
     response
 }
 
 /// The fields of a query or a form.
 fn fields(text: &str) -> HashMap<String, String> {
-    url::form_urlencoded::parse(text.as_bytes()).into_owned().collect()
+    url::form_urlencoded::parse(text.as_bytes())
+        .into_owned()
+        .collect()
 }
 
 impl Drop for Guarded {

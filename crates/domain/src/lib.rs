@@ -10,6 +10,9 @@
 //! - [`decision`]: may it happen
 //! - [`observation`]: what happened to a request; [`event`]: what happened beside requests
 //! - [`origin`]: where a request came from
+//! - [`surface`]: how much a client is shown; [`write_class`]: what a tool does to the world
+//! - [`remedy`]: the advice that comes with an error
+//! - [`sync`]: how a lock is taken
 //! - [`short_text`]: what strangers call themselves and their things, cut
 //! - [`text`]: what other people wrote, without what cannot be seen in it
 
@@ -19,9 +22,13 @@ pub mod decision;
 pub mod event;
 pub mod observation;
 pub mod origin;
+pub mod remedy;
 pub mod server;
 pub mod short_text;
+pub mod surface;
+pub mod sync;
 pub mod text;
+pub mod write_class;
 
 pub use caller::{Caller, KeyId, Role, RoleError, Tenant, TenantError};
 pub use capability::{Capability, ExposedName, Kind};
@@ -29,5 +36,8 @@ pub use decision::Decision;
 pub use event::{Action, Event};
 pub use observation::{Observation, Outcome, Purpose, Timestamp};
 pub use origin::{NoTraceParent, Origin, TraceParent};
+pub use remedy::Remedy;
 pub use server::{ServerName, ServerNameError};
 pub use short_text::ShortText;
+pub use surface::{Surface, UnknownSurface};
+pub use write_class::WriteClass;

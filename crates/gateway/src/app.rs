@@ -1,5 +1,6 @@
 //! The house, opened: built once from the configuration, used by every verb of the command line.
 
+use kitbag_domain::Surface;
 use std::future::pending;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -41,8 +42,8 @@ use crate::reload::{Entrance, Follower};
 use crate::rooms::now;
 use crate::search::{self, Search, Verdict};
 use crate::secret::request_id;
+use crate::surface::Door;
 use crate::surface::call::{as_meant, with_taken};
-use crate::surface::{Door, Surface};
 use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
 
 /// What servers asked for the first time have at least, counted from the start, also when the

@@ -1,11 +1,11 @@
 //! Everything the servers offer, under the names clients see: an immutable snapshot, built
 //! anew whenever a listing changes.
 
+use kitbag_domain::WriteClass;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName, ShortText};
-use kitbag_relevance::WriteClass;
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 

@@ -9,7 +9,7 @@ use kitbag_domain::text::visible_line;
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// Names remembered of one server, those included that it lists no longer: one that vanishes and
 /// comes back as another has changed, too.

@@ -12,7 +12,7 @@ use kitbag_domain::Caller;
 use kitbag_wire::{Message, Response};
 use tokio::sync::Notify;
 
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// How much may be on its way, in bytes.
 #[derive(Debug, Clone, Copy)]

@@ -16,8 +16,8 @@ use crate::inside;
 use crate::login;
 use crate::providers::Providers;
 use crate::rooms::Rooms;
-use crate::sync::lock;
 use crate::vault;
+use kitbag_domain::sync::lock;
 
 pub(crate) struct House {
     rooms: ArcSwap<Rooms>,

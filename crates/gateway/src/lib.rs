@@ -41,7 +41,6 @@ mod secret;
 mod session;
 mod signature;
 pub mod surface;
-mod sync;
 mod tasks;
 mod template;
 mod trail;

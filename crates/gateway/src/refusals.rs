@@ -7,7 +7,7 @@ use kitbag_domain::{Action, Event, Origin, ShortText};
 
 use crate::front::auth::Refused;
 use crate::rooms::{Rooms, now};
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// Anybody can be refused as often as they like; so many rows in a row are written all the same.
 const BURST: u32 = 20;

@@ -1,9 +1,10 @@
 //! Asking the index from the command line: searching it, and proving that it is whole.
 
 use futures::{StreamExt as _, stream};
+use kitbag_domain::WriteClass;
 use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::dense::is_sound;
-use kitbag_relevance::{Candidate, Document, Options, Parts, WriteClass};
+use kitbag_relevance::{Candidate, Document, Options, Parts};
 use serde::{Deserialize, Serialize};
 
 use crate::find::find;

@@ -11,7 +11,7 @@ use kitbag_upstream::mask::hide;
 use kitbag_upstream::{Given, INHERITED, Lookup, Secrets, Server, Template, Transport};
 
 use crate::config::{Config, Embedder};
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// The lookup, with every answer of it kept out of the logs.
 pub(crate) fn hiding(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Lookup {

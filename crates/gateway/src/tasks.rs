@@ -12,7 +12,7 @@ use kitbag_domain::{Capability, ServerName, Tenant};
 use kitbag_wire::{Raw, RawObject};
 
 use crate::fairness::largest_holder;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// Beyond this many tasks, the oldest of the tenant who has most is forgotten.
 const REMEMBERED: usize = 10_000;

@@ -1,5 +1,6 @@
 //! One request being served: who asks, through which door, and how to talk back meanwhile.
 
+use kitbag_domain::Surface;
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText};
@@ -11,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::flights::{Flights, HeldMessage};
 use crate::session::Session;
-use crate::surface::Surface;
 
 /// Notifications a slow client may be behind by; later ones are dropped, answers never are.
 pub(crate) const BACKLOG: usize = 256;

@@ -28,7 +28,7 @@ pub mod terms;
 pub mod text;
 
 pub use confidence::confident;
-pub use entry::{Entry, WriteClass};
+pub use entry::Entry;
 pub use index::{Document, Index};
 pub use options::{MAX_TOP_K, Options};
 pub use retrieve::{Candidate, Intent, retrieve};

@@ -1,9 +1,10 @@
 //! Which capabilities come into question, and how many are wanted.
 
 use kitbag_domain::Tenant;
+use kitbag_domain::WriteClass;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Entry, WriteClass};
+use crate::entry::Entry;
 use crate::score::Weights;
 
 /// The most that is ever surfaced.

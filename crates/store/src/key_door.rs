@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use kitbag_domain::sync;
 use kitbag_domain::{Caller, KeyId, Role, Tenant, Timestamp};
 use subtle::ConstantTimeEq;
 
@@ -185,12 +186,12 @@ impl Door {
     }
 
     fn known(&self, id: &str) -> Option<Arc<tokio::sync::Mutex<Lock>>> {
-        self.known.lock().expect(NEVER_POISONED).get(id).cloned()
+        sync::lock(&self.known).get(id).cloned()
     }
 
     /// Keeps what is already known: it may be a revocation that came after `lock` was read.
     fn remember(&self, id: &str, lock: Lock) {
-        let mut known = self.known.lock().expect(NEVER_POISONED);
+        let mut known = sync::lock(&self.known);
         known
             .entry(id.to_owned())
             .or_insert_with(|| Arc::new(tokio::sync::Mutex::new(lock)));
@@ -201,16 +202,16 @@ impl Door {
             fitting: None,
             read_at: Instant::now(),
         };
-        let mut known = self.known.lock().expect(NEVER_POISONED);
+        let mut known = sync::lock(&self.known);
         known.insert(id.to_owned(), Arc::new(tokio::sync::Mutex::new(barred)));
     }
 
     pub(crate) fn forget(&self, id: &str) {
-        self.known.lock().expect(NEVER_POISONED).remove(id);
+        sync::lock(&self.known).remove(id);
     }
 
     fn used(&self, id: &str, at: Timestamp) {
-        let mut uses = self.uses.lock().expect(NEVER_POISONED);
+        let mut uses = sync::lock(&self.uses);
         match uses.get_mut(id) {
             Some(known) => known.at = at,
             None => drop(uses.insert(id.to_owned(), Use { at, written: None })),
@@ -218,7 +219,7 @@ impl Door {
     }
 
     fn unwritten(&self) -> Vec<(String, Timestamp)> {
-        let uses = self.uses.lock().expect(NEVER_POISONED);
+        let uses = sync::lock(&self.uses);
         let due = |it: &Use| {
             it.written
                 .is_none_or(|then| it.at.0.saturating_sub(then.0) >= Self::USE_IS_EXACT_TO)
@@ -230,7 +231,7 @@ impl Door {
     }
 
     fn written(&self, written: &[(String, Timestamp)]) {
-        let mut uses = self.uses.lock().expect(NEVER_POISONED);
+        let mut uses = sync::lock(&self.uses);
         for (id, at) in written {
             if let Some(known) = uses.get_mut(id) {
                 known.written = Some(*at);
@@ -238,8 +239,6 @@ impl Door {
         }
     }
 }
-
-const NEVER_POISONED: &str = "nothing panics while holding this lock";
 
 impl Lock {
     fn open(self, id: &str, hash: &blake3::Hash, at: Timestamp) -> Recognition {

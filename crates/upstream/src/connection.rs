@@ -32,7 +32,7 @@ use crate::router::{Notice, Router};
 use crate::spec::{Endpoint, Lookup, ServerSpec, Template, Transport};
 use crate::sse;
 use crate::stdio::{self, Process};
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// What a server stands on however often it is started.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use rustix::process::{Pid, WaitOptions};
 use tokio::process::{Child, Command};
 
 use crate::mark::Mark;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// A process as `/proc` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

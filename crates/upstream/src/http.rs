@@ -22,7 +22,7 @@ use crate::link::{BY_US, Closed, Outlet, Packet};
 use crate::outgoing::{Backlog, STUCK, weight};
 use crate::remote::Remote;
 use crate::router::Router;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -62,7 +62,6 @@ mod server;
 mod spec;
 mod sse;
 mod stdio;
-mod sync;
 mod time;
 mod upstreams;
 mod users;

@@ -10,7 +10,7 @@ use kitbag_wire::{Raw, RawObject};
 
 use crate::exchange::LogLevel;
 use crate::logfile::{LogFile, LogLine, LogStream};
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 const TAIL_LINES: usize = 40;
 

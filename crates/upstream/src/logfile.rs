@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exchange::LogLevel;
 use crate::mask::masked;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 const MAX_MESSAGE: usize = 2_000;
 /// Past this size the file is moved aside and a new one is begun.

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// Answers to pings and questions are short, so that this is room for thousands.
 const MAX_REPLIES: usize = 1 << 20;

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::exchange::Identity;
 use crate::spec::Limits;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// One place in so many is kept free of callers who have one already: whoever comes next and has
 /// none does not wait for a crowd to end.

@@ -13,8 +13,8 @@ use kitbag_wire::meta::code;
 use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
 use tokio::sync::Notify;
 
-use crate::sync::lock;
 use crate::users::Users;
+use kitbag_domain::sync::lock;
 
 /// How long a call waits for a server to ask for roots it is known to want.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -22,8 +22,8 @@ use crate::exchange::{Ask, Event, Identity, Progressing};
 use crate::link::Outlet;
 use crate::log::ServerLog;
 use crate::roots::Roots;
-use crate::sync::lock;
 use crate::users::Users;
+use kitbag_domain::sync::lock;
 
 /// Something a server announces that concerns no single request.
 #[derive(Debug, Clone)]

@@ -22,9 +22,9 @@ use crate::oauth::Credentials;
 use crate::places::{NoPlace, Place, Places};
 use crate::router::{Notice, NoticeKind};
 use crate::spec::{ServerSpec, Transport};
-use crate::sync::lock;
 use crate::upstreams::Outside;
 use crate::watch::Watch;
+use kitbag_domain::sync::lock;
 
 /// The first failure may be an accident; from the second on, each costs twice the wait.
 const FIRST_WAIT: Duration = Duration::from_secs(1);

@@ -16,8 +16,8 @@ use crate::failure::Failure;
 use crate::fairness::largest_holder;
 use crate::pipeline::Target;
 use crate::secret::random_token;
-use crate::sync::lock;
 use crate::turn::Turn;
+use kitbag_domain::sync::lock;
 
 const KEPT_FOR: Duration = Duration::from_secs(600);
 /// Beyond this many, the oldest call of the caller who has most is given up: a client that never

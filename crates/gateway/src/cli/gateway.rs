@@ -1,5 +1,6 @@
 //! The gateway a verb works with: the one that runs, or one of its own for as long as it takes.
 
+use kitbag_domain::Surface;
 use std::fmt::Display;
 
 use anyhow::anyhow;
@@ -17,7 +18,6 @@ use crate::local::joined::Joined;
 use crate::local::protocol::{Answer, Progress, Request, Want};
 use crate::meter::report::Tokens;
 use crate::search::Search;
-use crate::surface::Surface;
 
 /// Whether to look for a gateway that runs.
 #[derive(Debug, Clone, Copy, Args)]

@@ -1,5 +1,6 @@
 //! The flags and variables that beat the configuration file, and telling one from the other.
 
+use kitbag_domain::Surface;
 use std::net::SocketAddr;
 
 use clap::parser::ValueSource;
@@ -9,7 +10,6 @@ use toml::Value;
 use super::Cli;
 use crate::config::show::{Given, Origin};
 use crate::config::{KeyPlace, Overrides, parse_bind};
-use crate::surface::Surface;
 use crate::vault::KEY_VARIABLE;
 
 /// How the endpoint is served, whatever the file says.

@@ -1,9 +1,10 @@
 //! `kitbag search`: the tools for an intent, and why each of them.
 
+use kitbag_domain::WriteClass;
 use std::process::ExitCode;
 
 use clap::Args;
-use kitbag_relevance::{MAX_TOP_K, Options, WriteClass};
+use kitbag_relevance::{MAX_TOP_K, Options};
 
 use super::Invocation;
 use super::gateway::{Apart, Gateway};

@@ -1,5 +1,6 @@
 //! `kitbag serve`: opens the doors.
 
+use kitbag_domain::Surface;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -16,7 +17,6 @@ use crate::files;
 use crate::local::joined::Joined;
 use crate::local::protocol::Want;
 use crate::local::relay::{Ended, GatewayEnded, relay};
-use crate::surface::Surface;
 
 /// Serve every configured server at one MCP endpoint.
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! `kitbag tokens`: what a client's context holds before the first word, and what it is spared.
 
+use kitbag_domain::Surface;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -8,7 +9,6 @@ use super::Invocation;
 use super::gateway::{Apart, Gateway};
 use super::output::{Output, count, table};
 use crate::meter::report::Tokens;
-use crate::surface::Surface;
 
 /// Count the tokens that tools cost a model, and those it is spared.
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlErr
 
 use super::error::ConfigError;
 use super::load;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// A server as somebody describes it on the command line.
 #[derive(Debug, Clone)]

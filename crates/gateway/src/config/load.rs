@@ -1,6 +1,7 @@
 //! Where a configuration is found, and what lies over it: defaults, then the person's own file,
 //! then the environment and flags, and beside it the servers of a project that is trusted.
 
+use kitbag_domain::Surface;
 use std::env;
 use std::fs;
 use std::io;
@@ -10,7 +11,6 @@ use std::path::{Path, PathBuf};
 use super::error::ConfigError;
 use super::trust::TrustFile;
 use super::{Config, build, project, raw};
-use crate::surface::Surface;
 
 /// What flags and environment say; either beats the file.
 #[derive(Debug, Clone, Default)]

@@ -1,5 +1,6 @@
 //! `[surfaces]` and `[groups]`: what clients are shown, and which tools belong together.
 
+use kitbag_domain::Surface;
 use kitbag_policy::{Pattern, PatternError};
 use toml::Spanned;
 
@@ -7,7 +8,7 @@ use super::build::Section;
 use super::error::{Fault, Problem};
 use super::nearest;
 use super::raw::{Named, RawSurfaces, Texts};
-use crate::surface::{Surface, Surfaces};
+use crate::surface::Surfaces;
 
 pub(super) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, Fault> {
     let section = Section {

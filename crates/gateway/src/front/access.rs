@@ -20,7 +20,7 @@ use super::outgoing::until_out;
 use crate::flights::Held;
 use crate::rooms::Rooms;
 use crate::secret::request_id;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");

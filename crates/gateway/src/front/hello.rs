@@ -1,5 +1,6 @@
 //! How the gateway introduces itself: the answers to `initialize` and `server/discover`.
 
+use kitbag_domain::Surface;
 use kitbag_domain::{Caller, ServerName};
 use kitbag_upstream::Listing;
 use kitbag_wire::{ProtocolVersion, Raw, RawObject, meta, raw};
@@ -9,7 +10,6 @@ use super::lists::CACHE_MS;
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::session::Session;
-use crate::surface::Surface;
 use crate::turn::{Turn, View};
 
 pub(super) async fn initialize(rooms: &Rooms, session: &Session) -> Result<Raw, Failure> {

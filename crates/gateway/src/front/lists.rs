@@ -3,6 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kitbag_domain::Surface;
 use kitbag_domain::{Capability, Kind};
 use kitbag_upstream::{CallError, Secrets};
 use kitbag_wire::meta::method;
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 use crate::pipeline::{self, Call, CallMethod};
 use crate::rooms::Rooms;
 use crate::surface::tools::AlwaysOn;
-use crate::surface::{Surface, kept, shown};
+use crate::surface::{kept, shown};
 use crate::turn::{Turn, View};
 
 /// How long a modern client may keep a list without asking again. Changes are announced, so

@@ -23,8 +23,8 @@ use crate::secret::{random_token, request_id};
 use crate::session::Session;
 use crate::session::registry::Opened;
 use crate::surface::Door as Entrance;
-use crate::sync::lock;
 use crate::turn::{BACKLOG, BackChannel, Client, Turn};
+use kitbag_domain::sync::lock;
 
 /// Serves until the client closes its side; requests under way then are cancelled. When `ended`
 /// comes first, they are finished, and nothing more is read.

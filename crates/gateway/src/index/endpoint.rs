@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::embedder::Role;
 use crate::config::index::EmbeddingsEndpoint;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// Texts in one request. Services take many more; small ones lose less when one fails.
 const BATCH: usize = 64;

@@ -6,7 +6,7 @@ use kitbag_relevance::{Intent, Step, steps};
 
 use super::CapabilityIndex;
 use super::embedder::EmbedderError;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// Nobody says what they want in so many bytes; no model reads more.
 const MAX_TEXT: usize = 4_000;

@@ -43,7 +43,7 @@ use self::source::{Source, Tool};
 use crate::catalog::{self, Catalog};
 use crate::providers::Providers;
 use crate::rooms::now;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// Texts that are embedded before what is there so far is published.
 const PORTION: usize = 256;

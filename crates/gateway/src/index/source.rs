@@ -1,12 +1,13 @@
 //! From a tool's definition to what the index keeps of it.
 
+use kitbag_domain::WriteClass;
 use std::sync::Arc;
 
 use http::Method;
 use kitbag_domain::Timestamp;
 use kitbag_domain::text::{visible, visible_line};
 use kitbag_relevance::text::ToolText;
-use kitbag_relevance::{Document, Entry, WriteClass};
+use kitbag_relevance::{Document, Entry};
 use kitbag_store::TextHash;
 use kitbag_upstream::provider::ProviderSpec;
 use kitbag_wire::RawObject;

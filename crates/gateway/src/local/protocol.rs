@@ -3,6 +3,7 @@
 //! The first line says who comes and what for, the second whether that is accepted. A client on
 //! stdio then speaks MCP; a command asks, and is answered one question at a time.
 
+use kitbag_domain::Surface;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,7 +21,6 @@ use crate::app::{ServerReport, ToolRow};
 use crate::cli::failure::Failure;
 use crate::meter::report::Tokens;
 use crate::search::Search;
-use crate::surface::Surface;
 
 /// Both ends must be of the same version: what one writes the other could misread.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

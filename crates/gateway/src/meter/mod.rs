@@ -31,8 +31,8 @@ use crate::config;
 use crate::failure::Failure;
 use crate::rooms::Rooms;
 use crate::surface::tools::AlwaysOn;
-use crate::sync::lock;
 use crate::turn::{Turn, View};
+use kitbag_domain::sync::lock;
 
 pub(crate) struct Meter {
     tables: Arc<Mutex<Tables>>,

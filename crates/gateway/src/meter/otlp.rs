@@ -27,7 +27,7 @@ use tokio::runtime::Handle;
 use url::Url;
 
 use super::tables::{BUCKETS, Published, Tables, Tool};
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 

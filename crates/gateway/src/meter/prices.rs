@@ -9,7 +9,7 @@ use kitbag_upstream::Listing;
 
 use crate::catalog::Catalog;
 use crate::rooms::Rooms;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 #[derive(Default)]
 pub(super) struct Prices {

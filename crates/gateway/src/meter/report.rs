@@ -1,5 +1,6 @@
 //! `kitbag tokens`: what a surface costs at the start of a conversation, counted exactly.
 
+use kitbag_domain::Surface;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -10,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::front::{instructions, surface_tools};
 use crate::rooms::Rooms;
-use crate::surface::Surface;
 use crate::turn::Turn;
 
 #[derive(Debug, Serialize, Deserialize)]

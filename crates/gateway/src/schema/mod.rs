@@ -45,7 +45,7 @@ pub(crate) use violation::{Violation, Wrong};
 
 use compile::{Compiled, Unusable, compile};
 
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// More schemas than anybody has tools in use; past that, a new one takes the place of another.
 const MAX_SCHEMAS: usize = 4096;

@@ -10,8 +10,8 @@ use kitbag_domain::Caller;
 use kitbag_wire::Message;
 
 use super::mailbox::Mailbox;
-use crate::sync::lock;
 use crate::turn::View;
+use kitbag_domain::sync::lock;
 
 pub(crate) struct Subscriber {
     pub(crate) caller: Caller,

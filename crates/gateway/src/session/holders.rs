@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use kitbag_domain::{Caller, KeyId};
 use tokio_util::sync::CancellationToken;
 
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 #[derive(Debug, Default)]
 pub(crate) struct KeyHolders {

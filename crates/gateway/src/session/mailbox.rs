@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::flights::HeldMessage;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// What is kept for a client that stays away; older messages are dropped.
 const KEPT: usize = 256;

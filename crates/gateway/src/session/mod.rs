@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 use self::announcements::{Filter, Subscriber};
 use self::streams::Streams;
 use crate::surface::{Door, Surfaces};
-use crate::sync::lock;
 use crate::turn::{Capabilities, Client, View};
+use kitbag_domain::sync::lock;
 
 pub(crate) struct Session {
     pub(crate) id: String,

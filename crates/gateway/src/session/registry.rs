@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::fairness::largest_holder;
 use crate::secret::random_token;
 use crate::surface::{Door, Surfaces};
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// A session nobody has used for this long is over.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);

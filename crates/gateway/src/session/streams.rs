@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::mailbox::Mailbox;
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// Streams remembered per session; the oldest is forgotten first.
 const REMEMBERED: usize = 32;

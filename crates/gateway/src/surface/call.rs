@@ -1,6 +1,7 @@
 //! A tool call on a surface: to one of the always-on tools, or straight to the tool it names;
 //! and every answer made to fit a context.
 
+use kitbag_domain::Surface;
 use std::sync::Arc;
 
 use kitbag_budget::{Fitted, fit, notice};
@@ -12,7 +13,7 @@ use serde_json::json;
 use super::own::arguments;
 use super::request::Request;
 use super::tools::AlwaysOn;
-use super::{Surface, batch, discover, groups, search, shown};
+use super::{batch, discover, groups, search, shown};
 use crate::bridge;
 use crate::failure::Failure;
 use crate::front::reply;

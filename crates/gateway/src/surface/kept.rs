@@ -13,8 +13,8 @@ use crate::failure::Failure;
 use crate::fairness::largest_holder;
 use crate::rooms::Rooms;
 use crate::secret::random_token;
-use crate::sync::lock;
 use crate::turn::{Turn, View};
+use kitbag_domain::sync::lock;
 
 const KEPT_FOR: Duration = Duration::from_secs(3600);
 /// What one caller may have here; beyond it, that caller's oldest go.

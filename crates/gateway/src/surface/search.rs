@@ -1,10 +1,11 @@
 //! `search_available_tools`: the tools for a task, one line each.
 
+use kitbag_domain::WriteClass;
 use std::sync::Arc;
 
 use kitbag_domain::text::visible_line;
 use kitbag_domain::{Caller, ServerName};
-use kitbag_relevance::{Candidate, MAX_TOP_K, Options, WriteClass};
+use kitbag_relevance::{Candidate, MAX_TOP_K, Options};
 use kitbag_upstream::StartError;
 use kitbag_wire::RawObject;
 use serde::Deserialize;

@@ -4,6 +4,7 @@
 //! used last, then what its credential used most. A modern client's list may depend on its
 //! credential and on time alone, so what it finds from call to call does not move it.
 
+use kitbag_domain::Surface;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,12 +14,12 @@ use kitbag_relevance::MAX_TOP_K;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Notification};
 
-use super::{Surface, groups};
+use super::groups;
 use crate::catalog::{Catalog, Entry};
 use crate::fairness::largest_holder;
 use crate::rooms::{Rooms, now};
-use crate::sync::lock;
 use crate::turn::{Turn, View};
+use kitbag_domain::sync::lock;
 
 /// How far back use counts towards the favourites.
 const FAVOURED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);

@@ -1,12 +1,12 @@
 //! The tools that are always there, as a model reads them. Every word is paid for in every
 //! context, so there are few.
 
+use kitbag_domain::Surface;
 use std::sync::LazyLock;
 
 use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
 
-use super::Surface;
 use super::batch::MOST_CALLS;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use super::settings::{Flow, Settings};
 use super::token::TokenEndpoint;
 use super::web::{AddressGuards, Web};
 use crate::spec::{Endpoint, Lookup, ServerSpec, Template, Transport};
-use crate::sync::lock;
+use kitbag_domain::sync::lock;
 
 /// What this room needs from the rest of the house to log in at servers.
 #[derive(Clone)]

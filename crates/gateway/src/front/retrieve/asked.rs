@@ -1,7 +1,8 @@
 //! What a program asks of `/v1/retrieve`, read field by field: an impossible value is refused with what
 //! would be possible.
 
-use kitbag_relevance::{MAX_TOP_K, WriteClass};
+use kitbag_domain::WriteClass;
+use kitbag_relevance::MAX_TOP_K;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -1,0 +1,61 @@
+//! How much of all there is a client is shown.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Surface {
+    /// The always-on tools alone.
+    #[default]
+    Search,
+    /// The always-on tools, and the few others this client is likely to need.
+    Adaptive,
+    /// For clients that write code instead of calling tools.
+    Code,
+    /// Every tool, for clients with a tool search of their own.
+    All,
+}
+
+impl Surface {
+    pub const ALL: [Self; 4] = [Self::Search, Self::Adaptive, Self::Code, Self::All];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Adaptive => "adaptive",
+            Self::Code => "code",
+            Self::All => "all",
+        }
+    }
+
+    /// Whether answers are made to fit a context. A client that wants everything gets it.
+    pub fn is_frugal(self) -> bool {
+        self != Self::All
+    }
+}
+
+impl fmt::Display for Surface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is not a surface; there are search, adaptive, code and all")]
+pub struct UnknownSurface {
+    pub name: String,
+}
+
+impl FromStr for Surface {
+    type Err = UnknownSurface;
+
+    fn from_str(name: &str) -> Result<Self, UnknownSurface> {
+        let found = Self::ALL.into_iter().find(|it| it.as_str() == name);
+        found.ok_or_else(|| UnknownSurface {
+            name: name.to_owned(),
+        })
+    }
+}

@@ -27,7 +27,8 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::front;
-use crate::house::House;
+use crate::gateway::now;
+use crate::host::GatewayHost;
 use crate::index::embedder::EmbedderError;
 use crate::index::intent::degraded;
 use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
@@ -39,7 +40,6 @@ use crate::meter::Meter;
 use crate::meter::report::{Tokens, report};
 use crate::pipeline::{self, Call, CallMethod};
 use crate::reload::{Entrance, Follower};
-use crate::rooms::now;
 use crate::search::{self, Search, Verdict};
 use crate::secret::request_id;
 use crate::surface::Door;
@@ -53,7 +53,7 @@ const FIRST_LISTING: Duration = Duration::from_secs(5);
 const LAST_LISTING: Duration = Duration::from_secs(1);
 
 pub struct App {
-    house: Arc<House>,
+    host: Arc<GatewayHost>,
     background: Vec<AbortHandle>,
     since: Timestamp,
     /// Where it serves HTTP, if it does.
@@ -108,21 +108,21 @@ pub struct ServerReport {
 
 impl App {
     pub async fn open(config: &Config) -> anyhow::Result<Self> {
-        let (house, notices) = House::open(config).await?;
+        let (host, notices) = GatewayHost::open(config).await?;
         let background = vec![
-            tokio::spawn(background::follow_notices(house.clone(), notices)).abort_handle(),
-            tokio::spawn(background::tidy(house.clone())).abort_handle(),
+            tokio::spawn(background::follow_notices(host.clone(), notices)).abort_handle(),
+            tokio::spawn(background::tidy(host.clone())).abort_handle(),
         ];
         Ok(Self {
-            house,
+            host,
             background,
             since: now(),
             address: OnceLock::new(),
         })
     }
 
-    pub(crate) fn house(&self) -> &Arc<House> {
-        &self.house
+    pub(crate) fn host(&self) -> &Arc<GatewayHost> {
+        &self.host
     }
 
     /// Serves HTTP until the process is asked to end.
@@ -131,18 +131,18 @@ impl App {
         follower: Follower,
         ready: impl FnOnce(&Banner),
     ) -> anyhow::Result<()> {
-        let rooms = self.house.rooms();
-        check_keys(&rooms.serve, &rooms.store).await?;
-        for tenant in unknown_tenants(&rooms.policy, &rooms.store).await? {
+        let gateway = self.host.gateway();
+        check_keys(&gateway.serve, &gateway.store).await?;
+        for tenant in unknown_tenants(&gateway.policy, &gateway.store).await? {
             tracing::warn!(%tenant, "{}", UnknownTenant::WHAT);
         }
-        let bind = rooms.serve.bind;
+        let bind = gateway.serve.bind;
         let listener = TcpListener::bind(bind)
             .await
             .with_context(|| format!("the address {bind} cannot be used"))?;
-        rooms.index.ready().await?;
-        rooms.meter.export()?;
-        drop(rooms);
+        gateway.index.ready().await?;
+        gateway.meter.export()?;
+        drop(gateway);
         let address = listener.local_addr()?;
         self.address.get_or_init(|| address);
         let (door, fresh) = (
@@ -150,12 +150,12 @@ impl App {
             follower.freshness(),
         );
         ready(&self.banner(address));
-        let mut listing = tokio::spawn(background::list_unknown(self.house.clone()));
+        let mut listing = tokio::spawn(background::list_unknown(self.host.clone()));
         self.work_beside_requests(follower, Entrance::Http);
         let ended = CancellationToken::new();
-        tokio::spawn(until_asked_to_end(ended.clone(), self.house.clone()));
+        tokio::spawn(until_asked_to_end(ended.clone(), self.host.clone()));
         let app = Arc::new(self);
-        let serving = front::listener::serve(listener, app.house.clone(), ended.clone());
+        let serving = front::listener::serve(listener, app.host.clone(), ended.clone());
         let joining = OptionFuture::from(door.map(|door| door.serve(app.clone(), fresh, ended)));
         tokio::join!(serving, joining);
         // A listing that clients have seen part of should be kept for the next start.
@@ -172,18 +172,18 @@ impl App {
         surface: Option<Surface>,
         stdin: &mut (impl AsyncBufRead + Unpin),
     ) -> anyhow::Result<()> {
-        self.house.rooms().index.ready().await?;
-        self.house.rooms().meter.export()?;
+        self.host.gateway().index.ready().await?;
+        self.host.gateway().meter.export()?;
         self.work_beside_requests(follower, Entrance::Stdio);
         let door = surface.map_or(Door::Main, Door::Surface);
-        let mut listing = tokio::spawn(background::list_unknown(self.house.clone()));
+        let mut listing = tokio::spawn(background::list_unknown(self.host.clone()));
         let enough = tokio::time::Instant::now() + FIRST_LISTING;
         let ended = CancellationToken::new();
-        tokio::spawn(until_asked_to_end(ended.clone(), self.house.clone()));
+        tokio::spawn(until_asked_to_end(ended.clone(), self.host.clone()));
         let serving = async {
             // The end of this process does not wait for requests; see below.
             let never = CancellationToken::new();
-            front::stdio::serve(self.house.clone(), door, stdin, tokio::io::stdout(), &never)
+            front::stdio::serve(self.host.clone(), door, stdin, tokio::io::stdout(), &never)
                 .await?;
             // A client that asks one thing and leaves would otherwise never let the servers
             // finish their introduction, and the next such client would find nothing again.
@@ -201,27 +201,27 @@ impl App {
 
     fn work_beside_requests(&mut self, follower: Follower, entrance: Entrance) {
         self.background.extend([
-            tokio::spawn(follower.follow(self.house.clone(), entrance)).abort_handle(),
-            tokio::spawn(background::follow_catalog(self.house.clone())).abort_handle(),
-            tokio::spawn(background::forget_old_audit(self.house.clone())).abort_handle(),
-            tokio::spawn(background::close_ended_keys(self.house.clone())).abort_handle(),
-            tokio::spawn(background::keep_key_uses(self.house.clone())).abort_handle(),
-            tokio::spawn(login::follow(self.house.clone())).abort_handle(),
+            tokio::spawn(follower.follow(self.host.clone(), entrance)).abort_handle(),
+            tokio::spawn(background::follow_catalog(self.host.clone())).abort_handle(),
+            tokio::spawn(background::forget_old_audit(self.host.clone())).abort_handle(),
+            tokio::spawn(background::close_ended_keys(self.host.clone())).abort_handle(),
+            tokio::spawn(background::keep_key_uses(self.host.clone())).abort_handle(),
+            tokio::spawn(login::follow(self.host.clone())).abort_handle(),
         ]);
     }
 
     /// Stops every server and writes down what is still to be written.
     pub async fn close(&self) {
-        let rooms = self.house.rooms();
-        rooms.sessions.close_all();
-        rooms.upstreams.shutdown().await;
+        let gateway = self.host.gateway();
+        gateway.sessions.close_all();
+        gateway.upstreams.shutdown().await;
         for task in &self.background {
             task.abort();
         }
-        Meter::close(rooms.clone()).await;
-        rooms.audit.shutdown().await;
-        background::keep_key_uses_now(&rooms).await;
-        rooms.store.close().await;
+        Meter::close(gateway.clone()).await;
+        gateway.audit.shutdown().await;
+        background::keep_key_uses_now(&gateway).await;
+        gateway.store.close().await;
     }
 
     /// What one server offers; asked anew if `refresh` says so or nothing is known.
@@ -230,15 +230,15 @@ impl App {
         name: &ServerName,
         refresh: bool,
     ) -> Result<ServerReport, CallError> {
-        let rooms = self.house.rooms();
-        let server = rooms
+        let gateway = self.host.gateway();
+        let server = gateway
             .upstreams
             .get(name)
             .expect("the configuration names it");
         let started = Instant::now();
         let listing = match server.listing().filter(|_| !refresh) {
             Some(listing) => listing,
-            None => background::refresh(&self.house, server, Changes::default()).await?,
+            None => background::refresh(&self.host, server, Changes::default()).await?,
         };
         Ok(ServerReport {
             era: listing.era,
@@ -258,12 +258,12 @@ impl App {
     /// The tools a local client sees at the endpoint, as far as they are known.
     pub fn tools(&self) -> Vec<ToolRow> {
         let caller = Caller::local();
-        let rooms = self.house.rooms();
-        let catalog = rooms.catalog();
+        let gateway = self.host.gateway();
+        let catalog = gateway.catalog();
         let visible = catalog
             .tools
             .iter()
-            .filter(|entry| rooms.policy.visible(&caller, &entry.capability));
+            .filter(|entry| gateway.policy.visible(&caller, &entry.capability));
         visible
             .map(|entry| ToolRow {
                 name: entry.exposed.clone(),
@@ -278,11 +278,11 @@ impl App {
 
     /// What a local client is told of the tool of that name.
     pub fn definition(&self, name: &str) -> Option<Value> {
-        let rooms = self.house.rooms();
-        let catalog = rooms.catalog();
+        let gateway = self.host.gateway();
+        let catalog = gateway.catalog();
         let entry = catalog
             .tool(name)
-            .filter(|it| rooms.policy.visible(&Caller::local(), &it.capability));
+            .filter(|it| gateway.policy.visible(&Caller::local(), &it.capability));
         entry.and_then(|entry| serde_json::from_str(entry.definition.get()).ok())
     }
 
@@ -300,8 +300,8 @@ impl App {
             .with("name", name)
             .with("arguments", &arguments);
         let mut params = params.with("_meta", &meta);
-        let taken = as_meant(&self.house.rooms(), name, &mut params);
-        let turn = local_turn("kitbag call", Surface::Search);
+        let taken = as_meant(&self.host.gateway(), name, &mut params);
+        let turn = self.turn("kitbag call", Surface::Search);
         let result = self.run(turn, params, meanwhile).await?;
         Ok(serde_json::from_str(
             with_taken(result, taken.as_ref()).get(),
@@ -318,7 +318,7 @@ impl App {
         let params = RawObject::new()
             .with("name", name)
             .with("arguments", &arguments);
-        let (turn, messages) = local_turn("kitbag eval", Surface::All);
+        let (turn, messages) = self.turn("kitbag eval", Surface::All);
         let turn = Turn {
             purpose: Purpose::Measurement,
             ..turn
@@ -340,9 +340,7 @@ impl App {
             cancelled,
         } = meanwhile;
         let turn = Turn { cancelled, ..turn };
-        let rooms = self.house.rooms();
         let mut calling = pin!(pipeline::run(
-            &rooms,
             &turn,
             Call {
                 method: CallMethod::CallTool,
@@ -365,18 +363,18 @@ impl App {
 
     /// What the surface costs a local client's context at its start, as far as tools are known.
     pub async fn tokens(&self, surface: Surface) -> Tokens {
-        let (turn, _unheard) = local_turn("kitbag tokens", surface);
-        report(&self.house.rooms(), &turn, surface).await
+        let (turn, _unheard) = self.turn("kitbag tokens", surface);
+        report(&turn, surface).await
     }
 
     /// Whether a tool of that name is known without asking any server.
     pub fn knows(&self, name: &str) -> bool {
-        self.house.rooms().catalog().tool(name).is_some()
+        self.host.gateway().catalog().tool(name).is_some()
     }
 
     /// What a gateway says of itself.
     pub(crate) fn status(&self) -> Status {
-        let rooms = self.house.rooms();
+        let gateway = self.host.gateway();
         let server = |server: &Arc<Server>| ServerStatus {
             name: server.name().clone(),
             running: server.is_running(),
@@ -387,13 +385,13 @@ impl App {
             version: VERSION.to_owned(),
             address: self.address.get().copied(),
             since: self.since,
-            servers: rooms.upstreams.iter().map(server).collect(),
+            servers: gateway.upstreams.iter().map(server).collect(),
         }
     }
 
     /// Ends a server and starts it again, whatever was wrong with it before.
     pub(crate) async fn restart(&self, name: &ServerName) -> anyhow::Result<ServerReport> {
-        let server = self.house.rooms().upstreams.get(name).cloned();
+        let server = self.host.gateway().upstreams.get(name).cloned();
         let server = server.ok_or_else(|| Failure::UnknownServer {
             server: name.to_string(),
         })?;
@@ -403,13 +401,13 @@ impl App {
 
     /// The tools for an intent, best first, and a warning if vectors are wanting.
     pub async fn search(&self, text: &str, options: &Options) -> anyhow::Result<Search> {
-        self.house.rooms().index.ready().await?;
+        self.host.gateway().index.ready().await?;
         let indexed = if self.is_indexed() {
             Ok(())
         } else {
             self.index_all(|_, _| {}).await
         };
-        let searched = search::search(&self.house.rooms(), text, options).await;
+        let searched = search::search(&self.host.gateway(), text, options).await;
         let warning = searched
             .warning
             .or(indexed.err().map(|error| degraded(&error)));
@@ -425,10 +423,10 @@ impl App {
         &self,
         progress: impl FnMut(usize, usize),
     ) -> anyhow::Result<Vec<CallError>> {
-        self.house.rooms().index.ready().await?;
+        self.host.gateway().index.ready().await?;
         let failed = self.list_anew(|_| true).await;
         self.index_all(progress).await?;
-        background::mention_unknown_tools(&self.house.rooms());
+        background::mention_unknown_tools(&self.host.gateway());
         Ok(failed)
     }
 
@@ -437,12 +435,12 @@ impl App {
         progress: impl FnMut(usize, usize),
     ) -> anyhow::Result<Verdict> {
         self.index_all(progress).await?;
-        Ok(search::verify(&self.house.rooms()).await)
+        Ok(search::verify(&self.host.gateway()).await)
     }
 
     /// What the mirror of the index holds under a tool's name.
     pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
-        let stored = self.house.rooms().index.mirrored(name).await?;
+        let stored = self.host.gateway().index.mirrored(name).await?;
         let stored = stored.ok_or_else(|| NotIndexed {
             name: name.to_owned(),
         })?;
@@ -450,22 +448,22 @@ impl App {
     }
 
     pub fn index_size(&self) -> usize {
-        self.house.rooms().index.snapshot().index.len()
+        self.host.gateway().index.snapshot().index.len()
     }
 
     /// Whether the index has every tool with its vector, as that of a running gateway has.
     fn is_indexed(&self) -> bool {
-        let rooms = self.house.rooms();
-        let (tools, snapshot) = (rooms.catalog().tools.len(), rooms.index.snapshot());
+        let gateway = self.host.gateway();
+        let (tools, snapshot) = (gateway.catalog().tools.len(), gateway.index.snapshot());
         snapshot.index.len() == tools && snapshot.index.embedded() == tools
     }
 
     async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {
-        let rooms = self.house.rooms();
-        let (catalog, unlisted) = (rooms.catalog(), rooms.unlisted());
-        rooms
+        let gateway = self.host.gateway();
+        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
+        gateway
             .index
-            .rebuild(&rooms.contents(&catalog, &unlisted), || false, progress)
+            .rebuild(&gateway.contents(&catalog, &unlisted), || false, progress)
             .await
     }
 
@@ -479,10 +477,10 @@ impl App {
 
     /// Asks those servers what they offer, and tells which gave no answer.
     async fn list_anew(&self, which: impl Fn(&Server) -> bool) -> Vec<CallError> {
-        let rooms = self.house.rooms();
-        let servers = rooms.upstreams.iter().filter(|server| which(server));
+        let gateway = self.host.gateway();
+        let servers = gateway.upstreams.iter().filter(|server| which(server));
         let asked =
-            servers.map(|server| background::refresh(&self.house, server, Changes::default()));
+            servers.map(|server| background::refresh(&self.host, server, Changes::default()));
         join_all(asked)
             .await
             .into_iter()
@@ -491,9 +489,9 @@ impl App {
     }
 
     fn banner(&self, address: SocketAddr) -> Banner {
-        let rooms = self.house.rooms();
+        let gateway = self.host.gateway();
         // What is built in is there for everybody; the person wants to read of their own.
-        let own: Vec<_> = rooms
+        let own: Vec<_> = gateway
             .upstreams
             .iter()
             .filter(|server| !server.spec().is_inside())
@@ -502,7 +500,7 @@ impl App {
             .iter()
             .filter(|server| server.listing().is_some())
             .count();
-        let catalog = rooms.catalog();
+        let catalog = gateway.catalog();
         let of_own = |name| own.iter().any(|server| server.name() == name);
         let tools = catalog
             .tools
@@ -518,34 +516,39 @@ impl App {
     }
 }
 
+impl App {
+    /// A request by the person at this machine, and what is said to her while it is served.
+    fn turn(&self, name: &str, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage>) {
+        let (outbox, messages) = mpsc::channel(crate::turn::BACKLOG);
+        let gateway = self.host.gateway();
+        let turn = Turn {
+            catalog: gateway.catalog(),
+            gateway,
+            client: Client {
+                caller: Caller::local(),
+                era: Era::Legacy,
+                id: "command line".into(),
+                name: Some(ShortText::cut(name)),
+                capabilities: Capabilities::new(None),
+                logs: Logs::None,
+            },
+            view: View::Merged(surface),
+            back: BackChannel::new(outbox, Arc::default(), Caller::local(), None),
+            cancelled: CancellationToken::new(),
+            origin: Origin {
+                request: Some(ShortText::cut(&request_id())),
+                ..Origin::default()
+            },
+            purpose: Purpose::Use,
+        };
+        (turn, messages)
+    }
+}
+
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App").finish_non_exhaustive()
     }
-}
-
-/// A request by the person at this machine, and what is said to her while it is served.
-fn local_turn(name: &str, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage>) {
-    let (outbox, messages) = mpsc::channel(crate::turn::BACKLOG);
-    let turn = Turn {
-        client: Client {
-            caller: Caller::local(),
-            era: Era::Legacy,
-            id: "command line".into(),
-            name: Some(ShortText::cut(name)),
-            capabilities: Capabilities::new(None),
-            logs: Logs::None,
-        },
-        view: View::House(surface),
-        back: BackChannel::new(outbox, Arc::default(), Caller::local(), None),
-        cancelled: CancellationToken::new(),
-        origin: Origin {
-            request: Some(ShortText::cut(&request_id())),
-            ..Origin::default()
-        },
-        purpose: Purpose::Use,
-    };
-    (turn, messages)
 }
 
 /// How far the server is, if that is what it says.
@@ -560,10 +563,10 @@ fn step(message: &Message) -> Option<Progress> {
     serde_json::from_str(params.get()).ok()
 }
 
-async fn until_asked_to_end(ended: CancellationToken, house: Arc<House>) {
+async fn until_asked_to_end(ended: CancellationToken, host: Arc<GatewayHost>) {
     asked_to_end().await;
     // Streams that would stay open for ever end here, so that the server can.
-    house.rooms().sessions.close_all();
+    host.gateway().sessions.close_all();
     ended.cancel();
 }
 

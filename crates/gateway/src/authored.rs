@@ -145,7 +145,7 @@ fn asks(server: &ServerName, text: &str) -> String {
 impl View {
     /// Whether what servers write is cleaned before a client sees it.
     pub(crate) fn cleans(&self) -> bool {
-        matches!(self, Self::House(surface) if surface.is_frugal())
+        matches!(self, Self::Merged(surface) if surface.is_frugal())
     }
 }
 

@@ -14,9 +14,9 @@ use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::front::forget_subscriptions;
-use crate::house::House;
+use crate::gateway::{Gateway, now};
+use crate::host::GatewayHost;
 use crate::resources::{Route, marked};
-use crate::rooms::{Rooms, now};
 use crate::session::announcements::Subscriber;
 use crate::turn::View;
 
@@ -45,31 +45,31 @@ const FORGOTTEN_AT_ONCE: u32 = 1_000;
 
 /// Asks every server that was never listed what it offers. Those known from an earlier run
 /// are left asleep, unless a client watches what they have.
-pub(crate) async fn list_unknown(house: Arc<House>) {
-    let rooms = house.rooms();
+pub(crate) async fn list_unknown(host: Arc<GatewayHost>) {
+    let gateway = host.gateway();
     let wanted = |server: &&Arc<Server>| server.listing().is_none() || server.is_missed();
-    let unknown: Vec<_> = rooms.upstreams.iter().filter(wanted).cloned().collect();
+    let unknown: Vec<_> = gateway.upstreams.iter().filter(wanted).cloned().collect();
     if unknown.is_empty() {
-        return mention_unknown_tools(&rooms);
+        return mention_unknown_tools(&gateway);
     }
     let places = Semaphore::new(LISTED_AT_ONCE);
     join_all(
         unknown
             .iter()
-            .map(|server| list_in_turn(&house, server, &places)),
+            .map(|server| list_in_turn(&host, server, &places)),
     )
     .await;
     tracing::info!(
-        tools = house.rooms().catalog().tools.len(),
+        tools = host.gateway().catalog().tools.len(),
         "every server has been asked what it offers"
     );
-    mention_unknown_tools(&house.rooms());
+    mention_unknown_tools(&host.gateway());
 }
 
 /// A server that takes long, or hangs, goes on without its place: the others need not wait.
-async fn list_in_turn(house: &Arc<House>, server: &Arc<Server>, places: &Semaphore) {
+async fn list_in_turn(host: &Arc<GatewayHost>, server: &Arc<Server>, places: &Semaphore) {
     let place = places.acquire().await;
-    let mut listing = pin!(refresh(house, server, Changes::default()));
+    let mut listing = pin!(refresh(host, server, Changes::default()));
     let listed = match tokio::time::timeout(LONGEST_TURN, &mut listing).await {
         Ok(listed) => listed,
         Err(_) => {
@@ -81,7 +81,7 @@ async fn list_in_turn(house: &Arc<House>, server: &Arc<Server>, places: &Semapho
 }
 
 /// Hears what servers announce, until the house closes.
-pub(crate) async fn follow_notices(house: Arc<House>, mut notices: mpsc::Receiver<Notice>) {
+pub(crate) async fn follow_notices(host: Arc<GatewayHost>, mut notices: mpsc::Receiver<Notice>) {
     let mut changed: HashMap<ServerName, Changes> = HashMap::new();
     loop {
         let notice = if changed.is_empty() {
@@ -95,7 +95,7 @@ pub(crate) async fn follow_notices(house: Arc<House>, mut notices: mpsc::Receive
                 Ok(None) => return,
                 Err(_quiet) => {
                     for (name, changes) in changed.drain() {
-                        relist(&house, &name, changes);
+                        relist(&host, &name, changes);
                     }
                     continue;
                 }
@@ -103,7 +103,7 @@ pub(crate) async fn follow_notices(house: Arc<House>, mut notices: mpsc::Receive
         };
         match notice.kind {
             NoticeKind::ResourceUpdated(params) => {
-                announce_update(&house.rooms(), &notice.server, &params)
+                announce_update(&host.gateway(), &notice.server, &params)
             }
             kind => changed.entry(notice.server).or_default().add(&kind),
         }
@@ -111,14 +111,14 @@ pub(crate) async fn follow_notices(house: Arc<House>, mut notices: mpsc::Receive
 }
 
 /// Keeps the index in step with the catalog and with how tools do, until the house closes.
-pub(crate) async fn follow_catalog(house: Arc<House>) {
+pub(crate) async fn follow_catalog(host: Arc<GatewayHost>) {
     let mut wait = LOOK_AGAIN;
     loop {
         tokio::select! {
-            () = house.catalog_changed.notified() => {}
-            () = tokio::time::sleep(wait) => if !house.rooms().index.is_outdated().await { continue },
+            () = host.catalog_changed.notified() => {}
+            () = tokio::time::sleep(wait) => if !host.gateway().index.is_outdated().await { continue },
         }
-        wait = if index(&house).await {
+        wait = if index(&host).await {
             LOOK_AGAIN
         } else {
             TRY_AGAIN
@@ -127,10 +127,10 @@ pub(crate) async fn follow_catalog(house: Arc<House>) {
 }
 
 /// Whether every tool has its vector, as far as it depends on us.
-async fn index(house: &House) -> bool {
-    let rooms = house.rooms();
-    let catalog = rooms.catalog();
-    let overtaken = || !Arc::ptr_eq(&catalog, &house.rooms().catalog());
+async fn index(host: &GatewayHost) -> bool {
+    let gateway = host.gateway();
+    let catalog = gateway.catalog();
+    let overtaken = || !Arc::ptr_eq(&catalog, &host.gateway().catalog());
     let mut told = Instant::now();
     let progress = |done: usize, total: usize| {
         if done < total && told.elapsed() >= TELL_EVERY {
@@ -138,34 +138,34 @@ async fn index(house: &House) -> bool {
             tracing::info!(done, total, "texts are being embedded");
         }
     };
-    let unlisted = rooms.unlisted();
-    let contents = rooms.contents(&catalog, &unlisted);
-    if let Err(error) = rooms.index.rebuild(&contents, overtaken, progress).await {
+    let unlisted = gateway.unlisted();
+    let contents = gateway.contents(&catalog, &unlisted);
+    if let Err(error) = gateway.index.rebuild(&contents, overtaken, progress).await {
         tracing::warn!(%error, remedy = error.remedy(), "tools without vectors are found by their words");
         return false;
     }
     if overtaken() {
         return true;
     }
-    let snapshot = rooms.index.snapshot();
+    let snapshot = gateway.index.snapshot();
     let (tools, embedded) = (snapshot.index.len(), snapshot.index.embedded());
     tracing::info!(tools, embedded, "the index is up to date");
-    if rooms.unlisted().is_empty() {
-        rooms.index.forget_unused().await;
+    if gateway.unlisted().is_empty() {
+        gateway.index.forget_unused().await;
     }
     true
 }
 
 /// Removes what happened longer ago than is kept, in portions small enough not to be noticed.
-pub(crate) async fn forget_old_audit(house: Arc<House>) {
+pub(crate) async fn forget_old_audit(host: Arc<GatewayHost>) {
     loop {
-        let rooms = house.rooms();
+        let gateway = host.gateway();
         let before = Timestamp(
             now()
                 .0
-                .saturating_sub_unsigned(rooms.audit_settings.keep.as_millis() as u64),
+                .saturating_sub_unsigned(gateway.audit_settings.keep.as_millis() as u64),
         );
-        let pause = match rooms.store.forget_audit(before, FORGOTTEN_AT_ONCE).await {
+        let pause = match gateway.store.forget_audit(before, FORGOTTEN_AT_ONCE).await {
             Ok(removed) if removed == u64::from(FORGOTTEN_AT_ONCE) => BETWEEN_PORTIONS,
             Ok(_) => FORGET_EVERY,
             Err(error) => {
@@ -178,20 +178,20 @@ pub(crate) async fn forget_old_audit(house: Arc<House>) {
 }
 
 /// Closes the sessions and streams of keys that were revoked or have expired.
-pub(crate) async fn close_ended_keys(house: Arc<House>) {
+pub(crate) async fn close_ended_keys(host: Arc<GatewayHost>) {
     loop {
         tokio::time::sleep(LOOK_FOR_ENDED_KEYS).await;
-        let rooms = house.rooms();
-        let mut in_use = rooms.sessions.keys();
-        in_use.extend(rooms.holders.keys());
-        in_use.extend(rooms.parking.keys());
+        let gateway = host.gateway();
+        let mut in_use = gateway.sessions.keys();
+        in_use.extend(gateway.holders.keys());
+        in_use.extend(gateway.parking.keys());
         if in_use.is_empty() {
             continue;
         }
         let in_use: Vec<KeyId> = in_use.into_iter().collect();
-        match rooms.store.ended_keys(&in_use, now()).await {
+        match gateway.store.ended_keys(&in_use, now()).await {
             Ok(ended) if ended.is_empty() => {}
-            Ok(ended) => close_of(&rooms, &ended).await,
+            Ok(ended) => close_of(&gateway, &ended).await,
             Err(error) => {
                 tracing::warn!(%error, "whether keys were revoked could not be looked up")
             }
@@ -199,45 +199,45 @@ pub(crate) async fn close_ended_keys(house: Arc<House>) {
     }
 }
 
-async fn close_of(rooms: &Rooms, ended: &[KeyId]) {
+async fn close_of(gateway: &Gateway, ended: &[KeyId]) {
     let named: Vec<_> = ended.iter().map(ToString::to_string).collect();
     tracing::info!(
         keys = named.join(", "),
         "closing what was opened with keys that have ended"
     );
-    rooms.holders.cancel_of(ended);
-    rooms.parking.give_up_of(ended);
-    for session in rooms.sessions.close_of(ended) {
-        forget_subscriptions(rooms, &session).await;
+    gateway.holders.cancel_of(ended);
+    gateway.parking.give_up_of(ended);
+    for session in gateway.sessions.close_of(ended) {
+        forget_subscriptions(gateway, &session).await;
     }
 }
 
 /// Writes down beside the requests when keys were last used.
-pub(crate) async fn keep_key_uses(house: Arc<House>) {
+pub(crate) async fn keep_key_uses(host: Arc<GatewayHost>) {
     loop {
         tokio::time::sleep(KEEP_USES_EVERY).await;
-        keep_key_uses_now(&house.rooms()).await;
+        keep_key_uses_now(&host.gateway()).await;
     }
 }
 
-pub(crate) async fn keep_key_uses_now(rooms: &Rooms) {
-    if let Err(error) = rooms.store.keep_key_uses().await {
+pub(crate) async fn keep_key_uses_now(gateway: &Gateway) {
+    if let Err(error) = gateway.store.keep_key_uses().await {
         tracing::warn!(%error, "when keys were last used could not be written down");
     }
 }
 
 /// Warns of tools in the configuration that no server has; those of servers that could not be
 /// asked may well be there.
-pub(crate) fn mention_unknown_tools(rooms: &Rooms) {
+pub(crate) fn mention_unknown_tools(gateway: &Gateway) {
     let asked = |name: &str| {
         let server = name
             .split_once("__")
             .and_then(|(server, _)| server.parse().ok());
-        let server = server.and_then(|server: ServerName| rooms.upstreams.get(&server).cloned());
+        let server = server.and_then(|server: ServerName| gateway.upstreams.get(&server).cloned());
         server.is_none_or(|server| server.listing().is_some())
     };
-    let catalog = rooms.catalog();
-    let unknown = rooms
+    let catalog = gateway.catalog();
+    let unknown = gateway
         .declared
         .keys()
         .filter(|name| catalog.tool(name).is_none());
@@ -251,50 +251,50 @@ pub(crate) fn mention_unknown_tools(rooms: &Rooms) {
 
 /// Now and then: takes out sessions nobody came back to, and asks servers that could not be
 /// listed so far whether they can be by now.
-pub(crate) async fn tidy(house: Arc<House>) {
+pub(crate) async fn tidy(host: Arc<GatewayHost>) {
     loop {
         tokio::time::sleep(TIDY_EVERY).await;
-        let rooms = house.rooms();
-        for server in rooms
+        let gateway = host.gateway();
+        for server in gateway
             .upstreams
             .iter()
             .filter(|server| server.listing().is_none())
         {
-            relist(&house, server.name(), Changes::default());
+            relist(&host, server.name(), Changes::default());
         }
-        for session in rooms.sessions.forget_abandoned() {
-            forget_subscriptions(&rooms, &session).await;
+        for session in gateway.sessions.forget_abandoned() {
+            forget_subscriptions(&gateway, &session).await;
         }
     }
 }
 
 /// Lists a server, keeps the listing and tells whoever wants to know.
 pub(crate) async fn refresh(
-    house: &Arc<House>,
+    host: &Arc<GatewayHost>,
     server: &Arc<Server>,
     announced: Changes,
 ) -> Result<Arc<Listing>, CallError> {
     let before = server.listing();
     let early = |listing: &Listing| {
         let changes = Changes::between(before.as_deref(), listing);
-        let (house, name) = (house.clone(), server.name().clone());
+        let (host, name) = (host.clone(), server.name().clone());
         tokio::spawn(async move {
-            house.rebuild_catalog().await;
-            announce_changes(&house.rooms(), &name, changes);
+            host.rebuild_catalog().await;
+            announce_changes(&host.gateway(), &name, changes);
         });
     };
-    let definitions = house.rooms().definitions.clone();
+    let definitions = host.gateway().definitions.clone();
     if let Some(before) = &before {
         definitions.learn(server.name(), before);
     }
     let listing = server.list(early).await?;
     definitions.learn(server.name(), &listing);
     mention_problems(server, &listing);
-    house.rebuild_catalog().await;
-    let rooms = house.rooms();
-    keep(&rooms, server, &listing).await;
+    host.rebuild_catalog().await;
+    let gateway = host.gateway();
+    keep(&gateway, server, &listing).await;
     announce_changes(
-        &rooms,
+        &gateway,
         server.name(),
         announced.or(Changes::between(before.as_deref(), &listing)),
     );
@@ -361,15 +361,15 @@ impl Changes {
     }
 }
 
-fn relist(house: &Arc<House>, name: &ServerName, changes: Changes) {
-    let Some(server) = house.rooms().upstreams.get(name).cloned() else {
+fn relist(host: &Arc<GatewayHost>, name: &ServerName, changes: Changes) {
+    let Some(server) = host.gateway().upstreams.get(name).cloned() else {
         return;
     };
     if !changes.any() && !server.is_stale() {
         return;
     }
-    let house = house.clone();
-    tokio::spawn(async move { mention_failure(&server, refresh(&house, &server, changes).await) });
+    let host = host.clone();
+    tokio::spawn(async move { mention_failure(&server, refresh(&host, &server, changes).await) });
 }
 
 fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
@@ -385,7 +385,7 @@ fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
     }
 }
 
-async fn keep(rooms: &Rooms, server: &Server, listing: &Arc<Listing>) {
+async fn keep(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
     let (kept, name) = (listing.clone(), server.name());
     // A long listing takes a while to write down, and requests of others must not wait for that.
     let written = tokio::task::spawn_blocking(move || serde_json::to_string(&*kept));
@@ -398,21 +398,21 @@ async fn keep(rooms: &Rooms, server: &Server, listing: &Arc<Listing>) {
         body,
         listed_at: now(),
     };
-    if let Err(error) = rooms.store.put_listing(&stored).await {
+    if let Err(error) = gateway.store.put_listing(&stored).await {
         tracing::warn!(server = %server.name(), %error, "the listing could not be kept for the next start");
     }
 }
 
-fn announce_changes(rooms: &Rooms, server: &ServerName, changes: Changes) {
-    announce(rooms, changes, |subscriber| {
-        concerns(&subscriber.view, server) && rooms.server_visible(&subscriber.caller, server)
+fn announce_changes(gateway: &Gateway, server: &ServerName, changes: Changes) {
+    announce(gateway, changes, |subscriber| {
+        concerns(&subscriber.view, server) && gateway.server_visible(&subscriber.caller, server)
     });
 }
 
 /// After a change of which nobody knows whom it concerns.
-pub(crate) fn announce_everything(rooms: &Rooms) {
+pub(crate) fn announce_everything(gateway: &Gateway) {
     announce(
-        rooms,
+        gateway,
         Changes {
             tools: true,
             prompts: true,
@@ -422,9 +422,9 @@ pub(crate) fn announce_everything(rooms: &Rooms) {
     );
 }
 
-fn announce(rooms: &Rooms, changes: Changes, concerned: impl Fn(&Subscriber) -> bool) {
+fn announce(gateway: &Gateway, changes: Changes, concerned: impl Fn(&Subscriber) -> bool) {
     let announce = |method: &str, wanted: fn(&Subscriber) -> bool| {
-        for subscriber in rooms.sessions.subscribers() {
+        for subscriber in gateway.sessions.subscribers() {
             if concerned(&subscriber) && wanted(&subscriber) {
                 subscriber
                     .mailbox
@@ -445,7 +445,7 @@ fn announce(rooms: &Rooms, changes: Changes, concerned: impl Fn(&Subscriber) -> 
     }
 }
 
-fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
+fn announce_update(gateway: &Gateway, server: &ServerName, params: &Raw) {
     let Ok(mut object) = RawObject::open(params) else {
         return;
     };
@@ -464,12 +464,12 @@ fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
         kind: Kind::Resource,
         name: own,
     };
-    for subscriber in rooms.sessions.subscribers() {
+    for subscriber in gateway.sessions.subscribers() {
         // Rules may have changed since it subscribed.
         if concerns(&subscriber.view, server)
-            && rooms.policy.visible(&subscriber.caller, &capability)
+            && gateway.policy.visible(&subscriber.caller, &capability)
         {
-            for uri in watched(rooms, &subscriber, &capability) {
+            for uri in watched(gateway, &subscriber, &capability) {
                 let params = object.clone().with("uri", &uri).to_raw();
                 let update = Notification::new(method::RESOURCE_UPDATED, Some(params));
                 subscriber.mailbox.put(Message::from(update));
@@ -479,14 +479,14 @@ fn announce_update(rooms: &Rooms, server: &ServerName, params: &Raw) {
 }
 
 /// Under which names the subscriber watches the resource.
-fn watched(rooms: &Rooms, subscriber: &Subscriber, resource: &Capability) -> Vec<String> {
+fn watched(gateway: &Gateway, subscriber: &Subscriber, resource: &Capability) -> Vec<String> {
     let own = resource.name.clone();
     let mut names = match &subscriber.view {
         View::One(_) => vec![own],
-        View::House(_) => {
-            let seen = |it: &Capability| rooms.policy.visible(&subscriber.caller, it);
+        View::Merged(_) => {
+            let seen = |it: &Capability| gateway.policy.visible(&subscriber.caller, it);
             let is_meant =
-                rooms.catalog().routes().resource(&own, &seen) == Route::To(resource.clone());
+                gateway.catalog().routes().resource(&own, &seen) == Route::To(resource.clone());
             is_meant
                 .then_some(own)
                 .into_iter()
@@ -500,7 +500,7 @@ fn watched(rooms: &Rooms, subscriber: &Subscriber, resource: &Capability) -> Vec
 
 fn concerns(view: &View, server: &ServerName) -> bool {
     match view {
-        View::House(_) => true,
+        View::Merged(_) => true,
         View::One(one) => one == server,
     }
 }

@@ -8,8 +8,8 @@ use kitbag_agents::Library;
 use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::{Candidate, Options, confident};
 
+use crate::gateway::Gateway;
 use crate::index::Subject;
-use crate::rooms::Rooms;
 
 /// Said where the best that was found is only the nearest there is.
 pub(crate) const UNSURE: &str = "Nothing here clearly does this";
@@ -32,29 +32,29 @@ pub(crate) struct Findings {
 
 /// The best for an intent among what a caller may know of.
 pub(crate) async fn find(
-    rooms: &Rooms,
+    gateway: &Gateway,
     caller: &Caller,
     text: &str,
     options: &Options,
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
-    let _ = tokio::time::timeout(BEGINNING, rooms.index.begun()).await;
-    let (intent, snapshot) = (rooms.index.intent(text).await, rooms.index.snapshot());
-    let allowed = |subject: &Subject| may_find(rooms, caller, subject);
+    let _ = tokio::time::timeout(BEGINNING, gateway.index.begun()).await;
+    let (intent, snapshot) = (gateway.index.intent(text).await, gateway.index.snapshot());
+    let allowed = |subject: &Subject| may_find(gateway, caller, subject);
     let mut candidates = snapshot.search(&intent, options, allowed);
-    let built_in = |it: &Candidate| is_built_in(rooms, &it.entry.provider);
+    let built_in = |it: &Candidate| is_built_in(gateway, &it.entry.provider);
     let asked_for = options
         .providers
         .iter()
-        .any(|provider| is_built_in(rooms, provider));
+        .any(|provider| is_built_in(gateway, provider));
     if !asked_for
         && candidates.iter().any(built_in)
         && !is_about_agents(text, &candidates, built_in)
     {
-        let others = |subject: &Subject| allowed(subject) && !rooms.is_built_in(subject.owner());
+        let others = |subject: &Subject| allowed(subject) && !gateway.is_built_in(subject.owner());
         candidates = snapshot.search(&intent, options, others);
     }
-    let confident = rooms
+    let confident = gateway
         .index
         .is_calibrated()
         .then(|| confident(&candidates))
@@ -66,19 +66,19 @@ pub(crate) async fn find(
     }
 }
 
-fn may_find(rooms: &Rooms, caller: &Caller, subject: &Subject) -> bool {
+fn may_find(gateway: &Gateway, caller: &Caller, subject: &Subject) -> bool {
     match subject {
-        Subject::Tool(capability) => rooms.policy.visible(caller, capability),
+        Subject::Tool(capability) => gateway.policy.visible(caller, capability),
         Subject::Provider(name) => {
-            rooms.providers.get(name).is_some() && rooms.policy.may_reach(caller, name)
+            gateway.providers.get(name).is_some() && gateway.policy.may_reach(caller, name)
         }
     }
 }
 
-fn is_built_in(rooms: &Rooms, provider: &str) -> bool {
+fn is_built_in(gateway: &Gateway, provider: &str) -> bool {
     provider
         .parse::<ServerName>()
-        .is_ok_and(|name| rooms.is_built_in(&name))
+        .is_ok_and(|name| gateway.is_built_in(&name))
 }
 
 /// The built-in tools know about coding agents and are there for everybody; most searches are about

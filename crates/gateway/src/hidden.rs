@@ -4,14 +4,13 @@
 //! not exist: it is refused in exactly the words for something that nobody offers, and the rule
 //! stands in the log and the audit only.
 
-use kitbag_domain::{Caller, Capability, Decision};
+use kitbag_domain::{Capability, Decision};
 use kitbag_upstream::CallError;
 use kitbag_wire::Raw;
 use kitbag_wire::meta::code;
 
 use crate::failure::Failure;
 use crate::pipeline::{Call, CallMethod, unknown_task, unknown_tool};
-use crate::rooms::Rooms;
 use crate::turn::{Turn, View};
 
 /// What a call is about, by the name its caller used.
@@ -42,9 +41,9 @@ impl Asked {
     }
 
     /// As if nobody offered it.
-    pub(crate) fn unknown(&self, rooms: &Rooms, turn: &Turn) -> Failure {
+    pub(crate) fn unknown(&self, turn: &Turn) -> Failure {
         match self {
-            Self::Tool(name) => unknown_tool(rooms, turn, name.clone()),
+            Self::Tool(name) => unknown_tool(turn, name.clone()),
             Self::Prompt(name) => Failure::UnknownPrompt { name: name.clone() },
             Self::Resource(uri) => Failure::UnknownResource { uri: uri.clone() },
             Self::Task(id) => unknown_task(id),
@@ -54,8 +53,8 @@ impl Asked {
 
 /// Refuses everything to a key whose tenant nobody has named. It says so plainly, because this tells
 /// of no server, and somebody has to write the table.
-pub(crate) fn known_tenant(rooms: &Rooms, caller: &Caller) -> Result<(), Failure> {
-    match rooms.policy.unknown_tenant(caller) {
+pub(crate) fn known_tenant(turn: &Turn) -> Result<(), Failure> {
+    match turn.policy().unknown_tenant(turn.caller()) {
         None => Ok(()),
         Some(reason) => Err(Failure::Denied { reason }),
     }
@@ -63,13 +62,12 @@ pub(crate) fn known_tenant(rooms: &Rooms, caller: &Caller) -> Result<(), Failure
 
 /// Refuses what rules forbid; `unknown` is what a caller with a key reads then.
 pub(crate) fn permit(
-    rooms: &Rooms,
     turn: &Turn,
     capability: &Capability,
     unknown: impl FnOnce() -> Failure,
 ) -> Result<(), Failure> {
     let caller = &turn.client.caller;
-    let Decision::Deny(reason) = rooms.policy.decide(caller, capability) else {
+    let Decision::Deny(reason) = turn.gateway.policy.decide(caller, capability) else {
         return Ok(());
     };
     tracing::info!(
@@ -88,31 +86,25 @@ pub(crate) fn permit(
 /// Whether a server has to be asked to know that it offers this. On its own route names go through
 /// unread, and its words for one it does not have would differ from ours for one that is hidden; so
 /// where rules hide anything of its tools and prompts, only what it lists is asked for.
-pub(crate) fn is_listed(
-    rooms: &Rooms,
-    turn: &Turn,
-    asked: &Asked,
-    capability: &Capability,
-) -> bool {
+pub(crate) fn is_listed(turn: &Turn, asked: &Asked, capability: &Capability) -> bool {
     let (View::One(server), Asked::Tool(_) | Asked::Prompt(_)) = (&turn.view, asked) else {
         return true;
     };
-    let listing = rooms
+    let listing = turn
+        .gateway
         .upstreams
         .get(server)
         .and_then(|server| server.listing());
-    if listing.is_none() || !hides(rooms, &turn.client.caller) {
+    if listing.is_none() || !hides(turn) {
         return true;
     }
-    rooms
-        .catalog()
+    turn.catalog
         .of_server(server)
         .any(|entry| entry.capability == *capability)
 }
 
 /// A server's own words for a resource that it does not have, replaced by ours for the same reason.
 pub(crate) fn in_our_words(
-    rooms: &Rooms,
     turn: &Turn,
     asked: &Asked,
     answer: Result<Raw, Failure>,
@@ -122,14 +114,14 @@ pub(crate) fn in_our_words(
         Err(Failure::Upstream(CallError::Refused { error, .. }))
             if matches!(asked, Asked::Resource(_))
                 && MISSING.contains(&error.code)
-                && hides(rooms, &turn.client.caller) =>
+                && hides(turn) =>
         {
-            Err(asked.unknown(rooms, turn))
+            Err(asked.unknown(turn))
         }
         other => other,
     }
 }
 
-fn hides(rooms: &Rooms, caller: &Caller) -> bool {
-    !caller.is_local() && rooms.policy.judges_tools(caller)
+fn hides(turn: &Turn) -> bool {
+    !turn.caller().is_local() && turn.policy().judges_tools(turn.caller())
 }

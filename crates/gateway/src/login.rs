@@ -16,8 +16,8 @@ use kitbag_upstream::{Server, StartError};
 
 use crate::background::{self, Changes};
 use crate::config::Config;
-use crate::house::House;
-use crate::rooms::now;
+use crate::gateway::now;
+use crate::host::GatewayHost;
 use crate::vault;
 
 /// How soon a running gateway knows of a login from the command line.
@@ -40,11 +40,11 @@ pub(crate) fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
 }
 
 /// Lists servers as soon as somebody has logged in there, until the house closes.
-pub(crate) async fn follow(house: Arc<House>) {
+pub(crate) async fn follow(host: Arc<GatewayHost>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let rooms = house.rooms();
-        for server in rooms
+        let gateway = host.gateway();
+        for server in gateway
             .upstreams
             .iter()
             .filter(|server| waits_for_login(server))
@@ -54,7 +54,7 @@ pub(crate) async fn follow(house: Arc<House>) {
             };
             if credentials.has_news().await {
                 tracing::info!(server = %server.name(), "somebody has logged in");
-                if let Err(error) = background::refresh(&house, server, Changes::default()).await {
+                if let Err(error) = background::refresh(&host, server, Changes::default()).await {
                     tracing::warn!(server = %server.name(), %error, "it cannot be used yet");
                 }
             }

@@ -17,10 +17,10 @@ use crate::authored;
 use crate::bridge;
 use crate::completion::{self, Reference};
 use crate::failure::Failure;
+use crate::gateway::Gateway;
 use crate::hidden::{self, Asked};
 use crate::record::CallRecord;
 use crate::resources::{Route, marked};
-use crate::rooms::Rooms;
 use crate::turn::{Turn, View};
 
 /// A request that some server has to answer.
@@ -59,38 +59,37 @@ pub(crate) struct Target {
     definition: Option<Raw>,
 }
 
-pub(crate) async fn run(rooms: &Arc<Rooms>, turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
+pub(crate) async fn run(turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
     let started = Instant::now();
     let asked = Asked::of(&call);
-    let target = match resolve(rooms, turn, &mut call) {
+    let target = match resolve(turn, &mut call) {
         Ok(target) => target,
         Err(failure) => {
-            let record = CallRecord::new(rooms, turn, &unresolved(&call), started);
+            let record = CallRecord::new(turn, &unresolved(&call), started);
             let answer = Err(failure);
-            record.end(rooms, &answer, outcome);
+            record.end(&turn.gateway, &answer, outcome);
             return answer;
         }
     };
     let method = call.method;
-    let mut record = CallRecord::new(rooms, turn, &target.capability, started);
-    let decided = decide(rooms, turn, &target, &asked);
-    let ready = decided.and_then(|()| validate(rooms, turn, &target, call));
-    let answer = match begin(rooms, &mut record, ready).await {
-        Ok(outbound) => dispatch(rooms, turn, &target, outbound).await,
+    let mut record = CallRecord::new(turn, &target.capability, started);
+    let decided = decide(turn, &target, &asked);
+    let ready = decided.and_then(|()| validate(turn, &target, call));
+    let answer = match begin(&turn.gateway, &mut record, ready).await {
+        Ok(outbound) => dispatch(turn, &target, outbound).await,
         Err(failure) => Err(failure),
     };
     let answer = answer.and_then(|result| shallow(&target, method, result));
-    let answer = hidden::in_our_words(rooms, turn, &asked, answer);
-    let answer = answer.map(|result| remember_task(rooms, turn, &target, result));
-    let answer = presented(rooms, turn, &target, answer);
-    record.end(rooms, &answer, outcome);
+    let answer = hidden::in_our_words(turn, &asked, answer);
+    let answer = answer.map(|result| remember_task(turn, &target, result));
+    let answer = presented(turn, &target, answer);
+    record.end(&turn.gateway, &answer, outcome);
     answer.map_err(|failure| failure.for_caller(&turn.client.caller))
 }
 
 /// The same road to an HTTP provider. Policy knows such a call as `<provider>/<METHOD> <path>`.
 /// `unknown` is what a caller reads who may not know of the provider.
 pub(crate) async fn request(
-    rooms: &Rooms,
     turn: &Turn,
     provider: &Provider,
     call: ProviderCall,
@@ -98,7 +97,7 @@ pub(crate) async fn request(
 ) -> Result<Raw, Failure> {
     let started = Instant::now();
     let capability = Capability::tool(provider.spec().name.clone(), call.subject());
-    let is_visible = rooms.server_visible(&turn.client.caller, &capability.server);
+    let is_visible = turn.sees_server(&capability.server);
     let no_such_path = || Failure::UnknownPath {
         provider: capability.server.clone(),
         subject: capability.name.clone(),
@@ -110,32 +109,32 @@ pub(crate) async fn request(
             unknown()
         }
     };
-    let ready = hidden::known_tenant(rooms, &turn.client.caller)
-        .and_then(|()| hidden::permit(rooms, turn, &capability, refusal));
+    let ready =
+        hidden::known_tenant(turn).and_then(|()| hidden::permit(turn, &capability, refusal));
     // A redirect is a call that the API chose, and may lead where this caller may not go.
     let judge = |subject: &str| {
         let capability = Capability::tool(capability.server.clone(), subject);
-        rooms.policy.visible(&turn.client.caller, &capability)
+        turn.sees(&capability)
     };
-    let mut record = CallRecord::new(rooms, turn, &capability, started);
-    let answer = match begin(rooms, &mut record, ready).await {
+    let mut record = CallRecord::new(turn, &capability, started);
+    let answer = match begin(&turn.gateway, &mut record, ready).await {
         Ok(()) => tokio::select! {
             answer = provider.call(call, &judge) => answer.map(|answer| provided(&answer)).map_err(Failure::from),
             () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
         },
         Err(failure) => Err(failure),
     };
-    record.end(rooms, &answer, outcome);
+    record.end(&turn.gateway, &answer, outcome);
     answer
 }
 
 /// Finds the server and puts its own name for the thing in place of ours.
-fn resolve(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Target, Failure> {
-    hidden::known_tenant(rooms, &turn.client.caller)?;
+fn resolve(turn: &Turn, call: &mut Call) -> Result<Target, Failure> {
+    hidden::known_tenant(turn)?;
     refuse_lookalikes(&call.params)?;
-    let definition = definition(rooms, turn, call);
+    let definition = definition(turn, call);
     let capability = match &turn.view {
-        _ if matches!(call.method, CallMethod::Task(_)) => resolve_task(rooms, turn, call)?,
+        _ if matches!(call.method, CallMethod::Task(_)) => resolve_task(turn, call)?,
         View::One(server) => {
             let (kind, name) = subject(call)?;
             Capability {
@@ -144,11 +143,11 @@ fn resolve(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Target, Failur
                 name,
             }
         }
-        View::House(_) => resolve_exposed(rooms, turn, call)?,
+        View::Merged(_) => resolve_exposed(turn, call)?,
     };
     let filled = (call.method == CallMethod::Complete)
         .then(|| completion::settle(&capability, &mut call.params));
-    let server = rooms.upstreams.get(&capability.server).cloned();
+    let server = turn.gateway.upstreams.get(&capability.server).cloned();
     let server = server.ok_or_else(|| Failure::UnknownServer {
         server: capability.server.to_string(),
     })?;
@@ -161,29 +160,27 @@ fn resolve(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Target, Failur
 }
 
 /// Who wants everything as the servers have it leaves the checking to them, too.
-fn definition(rooms: &Rooms, turn: &Turn, call: &Call) -> Option<Raw> {
-    let View::House(surface) = turn.view else {
+fn definition(turn: &Turn, call: &Call) -> Option<Raw> {
+    let View::Merged(surface) = turn.view else {
         return None;
     };
     if call.method != CallMethod::CallTool || !surface.is_frugal() {
         return None;
     }
     let name: String = call.params.read("name")?;
-    rooms
-        .catalog()
+    turn.catalog
         .tool(&name)
         .map(|entry| entry.definition.clone())
 }
 
-fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capability, Failure> {
-    let catalog = rooms.catalog();
+fn resolve_exposed(turn: &Turn, call: &mut Call) -> Result<Capability, Failure> {
+    let catalog = &turn.catalog;
     match call.method {
         CallMethod::CallTool => {
             let name: String = required(&call.params, "name")?;
             let capability = match catalog.tool(&name) {
                 Some(entry) => entry.capability.clone(),
-                None => unlisted_tool(rooms, turn, &name)
-                    .ok_or_else(|| unknown_tool(rooms, turn, name))?,
+                None => unlisted_tool(turn, &name).ok_or_else(|| unknown_tool(turn, name))?,
             };
             call.params.put("name", &capability.name);
             Ok(capability)
@@ -198,7 +195,7 @@ fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabi
         }
         CallMethod::ReadResource => {
             let uri: String = required(&call.params, "uri")?;
-            let capability = led(catalog.routes().resource(&uri, &seen_by(rooms, turn)), &uri)?;
+            let capability = led(catalog.routes().resource(&uri, &seen_by(turn)), &uri)?;
             call.params.put("uri", &capability.name);
             Ok(capability)
         }
@@ -209,9 +206,7 @@ fn resolve_exposed(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capabi
                     .ok_or(Failure::UnknownPrompt { name })?;
                 Ok(entry.capability.clone())
             }
-            Reference::Resource(uri) => {
-                led(catalog.routes().template(&uri, &seen_by(rooms, turn)), &uri)
-            }
+            Reference::Resource(uri) => led(catalog.routes().template(&uri, &seen_by(turn)), &uri),
         },
         CallMethod::List(_) | CallMethod::Task(_) => Err(Failure::UnknownMethod {
             method: call.method.as_str().to_owned(),
@@ -242,22 +237,19 @@ fn unresolved(call: &Call) -> Capability {
 
 /// A client may know a name from an earlier day while the server has not been listed yet, or
 /// cannot be started. What the server says then is worth more than that nobody knows the name.
-fn unlisted_tool(rooms: &Rooms, turn: &Turn, exposed: &str) -> Option<Capability> {
+fn unlisted_tool(turn: &Turn, exposed: &str) -> Option<Capability> {
     let (server, tool) = exposed.split_once("__")?;
     let server: ServerName = server.parse().ok()?;
-    let unlisted = rooms.upstreams.get(&server)?.listing().is_none();
+    let unlisted = turn.gateway.upstreams.get(&server)?.listing().is_none();
     let capability = Capability::tool(server, tool);
-    (unlisted && rooms.policy.visible(&turn.client.caller, &capability)).then_some(capability)
+    (unlisted && turn.sees(&capability)).then_some(capability)
 }
 
-pub(crate) fn unknown_tool(rooms: &Rooms, turn: &Turn, name: String) -> Failure {
-    let catalog = rooms.catalog();
-    let visible = catalog
-        .tools
-        .iter()
-        .filter(|it| rooms.policy.visible(&turn.client.caller, &it.capability));
+pub(crate) fn unknown_tool(turn: &Turn, name: String) -> Failure {
+    let catalog = &turn.catalog;
+    let visible = catalog.tools.iter().filter(|it| turn.sees(&it.capability));
     let names = visible.filter_map(|it| match &turn.view {
-        View::House(_) => Some(it.exposed.as_str()),
+        View::Merged(_) => Some(it.exposed.as_str()),
         View::One(server) => {
             (it.capability.server == *server).then_some(it.capability.name.as_str())
         }
@@ -270,15 +262,19 @@ pub(crate) fn unknown_tool(rooms: &Rooms, turn: &Turn, name: String) -> Failure 
 }
 
 /// A task belongs to the tool that began it, and to the tenant who called that.
-fn resolve_task(rooms: &Rooms, turn: &Turn, call: &mut Call) -> Result<Capability, Failure> {
+fn resolve_task(turn: &Turn, call: &mut Call) -> Result<Capability, Failure> {
     let id: String = required(&call.params, "taskId")?;
     let tenant = &turn.client.caller.tenant;
     let found = match &turn.view {
-        View::One(server) => rooms.tasks.begun(tenant, server, &id),
-        View::House(_) => rooms.tasks.meant(tenant, &id).map(|(capability, own)| {
-            call.params.put("taskId", &own);
-            capability
-        }),
+        View::One(server) => turn.gateway.tasks.begun(tenant, server, &id),
+        View::Merged(_) => turn
+            .gateway
+            .tasks
+            .meant(tenant, &id)
+            .map(|(capability, own)| {
+                call.params.put("taskId", &own);
+                capability
+            }),
     };
     found.ok_or_else(|| unknown_task(&id))
 }
@@ -288,8 +284,8 @@ pub(crate) fn unknown_task(id: &str) -> Failure {
 }
 
 /// What the caller may know of.
-fn seen_by<'a>(rooms: &'a Rooms, turn: &'a Turn) -> impl Fn(&Capability) -> bool + 'a {
-    |capability| rooms.policy.visible(&turn.client.caller, capability)
+fn seen_by<'a>(turn: &'a Turn) -> impl Fn(&Capability) -> bool + 'a {
+    |capability| turn.sees(capability)
 }
 
 /// The one server that a URI leads to.
@@ -305,30 +301,28 @@ pub(crate) fn led(route: Route, uri: &str) -> Result<Capability, Failure> {
     }
 }
 
-fn decide(rooms: &Rooms, turn: &Turn, target: &Target, asked: &Asked) -> Result<(), Failure> {
+fn decide(turn: &Turn, target: &Target, asked: &Asked) -> Result<(), Failure> {
     let Capability { server, name, .. } = &target.capability;
     match turn.view {
         // A list is about the server; what it contains is filtered one by one.
-        View::One(_) if name.is_empty() => {
-            match rooms.server_visible(&turn.client.caller, server) {
-                true => Ok(()),
-                false => Err(Failure::UnknownServer {
-                    server: server.to_string(),
-                }),
-            }
-        }
+        View::One(_) if name.is_empty() => match turn.sees_server(server) {
+            true => Ok(()),
+            false => Err(Failure::UnknownServer {
+                server: server.to_string(),
+            }),
+        },
         _ => {
             for capability in [Some(&target.capability), target.filled.as_ref()]
                 .into_iter()
                 .flatten()
             {
-                hidden::permit(rooms, turn, capability, || asked.unknown(rooms, turn))?;
+                hidden::permit(turn, capability, || asked.unknown(turn))?;
             }
-            let is_listed = hidden::is_listed(rooms, turn, asked, &target.capability);
+            let is_listed = hidden::is_listed(turn, asked, &target.capability);
             if is_listed {
                 Ok(())
             } else {
-                Err(asked.unknown(rooms, turn))
+                Err(asked.unknown(turn))
             }
         }
     }
@@ -336,12 +330,7 @@ fn decide(rooms: &Rooms, turn: &Turn, target: &Target, asked: &Asked) -> Result<
 
 /// Checks what can be known to be wrong without asking the server, and makes the call ready
 /// to leave.
-fn validate(
-    rooms: &Rooms,
-    turn: &Turn,
-    target: &Target,
-    mut call: Call,
-) -> Result<Outbound, Failure> {
+fn validate(turn: &Turn, target: &Target, mut call: Call) -> Result<Outbound, Failure> {
     // Some clients write down that there are no arguments; leaving them out says the same.
     if call
         .params
@@ -379,7 +368,7 @@ fn validate(
             tool: exposed().unwrap_or_default(),
             misfit,
         };
-        rooms
+        turn.gateway
             .checker
             .check_arguments(definition, arguments)
             .map_err(misfit)?;
@@ -391,14 +380,9 @@ fn validate(
     })
 }
 
-async fn dispatch(
-    rooms: &Arc<Rooms>,
-    turn: &Turn,
-    target: &Target,
-    outbound: Outbound,
-) -> Result<Raw, Failure> {
+async fn dispatch(turn: &Turn, target: &Target, outbound: Outbound) -> Result<Raw, Failure> {
     tokio::select! {
-        answer = bridge::carry(rooms, turn, target, outbound) => answer,
+        answer = bridge::carry(turn, target, outbound) => answer,
         () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
     }
 }
@@ -415,35 +399,31 @@ fn shallow(target: &Target, method: CallMethod, result: Raw) -> Result<Raw, Fail
 }
 
 /// A task a result tells of must be found again, by the name it is given here.
-fn remember_task(rooms: &Rooms, turn: &Turn, target: &Target, result: Raw) -> Raw {
-    let exposed = rooms
+fn remember_task(turn: &Turn, target: &Target, result: Raw) -> Raw {
+    let exposed = turn
+        .gateway
         .tasks
         .learn(&turn.client.caller.tenant, &target.capability, &result);
     match (&turn.view, exposed) {
-        (View::House(_), Some(exposed)) => exposed,
+        (View::Merged(_), Some(exposed)) => exposed,
         _ => result,
     }
 }
 
 /// The last step before a server is touched: where the audit is required, the call goes on record.
 async fn begin<T>(
-    rooms: &Rooms,
+    gateway: &Gateway,
     record: &mut CallRecord,
     ready: Result<T, Failure>,
 ) -> Result<T, Failure> {
     let ready = ready?;
-    record.begin(rooms).await?;
+    record.begin(gateway).await?;
     Ok(ready)
 }
 
 /// What a server wrote, as this client may be shown it: where servers are merged, a question says who
 /// asks it; on the frugal surfaces text is data, with nothing in it that cannot be seen.
-fn presented(
-    rooms: &Rooms,
-    turn: &Turn,
-    target: &Target,
-    answer: Result<Raw, Failure>,
-) -> Result<Raw, Failure> {
+fn presented(turn: &Turn, target: &Target, answer: Result<Raw, Failure>) -> Result<Raw, Failure> {
     if matches!(turn.view, View::One(_)) {
         return answer;
     }
@@ -451,7 +431,7 @@ fn presented(
     if !turn.view.cleans() {
         return answer;
     }
-    let secrets = rooms.given_secrets.of(&target.server);
+    let secrets = turn.gateway.given_secrets.of(&target.server);
     answer
         .map(|result| authored::shown(result, &secrets))
         .map_err(|failure| authored::shown_failure(failure, &secrets))

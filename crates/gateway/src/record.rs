@@ -8,7 +8,7 @@ use kitbag_store::{AuditSink, RowId};
 use kitbag_wire::Raw;
 
 use crate::failure::Failure;
-use crate::rooms::{Rooms, now};
+use crate::gateway::{Gateway, now};
 use crate::turn::Turn;
 
 /// A call that is being made. One that is let go of without an end is recorded as cancelled.
@@ -22,12 +22,7 @@ pub(crate) struct CallRecord {
 }
 
 impl CallRecord {
-    pub(crate) fn new(
-        rooms: &Rooms,
-        turn: &Turn,
-        capability: &Capability,
-        started: Instant,
-    ) -> Self {
+    pub(crate) fn new(turn: &Turn, capability: &Capability, started: Instant) -> Self {
         let observation = || Observation {
             at: now(),
             caller: turn.client.caller.clone(),
@@ -40,7 +35,7 @@ impl CallRecord {
         };
         let observation = (!capability.name.is_empty()).then(observation);
         Self {
-            audit: rooms.audit.clone(),
+            audit: turn.gateway.audit.clone(),
             observation,
             started,
             row: None,
@@ -49,8 +44,8 @@ impl CallRecord {
 
     /// To be called before any server is touched. Where the audit is required it comes back when
     /// the call is on record for good, and fails when it cannot be.
-    pub(crate) async fn begin(&mut self, rooms: &Rooms) -> Result<(), Failure> {
-        if rooms.audit_settings.required
+    pub(crate) async fn begin(&mut self, gateway: &Gateway) -> Result<(), Failure> {
+        if gateway.audit_settings.required
             && let Some(observation) = &self.observation
         {
             self.row = Some(self.audit.begin(observation.clone()).await?);
@@ -60,13 +55,13 @@ impl CallRecord {
 
     pub(crate) fn end(
         mut self,
-        rooms: &Rooms,
+        gateway: &Gateway,
         answer: &Result<Raw, Failure>,
         outcome: impl FnOnce(&Raw) -> Outcome,
     ) {
         let outcome = answer.as_ref().map_or_else(Failure::outcome, outcome);
         if let Some(observation) = self.finish(outcome) {
-            rooms.meter.called(rooms, &observation);
+            gateway.meter.called(gateway, &observation);
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kitbag_domain::{Action, Event, Origin, ShortText};
 
 use crate::front::auth::Refused;
-use crate::rooms::{Rooms, now};
+use crate::gateway::{Gateway, now};
 use kitbag_domain::sync::lock;
 
 /// Anybody can be refused as often as they like; so many rows in a row are written all the same.
@@ -28,7 +28,7 @@ struct Budget {
 
 impl Refusals {
     /// Records that a key was refused, where from and why; never the key.
-    pub(crate) fn note(&self, rooms: &Rooms, refused: &Refused, origin: Origin) {
+    pub(crate) fn note(&self, gateway: &Gateway, refused: &Refused, origin: Origin) {
         let Some(fault) = refused.fault_of_key() else {
             return;
         };
@@ -36,7 +36,7 @@ impl Refusals {
             return;
         };
         let more = (untold > 0).then(|| format!("{untold} more since the row before this one"));
-        rooms.audit.note(Event {
+        gateway.audit.note(Event {
             origin,
             key: refused.key().cloned(),
             detail: more.map(|text| ShortText::cut(&text)),

@@ -19,10 +19,10 @@ use tokio::sync::watch;
 use crate::background;
 use crate::config::edit;
 use crate::config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
-use crate::house::{House, Refurnished};
+use crate::gateway::now;
+use crate::host::{GatewayHost, ServerChanges};
 use crate::import::{self, Action};
 use crate::key_check::{NoKeys, check_keys};
-use crate::rooms::now;
 use crate::trail;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -108,11 +108,11 @@ impl Follower {
     }
 
     /// Until the house closes.
-    pub(crate) async fn follow(mut self, house: Arc<House>, entrance: Entrance) {
+    pub(crate) async fn follow(mut self, host: Arc<GatewayHost>, entrance: Entrance) {
         loop {
             let done = match self.edited().await {
-                Edited::Configuration => self.take_over(&house, entrance).await,
-                Edited::Clients => self.import(&house).await,
+                Edited::Configuration => self.take_over(&host, entrance).await,
+                Edited::Clients => self.import(&host).await,
             };
             if let Err(error) = done {
                 let remedy = remedy(&error);
@@ -144,7 +144,7 @@ impl Follower {
     }
 
     /// What is added is an edit of the configuration, and taken over as one.
-    async fn import(&self, house: &House) -> anyhow::Result<()> {
+    async fn import(&self, host: &GatewayHost) -> anyhow::Result<()> {
         let plan = import::additions(&self.clients, &self.whereabouts).await?;
         for problem in plan
             .problems
@@ -175,12 +175,18 @@ impl Follower {
             }
         }
         for edit in edit::take_edits() {
-            house.rooms().audit.note(trail::edit("kitbag serve", &edit));
+            host.gateway()
+                .audit
+                .note(trail::edit("kitbag serve", &edit));
         }
         Ok(())
     }
 
-    async fn take_over(&mut self, house: &Arc<House>, entrance: Entrance) -> anyhow::Result<()> {
+    async fn take_over(
+        &mut self,
+        host: &Arc<GatewayHost>,
+        entrance: Entrance,
+    ) -> anyhow::Result<()> {
         if let Some(path) = self.origin.as_ref().filter(|path| !path.exists()) {
             // Whoever wants to serve nothing can say so; a file that vanished is an accident.
             bail!("{} is gone", path.display());
@@ -192,10 +198,10 @@ impl Follower {
                 ..config.serve.clone()
             };
             serve.guarded()?;
-            check_keys(&serve, &house.rooms().store).await?;
+            check_keys(&serve, &host.gateway().store).await?;
         }
-        let done = house
-            .refurnish(&config)
+        let done = host
+            .replace_config(&config)
             .await
             .context("it was read, but cannot be put to work")?;
         tracing::info!(
@@ -210,13 +216,12 @@ impl Follower {
                 "a change of this takes effect when Kitbag is started again"
             );
         }
-        background::announce_everything(&house.rooms());
-        tokio::spawn(background::list_unknown(house.clone()));
+        background::announce_everything(&host.gateway());
+        tokio::spawn(background::list_unknown(host.clone()));
         if config.project != self.project {
             tell(&config.project);
         }
-        house
-            .rooms()
+        host.gateway()
             .audit
             .note(in_force(&self.in_force, &config, &done));
         self.clients = config.follow.clone();
@@ -313,7 +318,7 @@ fn until_restart(running: &Config, config: &Config) -> Vec<&'static str> {
 }
 
 /// For the audit: which servers and which sections are not what they were.
-fn in_force(before: &Config, after: &Config, servers: &Refurnished) -> Event {
+fn in_force(before: &Config, after: &Config, servers: &ServerChanges) -> Event {
     let path = after
         .origin
         .as_deref()

@@ -8,8 +8,8 @@ use kitbag_relevance::{Candidate, Document, Options, Parts};
 use serde::{Deserialize, Serialize};
 
 use crate::find::find;
+use crate::gateway::Gateway;
 use crate::index::Snapshot;
-use crate::rooms::Rooms;
 
 /// A tool that was found, and why.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,8 +54,8 @@ pub struct Verdict {
 /// How far down a tool may be found when it is asked for with its own words.
 const OWN_WORDS_TOP: usize = 3;
 
-pub(crate) async fn search(rooms: &Rooms, text: &str, options: &Options) -> Search {
-    let findings = find(rooms, &Caller::local(), text, options).await;
+pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> Search {
+    let findings = find(gateway, &Caller::local(), text, options).await;
     let shown = |it: Candidate| Found {
         tool_name: it.entry.tool_name.clone(),
         score: it.score,
@@ -78,13 +78,13 @@ pub(crate) async fn search(rooms: &Rooms, text: &str, options: &Options) -> Sear
 
 /// Checks that every tool of the catalog and every HTTP API is indexed, has a sound vector, and is
 /// found by its own description.
-pub(crate) async fn verify(rooms: &Rooms) -> Verdict {
-    let (catalog, snapshot) = (rooms.catalog(), rooms.index.snapshot());
+pub(crate) async fn verify(gateway: &Gateway) -> Verdict {
+    let (catalog, snapshot) = (gateway.catalog(), gateway.index.snapshot());
     let tools = catalog.tools.iter().map(|entry| entry.exposed.as_str());
     let names: Vec<&str> = tools
-        .chain(rooms.providers.names().map(ServerName::as_str))
+        .chain(gateway.providers.names().map(ServerName::as_str))
         .collect();
-    let judging = names.iter().map(|name| judge(rooms, &snapshot, name));
+    let judging = names.iter().map(|name| judge(gateway, &snapshot, name));
     let judged: Vec<Vec<Problem>> = stream::iter(judging)
         .buffered(JUDGED_AT_ONCE)
         .collect()
@@ -125,7 +125,7 @@ impl Problem {
     }
 }
 
-async fn judge(rooms: &Rooms, snapshot: &Snapshot, name: &str) -> Vec<Problem> {
+async fn judge(gateway: &Gateway, snapshot: &Snapshot, name: &str) -> Vec<Problem> {
     let Some(document) = snapshot.index.get(name) else {
         return vec![Problem::Missing];
     };
@@ -135,13 +135,17 @@ async fn judge(rooms: &Rooms, snapshot: &Snapshot, name: &str) -> Vec<Problem> {
         Some(vector) if !is_sound(vector) => problems.push(Problem::UnsoundVector),
         Some(_) => {}
     }
-    if !is_found_by_own_words(rooms, snapshot, document).await {
+    if !is_found_by_own_words(gateway, snapshot, document).await {
         problems.push(Problem::NotFound);
     }
     problems
 }
 
-async fn is_found_by_own_words(rooms: &Rooms, snapshot: &Snapshot, document: &Document) -> bool {
+async fn is_found_by_own_words(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    document: &Document,
+) -> bool {
     let description = document.entry.description.trim();
     let own_words = if description.is_empty() {
         document.name.as_str()
@@ -152,7 +156,7 @@ async fn is_found_by_own_words(rooms: &Rooms, snapshot: &Snapshot, document: &Do
         top_k: OWN_WORDS_TOP,
         ..Options::default()
     };
-    let intent = rooms.index.intent(own_words).await;
+    let intent = gateway.index.intent(own_words).await;
     // Two tools with the same words cannot be told apart; either will do.
     snapshot
         .search(&intent, &options, |_| true)

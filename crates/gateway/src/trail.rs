@@ -7,7 +7,7 @@ use kitbag_domain::{Action, Event, KeyId, ShortText, Tenant};
 use kitbag_store::Store;
 
 use crate::config::edit::Edit;
-use crate::rooms::now;
+use crate::gateway::now;
 
 /// A change by the person at this machine, through a verb such as `kitbag key create`.
 pub(crate) fn change(verb: &str, action: Action, subject: &str) -> Event {

@@ -3,21 +3,30 @@
 use kitbag_domain::Surface;
 use std::sync::Arc;
 
-use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText};
+use kitbag_domain::{Caller, Capability, Origin, Purpose, ServerName, ShortText};
+use kitbag_policy::Policy;
 use kitbag_upstream::{ClientFace, Identity, LogLevel, Logs};
 use kitbag_wire::meta::code;
 use kitbag_wire::{Era, ErrorObject, Message, Notification, Raw, RawObject, raw};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::catalog::Catalog;
 use crate::flights::{Flights, HeldMessage};
+use crate::gateway::Gateway;
 use crate::session::Session;
 
 /// Notifications a slow client may be behind by; later ones are dropped, answers never are.
 pub(crate) const BACKLOG: usize = 256;
 
+/// One request, owned: it can outlive the connection that it came in by.
+///
+/// It keeps the gateway and the catalog that it began with. A configuration or a listing that comes
+/// meanwhile concerns the requests after it.
 #[derive(Clone)]
 pub(crate) struct Turn {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) client: Client,
     pub(crate) view: View,
     pub(crate) back: BackChannel,
@@ -50,7 +59,7 @@ pub(crate) struct Capabilities {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum View {
     /// Every server, names prefixed, as much of it as the surface shows.
-    House(Surface),
+    Merged(Surface),
     /// One server, names untouched.
     One(ServerName),
 }
@@ -58,7 +67,7 @@ pub(crate) enum View {
 impl View {
     /// Whether the list of tools is another one when a server's is.
     pub(crate) fn tools_change(&self) -> bool {
-        !matches!(self, Self::House(Surface::Search | Surface::Code))
+        !matches!(self, Self::Merged(Surface::Search | Surface::Code))
     }
 }
 
@@ -73,6 +82,25 @@ pub(crate) struct BackChannel {
 }
 
 impl Turn {
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.client.caller
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.gateway.policy
+    }
+
+    /// True if the caller may know of a tool, prompt or resource.
+    pub(crate) fn sees(&self, capability: &Capability) -> bool {
+        self.policy().visible(self.caller(), capability)
+    }
+
+    /// True if the caller may know of a server or an API.
+    pub(crate) fn sees_server(&self, server: &ServerName) -> bool {
+        self.gateway
+            .server_visible_in(&self.catalog, self.caller(), server)
+    }
+
     /// The span of the client that a request belongs to may stand in `_meta`, which is nearer to
     /// the client than a header.
     pub(crate) fn traced(mut self, params: &RawObject) -> Self {

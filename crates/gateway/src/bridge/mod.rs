@@ -17,8 +17,6 @@ mod legacy_client;
 mod modern_client;
 mod parking;
 
-use std::sync::Arc;
-
 use kitbag_domain::ServerName;
 use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound, Secrets};
 use kitbag_wire::meta::{code, method, result_type};
@@ -30,7 +28,6 @@ pub(crate) use self::parking::Parking;
 use crate::authored;
 use crate::failure::Failure;
 use crate::pipeline::Target;
-use crate::rooms::Rooms;
 use crate::turn::{Turn, View};
 
 /// Questions a server may put in one call before the first is answered; a person could not answer
@@ -41,14 +38,13 @@ const MOST_QUESTIONS: usize = 32;
 const ASKED_BY: &str = "io.kitbag/server";
 
 pub(crate) async fn carry(
-    rooms: &Arc<Rooms>,
     turn: &Turn,
     target: &Target,
     outbound: Outbound,
 ) -> Result<Raw, Failure> {
     match turn.client.era {
         Era::Legacy => legacy_client::carry(turn, target, outbound).await,
-        Era::Modern => modern_client::carry(rooms, turn, target, outbound).await,
+        Era::Modern => modern_client::carry(turn, target, outbound).await,
     }
 }
 
@@ -151,8 +147,8 @@ fn presented(turn: &Turn, server: &ServerName, method: &str, params: Option<&Raw
     let signed = signed(params, server);
     match turn.view {
         View::One(_) => signed,
-        View::House(_) if !turn.view.cleans() => authored::introduced(method, signed, server),
-        View::House(_) => authored::shown(
+        View::Merged(_) if !turn.view.cleans() => authored::introduced(method, signed, server),
+        View::Merged(_) => authored::shown(
             authored::introduced(method, signed, server),
             &Secrets::default(),
         ),

@@ -1,6 +1,5 @@
 //! A client that gets questions as the result of its call, and calls again with the answers.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use kitbag_domain::ServerName;
@@ -14,7 +13,6 @@ use super::parking::{Parked, Purpose, Ticket};
 use super::{MOST_QUESTIONS, next, pass_on, refuse_further, send, signed};
 use crate::failure::Failure;
 use crate::pipeline::Target;
-use crate::rooms::Rooms;
 use crate::turn::Turn;
 
 /// A person is about to be asked, so the wait for further questions goes unnoticed.
@@ -26,7 +24,6 @@ const LONGEST_BREATH: Duration = Duration::from_secs(1);
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 pub(super) async fn carry(
-    rooms: &Arc<Rooms>,
     turn: &Turn,
     target: &Target,
     mut outbound: Outbound,
@@ -35,7 +32,6 @@ pub(super) async fn carry(
     let Some(ticket) = state.as_deref().and_then(Ticket::parse) else {
         // The state of a modern server, or none: both go on as they are.
         return Carrying {
-            rooms,
             turn,
             target,
             outbound: &outbound,
@@ -47,12 +43,11 @@ pub(super) async fn carry(
     outbound.params.remove("inputResponses");
     outbound.params.remove("requestState");
     let call = Carrying {
-        rooms,
         turn,
         target,
         outbound: &outbound,
     };
-    match rooms.parking.claim(&ticket, &call.purpose())? {
+    match turn.gateway.parking.claim(&ticket, &call.purpose())? {
         Parked::Waiting { in_flight, asks } => call.resume(in_flight, asks, &answers).await,
         Parked::CallAgain => call.begin().await,
     }
@@ -60,7 +55,6 @@ pub(super) async fn carry(
 
 /// A call and everything around it.
 struct Carrying<'a> {
-    rooms: &'a Arc<Rooms>,
     turn: &'a Turn,
     target: &'a Target,
     outbound: &'a Outbound,
@@ -126,7 +120,8 @@ impl Carrying<'_> {
         let questions: RawObject = questions.collect();
         in_flight.step_aside();
         let ticket = self
-            .rooms
+            .turn
+            .gateway
             .parking
             .park(self.purpose(), Parked::Waiting { in_flight, asks });
         input_required(&questions, &ticket)
@@ -142,7 +137,11 @@ impl Carrying<'_> {
                 }
                 .into()),
                 Some(questions) => {
-                    let ticket = self.rooms.parking.park(self.purpose(), Parked::CallAgain);
+                    let ticket = self
+                        .turn
+                        .gateway
+                        .parking
+                        .park(self.purpose(), Parked::CallAgain);
                     Ok(input_required(&questions, &ticket))
                 }
                 None => Err(CallError::Refused {

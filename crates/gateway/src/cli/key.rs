@@ -17,7 +17,7 @@ use super::failure::Advise as _;
 use super::moment::{self, relative};
 use super::output::{date, table};
 use crate::config::Config;
-use crate::rooms::now;
+use crate::gateway::now;
 use crate::trail;
 
 /// Create, list, rotate and revoke the API keys that open the endpoint.

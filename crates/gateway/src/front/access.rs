@@ -18,7 +18,7 @@ use kitbag_domain::{Caller, Origin, ShortText};
 
 use super::outgoing::until_out;
 use crate::flights::Held;
-use crate::rooms::Rooms;
+use crate::gateway::Gateway;
 use crate::secret::request_id;
 use kitbag_domain::sync::lock;
 
@@ -45,7 +45,7 @@ struct Visit {
 
 /// Around everything that answers a request.
 pub(super) async fn layer(
-    State(rooms): State<Arc<Rooms>>,
+    State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: Request,
     next: Next,
@@ -66,7 +66,7 @@ pub(super) async fn layer(
     if let Ok(id) = HeaderValue::from_str(visit.id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
-    if !rooms.serve.access_log {
+    if !gateway.serve.access_log {
         return response;
     }
     let (head, body) = response.into_parts();

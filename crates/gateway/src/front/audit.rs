@@ -18,7 +18,7 @@ use super::auth;
 use super::response::not_admitted;
 use crate::audit::AuditLine;
 use crate::audit::terms;
-use crate::rooms::Rooms;
+use crate::gateway::Gateway;
 
 const PAGE: u32 = 100;
 const LARGEST_PAGE: u32 = 1000;
@@ -27,12 +27,12 @@ const LARGEST_PAGE: u32 = 1000;
 type Asked = Vec<(String, String)>;
 
 pub(super) async fn answer(
-    State(rooms): State<Arc<Rooms>>,
+    State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     Query(asked): Query<Asked>,
     headers: HeaderMap,
 ) -> HttpResponse {
-    let caller = match auth::admit_reader(&rooms, peer, &headers).await {
+    let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
@@ -41,7 +41,7 @@ pub(super) async fn answer(
         Err(reason) => return json_response(StatusCode::BAD_REQUEST, &json!({ "error": reason })),
     };
     let found = match query {
-        Some(query) => rooms
+        Some(query) => gateway
             .store
             .audit(&query)
             .await

@@ -12,8 +12,8 @@ use kitbag_store::{Recognition, Store};
 
 use super::{access, guard};
 use crate::config::Serve;
+use crate::gateway::{Gateway, now};
 use crate::meter::KeyRefusal;
-use crate::rooms::{Rooms, now};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
@@ -49,11 +49,11 @@ pub(crate) enum Refused {
 
 /// Lets in who may use the servers, or says why not.
 pub(super) async fn admit(
-    rooms: &Rooms,
+    gateway: &Gateway,
     peer: SocketAddr,
     headers: &HeaderMap,
 ) -> Result<Caller, Refused> {
-    let caller = admit_reader(rooms, peer, headers).await?;
+    let caller = admit_reader(gateway, peer, headers).await?;
     match caller.role {
         Role::User => Ok(caller),
         Role::Operator => Err(Refused::CallsNothing),
@@ -63,17 +63,17 @@ pub(super) async fn admit(
 /// Lets in who may read figures and records: an operator, too. What is shown to a caller of one
 /// tenant is for the reader of this to narrow, by [`Caller::sees_all_tenants`].
 pub(super) async fn admit_reader(
-    rooms: &Rooms,
+    gateway: &Gateway,
     peer: SocketAddr,
     headers: &HeaderMap,
 ) -> Result<Caller, Refused> {
-    let admitted = match guard::refusal(&rooms.serve, headers) {
+    let admitted = match guard::refusal(&gateway.serve, headers) {
         Some(reason) => Err(Refused::Foreign { reason }),
-        None => caller(&rooms.serve, &rooms.store, peer, headers).await,
+        None => caller(&gateway.serve, &gateway.store, peer, headers).await,
     };
     match admitted {
         Ok(caller) => {
-            let open = rooms
+            let open = gateway
                 .flights
                 .open_request(&caller)
                 .ok_or(Refused::TooManyRequests)?;
@@ -84,10 +84,10 @@ pub(super) async fn admit_reader(
             refused
                 .of_key()
                 .into_iter()
-                .for_each(|why| rooms.meter.key_refused(why));
-            rooms
+                .for_each(|why| gateway.meter.key_refused(why));
+            gateway
                 .refusals
-                .note(rooms, &refused, access::origin(peer, headers));
+                .note(gateway, &refused, access::origin(peer, headers));
             Err(refused)
         }
     }

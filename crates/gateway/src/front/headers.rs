@@ -12,7 +12,7 @@ use kitbag_wire::{Era, ProtocolVersion, RawObject};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::rooms::Rooms;
+use crate::gateway::Gateway;
 use crate::turn::View;
 
 /// Whether the headers alone claim the modern manner.
@@ -55,7 +55,7 @@ pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Failure> {
 
 /// Checks the headers of a modern request against its body.
 pub(super) fn check(
-    rooms: &Rooms,
+    gateway: &Gateway,
     caller: &Caller,
     view: &View,
     headers: &HeaderMap,
@@ -78,7 +78,7 @@ pub(super) fn check(
             return Err(mismatch("Mcp-Name", &name, &subject));
         }
         if method == method::CALL_TOOL
-            && let Some(schema) = schema(rooms, caller, view, &subject)
+            && let Some(schema) = schema(gateway, caller, view, &subject)
         {
             check_arguments(&schema, headers, params)?;
         }
@@ -111,16 +111,17 @@ fn check_arguments(schema: &Value, headers: &HeaderMap, params: &RawObject) -> R
 
 /// The tool's input schema, if it marks any argument at all. What a tool that is hidden from the
 /// caller wants is not told.
-fn schema(rooms: &Rooms, caller: &Caller, view: &View, tool: &str) -> Option<Value> {
-    let catalog = rooms.catalog();
+fn schema(gateway: &Gateway, caller: &Caller, view: &View, tool: &str) -> Option<Value> {
+    let catalog = gateway.catalog();
     let entry = match view {
-        View::House(_) => catalog.tool(tool),
+        View::Merged(_) => catalog.tool(tool),
         View::One(server) => catalog
             .tools
             .iter()
             .find(|it| it.capability.server == *server && it.capability.name == tool),
     }?;
-    if !entry.definition.get().contains(MARK) || !rooms.policy.visible(caller, &entry.capability) {
+    if !entry.definition.get().contains(MARK) || !gateway.policy.visible(caller, &entry.capability)
+    {
         return None;
     }
     RawObject::open(&entry.definition).ok()?.read("inputSchema")

@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::lists::CACHE_MS;
 use crate::failure::Failure;
-use crate::rooms::Rooms;
+use crate::gateway::Gateway;
 use crate::session::Session;
 use crate::turn::{Turn, View};
 
-pub(super) async fn initialize(rooms: &Rooms, session: &Session) -> Result<Raw, Failure> {
-    let face = Face::of(rooms, session.caller(), &session.view).await?;
+pub(super) async fn initialize(gateway: &Gateway, session: &Session) -> Result<Raw, Failure> {
+    let face = Face::of(gateway, session.caller(), &session.view).await?;
     let mut result = RawObject::new()
         .with("protocolVersion", session.version.as_str())
         .with("capabilities", &face.capabilities)
@@ -24,8 +24,8 @@ pub(super) async fn initialize(rooms: &Rooms, session: &Session) -> Result<Raw, 
     Ok(result.to_raw())
 }
 
-pub(super) async fn discover(rooms: &Rooms, turn: &Turn) -> Result<Raw, Failure> {
-    let face = Face::of(rooms, &turn.client.caller, &turn.view).await?;
+pub(super) async fn discover(turn: &Turn) -> Result<Raw, Failure> {
+    let face = Face::of(&turn.gateway, turn.caller(), &turn.view).await?;
     let mut result = RawObject::new()
         .with("resultType", "complete")
         .with("supportedVersions", &[ProtocolVersion::LATEST.as_str()])
@@ -50,11 +50,11 @@ struct Face {
 }
 
 impl Face {
-    async fn of(rooms: &Rooms, caller: &Caller, view: &View) -> Result<Self, Failure> {
+    async fn of(gateway: &Gateway, caller: &Caller, view: &View) -> Result<Self, Failure> {
         match view {
-            View::House(surface) => Ok(Self::of_the_house(rooms, caller, *surface)),
+            View::Merged(surface) => Ok(Self::of_the_house(gateway, caller, *surface)),
             View::One(name) => {
-                let server = rooms.upstreams.get(name);
+                let server = gateway.upstreams.get(name);
                 let server = server.ok_or_else(|| Failure::UnknownServer {
                     server: name.to_string(),
                 })?;
@@ -64,7 +64,7 @@ impl Face {
     }
 
     /// Everything is on offer, because servers come and go while clients stay.
-    fn of_the_house(rooms: &Rooms, caller: &Caller, surface: Surface) -> Self {
+    fn of_the_house(gateway: &Gateway, caller: &Caller, surface: Surface) -> Self {
         let mut capabilities = bridged(Map::from_iter([
             ("tools".to_owned(), json!({ "listChanged": true })),
             ("prompts".to_owned(), json!({ "listChanged": true })),
@@ -75,10 +75,10 @@ impl Face {
             ("completions".to_owned(), json!({})),
             ("logging".to_owned(), json!({})),
         ]));
-        let catalog = rooms.catalog();
+        let catalog = gateway.catalog();
         for (_, listing) in catalog
             .listings()
-            .filter(|(name, _)| rooms.server_visible(caller, name))
+            .filter(|(name, _)| gateway.server_visible(caller, name))
         {
             let theirs: Map<String, Value> =
                 serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
@@ -91,7 +91,7 @@ impl Face {
         Self {
             capabilities: Value::Object(capabilities),
             info: own_info(),
-            instructions: instructions(rooms, caller, surface),
+            instructions: instructions(gateway, caller, surface),
         }
     }
 
@@ -107,15 +107,15 @@ impl Face {
 
 /// Every word is paid for in every context, so a frugal surface has few. What is hidden from the
 /// caller is neither named nor counted.
-pub(crate) fn instructions(rooms: &Rooms, caller: &Caller, surface: Surface) -> Option<String> {
-    let visible = |name: &&ServerName| rooms.server_visible(caller, name);
-    let servers: Vec<&ServerName> = rooms
+pub(crate) fn instructions(gateway: &Gateway, caller: &Caller, surface: Surface) -> Option<String> {
+    let visible = |name: &&ServerName| gateway.server_visible(caller, name);
+    let servers: Vec<&ServerName> = gateway
         .upstreams
         .iter()
         .map(|server| server.name())
         .filter(visible)
         .collect();
-    let count = servers.len() + rooms.providers.names().filter(visible).count();
+    let count = servers.len() + gateway.providers.names().filter(visible).count();
     let frugal = "search_available_tools finds tools, call_api runs them.";
     match surface {
         _ if count == 0 => None,

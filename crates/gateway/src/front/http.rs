@@ -31,8 +31,8 @@ use super::{
 };
 use crate::failure::Failure;
 use crate::flights::Held;
-use crate::house::House;
-use crate::rooms::Rooms;
+use crate::gateway::Gateway;
+use crate::host::GatewayHost;
 use crate::session::Session;
 use crate::session::registry::Opened;
 use crate::session::streams::EventId;
@@ -46,7 +46,7 @@ const BODY_PATIENCE: Duration = Duration::from_secs(30);
 /// How many times the allowed size a body may have before its connection is cut.
 const EXCESS_HEARD_OUT: usize = 8;
 
-pub(super) fn router(house: Arc<House>) -> Router {
+pub(super) fn router(host: Arc<GatewayHost>) -> Router {
     Router::new()
         .route("/mcp", any(main))
         .route("/mcp/{surface}", any(surface))
@@ -61,50 +61,50 @@ pub(super) fn router(house: Arc<House>) -> Router {
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(
-            Entry(house.clone()),
+            Entry(host.clone()),
             access::layer,
         ))
-        .with_state(Entry(house))
+        .with_state(Entry(host))
 }
 
 /// Every request is handed the rooms as they are when it comes in.
 #[derive(Clone)]
-struct Entry(Arc<House>);
+struct Entry(Arc<GatewayHost>);
 
-impl FromRef<Entry> for Arc<Rooms> {
-    fn from_ref(Entry(house): &Entry) -> Self {
-        house.rooms()
+impl FromRef<Entry> for Arc<Gateway> {
+    fn from_ref(Entry(host): &Entry) -> Self {
+        host.gateway()
     }
 }
 
 async fn main(
-    State(rooms): State<Arc<Rooms>>,
+    State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    enter(rooms, peer, request, Door::Main).await
+    enter(gateway, peer, request, Door::Main).await
 }
 
 async fn surface(
-    State(rooms): State<Arc<Rooms>>,
+    State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     Path(name): Path<String>,
     request: HttpRequest,
 ) -> HttpResponse {
     match name.parse() {
-        Ok(surface) => enter(rooms, peer, request, Door::Surface(surface)).await,
+        Ok(surface) => enter(gateway, peer, request, Door::Surface(surface)).await,
         Err(_) => nowhere().await,
     }
 }
 
 async fn one(
-    State(rooms): State<Arc<Rooms>>,
+    State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     Path(name): Path<String>,
     request: HttpRequest,
 ) -> HttpResponse {
     match name.parse() {
-        Ok(server) => enter(rooms, peer, request, Door::Server(server)).await,
+        Ok(server) => enter(gateway, peer, request, Door::Server(server)).await,
         Err(_) => refuse_at_door(None, Era::Legacy, &Failure::UnknownServer { server: name }),
     }
 }
@@ -133,17 +133,17 @@ async fn nowhere() -> HttpResponse {
 }
 
 async fn enter(
-    rooms: Arc<Rooms>,
+    gateway: Arc<Gateway>,
     peer: SocketAddr,
     request: HttpRequest,
     door: Door,
 ) -> HttpResponse {
-    let caller = match auth::admit(&rooms, peer, request.headers()).await {
+    let caller = match auth::admit(&gateway, peer, request.headers()).await {
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
     if let Door::Server(server) = &door
-        && (rooms.upstreams.get(server).is_none() || !rooms.server_visible(&caller, server))
+        && (gateway.upstreams.get(server).is_none() || !gateway.server_visible(&caller, server))
     {
         let failure = Failure::UnknownServer {
             server: server.to_string(),
@@ -152,7 +152,7 @@ async fn enter(
     }
     let origin = access::origin(peer, request.headers());
     let visit = Visit {
-        rooms,
+        gateway,
         caller,
         door,
         origin,
@@ -167,7 +167,7 @@ async fn enter(
 
 /// One HTTP request by a known caller at a known door.
 struct Visit {
-    rooms: Arc<Rooms>,
+    gateway: Arc<Gateway>,
     caller: Caller,
     door: Door,
     origin: Origin,
@@ -182,9 +182,10 @@ impl Visit {
             };
             return refuse_at_door(None, Era::Legacy, &failure);
         }
-        let incoming = self.rooms.flights.receive(&self.caller);
+        let incoming = self.gateway.flights.receive(&self.caller);
         // It counts until there is an answer.
-        let (body, _held) = match read_body(body, self.rooms.serve.max_body_bytes, incoming).await {
+        let (body, _held) = match read_body(body, self.gateway.serve.max_body_bytes, incoming).await
+        {
             Ok(read) => read,
             Err(failure) => return refuse_at_door(None, Era::Legacy, &failure),
         };
@@ -212,12 +213,13 @@ impl Visit {
             let client = headers::check_version(http, &params)
                 .and_then(|()| modern::read_client(self.caller.clone(), &mut params))
                 .and_then(|client| {
-                    let view =
-                        self.rooms
-                            .surfaces
-                            .view(&self.door, &self.caller, client.name.as_deref());
+                    let view = self.gateway.surfaces.view(
+                        &self.door,
+                        &self.caller,
+                        client.name.as_deref(),
+                    );
                     headers::check(
-                        &self.rooms,
+                        &self.gateway,
                         &self.caller,
                         &view,
                         http,
@@ -252,13 +254,15 @@ impl Visit {
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let back = BackChannel::new(
             outbox.clone(),
-            self.rooms.flights.clone(),
+            self.gateway.flights.clone(),
             self.caller.clone(),
             None,
         );
-        let held = self.rooms.holders.hold(&self.caller, &cancelled);
+        let held = self.gateway.holders.hold(&self.caller, &cancelled);
         let (origin, purpose) = (self.origin.clone(), Purpose::Use);
         let turn = Turn {
+            catalog: self.gateway.catalog(),
+            gateway: self.gateway,
             client,
             view,
             back,
@@ -270,9 +274,9 @@ impl Visit {
         let work = Work::new(async move {
             let _until_answered = held;
             let method = request.method.clone();
-            let response = mcp::serve(&self.rooms, &turn, None, request, params).await;
+            let response = mcp::serve(&turn, None, request, params).await;
             let _ = outbox
-                .send(reply::sent(&self.rooms, &turn, &method, response).await)
+                .send(reply::sent(&turn, &method, response).await)
                 .await;
         });
         response::to_modern(work, messages, gone).await
@@ -286,11 +290,13 @@ impl Visit {
     ) -> HttpResponse {
         let cancelled = CancellationToken::new();
         let (outbox, messages) = mpsc::channel(BACKLOG);
-        let (flights, caller) = (self.rooms.flights.clone(), self.caller.clone());
+        let (flights, caller) = (self.gateway.flights.clone(), self.caller.clone());
         let back = BackChannel::new(outbox.clone(), flights, caller, Some(session.clone()));
         let (client, view) = (session.client(), session.view.clone());
         let (origin, purpose) = (self.origin.clone(), Purpose::Use);
         let turn = Turn {
+            catalog: self.gateway.catalog(),
+            gateway: self.gateway,
             client,
             view,
             back,
@@ -303,28 +309,28 @@ impl Visit {
         let client = session.clone();
         let work = Work::new(async move {
             let (id, method) = (request.id.clone(), request.method.clone());
-            let response = mcp::serve(&self.rooms, &turn, Some(&session), request, params).await;
+            let response = mcp::serve(&turn, Some(&session), request, params).await;
             session.end(&id);
             let _ = outbox
-                .send(reply::sent(&self.rooms, &turn, &method, response).await)
+                .send(reply::sent(&turn, &method, response).await)
                 .await;
         });
         response::to_legacy(work, client, messages).await
     }
 
     async fn initialize(self, request: Request, params: &RawObject) -> HttpResponse {
-        let opened = self
-            .rooms
-            .sessions
-            .open(&self.rooms.surfaces, self.caller, self.door, params);
+        let opened =
+            self.gateway
+                .sessions
+                .open(&self.gateway.surfaces, self.caller, self.door, params);
         let Opened { session, gave_way } = match opened {
             Ok(opened) => opened,
             Err(failure) => return refuse_at_door(Some(request.id), Era::Legacy, &failure),
         };
         if let Some(gone) = gave_way {
-            subscriptions::forget(&self.rooms, &gone).await;
+            subscriptions::forget(&self.gateway, &gone).await;
         }
-        match hello::initialize(&self.rooms, &session).await {
+        match hello::initialize(&self.gateway, &session).await {
             Ok(result) => {
                 let mut response =
                     json(StatusCode::OK, &Response::result(request.id, result).into());
@@ -334,7 +340,7 @@ impl Visit {
                 response
             }
             Err(failure) => {
-                self.rooms.sessions.close(&session);
+                self.gateway.sessions.close(&session);
                 let failure = failure.for_caller(session.caller());
                 let response =
                     reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure);
@@ -361,7 +367,7 @@ impl Visit {
             session.cancel(&id);
         }
         if notification.method == method::ROOTS_CHANGED {
-            self.rooms
+            self.gateway
                 .upstreams
                 .roots_changed(&session.client().identity());
         }
@@ -414,8 +420,8 @@ impl Visit {
     async fn delete(&self, http: &HeaderMap) -> HttpResponse {
         match self.session(http) {
             Ok(session) => {
-                subscriptions::forget(&self.rooms, &session).await;
-                self.rooms.sessions.close(&session);
+                subscriptions::forget(&self.gateway, &session).await;
+                self.gateway.sessions.close(&session);
                 StatusCode::NO_CONTENT.into_response()
             }
             Err(Failure::NoSession { .. }) => not_allowed(),
@@ -433,7 +439,7 @@ impl Visit {
         };
         headers::check_legacy_version(http)?;
         let id = id.to_str().map_err(|_| Failure::UnknownSession)?;
-        self.rooms
+        self.gateway
             .sessions
             .find(id, &self.caller, &self.door)
             .ok_or(Failure::UnknownSession)

@@ -26,7 +26,7 @@ use super::http::router;
 use super::outgoing::Outgoing;
 use super::patient::{Patience, Patient};
 use crate::files;
-use crate::house::House;
+use crate::host::GatewayHost;
 
 /// How long a connection may rest between requests. Clients keep theirs for later, so it must not
 /// be short; once a request has begun, a shorter clock runs.
@@ -37,8 +37,8 @@ const LAST_CALLS: Duration = Duration::from_secs(3);
 const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// Serves until `ended`; requests under way are then given a moment to finish.
-pub(crate) async fn serve(listener: TcpListener, house: Arc<House>, ended: CancellationToken) {
-    let router = router(house);
+pub(crate) async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: CancellationToken) {
+    let router = router(host);
     let connections = GracefulShutdown::new();
     let open = Connections::within(files::allowed());
     loop {

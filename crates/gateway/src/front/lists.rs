@@ -14,7 +14,6 @@ use crate::bridge::complete;
 use crate::catalog::Entry;
 use crate::failure::Failure;
 use crate::pipeline::{self, Call, CallMethod};
-use crate::rooms::Rooms;
 use crate::surface::tools::AlwaysOn;
 use crate::surface::{kept, shown};
 use crate::turn::{Turn, View};
@@ -31,23 +30,18 @@ pub(super) enum List {
     Templates,
 }
 
-pub(super) async fn list(
-    rooms: &std::sync::Arc<Rooms>,
-    turn: &Turn,
-    list: List,
-    params: RawObject,
-) -> Result<Raw, Failure> {
+pub(super) async fn list(turn: &Turn, list: List, params: RawObject) -> Result<Raw, Failure> {
     let result = match turn.view {
-        View::House(surface) => match list {
-            List::Tools if surface.is_frugal() => surface_tools(rooms, turn, surface).await,
-            _ => merged(rooms, turn, list, &params)?,
+        View::Merged(surface) => match list {
+            List::Tools if surface.is_frugal() => surface_tools(turn, surface).await,
+            _ => merged(turn, list, &params)?,
         },
         View::One(_) => {
             let call = Call {
                 method: CallMethod::List(list.method()),
                 params,
             };
-            only_visible(rooms, turn, list, pipeline::run(rooms, turn, call).await?)?
+            only_visible(turn, list, pipeline::run(turn, call).await?)?
         }
     };
     let result = if turn.view.cleans() {
@@ -56,7 +50,7 @@ pub(super) async fn list(
         result
     };
     if matches!(list, List::Tools) {
-        rooms.meter.listed(rooms, turn, &result);
+        turn.gateway.meter.listed(turn, &result);
     }
     Ok(if turn.client.era == Era::Modern {
         cacheable(result)
@@ -66,13 +60,13 @@ pub(super) async fn list(
 }
 
 /// What a frugal surface shows always fits one page.
-pub(crate) async fn surface_tools(rooms: &Rooms, turn: &Turn, surface: Surface) -> Raw {
-    let catalog = rooms.catalog();
+pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
+    let _catalog = &turn.catalog;
     let mut definitions: Vec<Raw> = AlwaysOn::on(surface)
         .map(|it| it.definition().clone())
         .collect();
     if surface == Surface::Adaptive {
-        let shown = shown::listed(rooms, turn, &catalog).await;
+        let shown = shown::listed(turn).await;
         definitions.extend(shown.into_iter().map(|it| without_promise(&it.definition)));
     }
     RawObject::new()
@@ -91,8 +85,8 @@ fn without_promise(definition: &Raw) -> Raw {
     }
 }
 
-fn merged(rooms: &Rooms, turn: &Turn, list: List, params: &RawObject) -> Result<Raw, Failure> {
-    let catalog = rooms.catalog();
+fn merged(turn: &Turn, list: List, params: &RawObject) -> Result<Raw, Failure> {
+    let catalog = &turn.catalog;
     let entries = match list {
         List::Tools => &catalog.tools,
         List::Prompts => &catalog.prompts,
@@ -101,11 +95,11 @@ fn merged(rooms: &Rooms, turn: &Turn, list: List, params: &RawObject) -> Result<
     };
     let visible: Vec<&Entry> = entries
         .iter()
-        .filter(|entry| rooms.policy.visible(&turn.client.caller, &entry.capability))
+        .filter(|entry| turn.sees(&entry.capability))
         .collect();
     let from = start(&visible, params)?;
-    let page = &visible[from..visible.len().min(from + rooms.serve.page_size)];
-    let seen = |it: &Capability| rooms.policy.visible(&turn.client.caller, it);
+    let page = &visible[from..visible.len().min(from + turn.gateway.serve.page_size)];
+    let seen = |it: &Capability| turn.sees(it);
     let shown = |entry: &Entry| match list {
         List::Tools | List::Prompts => entry.definition.clone(),
         List::Resources => catalog.resource_definition(entry, false, &seen),
@@ -113,7 +107,7 @@ fn merged(rooms: &Rooms, turn: &Turn, list: List, params: &RawObject) -> Result<
     };
     let mut definitions: Vec<Raw> = page.iter().map(|entry| shown(entry)).collect();
     if from == 0
-        && matches!((list, &turn.view), (List::Templates, View::House(surface)) if surface.is_frugal())
+        && matches!((list, &turn.view), (List::Templates, View::Merged(surface)) if surface.is_frugal())
     {
         definitions.push(kept::template().clone());
     }
@@ -152,7 +146,7 @@ fn start(visible: &[&Entry], params: &RawObject) -> Result<usize, Failure> {
 
 /// Takes out of one server's list what the caller may not see. A list where nothing is
 /// hidden stays the very text the server sent.
-fn only_visible(rooms: &Rooms, turn: &Turn, list: List, result: Raw) -> Result<Raw, Failure> {
+fn only_visible(turn: &Turn, list: List, result: Raw) -> Result<Raw, Failure> {
     let View::One(server) = &turn.view else {
         return Ok(result);
     };
@@ -167,14 +161,11 @@ fn only_visible(rooms: &Rooms, turn: &Turn, list: List, result: Raw) -> Result<R
             .ok()
             .and_then(|item| item.read(list.key()));
         let name = name.unwrap_or_default();
-        rooms.policy.visible(
-            &turn.client.caller,
-            &Capability {
-                server: server.clone(),
-                kind: list.kind(),
-                name,
-            },
-        )
+        turn.sees(&Capability {
+            server: server.clone(),
+            kind: list.kind(),
+            name,
+        })
     };
     let deep = is_too_deep(result.get().as_bytes());
     if !deep && items.iter().all(visible) {

@@ -1,7 +1,5 @@
 //! One request, whichever door it came through, to the part that answers it.
 
-use std::sync::Arc;
-
 use kitbag_domain::ShortText;
 use kitbag_upstream::LogLevel;
 use kitbag_wire::meta::method;
@@ -11,7 +9,6 @@ use super::lists::{self, List, cacheable};
 use super::{hello, reply, subscriptions, tasks};
 use crate::failure::Failure;
 use crate::pipeline::{self, Call, CallMethod, TaskMethod, required};
-use crate::rooms::Rooms;
 use crate::session::Session;
 use crate::surface;
 use crate::turn::Turn;
@@ -19,7 +16,6 @@ use crate::turn::Turn;
 /// Serves one request to its end. A modern request comes with its hop's keys already taken
 /// out of `params`; a legacy one comes with its session.
 pub(super) async fn serve(
-    rooms: &Arc<Rooms>,
     turn: &Turn,
     session: Option<&Session>,
     request: Request,
@@ -27,9 +23,9 @@ pub(super) async fn serve(
 ) -> Response {
     let Request { id, method, .. } = request;
     let answer = match turn.client.era {
-        Era::Modern => modern(rooms, turn, &method, params, &id).await,
+        Era::Modern => modern(turn, &method, params, &id).await,
         Era::Legacy => match session {
-            Some(session) => legacy(rooms, turn, session, &method, params).await,
+            Some(session) => legacy(turn, session, &method, params).await,
             None => Err(Failure::NoSession {
                 reason: "send `initialize` first".to_owned(),
             }),
@@ -55,22 +51,20 @@ pub(super) async fn serve(
 }
 
 async fn modern(
-    rooms: &Arc<Rooms>,
     turn: &Turn,
     method: &str,
     params: RawObject,
     id: &kitbag_wire::RequestId,
 ) -> Result<Raw, Failure> {
     match method {
-        method::DISCOVER => hello::discover(rooms, turn).await,
-        method::LISTEN => subscriptions::listen(rooms, turn, &params, id).await,
-        "tasks/update" => run(rooms, turn, CallMethod::Task(TaskMethod::Update), params).await,
-        _ => either(rooms, turn, method, params).await,
+        method::DISCOVER => hello::discover(turn).await,
+        method::LISTEN => subscriptions::listen(turn, &params, id).await,
+        "tasks/update" => run(turn, CallMethod::Task(TaskMethod::Update), params).await,
+        _ => either(turn, method, params).await,
     }
 }
 
 async fn legacy(
-    rooms: &Arc<Rooms>,
     turn: &Turn,
     session: &Session,
     method: &str,
@@ -79,33 +73,28 @@ async fn legacy(
     match method {
         method::PING => Ok(raw(&RawObject::new())),
         method::SET_LEVEL => set_level(session, &params),
-        method::SUBSCRIBE => subscriptions::subscribe(rooms, turn, session, &params).await,
-        method::UNSUBSCRIBE => subscriptions::unsubscribe(rooms, turn, session, &params).await,
-        "tasks/list" => tasks::list(rooms, turn).await,
-        "tasks/result" => run(rooms, turn, CallMethod::Task(TaskMethod::Result), params).await,
-        _ => either(rooms, turn, method, params).await,
+        method::SUBSCRIBE => subscriptions::subscribe(turn, session, &params).await,
+        method::UNSUBSCRIBE => subscriptions::unsubscribe(turn, session, &params).await,
+        "tasks/list" => tasks::list(turn).await,
+        "tasks/result" => run(turn, CallMethod::Task(TaskMethod::Result), params).await,
+        _ => either(turn, method, params).await,
     }
 }
 
 /// What both eras have in common.
-async fn either(
-    rooms: &Arc<Rooms>,
-    turn: &Turn,
-    method: &str,
-    params: RawObject,
-) -> Result<Raw, Failure> {
+async fn either(turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Failure> {
     match method {
-        method::LIST_TOOLS => lists::list(rooms, turn, List::Tools, params).await,
-        method::LIST_PROMPTS => lists::list(rooms, turn, List::Prompts, params).await,
-        method::LIST_RESOURCES => lists::list(rooms, turn, List::Resources, params).await,
-        method::LIST_TEMPLATES => lists::list(rooms, turn, List::Templates, params).await,
-        method::CALL_TOOL => surface::call::call(rooms, turn, params).await,
-        method::GET_PROMPT => run(rooms, turn, CallMethod::GetPrompt, params).await,
-        method::COMPLETE => run(rooms, turn, CallMethod::Complete, params).await,
+        method::LIST_TOOLS => lists::list(turn, List::Tools, params).await,
+        method::LIST_PROMPTS => lists::list(turn, List::Prompts, params).await,
+        method::LIST_RESOURCES => lists::list(turn, List::Resources, params).await,
+        method::LIST_TEMPLATES => lists::list(turn, List::Templates, params).await,
+        method::CALL_TOOL => surface::call::call(turn, params).await,
+        method::GET_PROMPT => run(turn, CallMethod::GetPrompt, params).await,
+        method::COMPLETE => run(turn, CallMethod::Complete, params).await,
         method::READ_RESOURCE => {
-            let result = match surface::kept::read(rooms, turn, &params) {
+            let result = match surface::kept::read(turn, &params) {
                 Some(kept) => kept?,
-                None => run(rooms, turn, CallMethod::ReadResource, params).await?,
+                None => run(turn, CallMethod::ReadResource, params).await?,
             };
             Ok(if turn.client.era == Era::Modern {
                 cacheable(result)
@@ -113,21 +102,16 @@ async fn either(
                 result
             })
         }
-        "tasks/get" => run(rooms, turn, CallMethod::Task(TaskMethod::Get), params).await,
-        "tasks/cancel" => run(rooms, turn, CallMethod::Task(TaskMethod::Cancel), params).await,
+        "tasks/get" => run(turn, CallMethod::Task(TaskMethod::Get), params).await,
+        "tasks/cancel" => run(turn, CallMethod::Task(TaskMethod::Cancel), params).await,
         _ => Err(Failure::UnknownMethod {
             method: method.to_owned(),
         }),
     }
 }
 
-async fn run(
-    rooms: &Arc<Rooms>,
-    turn: &Turn,
-    method: CallMethod,
-    params: RawObject,
-) -> Result<Raw, Failure> {
-    pipeline::run(rooms, turn, Call { method, params }).await
+async fn run(turn: &Turn, method: CallMethod, params: RawObject) -> Result<Raw, Failure> {
+    pipeline::run(turn, Call { method, params }).await
 }
 
 fn set_level(session: &Session, params: &RawObject) -> Result<Raw, Failure> {

@@ -15,20 +15,20 @@ use kitbag_upstream::ServerFigures;
 use super::auth;
 use super::exposition::{Format, Histogram, Labels, Page};
 use super::response::not_admitted;
+use crate::gateway::Gateway;
 use crate::meter::{BUCKETS, Listed, Process, Published, Tables};
-use crate::rooms::Rooms;
 
 pub(super) async fn metrics(
-    State(rooms): State<Arc<Rooms>>,
+    State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
 ) -> HttpResponse {
-    let caller = match auth::admit_reader(&rooms, peer, &headers).await {
+    let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
     let format = Format::accepted(&headers);
-    let body = page(&rooms, &caller, format);
+    let body = page(&gateway, &caller, format);
     let head = [
         (CONTENT_TYPE, format.content_type()),
         (VARY, HeaderValue::from_static("accept")),
@@ -37,13 +37,13 @@ pub(super) async fn metrics(
 }
 
 /// What one caller may see, at one moment.
-fn page(rooms: &Rooms, caller: &Caller, format: Format) -> String {
+fn page(gateway: &Gateway, caller: &Caller, format: Format) -> String {
     let mut page = Page::new(format);
-    let tables = rooms.meter.figures(rooms, caller);
+    let tables = gateway.meter.figures(gateway, caller);
     lists(&mut page, &tables);
-    calls(&mut page, &tables.published(rooms.metrics_per_tool));
-    servers(&mut page, rooms, caller);
-    let (indexed, embedded) = rooms.indexed(caller);
+    calls(&mut page, &tables.published(gateway.metrics_per_tool));
+    servers(&mut page, gateway, caller);
+    let (indexed, embedded) = gateway.indexed(caller);
     page.gauge("kitbag_index_tools", "Tools in the index", indexed);
     page.gauge(
         "kitbag_index_vectors",
@@ -51,7 +51,7 @@ fn page(rooms: &Rooms, caller: &Caller, format: Format) -> String {
         embedded,
     );
     if caller.sees_all_tenants() {
-        gateway(&mut page, rooms);
+        whole_gateway(&mut page, gateway);
         process(&mut page, &Process::now());
     }
     page.finish()
@@ -127,11 +127,11 @@ fn with<'a>(mut labels: Labels<'a>, key: &'static str, value: &'a str) -> Labels
     labels
 }
 
-fn servers(page: &mut Page, rooms: &Rooms, caller: &Caller) {
-    let visible = rooms
+fn servers(page: &mut Page, gateway: &Gateway, caller: &Caller) {
+    let visible = gateway
         .upstreams
         .iter()
-        .filter(|it| rooms.server_visible(caller, it.name()));
+        .filter(|it| gateway.server_visible(caller, it.name()));
     let up = visible.map(|it| {
         (
             vec![("server", it.name().as_str())],
@@ -143,18 +143,18 @@ fn servers(page: &mut Page, rooms: &Rooms, caller: &Caller) {
         "Whether a server could be started when that was tried last",
         up,
     );
-    let changed = rooms.definitions.changes();
+    let changed = gateway.definitions.changes();
     let visible = changed
         .iter()
-        .filter(|(server, _)| rooms.server_visible(caller, server));
+        .filter(|(server, _)| gateway.server_visible(caller, server));
     let help = "Definitions of tools and prompts that a server replaced by others";
     let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
     page.counters("kitbag_definitions_changed", help, rows);
 }
 
 /// How the gateway itself does.
-fn gateway(page: &mut Page, rooms: &Rooms) {
-    let figures: Vec<_> = rooms
+fn whole_gateway(page: &mut Page, gateway: &Gateway) {
+    let figures: Vec<_> = gateway
         .upstreams
         .iter()
         .map(|it| (it.name().as_str(), it.figures()))
@@ -186,7 +186,7 @@ fn gateway(page: &mut Page, rooms: &Rooms) {
     );
     let help = "How often a server was started after it had ended by itself";
     page.counters("kitbag_upstream_restarts", help, each(|it| it.restarts));
-    let refused = rooms
+    let refused = gateway
         .meter
         .keys_refused()
         .map(|(why, count)| (vec![("reason", why.as_str())], count));
@@ -198,18 +198,18 @@ fn gateway(page: &mut Page, rooms: &Rooms) {
     page.gauge(
         "kitbag_sessions",
         "Sessions of legacy clients",
-        rooms.sessions.count(),
+        gateway.sessions.count(),
     );
     let help = "Calls that could not be written into the audit";
     page.counters(
         "kitbag_audit_lost",
         help,
-        [(Vec::new(), rooms.audit.lost())],
+        [(Vec::new(), gateway.audit.lost())],
     );
     page.gauge(
         "kitbag_audit_waiting",
         "Calls that wait to be written into the audit",
-        rooms.audit.queued(),
+        gateway.audit.queued(),
     );
     page.info(
         "kitbag_build",

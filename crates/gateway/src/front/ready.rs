@@ -12,7 +12,7 @@ use http::StatusCode;
 use kitbag_store::Store;
 use tokio::sync::Mutex;
 
-use crate::rooms::Rooms;
+use crate::gateway::Gateway;
 
 /// Asked more often than this, the store is not bothered again: anybody may ask.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
@@ -25,11 +25,11 @@ pub(crate) struct Readiness {
     store: Mutex<Option<(Instant, bool)>>,
 }
 
-pub(super) async fn ready(State(rooms): State<Arc<Rooms>>) -> HttpResponse {
-    let store = rooms.readiness.can_write(&rooms.store).await;
+pub(super) async fn ready(State(gateway): State<Arc<Gateway>>) -> HttpResponse {
+    let store = gateway.readiness.can_write(&gateway.store).await;
     let wanting = wanting([
         (store, "the store cannot be written"),
-        (rooms.index.has_begun(), "the index is not loaded yet"),
+        (gateway.index.has_begun(), "the index is not loaded yet"),
     ]);
     match wanting {
         None => "ready\n".into_response(),

@@ -13,25 +13,26 @@ use serde_json::json;
 use crate::bridge::in_era;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
-use crate::rooms::Rooms;
 use crate::turn::Turn;
 
 /// The answer on its way, or that there is no room for it before the client has read what it has.
-pub(super) async fn sent(
-    rooms: &Rooms,
-    turn: &Turn,
-    method: &str,
-    response: Response,
-) -> HeldMessage {
+pub(super) async fn sent(turn: &Turn, method: &str, response: Response) -> HeldMessage {
     let (id, client) = (response.id.clone(), &turn.client);
-    match rooms.flights.deliver(&client.caller, response.into()).await {
+    match turn
+        .gateway
+        .flights
+        .deliver(&client.caller, response.into())
+        .await
+    {
         Ok(sent) => sent,
         Err(unread) => {
             let failure = Failure::TooMuchUnread {
                 megabytes: unread.bytes >> 20,
             };
             let refusal = self::response(id, method, client.era, &failure);
-            rooms.flights.send_anyway(&client.caller, refusal.into())
+            turn.gateway
+                .flights
+                .send_anyway(&client.caller, refusal.into())
         }
     }
 }

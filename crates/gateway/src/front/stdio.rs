@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{hello, mcp, modern, reply};
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
-use crate::house::House;
+use crate::host::GatewayHost;
 use crate::secret::{random_token, request_id};
 use crate::session::Session;
 use crate::session::registry::Opened;
@@ -29,7 +29,7 @@ use kitbag_domain::sync::lock;
 /// Serves until the client closes its side; requests under way then are cancelled. When `ended`
 /// comes first, they are finished, and nothing more is read.
 pub(crate) async fn serve(
-    house: Arc<House>,
+    host: Arc<GatewayHost>,
     entrance: Entrance,
     input: &mut (impl AsyncBufRead + Unpin),
     output: impl AsyncWrite + Unpin + Send + 'static,
@@ -38,7 +38,7 @@ pub(crate) async fn serve(
     let (outbox, messages) = mpsc::channel(BACKLOG);
     let writer = tokio::spawn(write(output, messages));
     let door = Arc::new(Door {
-        house,
+        host,
         entrance,
         outbox,
         id: random_token(),
@@ -48,10 +48,10 @@ pub(crate) async fn serve(
     let mut requests = JoinSet::new();
     let mut line = Vec::new();
     loop {
-        let rooms = door.house.rooms();
+        let gateway = door.host.gateway();
         // A client that does not read what it asked for is not asked what else it wants.
-        rooms.flights.room(&Caller::local()).await;
-        let max = rooms.serve.max_body_bytes;
+        gateway.flights.room(&Caller::local()).await;
+        let max = gateway.serve.max_body_bytes;
         let read = tokio::select! {
             read = read_line(input, &mut line, max) => read?,
             () = ended.cancelled() => break,
@@ -86,7 +86,7 @@ pub(crate) async fn serve(
 }
 
 struct Door {
-    house: Arc<House>,
+    host: Arc<GatewayHost>,
     entrance: Entrance,
     outbox: mpsc::Sender<HeldMessage>,
     /// Tells this client from others that call themselves the same.
@@ -160,20 +160,22 @@ impl Door {
                 return refuse(Era::Legacy, Failure::NoSession { reason });
             }
         };
-        let rooms = self.house.rooms();
+        let gateway = self.host.gateway();
         let view = match &session {
             Some(session) => session.view.clone(),
-            None => rooms
+            None => gateway
                 .surfaces
                 .view(&self.entrance, &client.caller, client.name.as_deref()),
         };
-        let (flights, caller) = (rooms.flights.clone(), client.caller.clone());
+        let (flights, caller) = (gateway.flights.clone(), client.caller.clone());
         let back = BackChannel::new(self.outbox.clone(), flights, caller, session.clone());
         let origin = Origin {
             request: Some(ShortText::cut(&request_id())),
             ..Origin::default()
         };
         let turn = Turn {
+            catalog: gateway.catalog(),
+            gateway,
             client,
             view,
             back,
@@ -182,15 +184,15 @@ impl Door {
             purpose: Purpose::Use,
         }
         .traced(&params);
-        let response = mcp::serve(&rooms, &turn, session.as_deref(), request, params).await;
-        reply::sent(&rooms, &turn, &method, response).await
+        let response = mcp::serve(&turn, session.as_deref(), request, params).await;
+        reply::sent(&turn, &method, response).await
     }
 
     async fn initialize(&self, request: Request) -> Response {
         let params = request.object().unwrap_or_default();
-        let rooms = self.house.rooms();
-        let opened = rooms.sessions.open(
-            &rooms.surfaces,
+        let gateway = self.host.gateway();
+        let opened = gateway.sessions.open(
+            &gateway.surfaces,
             Caller::local(),
             self.entrance.clone(),
             &params,
@@ -207,12 +209,12 @@ impl Door {
             }
         };
         if let Some(gone) = gave_way {
-            super::subscriptions::forget(&rooms, &gone).await;
+            super::subscriptions::forget(&gateway, &gone).await;
         }
-        match hello::initialize(&rooms, &session).await {
+        match hello::initialize(&gateway, &session).await {
             Ok(result) => {
                 if let Some(former) = lock(&self.session).replace(session.clone()) {
-                    rooms.sessions.close(&former);
+                    gateway.sessions.close(&former);
                 }
                 tokio::spawn(announce(session, self.outbox.clone()));
                 Response::result(request.id, result)
@@ -228,8 +230,8 @@ impl Door {
             && let Some(session) = lock(&self.session).as_ref()
         {
             return self
-                .house
-                .rooms()
+                .host
+                .gateway()
                 .upstreams
                 .roots_changed(&session.client().identity());
         }
@@ -259,8 +261,8 @@ impl Door {
 
     async fn say(&self, message: Message) {
         let message = self
-            .house
-            .rooms()
+            .host
+            .gateway()
             .flights
             .send_anyway(&Caller::local(), message);
         let _ = self.outbox.send(message).await;
@@ -269,9 +271,9 @@ impl Door {
     async fn close(&self) {
         let session = lock(&self.session).take();
         if let Some(session) = session {
-            let rooms = self.house.rooms();
-            super::subscriptions::forget(&rooms, &session).await;
-            rooms.sessions.close(&session);
+            let gateway = self.host.gateway();
+            super::subscriptions::forget(&gateway, &session).await;
+            gateway.sessions.close(&session);
         }
     }
 }

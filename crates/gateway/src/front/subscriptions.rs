@@ -9,9 +9,9 @@ use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Message, Notification, Raw, RawObject, RequestId, raw};
 
 use crate::failure::Failure;
+use crate::gateway::Gateway;
 use crate::hidden;
 use crate::pipeline::{self, required};
-use crate::rooms::Rooms;
 use crate::session::Session;
 use crate::session::announcements::{Filter, Subscriber};
 use crate::turn::{Turn, View};
@@ -22,14 +22,13 @@ const MOST_WATCHED: usize = 1_000;
 const LONGEST_WATCHED: usize = 2_048;
 
 pub(super) async fn subscribe(
-    rooms: &Rooms,
     turn: &Turn,
     session: &Session,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let uri: String = required(params, "uri")?;
     check_room(&uri, session.subscriber.filter().uris.len())?;
-    let (server, own) = owner(rooms, turn, &uri)?;
+    let (server, own) = owner(turn, &uri)?;
     if session.subscriber.filter().uris.insert(uri.clone())
         && let Err(error) = server.watch(&own).await
     {
@@ -55,13 +54,12 @@ fn check_room(uri: &str, watched: usize) -> Result<(), Failure> {
 }
 
 pub(super) async fn unsubscribe(
-    rooms: &Rooms,
     turn: &Turn,
     session: &Session,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let uri: String = required(params, "uri")?;
-    let (server, own) = owner(rooms, turn, &uri)?;
+    let (server, own) = owner(turn, &uri)?;
     if session.subscriber.filter().uris.remove(&uri) {
         server.unwatch(&own).await?;
     }
@@ -70,7 +68,6 @@ pub(super) async fn unsubscribe(
 
 /// Serves a listen stream until the client ends it or the house closes.
 pub(super) async fn listen(
-    rooms: &Arc<Rooms>,
     turn: &Turn,
     params: &RawObject,
     id: &RequestId,
@@ -91,13 +88,13 @@ pub(super) async fn listen(
         resources: wants("resourcesListChanged"),
         uris: uris.into_iter().collect(),
     };
-    let watching = Watching::begin(rooms, turn, &filter).await;
+    let watching = Watching::begin(turn, &filter).await;
     let subscriber = Arc::new(Subscriber::new(
         turn.client.caller.clone(),
         turn.view.clone(),
         watching.agreed(filter),
     ));
-    rooms.sessions.subscribe(&subscriber);
+    turn.gateway.sessions.subscribe(&subscriber);
     turn.back.notify(
         method::SUBSCRIPTION_ACKNOWLEDGED,
         Some(acknowledgement(&subscriber, id)),
@@ -126,10 +123,10 @@ pub(super) async fn listen(
 }
 
 /// Lets go of what a session watched when it ends.
-pub(crate) async fn forget(rooms: &Rooms, session: &Session) {
+pub(crate) async fn forget(gateway: &Gateway, session: &Session) {
     let uris = std::mem::take(&mut session.subscriber.filter().uris);
     for uri in uris {
-        if let Ok((server, own)) = find(rooms, &session.view, &session.subscriber.caller, &uri) {
+        if let Ok((server, own)) = find(gateway, &session.view, &session.subscriber.caller, &uri) {
             let _ = server.unwatch(&own).await;
         }
     }
@@ -141,10 +138,10 @@ struct Watching {
 }
 
 impl Watching {
-    async fn begin(rooms: &Rooms, turn: &Turn, filter: &Filter) -> Self {
+    async fn begin(turn: &Turn, filter: &Filter) -> Self {
         let mut held = Vec::new();
         for uri in &filter.uris {
-            if let Ok((server, own)) = owner(rooms, turn, uri)
+            if let Ok((server, own)) = owner(turn, uri)
                 && server.watch(&own).await.is_ok()
             {
                 held.push((uri.clone(), server, own));
@@ -174,23 +171,23 @@ impl Drop for Watching {
     }
 }
 
-fn owner(rooms: &Rooms, turn: &Turn, uri: &str) -> Result<(Arc<Server>, String), Failure> {
-    hidden::known_tenant(rooms, &turn.client.caller)?;
+fn owner(turn: &Turn, uri: &str) -> Result<(Arc<Server>, String), Failure> {
+    hidden::known_tenant(turn)?;
     let unknown = || Failure::UnknownResource {
         uri: uri.to_owned(),
     };
-    let (server, own) = find(rooms, &turn.view, &turn.client.caller, uri)?;
+    let (server, own) = find(&turn.gateway, &turn.view, turn.caller(), uri)?;
     let capability = Capability {
         server: server.name().clone(),
         kind: Kind::Resource,
         name: own.clone(),
     };
-    hidden::permit(rooms, turn, &capability, unknown)?;
+    hidden::permit(turn, &capability, unknown)?;
     Ok((server, own))
 }
 
 fn find(
-    rooms: &Rooms,
+    gateway: &Gateway,
     view: &View,
     caller: &Caller,
     uri: &str,
@@ -201,16 +198,16 @@ fn find(
             kind: Kind::Resource,
             name: uri.to_owned(),
         },
-        View::House(_) => {
-            let seen = |it: &Capability| rooms.policy.visible(caller, it);
-            pipeline::led(rooms.catalog().routes().resource(uri, &seen), uri)?
+        View::Merged(_) => {
+            let seen = |it: &Capability| gateway.policy.visible(caller, it);
+            pipeline::led(gateway.catalog().routes().resource(uri, &seen), uri)?
         }
     };
     let unknown = || Failure::UnknownResource {
         uri: uri.to_owned(),
     };
     Ok((
-        rooms
+        gateway
             .upstreams
             .get(&capability.server)
             .ok_or_else(unknown)?

@@ -1,32 +1,25 @@
 //! `tasks/list`: the tasks a tenant has begun, gathered from the servers that run them.
 
-use std::sync::Arc;
-
 use kitbag_domain::ServerName;
 use kitbag_wire::{Raw, RawObject};
 
 use crate::failure::Failure;
 use crate::pipeline::{self, Call, CallMethod};
-use crate::rooms::Rooms;
 use crate::turn::{Turn, View};
 
 /// More pages than any honest server has.
 const MAX_PAGES: usize = 100;
 
 /// A server knows one client, the gateway; which tasks are whose, only we know.
-pub(super) async fn list(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Raw, Failure> {
+pub(super) async fn list(turn: &Turn) -> Result<Raw, Failure> {
     let mut tasks = Vec::new();
-    for server in servers(rooms, turn) {
+    for server in servers(turn) {
         let there = Turn {
             view: View::One(server.clone()),
             ..turn.clone()
         };
-        match of_server(rooms, &there).await {
-            Ok(listed) => tasks.extend(
-                listed
-                    .iter()
-                    .filter_map(|task| shown(rooms, turn, &server, task)),
-            ),
+        match of_server(&there).await {
+            Ok(listed) => tasks.extend(listed.iter().filter_map(|task| shown(turn, &server, task))),
             // One server that fails must not hide the tasks of the others.
             Err(failure) => tracing::warn!(%server, %failure, "its tasks are left out"),
         }
@@ -34,7 +27,7 @@ pub(super) async fn list(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Raw, Failure
     Ok(RawObject::new().with("tasks", &tasks).to_raw())
 }
 
-async fn of_server(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Vec<Raw>, Failure> {
+async fn of_server(turn: &Turn) -> Result<Vec<Raw>, Failure> {
     let mut tasks = Vec::new();
     let mut params = RawObject::new();
     for _ in 0..MAX_PAGES {
@@ -42,7 +35,7 @@ async fn of_server(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Vec<Raw>, Failure>
             method: CallMethod::List("tasks/list"),
             params,
         };
-        let page = pipeline::run(rooms, turn, call).await?;
+        let page = pipeline::run(turn, call).await?;
         let page = RawObject::open(&page).unwrap_or_default();
         let listed = page.read::<Vec<Raw>>("tasks").unwrap_or_default();
         tasks.extend(listed);
@@ -58,19 +51,19 @@ async fn of_server(rooms: &Arc<Rooms>, turn: &Turn) -> Result<Vec<Raw>, Failure>
 }
 
 /// The task as this client may see it, if it is one of its tenant's.
-fn shown(rooms: &Rooms, turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
+fn shown(turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
     let id: String = RawObject::open(task).ok()?.read("taskId")?;
     let tenant = &turn.client.caller.tenant;
-    let capability = rooms.tasks.begun(tenant, server, &id)?;
+    let capability = turn.gateway.tasks.begun(tenant, server, &id)?;
     match turn.view {
         View::One(_) => Some(task.clone()),
-        View::House(_) => rooms.tasks.learn(tenant, &capability, task),
+        View::Merged(_) => turn.gateway.tasks.learn(tenant, &capability, task),
     }
 }
 
 /// The servers in view that say they can list tasks.
-fn servers(rooms: &Rooms, turn: &Turn) -> Vec<ServerName> {
-    let catalog = rooms.catalog();
+fn servers(turn: &Turn) -> Vec<ServerName> {
+    let catalog = &turn.catalog;
     let lists_tasks = |capabilities: &Raw| {
         let tasks = RawObject::open(capabilities)
             .ok()
@@ -81,7 +74,7 @@ fn servers(rooms: &Rooms, turn: &Turn) -> Vec<ServerName> {
         .listings()
         .filter(|(server, listing)| {
             let in_view = match &turn.view {
-                View::House(_) => rooms.server_visible(&turn.client.caller, server),
+                View::Merged(_) => turn.sees_server(server),
                 View::One(one) => one == *server,
             };
             in_view && lists_tasks(&listing.capabilities)

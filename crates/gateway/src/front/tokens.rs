@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 
 use super::auth;
 use super::response::not_admitted;
+use crate::gateway::Gateway;
 use crate::meter::{Listed, Tables};
-use crate::rooms::Rooms;
 
 pub(super) async fn tokens(
-    State(rooms): State<Arc<Rooms>>,
+    State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
 ) -> HttpResponse {
-    let caller = match auth::admit_reader(&rooms, peer, &headers).await {
+    let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
-    let body = for_people(&rooms.meter.figures(&rooms, &caller)).to_string();
+    let body = for_people(&gateway.meter.figures(&gateway, &caller)).to_string();
     let kind = HeaderValue::from_static("application/json");
     (
         [

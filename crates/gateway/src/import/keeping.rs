@@ -8,7 +8,7 @@ use kitbag_domain::{Action, ServerName};
 use kitbag_store::{Secret, SecretName, Store};
 
 use crate::config::{Config, KeyPlace};
-use crate::rooms::now;
+use crate::gateway::now;
 use crate::trail;
 use crate::vault::vault;
 

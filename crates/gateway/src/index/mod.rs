@@ -41,8 +41,8 @@ use self::mirror::Mirror;
 use self::priors::{Declared, Measured, Priors};
 use self::source::{Source, Tool};
 use crate::catalog::{self, Catalog};
+use crate::gateway::now;
 use crate::providers::Providers;
-use crate::rooms::now;
 use kitbag_domain::sync::lock;
 
 /// Texts that are embedded before what is there so far is published.

@@ -49,8 +49,8 @@ pub(super) async fn converse(stream: Stream, service: Arc<Service>) -> Result<()
     match want {
         Want::Stdio { surface } => {
             let door = surface.map_or(Door::Main, Door::Surface);
-            let house = service.app.house().clone();
-            Ok(front::stdio::serve(house, door, &mut reader, writer, &service.ended).await?)
+            let host = service.app.host().clone();
+            Ok(front::stdio::serve(host, door, &mut reader, writer, &service.ended).await?)
         }
         Want::Ask => questions(&service, &mut reader, &mut writer).await,
     }
@@ -89,7 +89,7 @@ async fn questions(
 ) -> Result<(), LineError> {
     let mut line = Vec::new();
     loop {
-        let max = service.app.house().rooms().serve.max_body_bytes;
+        let max = service.app.host().gateway().serve.max_body_bytes;
         let read = tokio::select! {
             read = read_line(reader, &mut line, max) => read?,
             () = service.ended.cancelled() => return Ok(()),

@@ -29,7 +29,7 @@ pub(crate) use self::tables::{BUCKETS, Listed, Published, Tables};
 use crate::catalog::{Catalog, Entry};
 use crate::config;
 use crate::failure::Failure;
-use crate::rooms::Rooms;
+use crate::gateway::Gateway;
 use crate::surface::tools::AlwaysOn;
 use crate::turn::{Turn, View};
 use kitbag_domain::sync::lock;
@@ -75,40 +75,33 @@ impl Meter {
     }
 
     /// A list of tools was shown to a client.
-    pub(crate) fn listed(&self, rooms: &Rooms, turn: &Turn, list: &Raw) {
+    pub(crate) fn listed(&self, turn: &Turn, list: &Raw) {
         let shown = kitbag_budget::price(list.get());
         let (surface, catalog) = match &turn.view {
-            View::House(surface) if surface.is_frugal() => (
-                surface.as_str(),
-                self.prices.visible(rooms, &turn.client.caller),
-            ),
-            View::House(surface) => (surface.as_str(), shown),
+            View::Merged(surface) if surface.is_frugal() => {
+                (surface.as_str(), self.prices.visible(turn))
+            }
+            View::Merged(surface) => (surface.as_str(), shown),
             View::One(_) => (ONE_SERVER, shown),
         };
         lock(&self.tables).listed(&turn.client, surface, Listed::once(shown, catalog));
     }
 
     /// A client was answered by one of our own tools, or by the tool of this exposed name.
-    pub(crate) fn answered(
-        &self,
-        rooms: &Rooms,
-        turn: &Turn,
-        name: &str,
-        answer: &Result<Raw, Failure>,
-    ) {
+    pub(crate) fn answered(&self, turn: &Turn, name: &str, answer: &Result<Raw, Failure>) {
         let tokens = match answer {
             Ok(result) => kitbag_budget::price(result.get()),
             // Nobody reads what comes then.
             Err(Failure::Cancelled) => return,
             Err(failure) => kitbag_budget::estimate(&failure.to_string()),
         };
-        let known = AlwaysOn::named(name).is_some() || rooms.catalog().tool(name).is_some();
+        let known = AlwaysOn::named(name).is_some() || turn.catalog.tool(name).is_some();
         lock(&self.tables).answered(&turn.client, if known { name } else { UNKNOWN }, tokens);
     }
 
     /// Something a server or an API was asked to do came to an end.
-    pub(crate) fn called(&self, rooms: &Rooms, observation: &Observation) {
-        let catalog = rooms.catalog();
+    pub(crate) fn called(&self, gateway: &Gateway, observation: &Observation) {
+        let catalog = gateway.catalog();
         let name = label(&catalog, &observation.capability);
         lock(&self.tables).called(observation, name);
         if let Some(telemetry) = self.telemetry.get() {
@@ -118,11 +111,11 @@ impl Meter {
 
     /// The figures this caller may see: of every tenant for an operator and where nobody needs a
     /// key, else of its own.
-    pub(crate) fn figures(&self, rooms: &Rooms, caller: &Caller) -> Tables {
-        let catalog = rooms.catalog();
+    pub(crate) fn figures(&self, gateway: &Gateway, caller: &Caller) -> Tables {
+        let catalog = gateway.catalog();
         let visible = |name: &str, tool: &tables::Tool| match (catalog.tool(name), &tool.server) {
-            (Some(entry), _) => rooms.policy.visible(caller, &entry.capability),
-            (None, Some(server)) => rooms.server_visible(caller, server),
+            (Some(entry), _) => gateway.policy.visible(caller, &entry.capability),
+            (None, Some(server)) => gateway.server_visible(caller, server),
             (None, None) => true,
         };
         let tables = lock(&self.tables);
@@ -143,9 +136,9 @@ impl Meter {
     }
 
     /// Sends what is still to be sent.
-    pub(crate) async fn close(rooms: Arc<Rooms>) {
+    pub(crate) async fn close(gateway: Arc<Gateway>) {
         let flush = move || {
-            if let Some(telemetry) = rooms.meter.telemetry.get() {
+            if let Some(telemetry) = gateway.meter.telemetry.get() {
                 telemetry.shutdown();
             }
         };

@@ -8,7 +8,7 @@ use kitbag_domain::{Caller, ServerName};
 use kitbag_upstream::Listing;
 
 use crate::catalog::Catalog;
-use crate::rooms::Rooms;
+use crate::turn::Turn;
 use kitbag_domain::sync::lock;
 
 #[derive(Default)]
@@ -32,17 +32,17 @@ struct Priced {
 
 impl Prices {
     /// About how many tokens the tools this caller may see are.
-    pub(super) fn visible(&self, rooms: &Rooms, caller: &Caller) -> usize {
-        let catalog = rooms.catalog();
+    pub(super) fn visible(&self, turn: &Turn) -> usize {
+        let (caller, catalog) = (turn.caller(), &turn.catalog);
         let mut known = lock(&self.known);
-        known.follow(&catalog);
+        known.follow(catalog);
         if let Some(price) = known.by_caller.get(caller) {
             return *price;
         }
         let visible = catalog
             .tools
             .iter()
-            .filter(|it| rooms.policy.visible(caller, &it.capability));
+            .filter(|entry| turn.sees(&entry.capability));
         let price = visible
             .filter_map(|entry| {
                 known

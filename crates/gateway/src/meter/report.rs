@@ -10,7 +10,6 @@ use kitbag_wire::{Raw, RawObject};
 use serde::{Deserialize, Serialize};
 
 use crate::front::{instructions, surface_tools};
-use crate::rooms::Rooms;
 use crate::turn::Turn;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,21 +33,22 @@ pub struct ServerTokens {
     pub tokens: usize,
 }
 
-pub(crate) async fn report(rooms: &Rooms, turn: &Turn, surface: Surface) -> Tokens {
-    let catalog = rooms.catalog();
+pub(crate) async fn report(turn: &Turn, surface: Surface) -> Tokens {
+    let catalog = &turn.catalog;
     let caller = &turn.client.caller;
     let visible: Vec<_> = catalog
         .tools
         .iter()
-        .filter(|it| rooms.policy.visible(caller, &it.capability))
+        .filter(|it| turn.gateway.policy.visible(caller, &it.capability))
         .collect();
     let definitions: Vec<&Raw> = visible.iter().map(|entry| &entry.definition).collect();
     let all = count(RawObject::new().with("tools", &definitions).to_raw().get());
     let listed = match surface.is_frugal() {
-        true => count(surface_tools(rooms, turn, surface).await.get()),
+        true => count(surface_tools(turn, surface).await.get()),
         false => all,
     };
-    let shown = listed + instructions(rooms, caller, surface).map_or(0, |text| count(&text));
+    let shown =
+        listed + instructions(&turn.gateway, caller, surface).map_or(0, |text| count(&text));
     let mut servers: BTreeMap<&ServerName, (usize, usize)> = BTreeMap::new();
     for entry in &visible {
         let (tools, tokens) = servers.entry(&entry.capability.server).or_default();

@@ -1,7 +1,5 @@
 //! `batch_execute`: several calls at once, answered in the order they were asked.
 
-use std::sync::Arc;
-
 use futures::future::join_all;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::code;
@@ -15,7 +13,6 @@ use super::request::Request;
 use super::tools::AlwaysOn;
 use crate::failure::Failure;
 use crate::front::reply;
-use crate::rooms::Rooms;
 use crate::turn::{Capabilities, Turn};
 
 pub(super) const MOST_CALLS: usize = 10;
@@ -27,24 +24,19 @@ pub(super) struct Batch {
     calls: Vec<Raw>,
 }
 
-pub(super) async fn run(
-    rooms: &Arc<Rooms>,
-    turn: &Turn,
-    batch: Batch,
-    params: RawObject,
-) -> Result<Raw, Failure> {
+pub(super) async fn run(turn: &Turn, batch: Batch, params: RawObject) -> Result<Raw, Failure> {
     let count = batch.calls.len();
     if count == 0 || count > MOST_CALLS {
         let what =
             format!("batch_execute takes 1 to {MOST_CALLS} calls and got {count}; nothing was run");
         return Err(Failure::params(what));
     }
-    let tokens = rooms.surfaces.result_tokens / count;
+    let tokens = turn.gateway.surfaces.result_tokens / count;
     let turn = &unasked(turn);
     let each = batch
         .calls
         .iter()
-        .map(|call| answer(rooms, turn, call, inner(&params), tokens));
+        .map(|call| answer(turn, call, inner(&params), tokens));
     let mut content = Vec::new();
     for (number, (subject, result)) in join_all(each).await.into_iter().enumerate() {
         let result = result?;
@@ -63,14 +55,13 @@ pub(super) async fn run(
 
 /// One call's name and result. Only a cancellation of the whole batch is an error here.
 async fn answer(
-    rooms: &Arc<Rooms>,
     turn: &Turn,
     call: &Raw,
     params: RawObject,
     tokens: usize,
 ) -> (String, Result<Raw, Failure>) {
     let era = turn.client.era;
-    let read = arguments(&rooms.checker, AlwaysOn::Call, Some(call));
+    let read = arguments(&turn.gateway.checker, AlwaysOn::Call, Some(call));
     let (request, taken) = match read.and_then(|(asked, taken)| Ok((Request::read(asked)?, taken)))
     {
         Ok(read) => read,
@@ -82,7 +73,7 @@ async fn answer(
         }
     };
     let subject = request.subject();
-    let result = match request.run(rooms, turn, params, tokens).await {
+    let result = match request.run(turn, params, tokens).await {
         Err(Failure::Upstream(CallError::Refused { error, .. }))
             if error.code == code::MISSING_CLIENT_CAPABILITY =>
         {

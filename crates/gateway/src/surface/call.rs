@@ -2,7 +2,6 @@
 //! and every answer made to fit a context.
 
 use kitbag_domain::Surface;
-use std::sync::Arc;
 
 use kitbag_budget::{Fitted, fit, notice};
 use kitbag_domain::ExposedName;
@@ -17,45 +16,31 @@ use super::{batch, discover, groups, search, shown};
 use crate::bridge;
 use crate::failure::Failure;
 use crate::front::reply;
+use crate::gateway::Gateway;
 use crate::hidden;
 use crate::pipeline::{self, Call, CallMethod, required};
-use crate::rooms::Rooms;
 use crate::schema::{Misfit, Taken};
 use crate::turn::{Turn, View};
 
 /// Serves `tools/call`. On a frugal surface whatever goes wrong is told to the model, which
 /// can mend it, rather than to the client, which cannot.
-pub(crate) async fn call(
-    rooms: &Arc<Rooms>,
-    turn: &Turn,
-    params: RawObject,
-) -> Result<Raw, Failure> {
+pub(crate) async fn call(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
     let name = required(&params, "name")?;
     let surface = match &turn.view {
-        View::House(surface) if surface.is_frugal() => *surface,
-        View::House(_) => return metered(rooms, turn, &name, straight(rooms, turn, params).await),
+        View::Merged(surface) if surface.is_frugal() => *surface,
+        View::Merged(_) => return metered(turn, &name, straight(turn, params).await),
         View::One(server) => {
             let exposed = ExposedName::new(server, &name);
-            return metered(
-                rooms,
-                turn,
-                exposed.as_str(),
-                straight(rooms, turn, params).await,
-            );
+            return metered(turn, exposed.as_str(), straight(turn, params).await);
         }
     };
     let answer = match AlwaysOn::named(&name) {
         // What these return belongs to the tools they were asked for.
         Some(tool @ (AlwaysOn::Call | AlwaysOn::Batch)) => {
-            always_on(rooms, turn, surface, tool, params).await
+            always_on(turn, surface, tool, params).await
         }
-        Some(tool) => metered(
-            rooms,
-            turn,
-            &name,
-            always_on(rooms, turn, surface, tool, params).await,
-        ),
-        None => one(rooms, turn, params, rooms.surfaces.result_tokens).await,
+        Some(tool) => metered(turn, &name, always_on(turn, surface, tool, params).await),
+        None => one(turn, params, turn.gateway.surfaces.result_tokens).await,
     };
     match answer {
         Err(Failure::Cancelled) => Err(Failure::Cancelled),
@@ -66,42 +51,36 @@ pub(crate) async fn call(
 
 /// Puts what a client is answered on the bill of the tool of this name.
 pub(super) fn metered(
-    rooms: &Rooms,
     turn: &Turn,
     name: &str,
     answer: Result<Raw, Failure>,
 ) -> Result<Raw, Failure> {
-    rooms.meter.answered(rooms, turn, name, &answer);
+    turn.gateway.meter.answered(turn, name, &answer);
     answer
 }
 
 /// Calls a tool by its own name, and cuts what comes back to a number of tokens.
-pub(super) async fn one(
-    rooms: &Arc<Rooms>,
-    turn: &Turn,
-    mut params: RawObject,
-    tokens: usize,
-) -> Result<Raw, Failure> {
+pub(super) async fn one(turn: &Turn, mut params: RawObject, tokens: usize) -> Result<Raw, Failure> {
     let name = required(&params, "name")?;
-    let taken = as_meant(rooms, &name, &mut params);
-    let answer = straight(rooms, turn, params).await.map(|result| {
-        shown::used(rooms, turn, &name);
-        let broken = broken_promise(rooms, &name, &result);
-        let result = fitted(rooms, turn, result, tokens);
+    let taken = as_meant(&turn.gateway, &name, &mut params);
+    let answer = straight(turn, params).await.map(|result| {
+        shown::used(turn, &name);
+        let broken = broken_promise(&turn.gateway, &name, &result);
+        let result = fitted(turn, result, tokens);
         let result = match broken {
             Some(misfit) => with_remark(result, &misfit),
             None => result,
         };
         with_taken(result, taken.as_ref())
     });
-    metered(rooms, turn, &name, answer)
+    metered(turn, &name, answer)
 }
 
 /// Reads arguments that do not fit as they were meant, where they can only have been meant in one
 /// way.
-pub(crate) fn as_meant(rooms: &Rooms, name: &str, params: &mut RawObject) -> Option<Taken> {
-    let catalog = rooms.catalog();
-    let taken = rooms
+pub(crate) fn as_meant(gateway: &Gateway, name: &str, params: &mut RawObject) -> Option<Taken> {
+    let catalog = gateway.catalog();
+    let taken = gateway
         .checker
         .taken(&catalog.tool(name)?.definition, params.get("arguments")?)?;
     params.set("arguments", taken.arguments.clone());
@@ -120,14 +99,17 @@ pub(crate) fn with_taken(result: Raw, taken: Option<&Taken>) -> Raw {
 }
 
 /// Cuts a result that is too long, and keeps the whole of it for this caller.
-pub(super) fn fitted(rooms: &Rooms, turn: &Turn, result: Raw, tokens: usize) -> Raw {
+pub(super) fn fitted(turn: &Turn, result: Raw, tokens: usize) -> Raw {
     if bridge::is_input_required(&result).is_some() {
         return result;
     }
     match fit(result.get(), tokens) {
         Fitted::Whole => result,
         Fitted::Cut(cut) => {
-            let id = rooms.kept.keep(&turn.client.caller, cut.pages.clone());
+            let id = turn
+                .gateway
+                .kept
+                .keep(&turn.client.caller, cut.pages.clone());
             let notice = notice::cut(&cut, |offset| read_on(&id, offset));
             cut.answer(&notice)
         }
@@ -144,10 +126,10 @@ pub(super) fn text(text: &str) -> Raw {
 }
 
 /// What is wrong with a result that its tool's own output schema forbids.
-fn broken_promise(rooms: &Rooms, name: &str, result: &Raw) -> Option<Misfit> {
+fn broken_promise(gateway: &Gateway, name: &str, result: &Raw) -> Option<Misfit> {
     let structured = RawObject::peek(result, "structuredContent")?;
-    let catalog = rooms.catalog();
-    let misfit = rooms
+    let catalog = gateway.catalog();
+    let misfit = gateway
         .checker
         .check_output(&catalog.tool(name)?.definition, structured)
         .err()?;
@@ -178,36 +160,34 @@ fn with_text(result: Raw, text: &str) -> Raw {
 }
 
 async fn always_on(
-    rooms: &Arc<Rooms>,
     turn: &Turn,
     surface: Surface,
     tool: AlwaysOn,
     params: RawObject,
 ) -> Result<Raw, Failure> {
-    hidden::known_tenant(rooms, &turn.client.caller)?;
+    hidden::known_tenant(turn)?;
     match tool {
         AlwaysOn::Call => {
-            let (asked, taken) = arguments(&rooms.checker, tool, params.get("arguments"))?;
+            let (asked, taken) = arguments(&turn.gateway.checker, tool, params.get("arguments"))?;
             let request = Request::read(asked)?;
             let answer = request
-                .run(rooms, turn, params, rooms.surfaces.result_tokens)
+                .run(turn, params, turn.gateway.surfaces.result_tokens)
                 .await;
             answer.map(|result| with_taken(result, taken.as_ref()))
         }
         AlwaysOn::Batch => {
-            let (asked, taken) = arguments(&rooms.checker, tool, params.get("arguments"))?;
-            let answer = batch::run(rooms, turn, asked, params).await;
+            let (asked, taken) = arguments(&turn.gateway.checker, tool, params.get("arguments"))?;
+            let answer = batch::run(turn, asked, params).await;
             answer.map(|result| with_taken(result, taken.as_ref()))
         }
         AlwaysOn::Search | AlwaysOn::Discover | AlwaysOn::EnableGroup => {
-            looking(rooms, turn, surface, tool, &params).await
+            looking(turn, surface, tool, &params).await
         }
     }
 }
 
 /// The always-on tools that only look around, or change what is listed.
 async fn looking(
-    rooms: &Arc<Rooms>,
     turn: &Turn,
     surface: Surface,
     tool: AlwaysOn,
@@ -216,16 +196,16 @@ async fn looking(
     let given = params.get("arguments");
     let (answer, taken) = match tool {
         AlwaysOn::Search => {
-            let (asked, taken) = arguments(&rooms.checker, tool, given)?;
-            (search::search(rooms, turn, asked).await, taken)
+            let (asked, taken) = arguments(&turn.gateway.checker, tool, given)?;
+            (search::search(turn, asked).await, taken)
         }
         AlwaysOn::Discover => {
-            let (asked, taken) = arguments(&rooms.checker, tool, given)?;
-            (discover::discover(rooms, turn, asked)?, taken)
+            let (asked, taken) = arguments(&turn.gateway.checker, tool, given)?;
+            (discover::discover(turn, asked)?, taken)
         }
         AlwaysOn::EnableGroup if surface == Surface::Adaptive => {
-            let (asked, taken) = arguments(&rooms.checker, tool, given)?;
-            (groups::enable(rooms, turn, &asked)?, taken)
+            let (asked, taken) = arguments(&turn.gateway.checker, tool, given)?;
+            (groups::enable(turn, &asked)?, taken)
         }
         AlwaysOn::EnableGroup => {
             return Err(Failure::params(
@@ -240,36 +220,32 @@ async fn looking(
         }
     };
     let result = fitted(
-        rooms,
         turn,
         text(&visible(&answer)),
-        rooms.surfaces.result_tokens,
+        turn.gateway.surfaces.result_tokens,
     );
     Ok(with_taken(result, taken.as_ref()))
 }
 
 /// An always-on tool that was asked for as if it were one of those it stands in for.
 pub(super) async fn inside(
-    rooms: &Arc<Rooms>,
     turn: &Turn,
     tool: AlwaysOn,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let surface = match turn.view {
-        View::House(surface) => surface,
+        View::Merged(surface) => surface,
         View::One(_) => Surface::Search,
     };
     metered(
-        rooms,
         turn,
         tool.name(),
-        looking(rooms, turn, surface, tool, params).await,
+        looking(turn, surface, tool, params).await,
     )
 }
 
-async fn straight(rooms: &Arc<Rooms>, turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
+async fn straight(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
     pipeline::run(
-        rooms,
         turn,
         Call {
             method: CallMethod::CallTool,

@@ -14,7 +14,6 @@ use crate::catalog::{Entry, near};
 use crate::failure::{Failure, trouble_for};
 use crate::front::reply::explain;
 use crate::pipeline;
-use crate::rooms::Rooms;
 use crate::signature::summary;
 use crate::turn::Turn;
 
@@ -26,32 +25,32 @@ pub(super) struct Discover {
     tool: Option<String>,
 }
 
-pub(super) fn discover(rooms: &Rooms, turn: &Turn, asked: Discover) -> Result<String, Failure> {
+pub(super) fn discover(turn: &Turn, asked: Discover) -> Result<String, Failure> {
     match asked {
         Discover {
             tool: Some(tool), ..
-        } => definition(rooms, turn, tool),
+        } => definition(turn, tool),
         Discover {
             provider: Some(provider),
             ..
-        } => one_provider(rooms, turn, &provider),
+        } => one_provider(turn, &provider),
         Discover {
             group: Some(group), ..
-        } => one_group(rooms, turn, &group),
-        Discover { .. } => Ok(everything(rooms, turn)),
+        } => one_group(turn, &group),
+        Discover { .. } => Ok(everything(turn)),
     }
 }
 
-fn everything(rooms: &Rooms, turn: &Turn) -> String {
-    let (caller, catalog) = (&turn.client.caller, rooms.catalog());
+fn everything(turn: &Turn) -> String {
+    let caller = turn.caller();
     let mut lines = vec!["Providers:".to_owned()];
-    for server in rooms
+    for server in turn
+        .gateway
         .upstreams
         .iter()
-        .filter(|it| rooms.server_visible(caller, it.name()))
+        .filter(|it| turn.sees_server(it.name()))
     {
-        let own = groups::visible(rooms, caller, &catalog)
-            .filter(|it| it.capability.server == *server.name());
+        let own = groups::visible(turn).filter(|it| it.capability.server == *server.name());
         let state = match (server.trouble(), server.listing()) {
             (Some(trouble), _) => format!("locked: {}", way_out(caller, &trouble)),
             (None, None) => "not listed yet".to_owned(),
@@ -67,17 +66,18 @@ fn everything(rooms: &Rooms, turn: &Turn) -> String {
             about.unwrap_or_default()
         ));
     }
-    for name in rooms
+    for name in turn
+        .gateway
         .providers
         .names()
-        .filter(|it| rooms.server_visible(caller, it))
+        .filter(|it| turn.sees_server(it))
     {
-        lines.extend(rooms.providers.get(name).map(api));
+        lines.extend(turn.gateway.providers.get(name).map(api));
     }
     if lines.len() == 1 {
         return "Nothing is connected yet.".to_owned();
     }
-    let groups = groups::all(rooms, caller, &catalog);
+    let groups = groups::all(turn);
     if !groups.is_empty() {
         lines.push("Groups:".to_owned());
         lines.extend(
@@ -100,24 +100,31 @@ fn api(provider: &Provider) -> String {
     line
 }
 
-fn one_provider(rooms: &Rooms, turn: &Turn, name: &str) -> Result<String, Failure> {
-    let (caller, catalog) = (&turn.client.caller, rooms.catalog());
-    let visible = |name: &_| rooms.server_visible(caller, name);
+fn one_provider(turn: &Turn, name: &str) -> Result<String, Failure> {
+    let caller = turn.caller();
+    let visible = |name: &_| turn.sees_server(name);
     let known = name.parse().ok().filter(visible);
-    if let Some(provider) = known.as_ref().and_then(|name| rooms.providers.get(name)) {
+    if let Some(provider) = known
+        .as_ref()
+        .and_then(|name| turn.gateway.providers.get(name))
+    {
         return Ok(format!(
             "{}\nRequest: call_api(provider, method, path, query, body).",
             api(provider)
         ));
     }
-    let Some(server) = known.as_ref().and_then(|name| rooms.upstreams.get(name)) else {
-        let servers = rooms
+    let Some(server) = known
+        .as_ref()
+        .and_then(|name| turn.gateway.upstreams.get(name))
+    else {
+        let servers = turn
+            .gateway
             .upstreams
             .iter()
             .map(|it| it.name())
             .filter(|name| visible(name));
         let mut names: Vec<String> = servers.map(ToString::to_string).collect();
-        names.extend(request::known(rooms, turn));
+        names.extend(request::known(turn));
         let near: Vec<_> = near(name, names.iter().map(String::as_str))
             .into_iter()
             .map(str::to_owned)
@@ -128,9 +135,8 @@ fn one_provider(rooms: &Rooms, turn: &Turn, name: &str) -> Result<String, Failur
             known,
         });
     };
-    let own = groups::visible(rooms, caller, &catalog)
-        .filter(|it| it.capability.server == *server.name());
-    let lines: Vec<String> = own.map(|entry| line(rooms, turn, entry)).collect();
+    let own = groups::visible(turn).filter(|it| it.capability.server == *server.name());
+    let lines: Vec<String> = own.map(|entry| line(turn, entry)).collect();
     let said = server
         .listing()
         .and_then(|listing| quoted(name, listing.instructions.as_deref()?));
@@ -174,22 +180,20 @@ fn quoted(server: &str, instructions: &str) -> Option<String> {
     (!text.is_empty()).then(|| format!("{heading}\n{}{more}", lines.join("\n")))
 }
 
-fn one_group(rooms: &Rooms, turn: &Turn, group: &str) -> Result<String, Failure> {
-    let catalog = rooms.catalog();
-    let tools = groups::tools(rooms, &turn.client.caller, &catalog, group)?;
+fn one_group(turn: &Turn, group: &str) -> Result<String, Failure> {
+    let tools = groups::tools(turn, group)?;
     Ok(tools
         .into_iter()
-        .map(|entry| line(rooms, turn, entry))
+        .map(|entry| line(turn, entry))
         .collect::<Vec<_>>()
         .join("\n"))
 }
 
-fn definition(rooms: &Rooms, turn: &Turn, name: String) -> Result<String, Failure> {
-    let catalog = rooms.catalog();
-    let entry = catalog.tool(&name);
-    match entry.filter(|entry| rooms.policy.visible(&turn.client.caller, &entry.capability)) {
+fn definition(turn: &Turn, name: String) -> Result<String, Failure> {
+    let entry = turn.catalog.tool(&name);
+    match entry.filter(|entry| turn.sees(&entry.capability)) {
         Some(entry) => Ok(for_a_model(entry)),
-        None => Err(pipeline::unknown_tool(rooms, turn, name)),
+        None => Err(pipeline::unknown_tool(turn, name)),
     }
 }
 

@@ -1,15 +1,14 @@
 //! Groups of tools: every server is one, and so is every tag; configuration makes others.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use kitbag_domain::{Caller, ServerName};
+use kitbag_domain::ServerName;
 use serde::Deserialize;
 
 use super::shown;
-use crate::catalog::{Catalog, Entry, near};
+use crate::catalog::{Entry, near};
 use crate::failure::Failure;
-use crate::rooms::Rooms;
+use crate::gateway::Gateway;
 use crate::turn::Turn;
 
 #[derive(Debug, Deserialize)]
@@ -19,10 +18,9 @@ pub(super) struct Enable {
 }
 
 /// `enable_tool_group`: puts a group's tools into the client's list.
-pub(super) fn enable(rooms: &Arc<Rooms>, turn: &Turn, asked: &Enable) -> Result<String, Failure> {
-    let catalog = rooms.catalog();
-    let tools = tools(rooms, &turn.client.caller, &catalog, &asked.group)?;
-    shown::enable(rooms, turn, &asked.group);
+pub(super) fn enable(turn: &Turn, asked: &Enable) -> Result<String, Failure> {
+    let tools = tools(turn, &asked.group)?;
+    shown::enable(turn, &asked.group);
     let most = kitbag_relevance::MAX_TOP_K;
     Ok(match tools.len() {
         1 => format!("1 tool of {} is in your list now.", asked.group),
@@ -35,30 +33,27 @@ pub(super) fn enable(rooms: &Arc<Rooms>, turn: &Turn, asked: &Enable) -> Result<
 }
 
 /// The tools of one group a caller may see.
-pub(super) fn tools<'a>(
-    rooms: &Rooms,
-    caller: &Caller,
-    catalog: &'a Catalog,
-    group: &str,
-) -> Result<Vec<&'a Entry>, Failure> {
-    let visible = visible(rooms, caller, catalog);
-    let members: Vec<_> = visible
-        .filter(|entry| belongs(rooms, entry, group))
+pub(super) fn tools<'a>(turn: &'a Turn, group: &str) -> Result<Vec<&'a Entry>, Failure> {
+    let members: Vec<_> = visible(turn)
+        .filter(|entry| belongs(&turn.gateway, entry, group))
         .collect();
     if members.is_empty() {
-        let known = all(rooms, caller, catalog);
-        let servers = rooms.upstreams.iter().map(|server| server.name());
-        let servers = servers
-            .filter(|name| rooms.server_visible(caller, name))
-            .map(ServerName::as_str);
-        let near = near(group, known.keys().map(String::as_str).chain(servers));
-        let near = near.into_iter().map(str::to_owned).collect();
-        return Err(Failure::UnknownGroup {
-            group: group.to_owned(),
-            near,
-        });
+        return Err(unknown_group(turn, group));
     }
     Ok(members)
+}
+
+fn unknown_group(turn: &Turn, group: &str) -> Failure {
+    let known = all(turn);
+    let servers = turn.gateway.upstreams.iter().map(|server| server.name());
+    let servers = servers
+        .filter(|name| turn.sees_server(name))
+        .map(ServerName::as_str);
+    let near = near(group, known.keys().map(String::as_str).chain(servers));
+    Failure::UnknownGroup {
+        group: group.to_owned(),
+        near: near.into_iter().map(str::to_owned).collect(),
+    }
 }
 
 /// A number of tools, in words.
@@ -71,37 +66,32 @@ pub(super) fn counted(tools: usize) -> String {
 }
 
 /// Every group but the servers themselves, with the number of tools the caller may see in it.
-pub(super) fn all(rooms: &Rooms, caller: &Caller, catalog: &Catalog) -> BTreeMap<String, usize> {
+pub(super) fn all(turn: &Turn) -> BTreeMap<String, usize> {
     let mut groups = BTreeMap::new();
-    for entry in visible(rooms, caller, catalog) {
-        for group in of(rooms, entry) {
+    for entry in visible(turn) {
+        for group in of(&turn.gateway, entry) {
             *groups.entry(group.to_owned()).or_default() += 1;
         }
     }
     groups
 }
 
-pub(super) fn visible<'a, 'b>(
-    rooms: &'a Rooms,
-    caller: &'a Caller,
-    catalog: &'b Catalog,
-) -> impl Iterator<Item = &'b Entry> {
-    catalog
-        .tools
-        .iter()
-        .filter(|entry| rooms.policy.visible(caller, &entry.capability))
+/// The tools that the caller may see.
+pub(super) fn visible(turn: &Turn) -> impl Iterator<Item = &Entry> {
+    let tools = turn.catalog.tools.iter();
+    tools.filter(|entry| turn.sees(&entry.capability))
 }
 
-fn belongs(rooms: &Rooms, entry: &Entry, group: &str) -> bool {
-    entry.capability.server.as_str() == group || of(rooms, entry).any(|it| it == group)
+fn belongs(gateway: &Gateway, entry: &Entry, group: &str) -> bool {
+    entry.capability.server.as_str() == group || of(gateway, entry).any(|it| it == group)
 }
 
 /// The groups a tool is in, besides that of its server. Tags that people gave it take the place of
 /// those its server gave it.
-fn of<'a>(rooms: &'a Rooms, entry: &'a Entry) -> impl Iterator<Item = &'a str> {
-    let made = rooms.surfaces.groups.iter();
+fn of<'a>(gateway: &'a Gateway, entry: &'a Entry) -> impl Iterator<Item = &'a str> {
+    let made = gateway.surfaces.groups.iter();
     let made = made.filter(|(_, patterns)| patterns.iter().any(|it| it.covers(&entry.capability)));
-    let declared = rooms.declared.get(&entry.exposed);
+    let declared = gateway.declared.get(&entry.exposed);
     let tags = declared
         .map(|it| &it.tags)
         .filter(|tags| !tags.is_empty())

@@ -11,7 +11,6 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::fairness::largest_holder;
-use crate::rooms::Rooms;
 use crate::secret::random_token;
 use crate::turn::{Turn, View};
 use kitbag_domain::sync::lock;
@@ -101,13 +100,13 @@ fn drop_oldest(results: &mut VecDeque<Item>, most: usize, counts: impl Fn(&Item)
 }
 
 /// `resources/read` of something kept, or nothing if the resource is another one.
-pub(crate) fn read(rooms: &Rooms, turn: &Turn, params: &RawObject) -> Option<Result<Raw, Failure>> {
-    let View::House(surface) = turn.view else {
+pub(crate) fn read(turn: &Turn, params: &RawObject) -> Option<Result<Raw, Failure>> {
+    let View::Merged(surface) = turn.view else {
         return None;
     };
     let uri: String = params.read("uri")?;
     let id = uri.strip_prefix(SCHEME).filter(|_| surface.is_frugal())?;
-    let Some(pages) = rooms.kept.find(&turn.client.caller, id) else {
+    let Some(pages) = turn.gateway.kept.find(&turn.client.caller, id) else {
         return Some(Err(Failure::UnknownResource { uri }));
     };
     let contents = json!([{ "uri": uri, "mimeType": "text/plain", "text": pages.whole() }]);

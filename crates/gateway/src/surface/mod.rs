@@ -60,7 +60,7 @@ impl Surfaces {
     pub(crate) fn view(&self, door: &Door, caller: &Caller, client: Option<&str>) -> View {
         match door {
             Door::Server(server) => View::One(server.clone()),
-            Door::Surface(surface) => View::House(*surface),
+            Door::Surface(surface) => View::Merged(*surface),
             Door::Main => {
                 let by_key = caller.key.as_ref().and_then(|key| {
                     self.keys
@@ -75,7 +75,7 @@ impl Surfaces {
                         .find(|(it, _)| it.matches(name))
                         .map(|(_, surface)| *surface)
                 };
-                View::House(by_key.or_else(by_name).unwrap_or(self.default))
+                View::Merged(by_key.or_else(by_name).unwrap_or(self.default))
             }
         }
     }
@@ -127,26 +127,26 @@ mod tests {
             &Door::Surface(Surface::Code),
             Some("k1"),
             Some("claude-code"),
-            &View::House(Surface::Code),
+            &View::Merged(Surface::Code),
         );
         check(
             &Door::Main,
             Some("k1"),
             Some("claude-code"),
-            &View::House(Surface::Adaptive),
+            &View::Merged(Surface::Adaptive),
         );
         check(
             &Door::Main,
             Some("k2"),
             Some("claude-code"),
-            &View::House(Surface::All),
+            &View::Merged(Surface::All),
         );
         check(
             &Door::Main,
             None,
             Some("zed"),
-            &View::House(Surface::Search),
+            &View::Merged(Surface::Search),
         );
-        check(&Door::Main, None, None, &View::House(Surface::Search));
+        check(&Door::Main, None, None, &View::Merged(Surface::Search));
     }
 }

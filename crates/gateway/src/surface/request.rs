@@ -1,8 +1,6 @@
 //! What `call_api` can be asked for: a tool, a request to an HTTP provider, or the rest of a
 //! long result.
 
-use std::sync::Arc;
-
 use http::Method;
 use kitbag_budget::notice;
 use kitbag_domain::ServerName;
@@ -16,7 +14,6 @@ use super::call::{fitted, inside, metered, one, read_on, text};
 use super::tools::AlwaysOn;
 use crate::failure::Failure;
 use crate::pipeline;
-use crate::rooms::Rooms;
 use crate::turn::Turn;
 
 /// The arguments as they come.
@@ -122,7 +119,6 @@ impl Request {
     /// where progress is to be reported or what the person answered, concerns the tool inside.
     pub(super) async fn run(
         self,
-        rooms: &Arc<Rooms>,
         turn: &Turn,
         mut params: RawObject,
         tokens: usize,
@@ -131,39 +127,29 @@ impl Request {
             Self::Tool { name, arguments } => {
                 params.put("name", &name);
                 params.set("arguments", arguments);
-                match AlwaysOn::named(&name).filter(|_| rooms.catalog().tool(&name).is_none()) {
-                    Some(own) => inside(rooms, turn, own, &params).await,
-                    None => one(rooms, turn, params, tokens).await,
+                match AlwaysOn::named(&name).filter(|_| turn.catalog.tool(&name).is_none()) {
+                    Some(own) => inside(turn, own, &params).await,
+                    None => one(turn, params, tokens).await,
                 }
             }
             Self::Provider { provider, call } => {
                 let unknown = || Failure::UnknownProvider {
                     provider: provider.clone(),
-                    known: known(rooms, turn),
+                    known: known(turn),
                 };
                 let name: ServerName = provider.parse().map_err(|_| unknown())?;
-                let provider = rooms.providers.get(&name).ok_or_else(unknown)?;
-                let answer = pipeline::request(rooms, turn, provider, call, unknown).await;
-                metered(
-                    rooms,
-                    turn,
-                    OWN,
-                    answer.map(|answer| fitted(rooms, turn, answer, tokens)),
-                )
+                let provider = turn.gateway.providers.get(&name).ok_or_else(unknown)?;
+                let answer = pipeline::request(turn, provider, call, unknown).await;
+                metered(turn, OWN, answer.map(|answer| fitted(turn, answer, tokens)))
             }
             Self::Rest { result, offset } => {
-                let whole = rooms.kept.find(&turn.client.caller, &result);
+                let whole = turn.gateway.kept.find(&turn.client.caller, &result);
                 let whole = whole.ok_or(Failure::UnknownResult {
                     result: result.clone(),
                 })?;
                 let page = whole.page(offset, tokens);
                 let notice = notice::page(&page, |offset| read_on(&result, offset));
-                metered(
-                    rooms,
-                    turn,
-                    OWN,
-                    Ok(text(&format!("{}\n{notice}", page.text))),
-                )
+                metered(turn, OWN, Ok(text(&format!("{}\n{notice}", page.text))))
             }
         }
     }
@@ -173,12 +159,13 @@ impl Request {
 const OWN: &str = AlwaysOn::Call.name();
 
 /// The providers this caller may know of.
-pub(super) fn known(rooms: &Rooms, turn: &Turn) -> Vec<String> {
+pub(super) fn known(turn: &Turn) -> Vec<String> {
     let caller = &turn.client.caller;
-    let visible = rooms
+    let visible = turn
+        .gateway
         .providers
         .names()
-        .filter(|name| rooms.server_visible(caller, name));
+        .filter(|name| turn.gateway.server_visible(caller, name));
     visible.map(ToString::to_string).collect()
 }
 

@@ -1,7 +1,6 @@
 //! `search_available_tools`: the tools for a task, one line each.
 
 use kitbag_domain::WriteClass;
-use std::sync::Arc;
 
 use kitbag_domain::text::visible_line;
 use kitbag_domain::{Caller, ServerName};
@@ -14,7 +13,6 @@ use super::shown;
 use crate::catalog::{Catalog, Entry};
 use crate::failure::trouble_for;
 use crate::find::{UNSURE, find};
-use crate::rooms::Rooms;
 use crate::signature::{request, signature};
 use crate::turn::Turn;
 
@@ -28,29 +26,29 @@ pub(super) struct Search {
     limit: Option<usize>,
 }
 
-pub(super) async fn search(rooms: &Arc<Rooms>, turn: &Turn, asked: Search) -> String {
+pub(super) async fn search(turn: &Turn, asked: Search) -> String {
     let caller = &turn.client.caller;
     let options = Options {
         top_k: asked.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K),
         tenant: Some(caller.tenant.clone()),
         ..Options::default()
     };
-    let found = find(rooms, caller, &asked.query, &options).await;
-    let catalog = rooms.catalog();
+    let found = find(&turn.gateway, caller, &asked.query, &options).await;
+    let catalog = &turn.catalog;
     let lines: Vec<String> = found
         .candidates
         .iter()
-        .filter_map(|candidate| found_line(rooms, turn, &catalog, candidate))
+        .filter_map(|candidate| found_line(turn, &catalog, candidate))
         .collect();
     if lines.is_empty() {
-        return nothing(rooms, turn);
+        return nothing(turn);
     }
     let tools = found
         .candidates
         .iter()
         .filter_map(|candidate| catalog.tool(&candidate.entry.tool_name));
     let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
-    shown::found(rooms, turn, tools.into_iter());
+    shown::found(turn, tools.into_iter());
     let unsure =
         (found.confident == Some(false)).then(|| format!("{UNSURE}; the nearest there is:"));
     let how = "Run one: call_api(tool, arguments). Its schema: discover_apis(tool).".to_owned();
@@ -63,12 +61,12 @@ pub(super) async fn search(rooms: &Arc<Rooms>, turn: &Turn, asked: Search) -> St
 }
 
 /// What was found in one line: a tool with its copies on other servers, or an HTTP API.
-fn found_line(rooms: &Rooms, turn: &Turn, catalog: &Catalog, found: &Candidate) -> Option<String> {
+fn found_line(turn: &Turn, catalog: &Catalog, found: &Candidate) -> Option<String> {
     let name = &found.entry.tool_name;
     if let Some(entry) = catalog.tool(name) {
-        return Some(format!("{}{}", line(rooms, turn, entry), also(found)));
+        return Some(format!("{}{}", line(turn, entry), also(found)));
     }
-    let provider = rooms.providers.get(&name.parse().ok()?)?;
+    let provider = turn.gateway.providers.get(&name.parse().ok()?)?;
     Some(request(provider.spec()))
 }
 
@@ -89,13 +87,13 @@ pub(crate) fn also(found: &Candidate) -> String {
     }
 }
 
-fn nothing(rooms: &Rooms, turn: &Turn) -> String {
-    let unlisted = rooms.unlisted();
+fn nothing(turn: &Turn) -> String {
+    let unlisted = turn.gateway.unlisted();
     let mut waited_for: Vec<&str> = unlisted
         .iter()
-        .filter(|name| rooms.server_visible(&turn.client.caller, name))
+        .filter(|name| turn.sees_server(name))
         .filter(|name| {
-            rooms
+            turn.gateway
                 .upstreams
                 .get(name)
                 .is_some_and(|server| server.trouble().is_none())
@@ -115,7 +113,7 @@ fn nothing(rooms: &Rooms, turn: &Turn) -> String {
 }
 
 /// A tool in one line, with what there is to beware of.
-pub(super) fn line(rooms: &Rooms, turn: &Turn, entry: &Entry) -> String {
+pub(super) fn line(turn: &Turn, entry: &Entry) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
     let mut line = visible_line(&signature(&entry.exposed, &definition));
     match entry.write_class() {
@@ -123,15 +121,19 @@ pub(super) fn line(rooms: &Rooms, turn: &Turn, entry: &Entry) -> String {
         WriteClass::Destructive => line.push_str(" [destructive]"),
         WriteClass::Read | WriteClass::Unknown => {}
     }
-    if let Some(lock) = locked(rooms, turn, entry) {
+    if let Some(lock) = locked(turn, entry) {
         line.push_str(&format!(" [locked: {}]", visible_line(&lock)));
     }
     line
 }
 
 /// What keeps a tool from being used, and what would unlock it.
-fn locked(rooms: &Rooms, turn: &Turn, entry: &Entry) -> Option<String> {
-    let trouble = rooms.upstreams.get(&entry.capability.server)?.trouble()?;
+fn locked(turn: &Turn, entry: &Entry) -> Option<String> {
+    let trouble = turn
+        .gateway
+        .upstreams
+        .get(&entry.capability.server)?
+        .trouble()?;
     Some(way_out(&turn.client.caller, &trouble))
 }
 

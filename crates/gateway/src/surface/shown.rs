@@ -15,9 +15,9 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Notification};
 
 use super::groups;
-use crate::catalog::{Catalog, Entry};
+use crate::catalog::Entry;
 use crate::fairness::largest_holder;
-use crate::rooms::{Rooms, now};
+use crate::gateway::{Gateway, now};
 use crate::turn::{Turn, View};
 use kitbag_domain::sync::lock;
 
@@ -58,24 +58,24 @@ struct Context {
 }
 
 /// The tools a client's list shows.
-pub(crate) async fn listed<'a>(rooms: &Rooms, turn: &Turn, catalog: &'a Catalog) -> Vec<&'a Entry> {
-    let caller = &turn.client.caller;
-    let visible: Vec<&Entry> = groups::visible(rooms, caller, catalog).collect();
+pub(crate) async fn listed(turn: &Turn) -> Vec<&Entry> {
+    let (caller, catalog) = (turn.caller(), &turn.catalog);
+    let visible: Vec<&Entry> = groups::visible(turn).collect();
     // What is built in is there for everybody, so it is listed for those who turn to it.
     let own: Vec<&Entry> = visible
         .iter()
         .copied()
-        .filter(|it| !rooms.is_built_in(&it.capability.server))
+        .filter(|it| !turn.gateway.is_built_in(&it.capability.server))
         .collect();
     let all_own = if own.len() <= MAX_TOP_K {
         own
     } else {
         Vec::new()
     };
-    let favourites = favourites(rooms, caller).await;
-    let (groups, recent) = rooms.contexts.of(&holder(turn));
+    let favourites = favourites(&turn.gateway, caller).await;
+    let (groups, recent) = turn.gateway.contexts.of(&holder(turn));
     let pinned = visible.iter().copied().filter(|it| {
-        rooms
+        turn.gateway
             .surfaces
             .pinned
             .iter()
@@ -83,7 +83,7 @@ pub(crate) async fn listed<'a>(rooms: &Rooms, turn: &Turn, catalog: &'a Catalog)
     });
     let enabled = groups
         .iter()
-        .filter_map(|group| groups::tools(rooms, caller, catalog, group).ok())
+        .filter_map(|group| groups::tools(turn, group).ok())
         .flatten();
     let recent = recent.iter().filter_map(|name| catalog.tool(name));
     let favoured = favourites.iter().filter_map(|it| {
@@ -97,7 +97,7 @@ pub(crate) async fn listed<'a>(rooms: &Rooms, turn: &Turn, catalog: &'a Catalog)
         .into_iter()
         .chain(pinned)
         .chain(enabled)
-        .chain(recent.filter(|it| rooms.policy.visible(caller, &it.capability)))
+        .chain(recent.filter(|it| turn.sees(&it.capability)))
         .chain(favoured)
         .filter(|entry| seen.insert(entry.exposed.as_str()))
         .take(MAX_TOP_K)
@@ -105,13 +105,9 @@ pub(crate) async fn listed<'a>(rooms: &Rooms, turn: &Turn, catalog: &'a Catalog)
 }
 
 /// A search came upon these tools.
-pub(super) fn found<'a>(
-    rooms: &Rooms,
-    turn: &Turn,
-    names: impl DoubleEndedIterator<Item = &'a str>,
-) {
+pub(super) fn found<'a>(turn: &Turn, names: impl DoubleEndedIterator<Item = &'a str>) {
     if moves(turn) {
-        change(rooms, turn, |context| {
+        change(turn, |context| {
             let mut moved = false;
             for name in names.rev() {
                 moved |= context.bring_up(name);
@@ -122,15 +118,15 @@ pub(super) fn found<'a>(
 }
 
 /// A tool was called.
-pub(super) fn used(rooms: &Rooms, turn: &Turn, name: &str) {
-    if moves(turn) && rooms.catalog().tool(name).is_some() {
-        change(rooms, turn, |context| context.bring_up(name));
+pub(super) fn used(turn: &Turn, name: &str) {
+    if moves(turn) && turn.catalog.tool(name).is_some() {
+        change(turn, |context| context.bring_up(name));
     }
 }
 
 /// The client asked for a group; the latest comes first.
-pub(super) fn enable(rooms: &Rooms, turn: &Turn, group: &str) {
-    change(rooms, turn, |context| {
+pub(super) fn enable(turn: &Turn, group: &str) {
+    change(turn, |context| {
         let first = context.groups.first().is_some_and(|it| it == group);
         context.groups.retain(|it| it != group);
         context.groups.insert(0, group.to_owned());
@@ -141,24 +137,28 @@ pub(super) fn enable(rooms: &Rooms, turn: &Turn, group: &str) {
 
 /// Whether the list follows what the client does.
 fn moves(turn: &Turn) -> bool {
-    turn.view == View::House(Surface::Adaptive) && turn.client.era == Era::Legacy
+    turn.view == View::Merged(Surface::Adaptive) && turn.client.era == Era::Legacy
 }
 
-fn change(rooms: &Rooms, turn: &Turn, change: impl FnOnce(&mut Context) -> bool) {
+fn change(turn: &Turn, change: impl FnOnce(&mut Context) -> bool) {
     let holder = holder(turn);
-    if rooms.contexts.change(&holder, &turn.client.caller, change) {
-        announce(rooms, turn, &holder);
+    if turn
+        .gateway
+        .contexts
+        .change(&holder, &turn.client.caller, change)
+    {
+        announce(turn, &holder);
     }
 }
 
 /// Tells everybody who has this list that it is another one now.
-fn announce(rooms: &Rooms, turn: &Turn, holder: &Holder) {
+fn announce(turn: &Turn, holder: &Holder) {
     let changed = || Message::from(Notification::new(method::TOOLS_CHANGED, None));
     match holder {
         Holder::Session(_) => turn.back.announce(changed()),
         Holder::Credential(caller) => {
-            let concerned = |view: &View| *view == View::House(Surface::Adaptive);
-            for it in rooms.sessions.subscribers() {
+            let concerned = |view: &View| *view == View::Merged(Surface::Adaptive);
+            for it in turn.gateway.sessions.subscribers() {
                 if it.caller == *caller && concerned(&it.view) && it.filter().tools {
                     it.mailbox.put(changed());
                 }
@@ -175,21 +175,21 @@ fn holder(turn: &Turn) -> Holder {
 }
 
 /// What the credential used most, as of a few minutes ago.
-async fn favourites(rooms: &Rooms, caller: &Caller) -> Arc<[Capability]> {
-    let known = lock(&rooms.contexts.favourites).get(caller).cloned();
+async fn favourites(gateway: &Gateway, caller: &Caller) -> Arc<[Capability]> {
+    let known = lock(&gateway.contexts.favourites).get(caller).cloned();
     if let Some(known) = known.filter(Favourites::are_fresh) {
         return known.tools;
     }
     let back = i64::try_from(FAVOURED_FOR.as_millis()).unwrap_or(i64::MAX);
     let since = Timestamp(now().0.saturating_sub(back));
-    let fresh: Arc<[Capability]> = match rooms.store.favourites(caller, since, MAX_TOP_K).await {
+    let fresh: Arc<[Capability]> = match gateway.store.favourites(caller, since, MAX_TOP_K).await {
         Ok(found) => found.into(),
         Err(error) => {
             tracing::warn!(%error, "what was used most cannot be read");
             Arc::default()
         }
     };
-    let mut favourites = lock(&rooms.contexts.favourites);
+    let mut favourites = lock(&gateway.contexts.favourites);
     if favourites.len() >= MOST_CONTEXTS {
         favourites.retain(|_, known| known.are_fresh());
     }

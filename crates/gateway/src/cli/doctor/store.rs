@@ -10,8 +10,8 @@ use kitbag_upstream::Lookup;
 
 use super::finding::{Area, Finding};
 use crate::config::Config;
+use crate::gateway::now;
 use crate::key_check::{UnknownTenant, unknown_tenants};
-use crate::rooms::now;
 use crate::vault;
 
 const AREA: Area = Area::Store;

@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 use crate::cli::Invocation;
 use crate::cli::index::embedded;
 use crate::cli::output::{count, duration, table};
+use crate::gateway::now;
 use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
 use crate::index::intent::EmbeddedIntent;
 use crate::index::priors::Priors;
 use crate::index::source::Tool;
-use crate::rooms::now;
 use crate::vault;
 
 /// Rank the tools of a set for each of its requests and compare with the right answers.

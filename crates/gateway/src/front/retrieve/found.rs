@@ -7,7 +7,7 @@ use kitbag_relevance::{Candidate, Options};
 use serde::Serialize;
 
 use crate::find::{Findings, find};
-use crate::rooms::Rooms;
+use crate::gateway::Gateway;
 
 pub(super) struct Found {
     pub(super) candidates: Vec<Candidate>,
@@ -43,14 +43,14 @@ impl Found {
     }
 
     pub(super) async fn several(
-        rooms: &Rooms,
+        gateway: &Gateway,
         caller: &Caller,
         intents: &[String],
         options: &Options,
     ) -> Self {
         let mut each = Vec::new();
         for intent in intents {
-            each.push(find(rooms, caller, intent, options).await);
+            each.push(find(gateway, caller, intent, options).await);
         }
         let candidates = in_turns(
             each.iter().map(|it| it.candidates.as_slice()),

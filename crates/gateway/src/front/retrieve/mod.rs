@@ -28,7 +28,7 @@ use crate::authored;
 use crate::catalog::Catalog;
 use crate::failure::Failure;
 use crate::find::{UNSURE, find};
-use crate::rooms::Rooms;
+use crate::gateway::Gateway;
 use crate::signature::{request, signature};
 use asked::{Asked, Format, Intents};
 use found::Found;
@@ -56,16 +56,16 @@ struct LeftOut {
 }
 
 pub(super) async fn answer(
-    State(rooms): State<Arc<Rooms>>,
+    State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    let caller = match auth::admit(&rooms, peer, request.headers()).await {
+    let caller = match auth::admit(&gateway, peer, request.headers()).await {
         Ok(caller) => caller,
         Err(Refused::Foreign { reason }) => return problem(StatusCode::FORBIDDEN, &reason),
         Err(refused) => return not_admitted(&refused),
     };
-    if let Some(reason) = rooms.policy.unknown_tenant(&caller) {
+    if let Some(reason) = gateway.policy.unknown_tenant(&caller) {
         return problem(StatusCode::FORBIDDEN, &reason);
     }
     // Whoever types at a terminal need not say what the body is; a page must, because then it has to ask.
@@ -77,33 +77,33 @@ pub(super) async fn answer(
         };
         return problem(super::reply::door_status(&failure), &failure.to_string());
     }
-    let incoming = rooms.flights.receive(&caller);
-    let (body, _held) = match read_body(request.into_body(), rooms.serve.max_body_bytes, incoming)
+    let incoming = gateway.flights.receive(&caller);
+    let (body, _held) = match read_body(request.into_body(), gateway.serve.max_body_bytes, incoming)
         .await
     {
         Ok(read) => read,
         Err(failure) => return problem(super::reply::door_status(&failure), &failure.to_string()),
     };
     let asked = Asked::read(&body).and_then(|mut asked| {
-        asked.spell_providers(&known_providers(&rooms, &caller))?;
+        asked.spell_providers(&known_providers(&gateway, &caller))?;
         Ok(asked)
     });
     match asked {
-        Ok(asked) => retrieve(&rooms, &caller, asked).await,
+        Ok(asked) => retrieve(&gateway, &caller, asked).await,
         Err(wrong) => json_body(StatusCode::BAD_REQUEST, &raw(&json!({ "error": wrong }))),
     }
 }
 
 /// The servers and APIs that a caller may know of.
-fn known_providers(rooms: &Rooms, caller: &Caller) -> Vec<String> {
-    let servers = rooms.upstreams.iter().map(|server| server.name());
+fn known_providers(gateway: &Gateway, caller: &Caller) -> Vec<String> {
+    let servers = gateway.upstreams.iter().map(|server| server.name());
     let visible = servers
-        .chain(rooms.providers.names())
-        .filter(|name| rooms.server_visible(caller, name));
+        .chain(gateway.providers.names())
+        .filter(|name| gateway.server_visible(caller, name));
     visible.map(ToString::to_string).collect()
 }
 
-async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse {
+async fn retrieve(gateway: &Gateway, caller: &Caller, asked: Asked) -> HttpResponse {
     let started = Instant::now();
     let options = Options {
         top_k: asked.top_k,
@@ -118,8 +118,8 @@ async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse 
         ..Options::default()
     };
     let found = match &asked.intents {
-        Intents::One(intent) => Found::one(find(rooms, caller, intent, &options).await),
-        Intents::Several(intents) => Found::several(rooms, caller, intents, &options).await,
+        Intents::One(intent) => Found::one(find(gateway, caller, intent, &options).await),
+        Intents::Several(intents) => Found::several(gateway, caller, intents, &options).await,
     };
     let good_enough = |it: &&Candidate| {
         asked
@@ -127,8 +127,8 @@ async fn retrieve(rooms: &Rooms, caller: &Caller, asked: Asked) -> HttpResponse 
             .is_none_or(|least| f64::from(it.score) >= least)
     };
     let candidates = found.candidates.iter().filter(good_enough);
-    let context = Context::of(rooms, candidates, asked.format, asked.token_budget);
-    let (indexed, embedded) = rooms.indexed(caller);
+    let context = Context::of(gateway, candidates, asked.format, asked.token_budget);
+    let (indexed, embedded) = gateway.indexed(caller);
     let mut answer = RawObject::new()
         .with("tools", &context.tools)
         .with("candidates", &context.shown)
@@ -164,16 +164,16 @@ struct Context {
 impl Context {
     /// The best first, as long as the budget lasts; one that does not fit it makes room for no worse one.
     fn of<'a>(
-        rooms: &Rooms,
+        gateway: &Gateway,
         found: impl Iterator<Item = &'a Candidate>,
         format: Format,
         budget: Option<usize>,
     ) -> Self {
         let (mut context, mut spent) = (Self::default(), 0);
-        let catalog = rooms.catalog();
+        let catalog = gateway.catalog();
         for candidate in found {
             let name = &candidate.entry.tool_name;
-            match written(rooms, &catalog, format, name) {
+            match written(gateway, &catalog, format, name) {
                 Err(unfit) => {
                     context.leave_out(name, &format!("{unfit}, which this vendor does not accept"))
                 }
@@ -219,7 +219,7 @@ impl Shown {
 
 /// A tool as it was asked for. An HTTP API is no tool, so only a line can say how it is called.
 fn written(
-    rooms: &Rooms,
+    gateway: &Gateway,
     catalog: &Catalog,
     format: Format,
     name: &str,
@@ -232,7 +232,7 @@ fn written(
     let provider = name
         .parse()
         .ok()
-        .and_then(|name| rooms.providers.get(&name));
+        .and_then(|name| gateway.providers.get(&name));
     let line = provider
         .filter(|_| format == Format::Compact)
         .map(|provider| raw(&request(provider.spec())));

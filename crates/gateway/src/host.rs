@@ -11,16 +11,16 @@ use kitbag_upstream::{Listing, Lookup, Notice, Outside, Server, ServerSpec, Upst
 use tokio::sync::{Notify, mpsc};
 
 use crate::config::Config;
+use crate::gateway::Gateway;
 use crate::index::embedder::Embedder;
 use crate::inside;
 use crate::login;
 use crate::providers::Providers;
-use crate::rooms::Rooms;
 use crate::vault;
 use kitbag_domain::sync::lock;
 
-pub(crate) struct House {
-    rooms: ArcSwap<Rooms>,
+pub(crate) struct GatewayHost {
+    gateway: ArcSwap<Gateway>,
     /// Held while a catalog is built, or one from older listings could replace a newer one.
     rebuilding: Mutex<()>,
     /// Says that there is a new catalog, to whoever builds upon it.
@@ -29,13 +29,13 @@ pub(crate) struct House {
 
 /// What is different after another reading of the configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Refurnished {
+pub(crate) struct ServerChanges {
     pub(crate) added: BTreeSet<ServerName>,
     pub(crate) changed: BTreeSet<ServerName>,
     pub(crate) removed: BTreeSet<ServerName>,
 }
 
-impl House {
+impl GatewayHost {
     pub(crate) async fn open(
         config: &Config,
     ) -> anyhow::Result<(Arc<Self>, mpsc::Receiver<Notice>)> {
@@ -47,31 +47,31 @@ impl House {
         let servers = with_listings(config.running(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
-        let rooms =
-            ArcSwap::from_pointee(Rooms::new(config, store, upstreams, providers, embedder));
-        let house = Arc::new(Self {
-            rooms,
+        let gateway =
+            ArcSwap::from_pointee(Gateway::new(config, store, upstreams, providers, embedder));
+        let host = Arc::new(Self {
+            gateway,
             rebuilding: Mutex::default(),
             catalog_changed: Notify::new(),
         });
-        house.rebuild_catalog().await;
-        Ok((house, notices))
+        host.rebuild_catalog().await;
+        Ok((host, notices))
     }
 
     /// The rooms as they are now; take them once per request.
-    pub(crate) fn rooms(&self) -> Arc<Rooms> {
-        self.rooms.load_full()
+    pub(crate) fn gateway(&self) -> Arc<Gateway> {
+        self.gateway.load_full()
     }
 
     /// Builds the catalog anew from what the servers listed last, on a thread of its own: requests
     /// are answered from the one before meanwhile.
     pub(crate) async fn rebuild_catalog(self: &Arc<Self>) {
-        let house = self.clone();
+        let host = self.clone();
         let built = tokio::task::spawn_blocking(move || {
-            let alone = lock(&house.rebuilding);
-            house.rooms.load().rebuild_catalog();
+            let alone = lock(&host.rebuilding);
+            host.gateway.load().rebuild_catalog();
             drop(alone);
-            house.catalog_changed.notify_one();
+            host.catalog_changed.notify_one();
         });
         if built.await.is_err() {
             tracing::error!("the catalog could not be built; the one before stays in use");
@@ -80,11 +80,11 @@ impl House {
 
     /// Puts another configuration in place of the one before. If it cannot be used, everything
     /// stays as it is.
-    pub(crate) async fn refurnish(
+    pub(crate) async fn replace_config(
         self: &Arc<Self>,
         config: &Config,
-    ) -> anyhow::Result<Refurnished> {
-        let before = self.rooms();
+    ) -> anyhow::Result<ServerChanges> {
+        let before = self.gateway();
         let lookup = vault::lookup(config, &before.store).await?;
         let outside = outside(config, &before.store, lookup, &before.index.embedder())?;
         let servers = with_listings(config.running(), &before.store).await?;
@@ -94,7 +94,7 @@ impl House {
         // Whoever enters first must not find the shelves empty.
         let empty = after.clone();
         let _ = tokio::task::spawn_blocking(move || empty.rebuild_catalog()).await;
-        self.rooms.store(after.clone());
+        self.gateway.store(after.clone());
         // Only now: a listing that came meanwhile went into the rooms before.
         self.rebuild_catalog().await;
         for server in before
@@ -105,11 +105,11 @@ impl House {
             let server = server.clone();
             tokio::spawn(async move { server.retire().await });
         }
-        Ok(Refurnished::between(&before.upstreams, &after.upstreams))
+        Ok(ServerChanges::between(&before.upstreams, &after.upstreams))
     }
 }
 
-impl Refurnished {
+impl ServerChanges {
     fn between(before: &Upstreams, after: &Upstreams) -> Self {
         let mut found = Self::default();
         for server in before.iter().filter(|server| is_gone(server, after)) {
@@ -181,13 +181,13 @@ mod tests {
         };
         let text = "[servers.a]\ncommand = 'a'\n[agents]\nenabled = false";
         let mut config = parse(text, None, &Overrides::default(), &around).unwrap();
-        let (house, _notices) = House::open(&config).await.unwrap();
+        let (host, _notices) = GatewayHost::open(&config).await.unwrap();
         assert_eq!(
-            house.refurnish(&config).await.unwrap(),
-            Refurnished::default()
+            host.replace_config(&config).await.unwrap(),
+            ServerChanges::default()
         );
         config.secret_key = KeyPlace::Keyring;
-        let done = house.refurnish(&config).await.unwrap();
+        let done = host.replace_config(&config).await.unwrap();
         assert_eq!(done.changed, BTreeSet::from(["a".parse().unwrap()]));
     }
 }

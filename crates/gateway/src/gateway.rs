@@ -1,6 +1,6 @@
 //! The rooms of the house, together: what every request is carried through.
 //!
-//! Rooms are furnished by one reading of the configuration and never change. What outlives a
+//! Gateway are furnished by one reading of the configuration and never change. What outlives a
 //! reading is shared with the rooms that come after.
 
 use std::collections::{BTreeMap, HashSet};
@@ -31,7 +31,7 @@ use crate::session::registry::Registry;
 use crate::surface::{Contexts, Kept, Surfaces};
 use crate::tasks::Tasks;
 
-pub(crate) struct Rooms {
+pub(crate) struct Gateway {
     pub(crate) serve: Serve,
     pub(crate) surfaces: Surfaces,
     pub(crate) policy: Policy,
@@ -60,7 +60,7 @@ pub(crate) struct Rooms {
     pub(crate) definitions: Arc<Definitions>,
 }
 
-impl Rooms {
+impl Gateway {
     pub(crate) fn new(
         config: &Config,
         store: Store,
@@ -150,10 +150,18 @@ impl Rooms {
     /// Whether the caller may know of a server or an API. From a caller with a key one is hidden also
     /// when rules leave it nothing there: its name alone would tell of what it may not see.
     pub(crate) fn server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
+        self.server_visible_in(&self.catalog(), caller, server)
+    }
+
+    pub(crate) fn server_visible_in(
+        &self,
+        catalog: &Catalog,
+        caller: &Caller,
+        server: &ServerName,
+    ) -> bool {
         if caller.is_local() || !self.policy.judges_tools(caller) {
             return self.policy.server_visible(caller, server);
         }
-        let catalog = self.catalog();
         let mut offered = catalog.of_server(server).peekable();
         match offered.peek() {
             Some(_) => offered.any(|entry| self.policy.visible(caller, &entry.capability)),

@@ -23,11 +23,11 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::background::{self, Changes};
+use crate::clock::now;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::front;
-use crate::gateway::now;
 use crate::host::GatewayHost;
 use crate::index::embedder::EmbedderError;
 use crate::index::intent::degraded;
@@ -132,16 +132,16 @@ impl App {
         ready: impl FnOnce(&Banner),
     ) -> anyhow::Result<()> {
         let gateway = self.host.gateway();
-        check_keys(&gateway.serve, &gateway.store).await?;
-        for tenant in unknown_tenants(&gateway.policy, &gateway.store).await? {
+        check_keys(&gateway.serve, &gateway.services.store).await?;
+        for tenant in unknown_tenants(&gateway.policy, &gateway.services.store).await? {
             tracing::warn!(%tenant, "{}", UnknownTenant::WHAT);
         }
         let bind = gateway.serve.bind;
         let listener = TcpListener::bind(bind)
             .await
             .with_context(|| format!("the address {bind} cannot be used"))?;
-        gateway.index.ready().await?;
-        gateway.meter.export()?;
+        gateway.services.index.ready().await?;
+        gateway.services.meter.export()?;
         drop(gateway);
         let address = listener.local_addr()?;
         self.address.get_or_init(|| address);
@@ -172,8 +172,8 @@ impl App {
         surface: Option<Surface>,
         stdin: &mut (impl AsyncBufRead + Unpin),
     ) -> anyhow::Result<()> {
-        self.host.gateway().index.ready().await?;
-        self.host.gateway().meter.export()?;
+        self.host.gateway().services.index.ready().await?;
+        self.host.gateway().services.meter.export()?;
         self.work_beside_requests(follower, Entrance::Stdio);
         let door = surface.map_or(Door::Main, Door::Surface);
         let mut listing = tokio::spawn(background::list_unknown(self.host.clone()));
@@ -213,15 +213,15 @@ impl App {
     /// Stops every server and writes down what is still to be written.
     pub async fn close(&self) {
         let gateway = self.host.gateway();
-        gateway.sessions.close_all();
+        gateway.services.sessions.close_all();
         gateway.upstreams.shutdown().await;
         for task in &self.background {
             task.abort();
         }
         Meter::close(gateway.clone()).await;
-        gateway.audit.shutdown().await;
+        gateway.services.audit.shutdown().await;
         background::keep_key_uses_now(&gateway).await;
-        gateway.store.close().await;
+        gateway.services.store.close().await;
     }
 
     /// What one server offers; asked anew if `refresh` says so or nothing is known.
@@ -401,7 +401,7 @@ impl App {
 
     /// The tools for an intent, best first, and a warning if vectors are wanting.
     pub async fn search(&self, text: &str, options: &Options) -> anyhow::Result<Search> {
-        self.host.gateway().index.ready().await?;
+        self.host.gateway().services.index.ready().await?;
         let indexed = if self.is_indexed() {
             Ok(())
         } else {
@@ -423,7 +423,7 @@ impl App {
         &self,
         progress: impl FnMut(usize, usize),
     ) -> anyhow::Result<Vec<CallError>> {
-        self.host.gateway().index.ready().await?;
+        self.host.gateway().services.index.ready().await?;
         let failed = self.list_anew(|_| true).await;
         self.index_all(progress).await?;
         background::mention_unknown_tools(&self.host.gateway());
@@ -440,7 +440,7 @@ impl App {
 
     /// What the mirror of the index holds under a tool's name.
     pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
-        let stored = self.host.gateway().index.mirrored(name).await?;
+        let stored = self.host.gateway().services.index.mirrored(name).await?;
         let stored = stored.ok_or_else(|| NotIndexed {
             name: name.to_owned(),
         })?;
@@ -448,13 +448,16 @@ impl App {
     }
 
     pub fn index_size(&self) -> usize {
-        self.host.gateway().index.snapshot().index.len()
+        self.host.gateway().services.index.snapshot().index.len()
     }
 
     /// Whether the index has every tool with its vector, as that of a running gateway has.
     fn is_indexed(&self) -> bool {
         let gateway = self.host.gateway();
-        let (tools, snapshot) = (gateway.catalog().tools.len(), gateway.index.snapshot());
+        let (tools, snapshot) = (
+            gateway.catalog().tools.len(),
+            gateway.services.index.snapshot(),
+        );
         snapshot.index.len() == tools && snapshot.index.embedded() == tools
     }
 
@@ -462,6 +465,7 @@ impl App {
         let gateway = self.host.gateway();
         let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
         gateway
+            .services
             .index
             .rebuild(&gateway.contents(&catalog, &unlisted), || false, progress)
             .await
@@ -566,7 +570,7 @@ fn step(message: &Message) -> Option<Progress> {
 async fn until_asked_to_end(ended: CancellationToken, host: Arc<GatewayHost>) {
     asked_to_end().await;
     // Streams that would stay open for ever end here, so that the server can.
-    host.gateway().sessions.close_all();
+    host.gateway().services.sessions.close_all();
     ended.cancel();
 }
 

@@ -13,8 +13,9 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::clock::now;
 use crate::front::forget_subscriptions;
-use crate::gateway::{Gateway, now};
+use crate::gateway::Gateway;
 use crate::host::GatewayHost;
 use crate::resources::{Route, marked};
 use crate::session::announcements::Subscriber;
@@ -116,7 +117,7 @@ pub(crate) async fn follow_catalog(host: Arc<GatewayHost>) {
     loop {
         tokio::select! {
             () = host.catalog_changed.notified() => {}
-            () = tokio::time::sleep(wait) => if !host.gateway().index.is_outdated().await { continue },
+            () = tokio::time::sleep(wait) => if !host.gateway().services.index.is_outdated().await { continue },
         }
         wait = if index(&host).await {
             LOOK_AGAIN
@@ -140,18 +141,23 @@ async fn index(host: &GatewayHost) -> bool {
     };
     let unlisted = gateway.unlisted();
     let contents = gateway.contents(&catalog, &unlisted);
-    if let Err(error) = gateway.index.rebuild(&contents, overtaken, progress).await {
+    if let Err(error) = gateway
+        .services
+        .index
+        .rebuild(&contents, overtaken, progress)
+        .await
+    {
         tracing::warn!(%error, remedy = error.remedy(), "tools without vectors are found by their words");
         return false;
     }
     if overtaken() {
         return true;
     }
-    let snapshot = gateway.index.snapshot();
+    let snapshot = gateway.services.index.snapshot();
     let (tools, embedded) = (snapshot.index.len(), snapshot.index.embedded());
     tracing::info!(tools, embedded, "the index is up to date");
     if gateway.unlisted().is_empty() {
-        gateway.index.forget_unused().await;
+        gateway.services.index.forget_unused().await;
     }
     true
 }
@@ -165,7 +171,12 @@ pub(crate) async fn forget_old_audit(host: Arc<GatewayHost>) {
                 .0
                 .saturating_sub_unsigned(gateway.audit_settings.keep.as_millis() as u64),
         );
-        let pause = match gateway.store.forget_audit(before, FORGOTTEN_AT_ONCE).await {
+        let pause = match gateway
+            .services
+            .store
+            .forget_audit(before, FORGOTTEN_AT_ONCE)
+            .await
+        {
             Ok(removed) if removed == u64::from(FORGOTTEN_AT_ONCE) => BETWEEN_PORTIONS,
             Ok(_) => FORGET_EVERY,
             Err(error) => {
@@ -182,14 +193,14 @@ pub(crate) async fn close_ended_keys(host: Arc<GatewayHost>) {
     loop {
         tokio::time::sleep(LOOK_FOR_ENDED_KEYS).await;
         let gateway = host.gateway();
-        let mut in_use = gateway.sessions.keys();
-        in_use.extend(gateway.holders.keys());
-        in_use.extend(gateway.parking.keys());
+        let mut in_use = gateway.services.sessions.keys();
+        in_use.extend(gateway.services.holders.keys());
+        in_use.extend(gateway.services.parking.keys());
         if in_use.is_empty() {
             continue;
         }
         let in_use: Vec<KeyId> = in_use.into_iter().collect();
-        match gateway.store.ended_keys(&in_use, now()).await {
+        match gateway.services.store.ended_keys(&in_use, now()).await {
             Ok(ended) if ended.is_empty() => {}
             Ok(ended) => close_of(&gateway, &ended).await,
             Err(error) => {
@@ -205,9 +216,9 @@ async fn close_of(gateway: &Gateway, ended: &[KeyId]) {
         keys = named.join(", "),
         "closing what was opened with keys that have ended"
     );
-    gateway.holders.cancel_of(ended);
-    gateway.parking.give_up_of(ended);
-    for session in gateway.sessions.close_of(ended) {
+    gateway.services.holders.cancel_of(ended);
+    gateway.services.parking.give_up_of(ended);
+    for session in gateway.services.sessions.close_of(ended) {
         forget_subscriptions(gateway, &session).await;
     }
 }
@@ -221,7 +232,7 @@ pub(crate) async fn keep_key_uses(host: Arc<GatewayHost>) {
 }
 
 pub(crate) async fn keep_key_uses_now(gateway: &Gateway) {
-    if let Err(error) = gateway.store.keep_key_uses().await {
+    if let Err(error) = gateway.services.store.keep_key_uses().await {
         tracing::warn!(%error, "when keys were last used could not be written down");
     }
 }
@@ -262,7 +273,7 @@ pub(crate) async fn tidy(host: Arc<GatewayHost>) {
         {
             relist(&host, server.name(), Changes::default());
         }
-        for session in gateway.sessions.forget_abandoned() {
+        for session in gateway.services.sessions.forget_abandoned() {
             forget_subscriptions(&gateway, &session).await;
         }
     }
@@ -283,7 +294,7 @@ pub(crate) async fn refresh(
             announce_changes(&host.gateway(), &name, changes);
         });
     };
-    let definitions = host.gateway().definitions.clone();
+    let definitions = host.gateway().services.definitions.clone();
     if let Some(before) = &before {
         definitions.learn(server.name(), before);
     }
@@ -398,7 +409,7 @@ async fn keep(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
         body,
         listed_at: now(),
     };
-    if let Err(error) = gateway.store.put_listing(&stored).await {
+    if let Err(error) = gateway.services.store.put_listing(&stored).await {
         tracing::warn!(server = %server.name(), %error, "the listing could not be kept for the next start");
     }
 }
@@ -424,7 +435,7 @@ pub(crate) fn announce_everything(gateway: &Gateway) {
 
 fn announce(gateway: &Gateway, changes: Changes, concerned: impl Fn(&Subscriber) -> bool) {
     let announce = |method: &str, wanted: fn(&Subscriber) -> bool| {
-        for subscriber in gateway.sessions.subscribers() {
+        for subscriber in gateway.services.sessions.subscribers() {
             if concerned(&subscriber) && wanted(&subscriber) {
                 subscriber
                     .mailbox
@@ -464,7 +475,7 @@ fn announce_update(gateway: &Gateway, server: &ServerName, params: &Raw) {
         kind: Kind::Resource,
         name: own,
     };
-    for subscriber in gateway.sessions.subscribers() {
+    for subscriber in gateway.services.sessions.subscribers() {
         // Rules may have changed since it subscribed.
         if concerns(&subscriber.view, server)
             && gateway.policy.visible(&subscriber.caller, &capability)

@@ -1,13 +1,14 @@
 //! What is found for an intent, by one road for the model's tool, the HTTP endpoint and the command
 //! line: under policy, with what is built in kept back, and with a word on how sure it is.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use kitbag_agents::Library;
 use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::{Candidate, Options, confident};
 
+use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::index::Subject;
 
@@ -28,6 +29,9 @@ pub(crate) struct Findings {
     pub(crate) confident: Option<bool>,
     /// Why words alone decided, though vectors would have been wanted.
     pub(crate) degraded: Option<String>,
+    /// The catalog to look the tools up in. A search that waited for the index may be about a later
+    /// one than its request began with.
+    pub(crate) catalog: Arc<Catalog>,
 }
 
 /// The best for an intent among what a caller may know of.
@@ -38,8 +42,11 @@ pub(crate) async fn find(
     options: &Options,
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
-    let _ = tokio::time::timeout(BEGINNING, gateway.index.begun()).await;
-    let (intent, snapshot) = (gateway.index.intent(text).await, gateway.index.snapshot());
+    let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
+    let (intent, snapshot) = (
+        gateway.services.index.intent(text).await,
+        gateway.services.index.snapshot(),
+    );
     let allowed = |subject: &Subject| may_find(gateway, caller, subject);
     let mut candidates = snapshot.search(&intent, options, allowed);
     let built_in = |it: &Candidate| is_built_in(gateway, &it.entry.provider);
@@ -55,6 +62,7 @@ pub(crate) async fn find(
         candidates = snapshot.search(&intent, options, others);
     }
     let confident = gateway
+        .services
         .index
         .is_calibrated()
         .then(|| confident(&candidates))
@@ -63,6 +71,7 @@ pub(crate) async fn find(
         candidates,
         confident,
         degraded: intent.degraded,
+        catalog: gateway.catalog(),
     }
 }
 

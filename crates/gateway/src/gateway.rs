@@ -7,30 +7,19 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use kitbag_domain::{Caller, ServerName, Timestamp};
+use kitbag_domain::{Caller, ServerName};
 use kitbag_policy::Policy;
-use kitbag_store::{AuditSink, Store};
 use kitbag_upstream::Upstreams;
 
-use crate::bridge::Parking;
 use crate::catalog::Catalog;
 use crate::config::{Audit, Config, Serve};
-use crate::definitions::Definitions;
-use crate::flights::Flights;
-use crate::front::ready::Readiness;
-use crate::index::embedder::Embedder;
+use crate::index::Contents;
 use crate::index::priors::Declared;
-use crate::index::{CapabilityIndex, Contents};
-use crate::meter::{Meter, Process};
 use crate::providers::Providers;
-use crate::refusals::Refusals;
-use crate::schema::Checker;
-use crate::secrecy::GivenSecrets;
-use crate::session::holders::KeyHolders;
-use crate::session::registry::Registry;
-use crate::surface::{Contexts, Kept, Surfaces};
-use crate::tasks::Tasks;
+use crate::services::Services;
+use crate::surface::Surfaces;
 
+/// What one reading of the configuration gives, with what the process keeps beside it.
 pub(crate) struct Gateway {
     pub(crate) serve: Serve,
     pub(crate) surfaces: Surfaces,
@@ -41,34 +30,19 @@ pub(crate) struct Gateway {
     pub(crate) declared: Declared,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
+    /// Swapped when a server lists something else. A request takes it once, into its turn.
     catalog: ArcSwap<Catalog>,
-    pub(crate) store: Store,
-    pub(crate) audit: AuditSink,
-    pub(crate) refusals: Arc<Refusals>,
-    pub(crate) sessions: Arc<Registry>,
-    pub(crate) holders: Arc<KeyHolders>,
-    pub(crate) parking: Arc<Parking>,
-    pub(crate) flights: Arc<Flights>,
-    pub(crate) tasks: Arc<Tasks>,
-    pub(crate) index: Arc<CapabilityIndex>,
-    pub(crate) checker: Arc<Checker>,
-    pub(crate) kept: Arc<Kept>,
-    pub(crate) contexts: Arc<Contexts>,
-    pub(crate) meter: Arc<Meter>,
-    pub(crate) readiness: Arc<Readiness>,
-    pub(crate) given_secrets: Arc<GivenSecrets>,
-    pub(crate) definitions: Arc<Definitions>,
+    pub(crate) services: Arc<Services>,
 }
 
 impl Gateway {
+    /// The gateway of a configuration, without a catalog yet.
     pub(crate) fn new(
         config: &Config,
-        store: Store,
         upstreams: Arc<Upstreams>,
         providers: Providers,
-        embedder: Arc<Embedder>,
+        services: Arc<Services>,
     ) -> Self {
-        Process::begin();
         Self {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
@@ -79,67 +53,21 @@ impl Gateway {
             upstreams,
             providers,
             catalog: ArcSwap::default(),
-            audit: store.audit_sink(),
-            refusals: Arc::default(),
-            index: Arc::new(CapabilityIndex::new(
-                embedder,
-                store.clone(),
-                config.identity(),
-            )),
-            store,
-            sessions: Arc::default(),
-            holders: Arc::default(),
-            parking: Arc::default(),
-            flights: Arc::default(),
-            tasks: Arc::default(),
-            checker: Arc::default(),
-            kept: Arc::default(),
-            contexts: Arc::default(),
-            meter: Arc::new(Meter::new(config.telemetry.clone())),
-            readiness: Arc::default(),
-            given_secrets: Arc::default(),
-            definitions: Arc::default(),
+            services,
         }
     }
 
-    /// The rooms after another reading of the configuration, without a catalog yet.
+    /// The gateway after another reading of the configuration, without a catalog yet.
     pub(crate) fn succeeded_by(
         &self,
         config: &Config,
         upstreams: Arc<Upstreams>,
         providers: Providers,
     ) -> Self {
-        Self {
-            // The listener stays where it is.
-            serve: Serve {
-                bind: self.serve.bind,
-                ..config.serve.clone()
-            },
-            surfaces: config.surfaces.clone(),
-            policy: config.policy.clone(),
-            audit_settings: config.audit,
-            metrics_per_tool: config.telemetry.per_tool,
-            declared: config.tools.clone(),
-            upstreams,
-            providers,
-            catalog: ArcSwap::default(),
-            store: self.store.clone(),
-            audit: self.audit.clone(),
-            refusals: self.refusals.clone(),
-            sessions: self.sessions.clone(),
-            holders: self.holders.clone(),
-            parking: self.parking.clone(),
-            flights: self.flights.clone(),
-            tasks: self.tasks.clone(),
-            index: self.index.clone(),
-            checker: self.checker.clone(),
-            kept: self.kept.clone(),
-            contexts: self.contexts.clone(),
-            meter: self.meter.clone(),
-            readiness: self.readiness.clone(),
-            given_secrets: self.given_secrets.clone(),
-            definitions: self.definitions.clone(),
-        }
+        let mut next = Self::new(config, upstreams, providers, self.services.clone());
+        // The listener stays where it is.
+        next.serve.bind = self.serve.bind;
+        next
     }
 
     /// The catalog as it is now; take it once per request.
@@ -171,7 +99,7 @@ impl Gateway {
 
     /// How many tools of the index the caller may see, and how many of those have their vector.
     pub(crate) fn indexed(&self, caller: &Caller) -> (usize, usize) {
-        let snapshot = self.index.snapshot();
+        let snapshot = self.services.index.snapshot();
         if caller.sees_all_tenants() {
             return (snapshot.index.len(), snapshot.index.embedded());
         }
@@ -249,8 +177,4 @@ fn mention_contests(before: &Catalog, after: &Catalog) {
         count = fresh.len(),
         "several servers claim the same resources; they are read as kitbag://server/<server>/<uri>"
     );
-}
-
-pub(crate) fn now() -> Timestamp {
-    Timestamp(jiff::Timestamp::now().as_millisecond())
 }

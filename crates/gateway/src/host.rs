@@ -16,6 +16,7 @@ use crate::index::embedder::Embedder;
 use crate::inside;
 use crate::login;
 use crate::providers::Providers;
+use crate::services::Services;
 use crate::vault;
 use kitbag_domain::sync::lock;
 
@@ -47,8 +48,8 @@ impl GatewayHost {
         let servers = with_listings(config.running(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
-        let gateway =
-            ArcSwap::from_pointee(Gateway::new(config, store, upstreams, providers, embedder));
+        let services = Arc::new(Services::new(config, store, embedder));
+        let gateway = ArcSwap::from_pointee(Gateway::new(config, upstreams, providers, services));
         let host = Arc::new(Self {
             gateway,
             rebuilding: Mutex::default(),
@@ -85,9 +86,14 @@ impl GatewayHost {
         config: &Config,
     ) -> anyhow::Result<ServerChanges> {
         let before = self.gateway();
-        let lookup = vault::lookup(config, &before.store).await?;
-        let outside = outside(config, &before.store, lookup, &before.index.embedder())?;
-        let servers = with_listings(config.running(), &before.store).await?;
+        let lookup = vault::lookup(config, &before.services.store).await?;
+        let outside = outside(
+            config,
+            &before.services.store,
+            lookup,
+            &before.services.index.embedder(),
+        )?;
+        let servers = with_listings(config.running(), &before.services.store).await?;
         let upstreams = before.upstreams.succeeded_by(servers, &outside);
         let providers = Providers::new(&config.providers, &outside.lookup);
         let after = Arc::new(before.succeeded_by(config, upstreams, providers));

@@ -7,8 +7,8 @@ use kitbag_domain::{Role, Tenant};
 use kitbag_policy::Policy;
 use kitbag_store::{KeyInfo, Store};
 
+use crate::clock::now;
 use crate::config::Serve;
-use crate::gateway::now;
 
 #[derive(Debug, thiserror::Error)]
 #[error("this configuration lets nobody in without a key, and there is no key yet")]

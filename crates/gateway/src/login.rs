@@ -15,8 +15,8 @@ use kitbag_upstream::provider::AddressGuard;
 use kitbag_upstream::{Server, StartError};
 
 use crate::background::{self, Changes};
+use crate::clock::now;
 use crate::config::Config;
-use crate::gateway::now;
 use crate::host::GatewayHost;
 use crate::vault;
 

@@ -266,15 +266,17 @@ fn resolve_task(turn: &Turn, call: &mut Call) -> Result<Capability, Failure> {
     let id: String = required(&call.params, "taskId")?;
     let tenant = &turn.client.caller.tenant;
     let found = match &turn.view {
-        View::One(server) => turn.gateway.tasks.begun(tenant, server, &id),
-        View::Merged(_) => turn
-            .gateway
-            .tasks
-            .meant(tenant, &id)
-            .map(|(capability, own)| {
-                call.params.put("taskId", &own);
-                capability
-            }),
+        View::One(server) => turn.gateway.services.tasks.begun(tenant, server, &id),
+        View::Merged(_) => {
+            turn.gateway
+                .services
+                .tasks
+                .meant(tenant, &id)
+                .map(|(capability, own)| {
+                    call.params.put("taskId", &own);
+                    capability
+                })
+        }
     };
     found.ok_or_else(|| unknown_task(&id))
 }
@@ -369,6 +371,7 @@ fn validate(turn: &Turn, target: &Target, mut call: Call) -> Result<Outbound, Fa
             misfit,
         };
         turn.gateway
+            .services
             .checker
             .check_arguments(definition, arguments)
             .map_err(misfit)?;
@@ -400,10 +403,11 @@ fn shallow(target: &Target, method: CallMethod, result: Raw) -> Result<Raw, Fail
 
 /// A task a result tells of must be found again, by the name it is given here.
 fn remember_task(turn: &Turn, target: &Target, result: Raw) -> Raw {
-    let exposed = turn
-        .gateway
-        .tasks
-        .learn(&turn.client.caller.tenant, &target.capability, &result);
+    let exposed =
+        turn.gateway
+            .services
+            .tasks
+            .learn(&turn.client.caller.tenant, &target.capability, &result);
     match (&turn.view, exposed) {
         (View::Merged(_), Some(exposed)) => exposed,
         _ => result,
@@ -431,7 +435,7 @@ fn presented(turn: &Turn, target: &Target, answer: Result<Raw, Failure>) -> Resu
     if !turn.view.cleans() {
         return answer;
     }
-    let secrets = turn.gateway.given_secrets.of(&target.server);
+    let secrets = turn.gateway.services.given_secrets.of(&target.server);
     answer
         .map(|result| authored::shown(result, &secrets))
         .map_err(|failure| authored::shown_failure(failure, &secrets))

@@ -7,8 +7,9 @@ use kitbag_domain::{Capability, Observation, Outcome};
 use kitbag_store::{AuditSink, RowId};
 use kitbag_wire::Raw;
 
+use crate::clock::now;
 use crate::failure::Failure;
-use crate::gateway::{Gateway, now};
+use crate::gateway::Gateway;
 use crate::turn::Turn;
 
 /// A call that is being made. One that is let go of without an end is recorded as cancelled.
@@ -35,7 +36,7 @@ impl CallRecord {
         };
         let observation = (!capability.name.is_empty()).then(observation);
         Self {
-            audit: turn.gateway.audit.clone(),
+            audit: turn.gateway.services.audit.clone(),
             observation,
             started,
             row: None,
@@ -61,7 +62,7 @@ impl CallRecord {
     ) {
         let outcome = answer.as_ref().map_or_else(Failure::outcome, outcome);
         if let Some(observation) = self.finish(outcome) {
-            gateway.meter.called(gateway, &observation);
+            gateway.services.meter.called(gateway, &observation);
         }
     }
 

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use kitbag_domain::{Action, Event, Origin, ShortText};
 
+use crate::clock::now;
 use crate::front::auth::Refused;
-use crate::gateway::{Gateway, now};
+use crate::gateway::Gateway;
 use kitbag_domain::sync::lock;
 
 /// Anybody can be refused as often as they like; so many rows in a row are written all the same.
@@ -36,7 +37,7 @@ impl Refusals {
             return;
         };
         let more = (untold > 0).then(|| format!("{untold} more since the row before this one"));
-        gateway.audit.note(Event {
+        gateway.services.audit.note(Event {
             origin,
             key: refused.key().cloned(),
             detail: more.map(|text| ShortText::cut(&text)),

@@ -17,9 +17,9 @@ use kitbag_domain::{Action as Recorded, Event, ShortText};
 use tokio::sync::watch;
 
 use crate::background;
+use crate::clock::now;
 use crate::config::edit;
 use crate::config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
-use crate::gateway::now;
 use crate::host::{GatewayHost, ServerChanges};
 use crate::import::{self, Action};
 use crate::key_check::{NoKeys, check_keys};
@@ -176,6 +176,7 @@ impl Follower {
         }
         for edit in edit::take_edits() {
             host.gateway()
+                .services
                 .audit
                 .note(trail::edit("kitbag serve", &edit));
         }
@@ -198,7 +199,7 @@ impl Follower {
                 ..config.serve.clone()
             };
             serve.guarded()?;
-            check_keys(&serve, &host.gateway().store).await?;
+            check_keys(&serve, &host.gateway().services.store).await?;
         }
         let done = host
             .replace_config(&config)
@@ -222,6 +223,7 @@ impl Follower {
             tell(&config.project);
         }
         host.gateway()
+            .services
             .audit
             .note(in_force(&self.in_force, &config, &done));
         self.clients = config.follow.clone();

@@ -79,7 +79,7 @@ pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> 
 /// Checks that every tool of the catalog and every HTTP API is indexed, has a sound vector, and is
 /// found by its own description.
 pub(crate) async fn verify(gateway: &Gateway) -> Verdict {
-    let (catalog, snapshot) = (gateway.catalog(), gateway.index.snapshot());
+    let (catalog, snapshot) = (gateway.catalog(), gateway.services.index.snapshot());
     let tools = catalog.tools.iter().map(|entry| entry.exposed.as_str());
     let names: Vec<&str> = tools
         .chain(gateway.providers.names().map(ServerName::as_str))
@@ -156,7 +156,7 @@ async fn is_found_by_own_words(
         top_k: OWN_WORDS_TOP,
         ..Options::default()
     };
-    let intent = gateway.index.intent(own_words).await;
+    let intent = gateway.services.index.intent(own_words).await;
     // Two tools with the same words cannot be told apart; either will do.
     snapshot
         .search(&intent, &options, |_| true)

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use kitbag_domain::{Action, Event, KeyId, ShortText, Tenant};
 use kitbag_store::Store;
 
+use crate::clock::now;
 use crate::config::edit::Edit;
-use crate::gateway::now;
 
 /// A change by the person at this machine, through a verb such as `kitbag key create`.
 pub(crate) fn change(verb: &str, action: Action, subject: &str) -> Event {

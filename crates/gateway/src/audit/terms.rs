@@ -6,7 +6,7 @@ use jiff::{Span, SpanRelativeTo};
 use kitbag_domain::{Action, Outcome, Timestamp};
 use kitbag_store::Entry;
 
-use crate::gateway::now;
+use crate::clock::now;
 
 /// One word may stand for several outcomes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -47,7 +47,12 @@ pub(super) async fn carry(
         target,
         outbound: &outbound,
     };
-    match turn.gateway.parking.claim(&ticket, &call.purpose())? {
+    match turn
+        .gateway
+        .services
+        .parking
+        .claim(&ticket, &call.purpose())?
+    {
         Parked::Waiting { in_flight, asks } => call.resume(in_flight, asks, &answers).await,
         Parked::CallAgain => call.begin().await,
     }
@@ -122,6 +127,7 @@ impl Carrying<'_> {
         let ticket = self
             .turn
             .gateway
+            .services
             .parking
             .park(self.purpose(), Parked::Waiting { in_flight, asks });
         input_required(&questions, &ticket)
@@ -140,6 +146,7 @@ impl Carrying<'_> {
                     let ticket = self
                         .turn
                         .gateway
+                        .services
                         .parking
                         .park(self.purpose(), Parked::CallAgain);
                     Ok(input_required(&questions, &ticket))

@@ -16,8 +16,8 @@ use super::Invocation;
 use super::failure::Advise as _;
 use super::moment::{self, relative};
 use super::output::{date, table};
+use crate::clock::now;
 use crate::config::Config;
-use crate::gateway::now;
 use crate::trail;
 
 /// Create, list, rotate and revoke the API keys that open the endpoint.

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use kitbag_domain::Timestamp;
 
-use crate::gateway::now;
+use crate::clock::now;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MomentError {

@@ -42,6 +42,7 @@ pub(super) async fn answer(
     };
     let found = match query {
         Some(query) => gateway
+            .services
             .store
             .audit(&query)
             .await

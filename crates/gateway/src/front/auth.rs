@@ -11,8 +11,9 @@ use kitbag_domain::{Caller, KeyId, Role};
 use kitbag_store::{Recognition, Store};
 
 use super::{access, guard};
+use crate::clock::now;
 use crate::config::Serve;
-use crate::gateway::{Gateway, now};
+use crate::gateway::Gateway;
 use crate::meter::KeyRefusal;
 
 #[derive(Debug, thiserror::Error)]
@@ -69,11 +70,12 @@ pub(super) async fn admit_reader(
 ) -> Result<Caller, Refused> {
     let admitted = match guard::refusal(&gateway.serve, headers) {
         Some(reason) => Err(Refused::Foreign { reason }),
-        None => caller(&gateway.serve, &gateway.store, peer, headers).await,
+        None => caller(&gateway.serve, &gateway.services.store, peer, headers).await,
     };
     match admitted {
         Ok(caller) => {
             let open = gateway
+                .services
                 .flights
                 .open_request(&caller)
                 .ok_or(Refused::TooManyRequests)?;
@@ -84,8 +86,9 @@ pub(super) async fn admit_reader(
             refused
                 .of_key()
                 .into_iter()
-                .for_each(|why| gateway.meter.key_refused(why));
+                .for_each(|why| gateway.services.meter.key_refused(why));
             gateway
+                .services
                 .refusals
                 .note(gateway, &refused, access::origin(peer, headers));
             Err(refused)

@@ -182,7 +182,7 @@ impl Visit {
             };
             return refuse_at_door(None, Era::Legacy, &failure);
         }
-        let incoming = self.gateway.flights.receive(&self.caller);
+        let incoming = self.gateway.services.flights.receive(&self.caller);
         // It counts until there is an answer.
         let (body, _held) = match read_body(body, self.gateway.serve.max_body_bytes, incoming).await
         {
@@ -254,11 +254,11 @@ impl Visit {
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let back = BackChannel::new(
             outbox.clone(),
-            self.gateway.flights.clone(),
+            self.gateway.services.flights.clone(),
             self.caller.clone(),
             None,
         );
-        let held = self.gateway.holders.hold(&self.caller, &cancelled);
+        let held = self.gateway.services.holders.hold(&self.caller, &cancelled);
         let (origin, purpose) = (self.origin.clone(), Purpose::Use);
         let turn = Turn {
             catalog: self.gateway.catalog(),
@@ -290,7 +290,7 @@ impl Visit {
     ) -> HttpResponse {
         let cancelled = CancellationToken::new();
         let (outbox, messages) = mpsc::channel(BACKLOG);
-        let (flights, caller) = (self.gateway.flights.clone(), self.caller.clone());
+        let (flights, caller) = (self.gateway.services.flights.clone(), self.caller.clone());
         let back = BackChannel::new(outbox.clone(), flights, caller, Some(session.clone()));
         let (client, view) = (session.client(), session.view.clone());
         let (origin, purpose) = (self.origin.clone(), Purpose::Use);
@@ -319,10 +319,12 @@ impl Visit {
     }
 
     async fn initialize(self, request: Request, params: &RawObject) -> HttpResponse {
-        let opened =
-            self.gateway
-                .sessions
-                .open(&self.gateway.surfaces, self.caller, self.door, params);
+        let opened = self.gateway.services.sessions.open(
+            &self.gateway.surfaces,
+            self.caller,
+            self.door,
+            params,
+        );
         let Opened { session, gave_way } = match opened {
             Ok(opened) => opened,
             Err(failure) => return refuse_at_door(Some(request.id), Era::Legacy, &failure),
@@ -340,7 +342,7 @@ impl Visit {
                 response
             }
             Err(failure) => {
-                self.gateway.sessions.close(&session);
+                self.gateway.services.sessions.close(&session);
                 let failure = failure.for_caller(session.caller());
                 let response =
                     reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure);
@@ -421,7 +423,7 @@ impl Visit {
         match self.session(http) {
             Ok(session) => {
                 subscriptions::forget(&self.gateway, &session).await;
-                self.gateway.sessions.close(&session);
+                self.gateway.services.sessions.close(&session);
                 StatusCode::NO_CONTENT.into_response()
             }
             Err(Failure::NoSession { .. }) => not_allowed(),
@@ -440,6 +442,7 @@ impl Visit {
         headers::check_legacy_version(http)?;
         let id = id.to_str().map_err(|_| Failure::UnknownSession)?;
         self.gateway
+            .services
             .sessions
             .find(id, &self.caller, &self.door)
             .ok_or(Failure::UnknownSession)

@@ -50,7 +50,7 @@ pub(super) async fn list(turn: &Turn, list: List, params: RawObject) -> Result<R
         result
     };
     if matches!(list, List::Tools) {
-        turn.gateway.meter.listed(turn, &result);
+        turn.gateway.services.meter.listed(turn, &result);
     }
     Ok(if turn.client.era == Era::Modern {
         cacheable(result)

@@ -39,7 +39,7 @@ pub(super) async fn metrics(
 /// What one caller may see, at one moment.
 fn page(gateway: &Gateway, caller: &Caller, format: Format) -> String {
     let mut page = Page::new(format);
-    let tables = gateway.meter.figures(gateway, caller);
+    let tables = gateway.services.meter.figures(gateway, caller);
     lists(&mut page, &tables);
     calls(&mut page, &tables.published(gateway.metrics_per_tool));
     servers(&mut page, gateway, caller);
@@ -143,7 +143,7 @@ fn servers(page: &mut Page, gateway: &Gateway, caller: &Caller) {
         "Whether a server could be started when that was tried last",
         up,
     );
-    let changed = gateway.definitions.changes();
+    let changed = gateway.services.definitions.changes();
     let visible = changed
         .iter()
         .filter(|(server, _)| gateway.server_visible(caller, server));
@@ -187,6 +187,7 @@ fn whole_gateway(page: &mut Page, gateway: &Gateway) {
     let help = "How often a server was started after it had ended by itself";
     page.counters("kitbag_upstream_restarts", help, each(|it| it.restarts));
     let refused = gateway
+        .services
         .meter
         .keys_refused()
         .map(|(why, count)| (vec![("reason", why.as_str())], count));
@@ -198,18 +199,18 @@ fn whole_gateway(page: &mut Page, gateway: &Gateway) {
     page.gauge(
         "kitbag_sessions",
         "Sessions of legacy clients",
-        gateway.sessions.count(),
+        gateway.services.sessions.count(),
     );
     let help = "Calls that could not be written into the audit";
     page.counters(
         "kitbag_audit_lost",
         help,
-        [(Vec::new(), gateway.audit.lost())],
+        [(Vec::new(), gateway.services.audit.lost())],
     );
     page.gauge(
         "kitbag_audit_waiting",
         "Calls that wait to be written into the audit",
-        gateway.audit.queued(),
+        gateway.services.audit.queued(),
     );
     page.info(
         "kitbag_build",

@@ -26,10 +26,17 @@ pub(crate) struct Readiness {
 }
 
 pub(super) async fn ready(State(gateway): State<Arc<Gateway>>) -> HttpResponse {
-    let store = gateway.readiness.can_write(&gateway.store).await;
+    let store = gateway
+        .services
+        .readiness
+        .can_write(&gateway.services.store)
+        .await;
     let wanting = wanting([
         (store, "the store cannot be written"),
-        (gateway.index.has_begun(), "the index is not loaded yet"),
+        (
+            gateway.services.index.has_begun(),
+            "the index is not loaded yet",
+        ),
     ]);
     match wanting {
         None => "ready\n".into_response(),

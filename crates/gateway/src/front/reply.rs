@@ -20,6 +20,7 @@ pub(super) async fn sent(turn: &Turn, method: &str, response: Response) -> HeldM
     let (id, client) = (response.id.clone(), &turn.client);
     match turn
         .gateway
+        .services
         .flights
         .deliver(&client.caller, response.into())
         .await
@@ -31,6 +32,7 @@ pub(super) async fn sent(turn: &Turn, method: &str, response: Response) -> HeldM
             };
             let refusal = self::response(id, method, client.era, &failure);
             turn.gateway
+                .services
                 .flights
                 .send_anyway(&client.caller, refusal.into())
         }

@@ -50,7 +50,7 @@ pub(crate) async fn serve(
     loop {
         let gateway = door.host.gateway();
         // A client that does not read what it asked for is not asked what else it wants.
-        gateway.flights.room(&Caller::local()).await;
+        gateway.services.flights.room(&Caller::local()).await;
         let max = gateway.serve.max_body_bytes;
         let read = tokio::select! {
             read = read_line(input, &mut line, max) => read?,
@@ -167,7 +167,7 @@ impl Door {
                 .surfaces
                 .view(&self.entrance, &client.caller, client.name.as_deref()),
         };
-        let (flights, caller) = (gateway.flights.clone(), client.caller.clone());
+        let (flights, caller) = (gateway.services.flights.clone(), client.caller.clone());
         let back = BackChannel::new(self.outbox.clone(), flights, caller, session.clone());
         let origin = Origin {
             request: Some(ShortText::cut(&request_id())),
@@ -191,7 +191,7 @@ impl Door {
     async fn initialize(&self, request: Request) -> Response {
         let params = request.object().unwrap_or_default();
         let gateway = self.host.gateway();
-        let opened = gateway.sessions.open(
+        let opened = gateway.services.sessions.open(
             &gateway.surfaces,
             Caller::local(),
             self.entrance.clone(),
@@ -214,7 +214,7 @@ impl Door {
         match hello::initialize(&gateway, &session).await {
             Ok(result) => {
                 if let Some(former) = lock(&self.session).replace(session.clone()) {
-                    gateway.sessions.close(&former);
+                    gateway.services.sessions.close(&former);
                 }
                 tokio::spawn(announce(session, self.outbox.clone()));
                 Response::result(request.id, result)
@@ -263,6 +263,7 @@ impl Door {
         let message = self
             .host
             .gateway()
+            .services
             .flights
             .send_anyway(&Caller::local(), message);
         let _ = self.outbox.send(message).await;
@@ -273,7 +274,7 @@ impl Door {
         if let Some(session) = session {
             let gateway = self.host.gateway();
             super::subscriptions::forget(&gateway, &session).await;
-            gateway.sessions.close(&session);
+            gateway.services.sessions.close(&session);
         }
     }
 }

@@ -94,7 +94,7 @@ pub(super) async fn listen(
         turn.view.clone(),
         watching.agreed(filter),
     ));
-    turn.gateway.sessions.subscribe(&subscriber);
+    turn.gateway.services.sessions.subscribe(&subscriber);
     turn.back.notify(
         method::SUBSCRIPTION_ACKNOWLEDGED,
         Some(acknowledgement(&subscriber, id)),

@@ -54,10 +54,10 @@ async fn of_server(turn: &Turn) -> Result<Vec<Raw>, Failure> {
 fn shown(turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
     let id: String = RawObject::open(task).ok()?.read("taskId")?;
     let tenant = &turn.client.caller.tenant;
-    let capability = turn.gateway.tasks.begun(tenant, server, &id)?;
+    let capability = turn.gateway.services.tasks.begun(tenant, server, &id)?;
     match turn.view {
         View::One(_) => Some(task.clone()),
-        View::Merged(_) => turn.gateway.tasks.learn(tenant, &capability, task),
+        View::Merged(_) => turn.gateway.services.tasks.learn(tenant, &capability, task),
     }
 }
 

@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use kitbag_domain::{Action, ServerName};
 use kitbag_store::{Secret, SecretName, Store};
 
+use crate::clock::now;
 use crate::config::{Config, KeyPlace};
-use crate::gateway::now;
 use crate::trail;
 use crate::vault::vault;
 

@@ -12,7 +12,7 @@ use kitbag_store::{Error, Store, TextHash};
 use serde::{Deserialize, Serialize};
 
 use super::source::Source;
-use crate::gateway::now;
+use crate::clock::now;
 
 /// The namespace of the mirror; of a second configuration over the same store, how it begins.
 const NAMESPACE: &str = "capability_index";

@@ -41,7 +41,7 @@ use self::mirror::Mirror;
 use self::priors::{Declared, Measured, Priors};
 use self::source::{Source, Tool};
 use crate::catalog::{self, Catalog};
-use crate::gateway::now;
+use crate::clock::now;
 use crate::providers::Providers;
 use kitbag_domain::sync::lock;
 

@@ -138,7 +138,7 @@ impl Meter {
     /// Sends what is still to be sent.
     pub(crate) async fn close(gateway: Arc<Gateway>) {
         let flush = move || {
-            if let Some(telemetry) = gateway.meter.telemetry.get() {
+            if let Some(telemetry) = gateway.services.meter.telemetry.get() {
                 telemetry.shutdown();
             }
         };

@@ -61,7 +61,7 @@ async fn answer(
     tokens: usize,
 ) -> (String, Result<Raw, Failure>) {
     let era = turn.client.era;
-    let read = arguments(&turn.gateway.checker, AlwaysOn::Call, Some(call));
+    let read = arguments(&turn.gateway.services.checker, AlwaysOn::Call, Some(call));
     let (request, taken) = match read.and_then(|(asked, taken)| Ok((Request::read(asked)?, taken)))
     {
         Ok(read) => read,

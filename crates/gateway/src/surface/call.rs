@@ -55,7 +55,7 @@ pub(super) fn metered(
     name: &str,
     answer: Result<Raw, Failure>,
 ) -> Result<Raw, Failure> {
-    turn.gateway.meter.answered(turn, name, &answer);
+    turn.gateway.services.meter.answered(turn, name, &answer);
     answer
 }
 
@@ -81,6 +81,7 @@ pub(super) async fn one(turn: &Turn, mut params: RawObject, tokens: usize) -> Re
 pub(crate) fn as_meant(gateway: &Gateway, name: &str, params: &mut RawObject) -> Option<Taken> {
     let catalog = gateway.catalog();
     let taken = gateway
+        .services
         .checker
         .taken(&catalog.tool(name)?.definition, params.get("arguments")?)?;
     params.set("arguments", taken.arguments.clone());
@@ -108,6 +109,7 @@ pub(super) fn fitted(turn: &Turn, result: Raw, tokens: usize) -> Raw {
         Fitted::Cut(cut) => {
             let id = turn
                 .gateway
+                .services
                 .kept
                 .keep(&turn.client.caller, cut.pages.clone());
             let notice = notice::cut(&cut, |offset| read_on(&id, offset));
@@ -130,6 +132,7 @@ fn broken_promise(gateway: &Gateway, name: &str, result: &Raw) -> Option<Misfit>
     let structured = RawObject::peek(result, "structuredContent")?;
     let catalog = gateway.catalog();
     let misfit = gateway
+        .services
         .checker
         .check_output(&catalog.tool(name)?.definition, structured)
         .err()?;
@@ -168,7 +171,11 @@ async fn always_on(
     hidden::known_tenant(turn)?;
     match tool {
         AlwaysOn::Call => {
-            let (asked, taken) = arguments(&turn.gateway.checker, tool, params.get("arguments"))?;
+            let (asked, taken) = arguments(
+                &turn.gateway.services.checker,
+                tool,
+                params.get("arguments"),
+            )?;
             let request = Request::read(asked)?;
             let answer = request
                 .run(turn, params, turn.gateway.surfaces.result_tokens)
@@ -176,7 +183,11 @@ async fn always_on(
             answer.map(|result| with_taken(result, taken.as_ref()))
         }
         AlwaysOn::Batch => {
-            let (asked, taken) = arguments(&turn.gateway.checker, tool, params.get("arguments"))?;
+            let (asked, taken) = arguments(
+                &turn.gateway.services.checker,
+                tool,
+                params.get("arguments"),
+            )?;
             let answer = batch::run(turn, asked, params).await;
             answer.map(|result| with_taken(result, taken.as_ref()))
         }
@@ -196,15 +207,15 @@ async fn looking(
     let given = params.get("arguments");
     let (answer, taken) = match tool {
         AlwaysOn::Search => {
-            let (asked, taken) = arguments(&turn.gateway.checker, tool, given)?;
+            let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;
             (search::search(turn, asked).await, taken)
         }
         AlwaysOn::Discover => {
-            let (asked, taken) = arguments(&turn.gateway.checker, tool, given)?;
+            let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;
             (discover::discover(turn, asked)?, taken)
         }
         AlwaysOn::EnableGroup if surface == Surface::Adaptive => {
-            let (asked, taken) = arguments(&turn.gateway.checker, tool, given)?;
+            let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;
             (groups::enable(turn, &asked)?, taken)
         }
         AlwaysOn::EnableGroup => {

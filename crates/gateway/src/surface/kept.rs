@@ -106,7 +106,7 @@ pub(crate) fn read(turn: &Turn, params: &RawObject) -> Option<Result<Raw, Failur
     };
     let uri: String = params.read("uri")?;
     let id = uri.strip_prefix(SCHEME).filter(|_| surface.is_frugal())?;
-    let Some(pages) = turn.gateway.kept.find(&turn.client.caller, id) else {
+    let Some(pages) = turn.gateway.services.kept.find(&turn.client.caller, id) else {
         return Some(Err(Failure::UnknownResource { uri }));
     };
     let contents = json!([{ "uri": uri, "mimeType": "text/plain", "text": pages.whole() }]);

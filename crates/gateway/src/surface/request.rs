@@ -143,7 +143,11 @@ impl Request {
                 metered(turn, OWN, answer.map(|answer| fitted(turn, answer, tokens)))
             }
             Self::Rest { result, offset } => {
-                let whole = turn.gateway.kept.find(&turn.client.caller, &result);
+                let whole = turn
+                    .gateway
+                    .services
+                    .kept
+                    .find(&turn.client.caller, &result);
                 let whole = whole.ok_or(Failure::UnknownResult {
                     result: result.clone(),
                 })?;

@@ -34,11 +34,11 @@ pub(super) async fn search(turn: &Turn, asked: Search) -> String {
         ..Options::default()
     };
     let found = find(&turn.gateway, caller, &asked.query, &options).await;
-    let catalog = &turn.catalog;
+    let catalog = &found.catalog;
     let lines: Vec<String> = found
         .candidates
         .iter()
-        .filter_map(|candidate| found_line(turn, &catalog, candidate))
+        .filter_map(|candidate| found_line(turn, catalog, candidate))
         .collect();
     if lines.is_empty() {
         return nothing(turn);

@@ -16,8 +16,9 @@ use kitbag_wire::{Era, Message, Notification};
 
 use super::groups;
 use crate::catalog::Entry;
+use crate::clock::now;
 use crate::fairness::largest_holder;
-use crate::gateway::{Gateway, now};
+use crate::gateway::Gateway;
 use crate::turn::{Turn, View};
 use kitbag_domain::sync::lock;
 
@@ -73,7 +74,7 @@ pub(crate) async fn listed(turn: &Turn) -> Vec<&Entry> {
         Vec::new()
     };
     let favourites = favourites(&turn.gateway, caller).await;
-    let (groups, recent) = turn.gateway.contexts.of(&holder(turn));
+    let (groups, recent) = turn.gateway.services.contexts.of(&holder(turn));
     let pinned = visible.iter().copied().filter(|it| {
         turn.gateway
             .surfaces
@@ -144,6 +145,7 @@ fn change(turn: &Turn, change: impl FnOnce(&mut Context) -> bool) {
     let holder = holder(turn);
     if turn
         .gateway
+        .services
         .contexts
         .change(&holder, &turn.client.caller, change)
     {
@@ -158,7 +160,7 @@ fn announce(turn: &Turn, holder: &Holder) {
         Holder::Session(_) => turn.back.announce(changed()),
         Holder::Credential(caller) => {
             let concerned = |view: &View| *view == View::Merged(Surface::Adaptive);
-            for it in turn.gateway.sessions.subscribers() {
+            for it in turn.gateway.services.sessions.subscribers() {
                 if it.caller == *caller && concerned(&it.view) && it.filter().tools {
                     it.mailbox.put(changed());
                 }
@@ -176,20 +178,27 @@ fn holder(turn: &Turn) -> Holder {
 
 /// What the credential used most, as of a few minutes ago.
 async fn favourites(gateway: &Gateway, caller: &Caller) -> Arc<[Capability]> {
-    let known = lock(&gateway.contexts.favourites).get(caller).cloned();
+    let known = lock(&gateway.services.contexts.favourites)
+        .get(caller)
+        .cloned();
     if let Some(known) = known.filter(Favourites::are_fresh) {
         return known.tools;
     }
     let back = i64::try_from(FAVOURED_FOR.as_millis()).unwrap_or(i64::MAX);
     let since = Timestamp(now().0.saturating_sub(back));
-    let fresh: Arc<[Capability]> = match gateway.store.favourites(caller, since, MAX_TOP_K).await {
+    let fresh: Arc<[Capability]> = match gateway
+        .services
+        .store
+        .favourites(caller, since, MAX_TOP_K)
+        .await
+    {
         Ok(found) => found.into(),
         Err(error) => {
             tracing::warn!(%error, "what was used most cannot be read");
             Arc::default()
         }
     };
-    let mut favourites = lock(&gateway.contexts.favourites);
+    let mut favourites = lock(&gateway.services.contexts.favourites);
     if favourites.len() >= MOST_CONTEXTS {
         favourites.retain(|_, known| known.are_fresh());
     }

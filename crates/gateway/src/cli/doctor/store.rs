@@ -9,8 +9,8 @@ use kitbag_store::{Error, Store};
 use kitbag_upstream::Lookup;
 
 use super::finding::{Area, Finding};
+use crate::clock::now;
 use crate::config::Config;
-use crate::gateway::now;
 use crate::key_check::{UnknownTenant, unknown_tenants};
 use crate::vault;
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::cli::Invocation;
 use crate::cli::index::embedded;
 use crate::cli::output::{count, duration, table};
-use crate::gateway::now;
+use crate::clock::now;
 use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
 use crate::index::intent::EmbeddedIntent;

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::failure::Advise as _;
 use super::output::{date, table};
 use super::{Invocation, ask};
-use crate::gateway::now;
+use crate::clock::now;
 use crate::trail;
 use crate::vault::vault;
 

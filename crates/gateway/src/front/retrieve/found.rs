@@ -1,11 +1,13 @@
 //! The tools for one intent or for several, which share the places that a context has.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use kitbag_domain::Caller;
 use kitbag_relevance::{Candidate, Options};
 use serde::Serialize;
 
+use crate::catalog::Catalog;
 use crate::find::{Findings, find};
 use crate::gateway::Gateway;
 
@@ -16,6 +18,7 @@ pub(super) struct Found {
     pub(super) degraded: Option<String>,
     /// One row for each intent, if there were several.
     pub(super) intents: Option<Vec<IntentRow>>,
+    pub(super) catalog: Arc<Catalog>,
 }
 
 /// The tools of one intent, best first.
@@ -33,12 +36,14 @@ impl Found {
             candidates,
             confident,
             degraded,
+            catalog,
         } = findings;
         Self {
             candidates,
             confident,
             degraded,
             intents: None,
+            catalog,
         }
     }
 
@@ -68,6 +73,7 @@ impl Found {
             intents: Some(rows.collect()),
             confident: each.iter().map(|it| it.confident).reduce(both).flatten(),
             degraded: each.iter().find_map(|it| it.degraded.clone()),
+            catalog: gateway.catalog(),
             candidates,
         }
     }

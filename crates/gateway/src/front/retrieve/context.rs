@@ -1,0 +1,143 @@
+//! The tools that go into the context of the asking program, and those that do not fit there.
+
+use kitbag_budget::estimate;
+use kitbag_relevance::{Candidate, Parts};
+use kitbag_upstream::Secrets;
+use kitbag_vendor::{Unfit, Vendor};
+use kitbag_wire::{Raw, RawObject, raw};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::asked::Format;
+use crate::authored;
+use crate::catalog::Catalog;
+use crate::gateway::Gateway;
+use crate::signature::{request, signature};
+
+/// What goes into the asking program's context, and what of it does not.
+#[derive(Debug, Default)]
+pub(super) struct RetrievedContext {
+    pub(super) tools: Vec<Raw>,
+    pub(super) shown: Vec<RetrievedTool>,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct RetrievedTool {
+    tool_name: String,
+    score: f32,
+    parts: Parts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cosine: Option<f32>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    latency_from_p95: bool,
+    /// The same tool on other servers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also: Vec<String>,
+    metadata: Value,
+}
+
+/// A tool that was found and is not handed out.
+#[derive(Debug, Serialize)]
+pub(super) struct LeftOut {
+    tool_name: String,
+    reason: String,
+}
+
+/// Writes tools down in the format that was asked for.
+pub(super) struct ToolWriter<'a> {
+    pub(super) gateway: &'a Gateway,
+    pub(super) catalog: &'a Catalog,
+    pub(super) format: Format,
+}
+
+impl RetrievedContext {
+    /// The best first, as long as the budget lasts; one that does not fit it makes room for no worse one.
+    pub(super) fn of<'a>(
+        writer: &ToolWriter<'_>,
+        found: impl Iterator<Item = &'a Candidate>,
+        budget: Option<usize>,
+    ) -> Self {
+        let (mut context, mut spent) = (Self::default(), 0);
+        for candidate in found {
+            let name = &candidate.entry.tool_name;
+            match writer.write(name) {
+                Err(unfit) => {
+                    context.leave_out(name, &format!("{unfit}, which this vendor does not accept"))
+                }
+                Ok(tool) => {
+                    spent += tool.as_ref().map_or(0, |tool| estimate(tool.get()));
+                    if budget.is_some_and(|budget| spent > budget) {
+                        context.leave_out(name, "the token budget is spent");
+                        continue;
+                    }
+                    context.tools.extend(tool);
+                    context.shown.push(RetrievedTool::of(candidate));
+                }
+            }
+        }
+        context
+    }
+
+    fn leave_out(&mut self, name: &str, reason: &str) {
+        self.left_out.push(LeftOut {
+            tool_name: name.to_owned(),
+            reason: reason.to_owned(),
+        });
+    }
+}
+
+impl RetrievedTool {
+    fn of(found: &Candidate) -> Self {
+        Self {
+            tool_name: found.entry.tool_name.clone(),
+            score: found.score,
+            parts: found.parts,
+            cosine: found.cosine,
+            latency_from_p95: found.latency_from_p95,
+            also: found
+                .copies
+                .iter()
+                .map(|copy| copy.tool_name.clone())
+                .collect(),
+            metadata: serde_json::to_value(&*found.entry).expect("an entry is plain JSON"),
+        }
+    }
+}
+
+impl ToolWriter<'_> {
+    /// The tool of this name. An HTTP API is no tool, so only a line can say how it is called.
+    fn write(&self, name: &str) -> Result<Option<Raw>, Unfit> {
+        let Some(entry) = self.catalog.tool(name) else {
+            return Ok(self.api_line(name));
+        };
+        // The definition may come from any author, and a model will read it.
+        let definition = authored::shown(entry.definition.clone(), &Secrets::default());
+        self.format.write(&entry.exposed, &definition).map(Some)
+    }
+
+    fn api_line(&self, name: &str) -> Option<Raw> {
+        let provider = self.gateway.providers.get(&name.parse().ok()?)?;
+        (self.format == Format::Compact).then(|| raw(&request(provider.spec())))
+    }
+}
+
+impl Format {
+    fn write(self, name: &str, definition: &Raw) -> Result<Raw, Unfit> {
+        let object = RawObject::open(definition).unwrap_or_default();
+        match self {
+            Self::Compact => Ok(raw(&signature(name, &object))),
+            Self::Mcp => Ok(definition.clone()),
+            Self::Anthropic => for_vendor(Vendor::Anthropic, name, &object),
+            Self::Openai => for_vendor(Vendor::OpenAi, name, &object),
+        }
+    }
+}
+
+fn for_vendor(vendor: Vendor, name: &str, definition: &RawObject) -> Result<Raw, Unfit> {
+    let description: String = definition.read("description").unwrap_or_default();
+    let schema: Value = definition.read("inputSchema").unwrap_or_default();
+    vendor
+        .tool(name, &description, &schema)
+        .map(|tool| raw(&tool))
+}

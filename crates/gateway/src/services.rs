@@ -1,0 +1,69 @@
+//! The part of the gateway that the process keeps. It outlives every configuration.
+
+use std::sync::Arc;
+
+use kitbag_store::{AuditSink, Store};
+
+use crate::bridge::Parking;
+use crate::config::Config;
+use crate::definitions::Definitions;
+use crate::flights::Flights;
+use crate::front::ready::Readiness;
+use crate::index::CapabilityIndex;
+use crate::index::embedder::Embedder;
+use crate::meter::{Meter, Process};
+use crate::refusals::Refusals;
+use crate::schema::Checker;
+use crate::secrecy::GivenSecrets;
+use crate::session::holders::KeyHolders;
+use crate::session::registry::Registry;
+use crate::surface::{Contexts, Kept};
+use crate::tasks::Tasks;
+
+pub(crate) struct Services {
+    pub(crate) store: Store,
+    pub(crate) audit: AuditSink,
+    pub(crate) refusals: Arc<Refusals>,
+    pub(crate) sessions: Arc<Registry>,
+    pub(crate) holders: Arc<KeyHolders>,
+    pub(crate) parking: Arc<Parking>,
+    pub(crate) flights: Arc<Flights>,
+    pub(crate) tasks: Arc<Tasks>,
+    pub(crate) index: Arc<CapabilityIndex>,
+    pub(crate) checker: Arc<Checker>,
+    pub(crate) kept: Arc<Kept>,
+    pub(crate) contexts: Arc<Contexts>,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) readiness: Arc<Readiness>,
+    pub(crate) given_secrets: Arc<GivenSecrets>,
+    pub(crate) definitions: Arc<Definitions>,
+}
+
+impl Services {
+    /// What a process begins with; of the configuration, only what holds until the process ends.
+    pub(crate) fn new(config: &Config, store: Store, embedder: Arc<Embedder>) -> Self {
+        Process::begin();
+        Self {
+            audit: store.audit_sink(),
+            index: Arc::new(CapabilityIndex::new(
+                embedder,
+                store.clone(),
+                config.identity(),
+            )),
+            store,
+            meter: Arc::new(Meter::new(config.telemetry.clone())),
+            refusals: Arc::default(),
+            sessions: Arc::default(),
+            holders: Arc::default(),
+            parking: Arc::default(),
+            flights: Arc::default(),
+            tasks: Arc::default(),
+            checker: Arc::default(),
+            kept: Arc::default(),
+            contexts: Arc::default(),
+            readiness: Arc::default(),
+            given_secrets: Arc::default(),
+            definitions: Arc::default(),
+        }
+    }
+}

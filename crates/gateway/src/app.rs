@@ -23,6 +23,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::background::{self, Changes};
+use crate::call::{Call, McpCall};
 use crate::clock::now;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -38,12 +39,12 @@ use crate::local::protocol::{Progress, ServerStatus, Status, VERSION};
 use crate::login;
 use crate::meter::Meter;
 use crate::meter::report::{Tokens, report};
-use crate::pipeline::{self, Call, CallMethod};
+use crate::pipeline;
 use crate::reload::{Entrance, Follower};
 use crate::search::{self, Search, Verdict};
 use crate::secret::request_id;
 use crate::surface::Door;
-use crate::surface::call::{as_meant, with_taken};
+use crate::surface::answer::{as_meant, with_taken};
 use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
 
 /// What servers asked for the first time have at least, counted from the start, also when the
@@ -300,9 +301,10 @@ impl App {
             .with("name", name)
             .with("arguments", &arguments);
         let mut params = params.with("_meta", &meta);
-        let taken = as_meant(&self.host.gateway(), name, &mut params);
-        let turn = self.turn("kitbag call", Surface::Search);
-        let result = self.run(turn, params, meanwhile).await?;
+        let (turn, messages) = self.turn("kitbag call", Surface::Search);
+        let taken = as_meant(&turn, name, &mut params);
+        let call = McpCall::tool(name.to_owned(), params);
+        let result = self.run((turn, messages), call, meanwhile).await?;
         Ok(serde_json::from_str(
             with_taken(result, taken.as_ref()).get(),
         )?)
@@ -323,8 +325,9 @@ impl App {
             purpose: Purpose::Measurement,
             ..turn
         };
+        let call = McpCall::tool(name.to_owned(), params);
         let result = self
-            .run((turn, messages), params, Meanwhile::to_its_end(&mut |_| {}))
+            .run((turn, messages), call, Meanwhile::to_its_end(&mut |_| {}))
             .await?;
         Ok(serde_json::from_str(result.get())?)
     }
@@ -332,7 +335,7 @@ impl App {
     async fn run(
         &self,
         (turn, mut messages): (Turn, mpsc::Receiver<HeldMessage>),
-        params: RawObject,
+        call: McpCall,
         meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<Raw> {
         let Meanwhile {
@@ -340,13 +343,7 @@ impl App {
             cancelled,
         } = meanwhile;
         let turn = Turn { cancelled, ..turn };
-        let mut calling = pin!(pipeline::run(
-            &turn,
-            Call {
-                method: CallMethod::CallTool,
-                params
-            }
-        ));
+        let mut calling = pin!(pipeline::run(&turn, Call::Mcp(call)));
         let called = loop {
             tokio::select! {
                 biased;

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use kitbag_domain::{Capability, Kind};
 use kitbag_wire::RawObject;
 
+use crate::call::required;
 use crate::failure::Failure;
-use crate::pipeline::required;
 use crate::template::fill;
 
 /// What a value is completed for: a prompt by its name, or a template by its text.

@@ -4,52 +4,15 @@
 //! not exist: it is refused in exactly the words for something that nobody offers, and the rule
 //! stands in the log and the audit only.
 
-use kitbag_domain::{Capability, Decision};
+use kitbag_domain::{Capability, Decision, Kind};
 use kitbag_upstream::CallError;
 use kitbag_wire::Raw;
 use kitbag_wire::meta::code;
 
+use crate::call::CallSubject;
 use crate::failure::Failure;
-use crate::pipeline::{Call, CallMethod, unknown_task, unknown_tool};
+use crate::resolve;
 use crate::turn::{Turn, View};
-
-/// What a call is about, by the name its caller used.
-pub(crate) enum Asked {
-    Tool(String),
-    Prompt(String),
-    Resource(String),
-    Task(String),
-}
-
-impl Asked {
-    /// To be read before the name is replaced by the server's own.
-    pub(crate) fn of(call: &Call) -> Self {
-        let text = |key: &str| call.params.read(key).unwrap_or_default();
-        match call.method {
-            CallMethod::CallTool | CallMethod::List(_) => Self::Tool(text("name")),
-            CallMethod::GetPrompt => Self::Prompt(text("name")),
-            CallMethod::ReadResource => Self::Resource(text("uri")),
-            CallMethod::Task(_) => Self::Task(text("taskId")),
-            CallMethod::Complete => {
-                let reference = call.params.object("ref").unwrap_or_default();
-                match reference.read::<String>("type").as_deref() {
-                    Some("ref/prompt") => Self::Prompt(reference.read("name").unwrap_or_default()),
-                    _ => Self::Resource(reference.read("uri").unwrap_or_default()),
-                }
-            }
-        }
-    }
-
-    /// As if nobody offered it.
-    pub(crate) fn unknown(&self, turn: &Turn) -> Failure {
-        match self {
-            Self::Tool(name) => unknown_tool(turn, name.clone()),
-            Self::Prompt(name) => Failure::UnknownPrompt { name: name.clone() },
-            Self::Resource(uri) => Failure::UnknownResource { uri: uri.clone() },
-            Self::Task(id) => unknown_task(id),
-        }
-    }
-}
 
 /// Refuses everything to a key whose tenant nobody has named. It says so plainly, because this tells
 /// of no server, and somebody has to write the table.
@@ -86,8 +49,9 @@ pub(crate) fn permit(
 /// Whether a server has to be asked to know that it offers this. On its own route names go through
 /// unread, and its words for one it does not have would differ from ours for one that is hidden; so
 /// where rules hide anything of its tools and prompts, only what it lists is asked for.
-pub(crate) fn is_listed(turn: &Turn, asked: &Asked, capability: &Capability) -> bool {
-    let (View::One(server), Asked::Tool(_) | Asked::Prompt(_)) = (&turn.view, asked) else {
+pub(crate) fn is_listed(turn: &Turn, subject: &CallSubject, capability: &Capability) -> bool {
+    let (View::One(server), CallSubject::Tool(_) | CallSubject::Prompt(_)) = (&turn.view, subject)
+    else {
         return true;
     };
     let listing = turn
@@ -106,17 +70,17 @@ pub(crate) fn is_listed(turn: &Turn, asked: &Asked, capability: &Capability) -> 
 /// A server's own words for a resource that it does not have, replaced by ours for the same reason.
 pub(crate) fn in_our_words(
     turn: &Turn,
-    asked: &Asked,
+    subject: &CallSubject,
     answer: Result<Raw, Failure>,
 ) -> Result<Raw, Failure> {
     const MISSING: [i64; 2] = [code::LEGACY_RESOURCE_NOT_FOUND, code::INVALID_PARAMS];
     match answer {
         Err(Failure::Upstream(CallError::Refused { error, .. }))
-            if matches!(asked, Asked::Resource(_))
+            if subject.kind_and_name().0 == Kind::Resource
                 && MISSING.contains(&error.code)
                 && hides(turn) =>
         {
-            Err(asked.unknown(turn))
+            Err(resolve::unknown(turn, subject))
         }
         other => other,
     }

@@ -10,7 +10,7 @@ use kitbag_upstream::provider::{AddressGuard, Provider};
 use crate::config::ProviderConfig;
 
 #[derive(Debug, Default)]
-pub(crate) struct Providers(BTreeMap<ServerName, Provider>);
+pub(crate) struct Providers(BTreeMap<ServerName, Arc<Provider>>);
 
 impl Providers {
     /// Variables in their headers are asked of `lookup` at each call.
@@ -24,18 +24,22 @@ impl Providers {
             });
             (
                 name.clone(),
-                Provider::new(configured.spec.clone(), lookup.clone(), guard),
+                Arc::new(Provider::new(
+                    configured.spec.clone(),
+                    lookup.clone(),
+                    guard,
+                )),
             )
         });
         Self(built.collect())
     }
 
-    pub(crate) fn get(&self, name: &ServerName) -> Option<&Provider> {
+    pub(crate) fn get(&self, name: &ServerName) -> Option<&Arc<Provider>> {
         self.0.get(name)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Provider> {
-        self.0.values()
+        self.0.values().map(|provider| &**provider)
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &ServerName> {

@@ -1,5 +1,5 @@
-//! What is written down of one call: when it ends, or, where the audit is required, already before
-//! it goes out.
+//! The record of one call: written when the call ends, or, where the audit is required, already
+//! before it goes out.
 
 use std::time::Instant;
 
@@ -9,13 +9,12 @@ use kitbag_wire::Raw;
 
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::gateway::Gateway;
 use crate::turn::Turn;
 
-/// A call that is being made. One that is let go of without an end is recorded as cancelled.
+/// A call that is being made. One that is dropped without an end is recorded as cancelled.
 pub(crate) struct CallRecord {
     audit: AuditSink,
-    /// Absent for a list, which is about a whole server, and once the end is recorded.
+    /// Absent once the end is recorded.
     observation: Option<Observation>,
     started: Instant,
     /// Where the call is on record already.
@@ -23,31 +22,38 @@ pub(crate) struct CallRecord {
 }
 
 impl CallRecord {
-    pub(crate) fn new(turn: &Turn, capability: &Capability, started: Instant) -> Self {
-        let observation = || Observation {
-            at: now(),
-            caller: turn.client.caller.clone(),
-            client: turn.client.name.clone(),
-            origin: turn.origin.clone(),
-            purpose: turn.purpose,
-            capability: capability.clone().shortened(),
-            outcome: Outcome::Unfinished,
-            latency: started.elapsed(),
-        };
-        let observation = (!capability.name.is_empty()).then(observation);
+    /// Begins with the thing as the caller named it.
+    pub(crate) fn new(turn: &Turn, named: Capability) -> Self {
+        let started = Instant::now();
         Self {
             audit: turn.gateway.services.audit.clone(),
-            observation,
+            observation: Some(Observation {
+                at: now(),
+                caller: turn.caller().clone(),
+                client: turn.client.name.clone(),
+                origin: turn.origin.clone(),
+                purpose: turn.purpose,
+                capability: named.shortened(),
+                outcome: Outcome::Unfinished,
+                latency: started.elapsed(),
+            }),
             started,
             row: None,
         }
     }
 
+    /// The call turned out to be about this.
+    pub(crate) fn concerns(&mut self, capability: &Capability) {
+        if let Some(observation) = &mut self.observation {
+            observation.capability = capability.clone().shortened();
+        }
+    }
+
     /// To be called before any server is touched. Where the audit is required it comes back when
     /// the call is on record for good, and fails when it cannot be.
-    pub(crate) async fn begin(&mut self, gateway: &Gateway) -> Result<(), Failure> {
-        if gateway.audit_settings.required
-            && let Some(observation) = &self.observation
+    pub(crate) async fn begin(&mut self, turn: &Turn) -> Result<(), Failure> {
+        if turn.gateway.audit_settings.required
+            && let Some(observation) = self.observation.as_ref().filter(|it| is_recorded(it))
         {
             self.row = Some(self.audit.begin(observation.clone()).await?);
         }
@@ -56,13 +62,13 @@ impl CallRecord {
 
     pub(crate) fn end(
         mut self,
-        gateway: &Gateway,
+        turn: &Turn,
         answer: &Result<Raw, Failure>,
         outcome: impl FnOnce(&Raw) -> Outcome,
     ) {
         let outcome = answer.as_ref().map_or_else(Failure::outcome, outcome);
         if let Some(observation) = self.finish(outcome) {
-            gateway.services.meter.called(gateway, &observation);
+            turn.gateway.services.meter.called(turn, &observation);
         }
     }
 
@@ -73,7 +79,7 @@ impl CallRecord {
             at: now(),
             outcome,
             latency,
-            ..self.observation.take()?
+            ..self.observation.take().filter(is_recorded)?
         };
         match self.row {
             Some(row) => self.audit.end(row, outcome, latency),
@@ -81,6 +87,11 @@ impl CallRecord {
         }
         Some(observation)
     }
+}
+
+/// A list is about a whole server; it names nothing, and is not recorded.
+fn is_recorded(observation: &Observation) -> bool {
+    !observation.capability.name.is_empty()
 }
 
 impl Drop for CallRecord {

@@ -2,45 +2,41 @@
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound};
+use kitbag_upstream::{Ask, CallError, Event, InFlight};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject, is_too_deep};
 
 use super::{MOST_QUESTIONS, is_input_required, next, pass_on, presented, refuse_further, send};
 use crate::failure::Failure;
-use crate::pipeline::Target;
+use crate::resolve::McpTarget;
 use crate::secret::random_token;
 use crate::turn::{BackChannel, Turn};
 
 /// A modern server that asks again and again is stopped here.
 const MAX_ROUNDS: usize = 10;
 
-pub(super) async fn carry(
-    turn: &Turn,
-    target: &Target,
-    mut outbound: Outbound,
-) -> Result<Raw, Failure> {
+pub(super) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     for _ in 0..MAX_ROUNDS {
-        let (in_flight, first) = send(target, &outbound).await?;
+        let (in_flight, first) = send(target).await?;
         let result = follow(turn, target, in_flight, first).await?;
         let Some(questions) = is_input_required(&result) else {
             return Ok(result);
         };
         if is_too_deep(result.get().as_bytes()) {
             return Err(CallError::TooDeep {
-                server: target.capability.server.clone(),
+                server: target.server.name().clone(),
             }
             .into());
         }
         let answers = ask_all(turn, target, &questions).await?;
-        outbound.params.put("inputResponses", &answers);
+        target.outbound.params.put("inputResponses", &answers);
         match questions.get("requestState") {
-            Some(state) => outbound.params.set("requestState", state.to_owned()),
-            None => drop(outbound.params.remove("requestState")),
+            Some(state) => target.outbound.params.set("requestState", state.to_owned()),
+            None => drop(target.outbound.params.remove("requestState")),
         }
     }
     Err(Failure::TooManyRounds {
-        server: target.capability.server.clone(),
+        server: target.server.name().clone(),
         rounds: MAX_ROUNDS,
     })
 }
@@ -48,7 +44,7 @@ pub(super) async fn carry(
 /// Follows the call to its end; questions are put while it goes on.
 async fn follow(
     turn: &Turn,
-    target: &Target,
+    target: &McpTarget,
     mut in_flight: InFlight,
     first: Event,
 ) -> Result<Raw, Failure> {
@@ -69,12 +65,8 @@ async fn follow(
                     .capabilities
                     .can_answer(&ask.method, ask.params.as_ref()) =>
             {
-                let params = presented(
-                    turn,
-                    &target.capability.server,
-                    &ask.method,
-                    ask.params.as_ref(),
-                );
+                let params =
+                    presented(turn, target.server.name(), &ask.method, ask.params.as_ref());
                 questions.push(put(turn.back.clone(), params, ask));
             }
             other => pass_on(turn, other),
@@ -99,7 +91,7 @@ async fn put(back: BackChannel, params: Raw, ask: Ask) {
 /// Puts all questions of a modern server at once and gathers the answers under their keys.
 async fn ask_all(
     turn: &Turn,
-    target: &Target,
+    target: &McpTarget,
     questions: &RawObject,
 ) -> Result<RawObject, Failure> {
     let questions = questions.object("inputRequests").unwrap_or_default();
@@ -109,7 +101,7 @@ async fn ask_all(
         })?;
         let method: String = question.read("method").unwrap_or_default();
         let params = question.get("params").map(ToOwned::to_owned);
-        let params = presented(turn, &target.capability.server, &method, params.as_ref());
+        let params = presented(turn, target.server.name(), &method, params.as_ref());
         let params = with_elicitation_id(&method, params);
         let answer = turn
             .back

@@ -18,7 +18,7 @@ mod modern_client;
 mod parking;
 
 use kitbag_domain::ServerName;
-use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound, Secrets};
+use kitbag_upstream::{Ask, CallError, Event, InFlight, Secrets};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{Era, ErrorObject, MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(crate) use self::modern_client::complete;
 pub(crate) use self::parking::Parking;
 use crate::authored;
 use crate::failure::Failure;
-use crate::pipeline::Target;
+use crate::resolve::McpTarget;
 use crate::turn::{Turn, View};
 
 /// Questions a server may put in one call before the first is answered; a person could not answer
@@ -37,27 +37,23 @@ const MOST_QUESTIONS: usize = 32;
 /// Where a question says which server it comes from, since the person sees only Kitbag.
 const ASKED_BY: &str = "io.kitbag/server";
 
-pub(crate) async fn carry(
-    turn: &Turn,
-    target: &Target,
-    outbound: Outbound,
-) -> Result<Raw, Failure> {
+pub(crate) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     match turn.client.era {
-        Era::Legacy => legacy_client::carry(turn, target, outbound).await,
-        Era::Modern => modern_client::carry(turn, target, outbound).await,
+        Era::Legacy => legacy_client::carry(turn, target).await,
+        Era::Modern => modern_client::carry(turn, target).await,
     }
 }
 
 /// A call under way, with the first thing the server said.
 ///
 /// A server that has forgotten our session has not looked at the call, so it is sent again.
-async fn send(target: &Target, outbound: &Outbound) -> Result<(InFlight, Event), Failure> {
-    let mut in_flight = target.server.send(outbound).await?;
+async fn send(target: &McpTarget) -> Result<(InFlight, Event), Failure> {
+    let mut in_flight = target.server.send(&target.outbound).await?;
     let first = next(&mut in_flight).await;
     if !matches!(first, Event::Done(Err(CallError::SessionExpired { .. }))) {
         return Ok((in_flight, first));
     }
-    let mut in_flight = target.server.send(outbound).await?;
+    let mut in_flight = target.server.send(&target.outbound).await?;
     let first = next(&mut in_flight).await;
     Ok((in_flight, first))
 }

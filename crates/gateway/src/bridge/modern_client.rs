@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kitbag_domain::ServerName;
-use kitbag_upstream::{Ask, CallError, Event, InFlight, Outbound};
+use kitbag_upstream::{Ask, CallError, Event, InFlight};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use serde_json::json;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use super::parking::{Parked, Purpose, Ticket};
 use super::{MOST_QUESTIONS, next, pass_on, refuse_further, send, signed};
 use crate::failure::Failure;
-use crate::pipeline::Target;
+use crate::resolve::McpTarget;
 use crate::turn::Turn;
 
 /// A person is about to be asked, so the wait for further questions goes unnoticed.
@@ -23,30 +23,17 @@ const LONGEST_BREATH: Duration = Duration::from_secs(1);
 /// How a legacy server says that the person must first open a URL.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-pub(super) async fn carry(
-    turn: &Turn,
-    target: &Target,
-    mut outbound: Outbound,
-) -> Result<Raw, Failure> {
-    let state: Option<String> = outbound.params.read("requestState");
+pub(super) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
+    let params = &mut target.outbound.params;
+    let state: Option<String> = params.read("requestState");
     let Some(ticket) = state.as_deref().and_then(Ticket::parse) else {
         // The state of a modern server, or none: both go on as they are.
-        return Carrying {
-            turn,
-            target,
-            outbound: &outbound,
-        }
-        .begin()
-        .await;
+        return Carrying { turn, target }.begin().await;
     };
-    let answers = outbound.params.object("inputResponses").unwrap_or_default();
-    outbound.params.remove("inputResponses");
-    outbound.params.remove("requestState");
-    let call = Carrying {
-        turn,
-        target,
-        outbound: &outbound,
-    };
+    let answers = params.object("inputResponses").unwrap_or_default();
+    params.remove("inputResponses");
+    params.remove("requestState");
+    let call = Carrying { turn, target };
     match turn
         .gateway
         .services
@@ -61,13 +48,12 @@ pub(super) async fn carry(
 /// A call and everything around it.
 struct Carrying<'a> {
     turn: &'a Turn,
-    target: &'a Target,
-    outbound: &'a Outbound,
+    target: &'a McpTarget,
 }
 
 impl Carrying<'_> {
     async fn begin(&self) -> Result<Raw, Failure> {
-        let (in_flight, first) = send(self.target, self.outbound).await?;
+        let (in_flight, first) = send(self.target).await?;
         self.follow(in_flight, first).await
     }
 
@@ -116,7 +102,7 @@ impl Carrying<'_> {
 
     fn park(&self, mut in_flight: InFlight, asks: Vec<(String, Ask)>) -> Raw {
         let questions = asks.iter().map(|(key, ask)| {
-            let params = signed(ask.params.as_ref(), &self.target.capability.server);
+            let params = signed(ask.params.as_ref(), self.target.server.name());
             let question = RawObject::new()
                 .with("method", &ask.method)
                 .with("params", &params);
@@ -162,7 +148,7 @@ impl Carrying<'_> {
     }
 
     fn purpose(&self) -> Purpose {
-        Purpose::of(self.turn, self.target, self.outbound)
+        Purpose::of(self.turn, self.target)
     }
 }
 

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kitbag_domain::{Caller, KeyId};
-use kitbag_upstream::{Ask, InFlight, Outbound};
+use kitbag_upstream::{Ask, InFlight};
 
 use crate::failure::Failure;
 use crate::fairness::largest_holder;
-use crate::pipeline::Target;
+use crate::resolve::McpTarget;
 use crate::secret::random_token;
 use crate::turn::Turn;
 use kitbag_domain::sync::lock;
@@ -171,9 +171,10 @@ impl fmt::Display for Ticket {
 
 impl Purpose {
     /// The request as the server saw it, without what belongs to a single attempt.
-    pub(super) fn of(turn: &Turn, target: &Target, outbound: &Outbound) -> Self {
+    pub(super) fn of(turn: &Turn, target: &McpTarget) -> Self {
+        let outbound = &target.outbound;
         let mut hash = blake3::Hasher::new();
-        hash.update(target.capability.server.as_str().as_bytes())
+        hash.update(target.server.name().as_str().as_bytes())
             .update(b"\0")
             .update(outbound.method.as_bytes());
         for (name, value) in outbound.params.iter().filter(|(name, _)| *name != "_meta") {

@@ -4,7 +4,6 @@
 //! differ from the body, it would be deceived.
 
 use http::HeaderMap;
-use kitbag_domain::Caller;
 use kitbag_wire::meta::{self, method};
 use kitbag_wire::mirror::header::{METHOD, NAME, PROTOCOL_VERSION};
 use kitbag_wire::mirror::{MARK, decode, marks};
@@ -12,8 +11,7 @@ use kitbag_wire::{Era, ProtocolVersion, RawObject};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::gateway::Gateway;
-use crate::turn::View;
+use crate::turn::{Turn, View};
 
 /// Whether the headers alone claim the modern manner.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
@@ -55,9 +53,7 @@ pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Failure> {
 
 /// Checks the headers of a modern request against its body.
 pub(super) fn check(
-    gateway: &Gateway,
-    caller: &Caller,
-    view: &View,
+    turn: &Turn,
     headers: &HeaderMap,
     method: &str,
     params: &RawObject,
@@ -78,7 +74,7 @@ pub(super) fn check(
             return Err(mismatch("Mcp-Name", &name, &subject));
         }
         if method == method::CALL_TOOL
-            && let Some(schema) = schema(gateway, caller, view, &subject)
+            && let Some(schema) = schema(turn, &subject)
         {
             check_arguments(&schema, headers, params)?;
         }
@@ -111,17 +107,16 @@ fn check_arguments(schema: &Value, headers: &HeaderMap, params: &RawObject) -> R
 
 /// The tool's input schema, if it marks any argument at all. What a tool that is hidden from the
 /// caller wants is not told.
-fn schema(gateway: &Gateway, caller: &Caller, view: &View, tool: &str) -> Option<Value> {
-    let catalog = gateway.catalog();
-    let entry = match view {
+fn schema(turn: &Turn, tool: &str) -> Option<Value> {
+    let catalog = &turn.catalog;
+    let entry = match &turn.view {
         View::Merged(_) => catalog.tool(tool),
         View::One(server) => catalog
             .tools
             .iter()
             .find(|it| it.capability.server == *server && it.capability.name == tool),
     }?;
-    if !entry.definition.get().contains(MARK) || !gateway.policy.visible(caller, &entry.capability)
-    {
+    if !entry.definition.get().contains(MARK) || !turn.sees(&entry.capability) {
         return None;
     }
     RawObject::open(&entry.definition).ok()?.read("inputSchema")

@@ -37,7 +37,7 @@ use crate::session::Session;
 use crate::session::registry::Opened;
 use crate::session::streams::EventId;
 use crate::surface::Door;
-use crate::turn::{BACKLOG, BackChannel, Client, Turn, View};
+use crate::turn::{BACKLOG, BackChannel, Client, Turn};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -211,25 +211,9 @@ impl Visit {
         };
         if modern::is_modern(&params) || headers::is_modern(http) {
             let client = headers::check_version(http, &params)
-                .and_then(|()| modern::read_client(self.caller.clone(), &mut params))
-                .and_then(|client| {
-                    let view = self.gateway.surfaces.view(
-                        &self.door,
-                        &self.caller,
-                        client.name.as_deref(),
-                    );
-                    headers::check(
-                        &self.gateway,
-                        &self.caller,
-                        &view,
-                        http,
-                        &request.method,
-                        &params,
-                    )
-                    .map(|()| (client, view))
-                });
+                .and_then(|()| modern::read_client(self.caller.clone(), &mut params));
             return match client {
-                Ok((client, view)) => self.modern(client, view, request, params).await,
+                Ok(client) => self.modern(client, http, request, params).await,
                 Err(failure) => refuse_at_door(Some(request.id), Era::Modern, &failure),
             };
         }
@@ -245,10 +229,12 @@ impl Visit {
     async fn modern(
         self,
         client: Client,
-        view: View,
+        http: &HeaderMap,
         request: Request,
         params: RawObject,
     ) -> HttpResponse {
+        let surfaces = &self.gateway.surfaces;
+        let view = surfaces.view(&self.door, &self.caller, client.name.as_deref());
         let cancelled = CancellationToken::new();
         let gone = cancelled.clone().drop_guard();
         let (outbox, messages) = mpsc::channel(BACKLOG);
@@ -271,6 +257,9 @@ impl Visit {
             purpose,
         }
         .traced(&params);
+        if let Err(failure) = headers::check(&turn, http, &request.method, &params) {
+            return refuse_at_door(Some(request.id), Era::Modern, &failure);
+        }
         let work = Work::new(async move {
             let _until_answered = held;
             let method = request.method.clone();

@@ -11,9 +11,10 @@ use kitbag_wire::{Era, Raw, RawObject, is_too_deep};
 
 use crate::authored;
 use crate::bridge::complete;
+use crate::call::{Call, McpCall};
 use crate::catalog::Entry;
 use crate::failure::Failure;
-use crate::pipeline::{self, Call, CallMethod};
+use crate::pipeline;
 use crate::surface::tools::AlwaysOn;
 use crate::surface::{kept, shown};
 use crate::turn::{Turn, View};
@@ -37,10 +38,7 @@ pub(super) async fn list(turn: &Turn, list: List, params: RawObject) -> Result<R
             _ => merged(turn, list, &params)?,
         },
         View::One(_) => {
-            let call = Call {
-                method: CallMethod::List(list.method()),
-                params,
-            };
+            let call = Call::Mcp(McpCall::list(list.method(), params));
             only_visible(turn, list, pipeline::run(turn, call).await?)?
         }
     };

@@ -7,8 +7,9 @@ use kitbag_wire::{Era, Raw, RawObject, Request, Response, raw};
 
 use super::lists::{self, List, cacheable};
 use super::{hello, reply, subscriptions, tasks};
+use crate::call::{Call, McpCall, TaskMethod, required};
 use crate::failure::Failure;
-use crate::pipeline::{self, Call, CallMethod, TaskMethod, required};
+use crate::pipeline;
 use crate::session::Session;
 use crate::surface;
 use crate::turn::Turn;
@@ -59,7 +60,7 @@ async fn modern(
     match method {
         method::DISCOVER => hello::discover(turn).await,
         method::LISTEN => subscriptions::listen(turn, &params, id).await,
-        "tasks/update" => run(turn, CallMethod::Task(TaskMethod::Update), params).await,
+        "tasks/update" => run(turn, McpCall::task(TaskMethod::Update, params)?).await,
         _ => either(turn, method, params).await,
     }
 }
@@ -76,7 +77,7 @@ async fn legacy(
         method::SUBSCRIBE => subscriptions::subscribe(turn, session, &params).await,
         method::UNSUBSCRIBE => subscriptions::unsubscribe(turn, session, &params).await,
         "tasks/list" => tasks::list(turn).await,
-        "tasks/result" => run(turn, CallMethod::Task(TaskMethod::Result), params).await,
+        "tasks/result" => run(turn, McpCall::task(TaskMethod::Result, params)?).await,
         _ => either(turn, method, params).await,
     }
 }
@@ -89,12 +90,12 @@ async fn either(turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Fai
         method::LIST_RESOURCES => lists::list(turn, List::Resources, params).await,
         method::LIST_TEMPLATES => lists::list(turn, List::Templates, params).await,
         method::CALL_TOOL => surface::call::call(turn, params).await,
-        method::GET_PROMPT => run(turn, CallMethod::GetPrompt, params).await,
-        method::COMPLETE => run(turn, CallMethod::Complete, params).await,
+        method::GET_PROMPT => run(turn, McpCall::prompt(params)?).await,
+        method::COMPLETE => run(turn, McpCall::completion(params)?).await,
         method::READ_RESOURCE => {
             let result = match surface::kept::read(turn, &params) {
                 Some(kept) => kept?,
-                None => run(turn, CallMethod::ReadResource, params).await?,
+                None => run(turn, McpCall::resource(params)?).await?,
             };
             Ok(if turn.client.era == Era::Modern {
                 cacheable(result)
@@ -102,16 +103,16 @@ async fn either(turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Fai
                 result
             })
         }
-        "tasks/get" => run(turn, CallMethod::Task(TaskMethod::Get), params).await,
-        "tasks/cancel" => run(turn, CallMethod::Task(TaskMethod::Cancel), params).await,
+        "tasks/get" => run(turn, McpCall::task(TaskMethod::Get, params)?).await,
+        "tasks/cancel" => run(turn, McpCall::task(TaskMethod::Cancel, params)?).await,
         _ => Err(Failure::UnknownMethod {
             method: method.to_owned(),
         }),
     }
 }
 
-async fn run(turn: &Turn, method: CallMethod, params: RawObject) -> Result<Raw, Failure> {
-    pipeline::run(turn, Call { method, params }).await
+async fn run(turn: &Turn, call: McpCall) -> Result<Raw, Failure> {
+    pipeline::run(turn, Call::Mcp(call)).await
 }
 
 fn set_level(session: &Session, params: &RawObject) -> Result<Raw, Failure> {

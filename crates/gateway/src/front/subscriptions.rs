@@ -8,10 +8,11 @@ use kitbag_upstream::Server;
 use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Message, Notification, Raw, RawObject, RequestId, raw};
 
+use crate::call::required;
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::hidden;
-use crate::pipeline::{self, required};
+use crate::resolve;
 use crate::session::Session;
 use crate::session::announcements::{Filter, Subscriber};
 use crate::turn::{Turn, View};
@@ -200,7 +201,7 @@ fn find(
         },
         View::Merged(_) => {
             let seen = |it: &Capability| gateway.policy.visible(caller, it);
-            pipeline::led(gateway.catalog().routes().resource(uri, &seen), uri)?
+            resolve::only_owner(gateway.catalog().routes().resource(uri, &seen), uri)?
         }
     };
     let unknown = || Failure::UnknownResource {

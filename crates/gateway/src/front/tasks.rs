@@ -3,8 +3,9 @@
 use kitbag_domain::ServerName;
 use kitbag_wire::{Raw, RawObject};
 
+use crate::call::{Call, McpCall};
 use crate::failure::Failure;
-use crate::pipeline::{self, Call, CallMethod};
+use crate::pipeline;
 use crate::turn::{Turn, View};
 
 /// More pages than any honest server has.
@@ -31,10 +32,7 @@ async fn of_server(turn: &Turn) -> Result<Vec<Raw>, Failure> {
     let mut tasks = Vec::new();
     let mut params = RawObject::new();
     for _ in 0..MAX_PAGES {
-        let call = Call {
-            method: CallMethod::List("tasks/list"),
-            params,
-        };
+        let call = Call::Mcp(McpCall::list("tasks/list", params));
         let page = pipeline::run(turn, call).await?;
         let page = RawObject::open(&page).unwrap_or_default();
         let listed = page.read::<Vec<Raw>>("tasks").unwrap_or_default();

@@ -100,9 +100,8 @@ impl Meter {
     }
 
     /// Something a server or an API was asked to do came to an end.
-    pub(crate) fn called(&self, gateway: &Gateway, observation: &Observation) {
-        let catalog = gateway.catalog();
-        let name = label(&catalog, &observation.capability);
+    pub(crate) fn called(&self, turn: &Turn, observation: &Observation) {
+        let name = label(&turn.catalog, &observation.capability);
         lock(&self.tables).called(observation, name);
         if let Some(telemetry) = self.telemetry.get() {
             telemetry.called(observation, name);

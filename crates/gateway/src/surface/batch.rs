@@ -7,7 +7,7 @@ use kitbag_wire::{Era, Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::call::with_taken;
+use super::answer::with_taken;
 use super::own::arguments;
 use super::request::Request;
 use super::tools::AlwaysOn;

@@ -1,46 +1,58 @@
-//! A tool call on a surface: to one of the always-on tools, or straight to the tool it names;
-//! and every answer made to fit a context.
+//! A tool call on a surface: to one of the always-on tools, or straight to the tool it names.
 
-use kitbag_domain::Surface;
-
-use kitbag_budget::{Fitted, fit, notice};
-use kitbag_domain::ExposedName;
 use kitbag_domain::text::visible;
-use kitbag_wire::{Raw, RawObject, raw};
-use serde_json::json;
+use kitbag_domain::{ExposedName, Surface};
+use kitbag_wire::{Raw, RawObject};
 
+use super::answer::{as_meant, fitted, metered, remarked, text, with_taken};
 use super::own::arguments;
 use super::request::Request;
 use super::tools::AlwaysOn;
 use super::{batch, discover, groups, search, shown};
 use crate::bridge;
+use crate::call::{Call, McpCall, required};
 use crate::failure::Failure;
 use crate::front::reply;
-use crate::gateway::Gateway;
 use crate::hidden;
-use crate::pipeline::{self, Call, CallMethod, required};
-use crate::schema::{Misfit, Taken};
+use crate::pipeline;
 use crate::turn::{Turn, View};
 
-/// Serves `tools/call`. On a frugal surface whatever goes wrong is told to the model, which
-/// can mend it, rather than to the client, which cannot.
+/// Serves `tools/call`.
 pub(crate) async fn call(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
     let name = required(&params, "name")?;
-    let surface = match &turn.view {
-        View::Merged(surface) if surface.is_frugal() => *surface,
-        View::Merged(_) => return metered(turn, &name, straight(turn, params).await),
+    match &turn.view {
+        View::Merged(surface) if surface.is_frugal() => frugal(turn, *surface, name, params).await,
+        View::Merged(_) => {
+            let answer = straight(turn, name.clone(), params).await;
+            metered(turn, &name, answer)
+        }
         View::One(server) => {
             let exposed = ExposedName::new(server, &name);
-            return metered(turn, exposed.as_str(), straight(turn, params).await);
+            let answer = straight(turn, name, params).await;
+            metered(turn, exposed.as_str(), answer)
         }
-    };
+    }
+}
+
+async fn straight(turn: &Turn, name: String, params: RawObject) -> Result<Raw, Failure> {
+    pipeline::run(turn, Call::Mcp(McpCall::tool(name, params))).await
+}
+
+/// On a frugal surface a failure is reported to the model, which can mend the call, rather than to
+/// the client, which cannot.
+async fn frugal(
+    turn: &Turn,
+    surface: Surface,
+    name: String,
+    params: RawObject,
+) -> Result<Raw, Failure> {
     let answer = match AlwaysOn::named(&name) {
         // What these return belongs to the tools they were asked for.
         Some(tool @ (AlwaysOn::Call | AlwaysOn::Batch)) => {
             always_on(turn, surface, tool, params).await
         }
         Some(tool) => metered(turn, &name, always_on(turn, surface, tool, params).await),
-        None => one(turn, params, turn.gateway.surfaces.result_tokens).await,
+        None => one(turn, name, params, turn.gateway.surfaces.result_tokens).await,
     };
     match answer {
         Err(Failure::Cancelled) => Err(Failure::Cancelled),
@@ -49,117 +61,19 @@ pub(crate) async fn call(turn: &Turn, params: RawObject) -> Result<Raw, Failure>
     }
 }
 
-/// Puts what a client is answered on the bill of the tool of this name.
-pub(super) fn metered(
-    turn: &Turn,
-    name: &str,
-    answer: Result<Raw, Failure>,
-) -> Result<Raw, Failure> {
-    turn.gateway.services.meter.answered(turn, name, &answer);
-    answer
-}
-
 /// Calls a tool by its own name, and cuts what comes back to a number of tokens.
-pub(super) async fn one(turn: &Turn, mut params: RawObject, tokens: usize) -> Result<Raw, Failure> {
-    let name = required(&params, "name")?;
-    let taken = as_meant(&turn.gateway, &name, &mut params);
-    let answer = straight(turn, params).await.map(|result| {
+pub(super) async fn one(
+    turn: &Turn,
+    name: String,
+    mut params: RawObject,
+    tokens: usize,
+) -> Result<Raw, Failure> {
+    let taken = as_meant(turn, &name, &mut params);
+    let answer = straight(turn, name.clone(), params).await.map(|result| {
         shown::used(turn, &name);
-        let broken = broken_promise(&turn.gateway, &name, &result);
-        let result = fitted(turn, result, tokens);
-        let result = match broken {
-            Some(misfit) => with_remark(result, &misfit),
-            None => result,
-        };
-        with_taken(result, taken.as_ref())
+        with_taken(remarked(turn, &name, result, tokens), taken.as_ref())
     });
     metered(turn, &name, answer)
-}
-
-/// Reads arguments that do not fit as they were meant, where they can only have been meant in one
-/// way.
-pub(crate) fn as_meant(gateway: &Gateway, name: &str, params: &mut RawObject) -> Option<Taken> {
-    let catalog = gateway.catalog();
-    let taken = gateway
-        .services
-        .checker
-        .taken(&catalog.tool(name)?.definition, params.get("arguments")?)?;
-    params.set("arguments", taken.arguments.clone());
-    Some(taken)
-}
-
-/// Tells the model how its arguments were read.
-pub(crate) fn with_taken(result: Raw, taken: Option<&Taken>) -> Raw {
-    match taken {
-        // A question, or the ticket of a task, is not for the model.
-        Some(taken) if RawObject::peek(&result, "content").is_some() => {
-            with_text(result, &format!("[{taken}]"))
-        }
-        _ => result,
-    }
-}
-
-/// Cuts a result that is too long, and keeps the whole of it for this caller.
-pub(super) fn fitted(turn: &Turn, result: Raw, tokens: usize) -> Raw {
-    if bridge::is_input_required(&result).is_some() {
-        return result;
-    }
-    match fit(result.get(), tokens) {
-        Fitted::Whole => result,
-        Fitted::Cut(cut) => {
-            let id = turn
-                .gateway
-                .services
-                .kept
-                .keep(&turn.client.caller, cut.pages.clone());
-            let notice = notice::cut(&cut, |offset| read_on(&id, offset));
-            cut.answer(&notice)
-        }
-    }
-}
-
-pub(super) fn read_on(result: &str, offset: usize) -> String {
-    format!("call_api(result: \"{result}\", offset: {offset})")
-}
-
-/// A result that is only text, as the always-on tools give it.
-pub(super) fn text(text: &str) -> Raw {
-    raw(&json!({ "content": [{ "type": "text", "text": text }] }))
-}
-
-/// What is wrong with a result that its tool's own output schema forbids.
-fn broken_promise(gateway: &Gateway, name: &str, result: &Raw) -> Option<Misfit> {
-    let structured = RawObject::peek(result, "structuredContent")?;
-    let catalog = gateway.catalog();
-    let misfit = gateway
-        .services
-        .checker
-        .check_output(&catalog.tool(name)?.definition, structured)
-        .err()?;
-    tracing::warn!(
-        tool = name,
-        "the result does not fit the tool's own output schema: {misfit}"
-    );
-    Some(misfit)
-}
-
-/// The result stays as it is; whoever reads it should know not to rely on its shape.
-fn with_remark(result: Raw, misfit: &Misfit) -> Raw {
-    with_text(
-        result,
-        &format!("[This result does not fit the tool's own output schema:\n{misfit}]"),
-    )
-}
-
-/// A result with one more text in it.
-fn with_text(result: Raw, text: &str) -> Raw {
-    let Ok(mut object) = RawObject::open(&result) else {
-        return result;
-    };
-    let mut content: Vec<Raw> = object.read("content").unwrap_or_default();
-    content.push(raw(&json!({ "type": "text", "text": text })));
-    object.put("content", &content);
-    object.to_raw()
 }
 
 async fn always_on(
@@ -253,15 +167,4 @@ pub(super) async fn inside(
         tool.name(),
         looking(turn, surface, tool, params).await,
     )
-}
-
-async fn straight(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
-    pipeline::run(
-        turn,
-        Call {
-            method: CallMethod::CallTool,
-            params,
-        },
-    )
-    .await
 }

@@ -7,13 +7,13 @@ use kitbag_upstream::{Listing, Secrets};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 
+use super::groups;
 use super::search::{line, way_out};
-use super::{groups, request};
 use crate::authored;
 use crate::catalog::{Entry, near};
 use crate::failure::{Failure, trouble_for};
 use crate::front::reply::explain;
-use crate::pipeline;
+use crate::resolve;
 use crate::signature::summary;
 use crate::turn::Turn;
 
@@ -72,7 +72,12 @@ fn everything(turn: &Turn) -> String {
         .names()
         .filter(|it| turn.sees_server(it))
     {
-        lines.extend(turn.gateway.providers.get(name).map(api));
+        lines.extend(
+            turn.gateway
+                .providers
+                .get(name)
+                .map(|provider| api(provider)),
+        );
     }
     if lines.len() == 1 {
         return "Nothing is connected yet.".to_owned();
@@ -124,7 +129,7 @@ fn one_provider(turn: &Turn, name: &str) -> Result<String, Failure> {
             .map(|it| it.name())
             .filter(|name| visible(name));
         let mut names: Vec<String> = servers.map(ToString::to_string).collect();
-        names.extend(request::known(turn));
+        names.extend(resolve::visible_providers(turn));
         let near: Vec<_> = near(name, names.iter().map(String::as_str))
             .into_iter()
             .map(str::to_owned)
@@ -193,7 +198,7 @@ fn definition(turn: &Turn, name: String) -> Result<String, Failure> {
     let entry = turn.catalog.tool(&name);
     match entry.filter(|entry| turn.sees(&entry.capability)) {
         Some(entry) => Ok(for_a_model(entry)),
-        None => Err(pipeline::unknown_tool(turn, name)),
+        None => Err(resolve::unknown_tool(turn, &name)),
     }
 }
 

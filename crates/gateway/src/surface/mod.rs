@@ -9,6 +9,7 @@
 //! - `shown`: what the adaptive surface lists beside them
 //! - `kept`: what was cut off a long result, for whoever reads on
 
+pub(crate) mod answer;
 mod batch;
 pub(crate) mod call;
 mod discover;

@@ -3,15 +3,16 @@
 
 use http::Method;
 use kitbag_budget::notice;
-use kitbag_domain::ServerName;
 use kitbag_upstream::provider::ProviderCall;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::call::{fitted, inside, metered, one, read_on, text};
+use super::answer::{fitted, metered, read_on, text};
+use super::call::{inside, one};
 use super::tools::AlwaysOn;
+use crate::call::{ApiCall, Call};
 use crate::failure::Failure;
 use crate::pipeline;
 use crate::turn::Turn;
@@ -129,17 +130,15 @@ impl Request {
                 params.set("arguments", arguments);
                 match AlwaysOn::named(&name).filter(|_| turn.catalog.tool(&name).is_none()) {
                     Some(own) => inside(turn, own, &params).await,
-                    None => one(turn, params, tokens).await,
+                    None => one(turn, name, params, tokens).await,
                 }
             }
             Self::Provider { provider, call } => {
-                let unknown = || Failure::UnknownProvider {
-                    provider: provider.clone(),
-                    known: known(turn),
+                let call = ApiCall {
+                    provider,
+                    request: call,
                 };
-                let name: ServerName = provider.parse().map_err(|_| unknown())?;
-                let provider = turn.gateway.providers.get(&name).ok_or_else(unknown)?;
-                let answer = pipeline::request(turn, provider, call, unknown).await;
+                let answer = pipeline::run(turn, Call::Api(call)).await;
                 metered(turn, OWN, answer.map(|answer| fitted(turn, answer, tokens)))
             }
             Self::Rest { result, offset } => {
@@ -161,17 +160,6 @@ impl Request {
 
 /// What is returned and comes from no tool.
 const OWN: &str = AlwaysOn::Call.name();
-
-/// The providers this caller may know of.
-pub(super) fn known(turn: &Turn) -> Vec<String> {
-    let caller = &turn.client.caller;
-    let visible = turn
-        .gateway
-        .providers
-        .names()
-        .filter(|name| turn.gateway.server_visible(caller, name));
-    visible.map(ToString::to_string).collect()
-}
 
 /// Models at times write the arguments as a string that contains them. What is no object even so
 /// is left as it is, to be explained.

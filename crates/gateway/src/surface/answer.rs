@@ -1,0 +1,104 @@
+//! The answer to a tool call as a context can hold it: cut to fit, with remarks for the model, and
+//! counted.
+
+use kitbag_budget::{Fitted, fit, notice};
+use kitbag_wire::{Raw, RawObject, raw};
+use serde_json::json;
+
+use crate::bridge;
+use crate::failure::Failure;
+use crate::schema::{Misfit, Taken};
+use crate::turn::Turn;
+
+/// Puts what a client is answered on the bill of the tool of this name.
+pub(super) fn metered(
+    turn: &Turn,
+    name: &str,
+    answer: Result<Raw, Failure>,
+) -> Result<Raw, Failure> {
+    turn.gateway.services.meter.answered(turn, name, &answer);
+    answer
+}
+
+/// Reads arguments that do not fit as they were meant, where they can only have been meant in one
+/// way.
+pub(crate) fn as_meant(turn: &Turn, name: &str, params: &mut RawObject) -> Option<Taken> {
+    let definition = &turn.catalog.tool(name)?.definition;
+    let checker = &turn.gateway.services.checker;
+    let taken = checker.taken(definition, params.get("arguments")?)?;
+    params.set("arguments", taken.arguments.clone());
+    Some(taken)
+}
+
+/// Tells the model how its arguments were read.
+pub(crate) fn with_taken(result: Raw, taken: Option<&Taken>) -> Raw {
+    match taken {
+        // A question, or the ticket of a task, is not for the model.
+        Some(taken) if RawObject::peek(&result, "content").is_some() => {
+            with_text(result, &format!("[{taken}]"))
+        }
+        _ => result,
+    }
+}
+
+/// A tool's result cut to fit. It says so if its tool's own output schema forbids it, so that a
+/// reader does not rely on its shape.
+pub(super) fn remarked(turn: &Turn, name: &str, result: Raw, tokens: usize) -> Raw {
+    let broken = broken_promise(turn, name, &result);
+    let result = fitted(turn, result, tokens);
+    match broken {
+        Some(misfit) => with_text(
+            result,
+            &format!("[This result does not fit the tool's own output schema:\n{misfit}]"),
+        ),
+        None => result,
+    }
+}
+
+fn broken_promise(turn: &Turn, name: &str, result: &Raw) -> Option<Misfit> {
+    let structured = RawObject::peek(result, "structuredContent")?;
+    let definition = &turn.catalog.tool(name)?.definition;
+    let checker = &turn.gateway.services.checker;
+    let misfit = checker.check_output(definition, structured).err()?;
+    tracing::warn!(
+        tool = name,
+        "the result does not fit the tool's own output schema: {misfit}"
+    );
+    Some(misfit)
+}
+
+/// Cuts a result that is too long, and keeps the whole of it for this caller.
+pub(super) fn fitted(turn: &Turn, result: Raw, tokens: usize) -> Raw {
+    if bridge::is_input_required(&result).is_some() {
+        return result;
+    }
+    match fit(result.get(), tokens) {
+        Fitted::Whole => result,
+        Fitted::Cut(cut) => {
+            let kept = &turn.gateway.services.kept;
+            let id = kept.keep(turn.caller(), cut.pages.clone());
+            let notice = notice::cut(&cut, |offset| read_on(&id, offset));
+            cut.answer(&notice)
+        }
+    }
+}
+
+pub(super) fn read_on(result: &str, offset: usize) -> String {
+    format!("call_api(result: \"{result}\", offset: {offset})")
+}
+
+/// A result that is only text, as the always-on tools give it.
+pub(super) fn text(text: &str) -> Raw {
+    raw(&json!({ "content": [{ "type": "text", "text": text }] }))
+}
+
+/// A result with one more text in it.
+fn with_text(result: Raw, text: &str) -> Raw {
+    let Ok(mut object) = RawObject::open(&result) else {
+        return result;
+    };
+    let mut content: Vec<Raw> = object.read("content").unwrap_or_default();
+    content.push(raw(&json!({ "type": "text", "text": text })));
+    object.put("content", &content);
+    object.to_raw()
+}

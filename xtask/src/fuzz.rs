@@ -28,9 +28,9 @@ const TARGETS: [Target; 8] = [
     },
     Target {
         name: "configuration",
-        package: "kitbag-gateway",
+        package: "kitbag-config",
         kind: &["--lib"],
-        tests: "config::anything",
+        tests: "anything::",
     },
     Target {
         name: "client-files",

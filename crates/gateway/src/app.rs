@@ -1,5 +1,6 @@
 //! The house, opened: built once from the configuration, used by every verb of the command line.
 
+use kitbag_config::Config;
 use kitbag_domain::Surface;
 use std::future::pending;
 use std::net::SocketAddr;
@@ -25,7 +26,6 @@ use tokio_util::sync::CancellationToken;
 use crate::background::{self, Changes};
 use crate::call::{Call, McpCall};
 use crate::clock::now;
-use crate::config::Config;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::front;

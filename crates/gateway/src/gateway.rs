@@ -7,17 +7,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use kitbag_config::{Audit, Config, Serve, Surfaces};
 use kitbag_domain::{Caller, ServerName};
 use kitbag_policy::Policy;
 use kitbag_upstream::Upstreams;
 
 use crate::catalog::Catalog;
-use crate::config::{Audit, Config, Serve};
 use crate::index::Contents;
 use crate::index::priors::Declared;
 use crate::providers::Providers;
 use crate::services::Services;
-use crate::surface::Surfaces;
 
 /// What one reading of the configuration gives, with what the process keeps beside it.
 pub(crate) struct Gateway {

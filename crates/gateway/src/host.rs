@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
+use kitbag_config::Config;
 use kitbag_domain::ServerName;
 use kitbag_store::Store;
 use kitbag_upstream::{Listing, Lookup, Notice, Outside, Server, ServerSpec, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
-use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::index::embedder::Embedder;
 use crate::inside;
@@ -175,8 +175,9 @@ async fn with_listings(
 
 #[cfg(test)]
 mod tests {
+    use kitbag_config::{KeyPlace, Overrides, Surroundings, parse};
+
     use super::*;
-    use crate::config::{KeyPlace, Overrides, Surroundings, parse};
 
     #[tokio::test]
     async fn who_looked_for_secrets_under_a_key_that_was_moved_is_opened_anew() {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use kitbag_agents::{Answers, DataError, Embed, Library, Side, serve};
+use kitbag_config::Config;
 use kitbag_upstream::{NotOpened, Opener};
 use tokio::io::{duplex, split};
 
-use crate::config::Config;
 use crate::index::embedder::Embedder;
 
 /// What may be on its way before the other end has read it.

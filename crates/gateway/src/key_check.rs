@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use kitbag_config::Serve;
 use kitbag_domain::{Role, Tenant};
 use kitbag_policy::Policy;
 use kitbag_store::{KeyInfo, Store};
 
 use crate::clock::now;
-use crate::config::Serve;
 
 #[derive(Debug, thiserror::Error)]
 #[error("this configuration lets nobody in without a key, and there is no key yet")]

@@ -10,7 +10,6 @@ mod catalog;
 pub mod cli;
 mod clock;
 mod completion;
-pub mod config;
 mod definitions;
 mod failure;
 mod fairness;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use kitbag_config::Config;
 use kitbag_domain::ServerName;
 use kitbag_policy::AddressRules;
 use kitbag_store::{Secret, Store, Vault};
@@ -16,7 +17,6 @@ use kitbag_upstream::{Server, StartError};
 
 use crate::background::{self, Changes};
 use crate::clock::now;
-use crate::config::Config;
 use crate::host::GatewayHost;
 use crate::vault;
 

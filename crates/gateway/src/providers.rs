@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kitbag_config::ProviderConfig;
 use kitbag_domain::ServerName;
 use kitbag_upstream::Lookup;
 use kitbag_upstream::provider::{AddressGuard, Provider};
-
-use crate::config::ProviderConfig;
 
 #[derive(Debug, Default)]
 pub(crate) struct Providers(BTreeMap<ServerName, Arc<Provider>>);

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
+use kitbag_config::edit;
+use kitbag_config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
 use kitbag_desk::Client;
 use kitbag_domain::{Action as Recorded, Event, ShortText};
 use tokio::sync::watch;
 
 use crate::background;
 use crate::clock::now;
-use crate::config::edit;
-use crate::config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
 use crate::host::{GatewayHost, ServerChanges};
 use crate::import::{self, Action};
 use crate::key_check::{NoKeys, check_keys};

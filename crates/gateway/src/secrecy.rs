@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use kitbag_config::{Config, Embedder};
 use kitbag_desk::{Hidden, Value, secrets_in_address, secrets_in_argument};
 use kitbag_domain::ServerName;
 use kitbag_upstream::mask::hide;
 use kitbag_upstream::{Given, INHERITED, Lookup, Secrets, Server, Template, Transport};
 
-use crate::config::{Config, Embedder};
 use kitbag_domain::sync::lock;
 
 /// The lookup, with every answer of it kept out of the logs.
@@ -132,8 +132,9 @@ fn hide_text(text: &str) {
 mod tests {
     use kitbag_upstream::mask::masked;
 
+    use kitbag_config::{Overrides, Surroundings, parse};
+
     use super::*;
-    use crate::config::{Overrides, Surroundings, parse};
 
     #[test]
     fn of_what_a_server_is_given_only_secrets_are_kept_from_models() {

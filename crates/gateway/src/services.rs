@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
 use crate::bridge::Parking;
-use crate::config::Config;
 use crate::definitions::Definitions;
 use crate::flights::Flights;
 use crate::front::ready::Readiness;

@@ -3,11 +3,11 @@
 use std::fs;
 
 use anyhow::Context as _;
+use kitbag_config::edit::Edit;
 use kitbag_domain::{Action, Event, KeyId, ShortText, Tenant};
 use kitbag_store::Store;
 
 use crate::clock::now;
-use crate::config::edit::Edit;
 
 /// A change by the person at this machine, through a verb such as `kitbag key create`.
 pub(crate) fn change(verb: &str, action: Action, subject: &str) -> Event {

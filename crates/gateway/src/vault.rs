@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
+use kitbag_config::{Config, Embedder, KeyPlace};
 use kitbag_store::{KeyKeeper, SecretName, Store, Vault, VaultKey};
 use kitbag_upstream::{Lookup, ServerSpec, Template};
 
-use crate::config::{Config, Embedder, KeyPlace};
 use crate::keyring::Keyring;
 use crate::secrecy;
 
@@ -182,8 +182,9 @@ mod tests {
     use kitbag_domain::Timestamp;
     use kitbag_store::Secret;
 
+    use kitbag_config::{Overrides, Surroundings, parse};
+
     use super::*;
-    use crate::config::{Overrides, Surroundings, parse};
 
     fn config(text: &str) -> Config {
         let around = Surroundings {

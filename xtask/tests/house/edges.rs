@@ -27,8 +27,20 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
     ),
     (
+        "kitbag-config",
+        &[
+            "kitbag-domain",
+            "kitbag-wire",
+            "kitbag-policy",
+            "kitbag-upstream",
+            "kitbag-desk",
+            "kitbag-registry",
+        ],
+    ),
+    (
         "kitbag-gateway",
         &[
+            "kitbag-config",
             "kitbag-domain",
             "kitbag-wire",
             "kitbag-fetch",

@@ -10,11 +10,11 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate};
+use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
 use kitbag_desk::Client;
 
 use super::{Cli, Invocation, in_runtime};
 use crate::app::App;
-use crate::config::{Config, Overrides, Surroundings, Whereabouts};
 use crate::signature::summary;
 
 /// Print what a shell needs to complete commands, servers and tools.

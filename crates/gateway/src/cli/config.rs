@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
+use kitbag_config::show::{Entry, Origin, Sources, entries, text};
+use kitbag_config::{Config, Project, nearest};
 use kitbag_domain::ServerName;
 use kitbag_store::Store;
 use kitbag_upstream::{Template, Unresolved};
@@ -16,8 +18,6 @@ use super::Invocation;
 use super::failure::Advise as _;
 use super::output::{count, printable};
 use super::overriding::{Overriding, data_dir_origin, given};
-use crate::config::show::{Entry, Origin, Sources, entries, text};
-use crate::config::{Config, Project, nearest};
 
 /// See the configuration in force, where it comes from, and whether it is right.
 #[derive(Debug, Args)]

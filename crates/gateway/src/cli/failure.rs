@@ -6,13 +6,13 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use kitbag_config::{ConfigError, OpenDoor};
 use kitbag_registry::{ChoiceError, RegistryError};
 use kitbag_upstream::{CallError, StartError};
 use serde::{Deserialize, Serialize};
 
 use super::output::{is_closed_pipe, printable, stderr};
 use crate::app::NotIndexed;
-use crate::config::{ConfigError, OpenDoor};
 use crate::failure::Failure as Refusal;
 use crate::index::embedder::EmbedderError;
 use crate::key_check::NoKeys;

@@ -1,5 +1,6 @@
 //! The gateway a verb works with: the one that runs, or one of its own for as long as it takes.
 
+use kitbag_config::Config;
 use kitbag_domain::Surface;
 use std::fmt::Display;
 
@@ -12,7 +13,6 @@ use serde_json::{Map, Value};
 use super::Invocation;
 use super::output::Output;
 use crate::app::{App, ServerReport, ToolRow};
-use crate::config::Config;
 use crate::local::answer::{Meanwhile, answer};
 use crate::local::joined::Joined;
 use crate::local::protocol::{Answer, Progress, Request, Want};

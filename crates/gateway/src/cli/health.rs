@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use kitbag_config::Config;
 use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
 use super::overriding::address;
-use crate::config::Config;
 use crate::local::joined::Joined;
 use crate::local::protocol::{Answer, Request, Want};
 

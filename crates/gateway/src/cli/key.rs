@@ -7,6 +7,7 @@ use anyhow::{Context as _, anyhow};
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Subcommand};
+use kitbag_config::Config;
 use kitbag_domain::{Action, Event, KeyId, Role, ShortText, Tenant, Timestamp};
 use kitbag_store::{KeyInfo, KeyOrder, Store};
 use serde::Serialize;
@@ -17,7 +18,6 @@ use super::failure::Advise as _;
 use super::moment::{self, relative};
 use super::output::{date, table};
 use crate::clock::now;
-use crate::config::Config;
 use crate::trail;
 
 /// Create, list, rotate and revoke the API keys that open the endpoint.

@@ -57,10 +57,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
+use kitbag_config::edit::{self, Edit};
+use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
 use kitbag_store::Store;
 
-use crate::config::edit::{self, Edit};
-use crate::config::{Config, Overrides, Surroundings, Whereabouts};
 use crate::reload::Follower;
 use crate::trail;
 use logging::{LogFormat, Logging};

@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use kitbag_config::Config;
 use kitbag_desk::{Client, Found, find, merge};
 use serde::Serialize;
 
 use super::Invocation;
 use super::output::count;
-use crate::config::Config;
 use crate::import::{of_this_project, places};
 
 #[derive(Debug, Serialize)]

@@ -1,5 +1,7 @@
 //! The flags and variables that beat the configuration file, and telling one from the other.
 
+use kitbag_config::show::{Given, Origin};
+use kitbag_config::{KeyPlace, Overrides, parse_bind};
 use kitbag_domain::Surface;
 use std::net::SocketAddr;
 
@@ -8,8 +10,6 @@ use clap::{ArgMatches, Args, CommandFactory as _};
 use toml::Value;
 
 use super::Cli;
-use crate::config::show::{Given, Origin};
-use crate::config::{KeyPlace, Overrides, parse_bind};
 use crate::vault::KEY_VARIABLE;
 
 /// How the endpoint is served, whatever the file says.

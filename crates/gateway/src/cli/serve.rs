@@ -1,5 +1,6 @@
 //! `kitbag serve`: opens the doors.
 
+use kitbag_config::Config;
 use kitbag_domain::Surface;
 use std::process::ExitCode;
 
@@ -12,7 +13,6 @@ use super::output::count;
 use super::overriding::Overriding;
 use super::{Invocation, journal};
 use crate::app::{App, Banner, asked_to_end};
-use crate::config::Config;
 use crate::files;
 use crate::local::joined::Joined;
 use crate::local::protocol::Want;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
+use kitbag_config::{ProjectFile, Trust, TrustFile, granting, wanted};
 use kitbag_domain::Action;
 use kitbag_store::Store;
 use kitbag_upstream::ServerSpec;
@@ -15,8 +16,6 @@ use super::Invocation;
 use super::confirm::{Question, confirm};
 use super::failure::Advise as _;
 use super::output::{count, table};
-use crate::config::project::{ProjectFile, granting, wanted};
-use crate::config::trust::{Trust, TrustFile};
 use crate::review::{Origin, Review};
 use crate::trail;
 

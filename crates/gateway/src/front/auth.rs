@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use kitbag_config::Serve;
 use kitbag_domain::{Caller, KeyId, Role};
 use kitbag_store::{Recognition, Store};
 
 use super::{access, guard};
 use crate::clock::now;
-use crate::config::Serve;
 use crate::gateway::Gateway;
 use crate::meter::KeyRefusal;
 

@@ -7,9 +7,8 @@ use std::net::IpAddr;
 
 use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
 use http::{HeaderMap, Uri};
+use kitbag_config::Serve;
 use url::{Host, Url};
-
-use crate::config::Serve;
 
 /// What browsers say about where a request comes from, whatever a page wants.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

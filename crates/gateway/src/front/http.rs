@@ -234,7 +234,9 @@ impl Visit {
         params: RawObject,
     ) -> HttpResponse {
         let surfaces = &self.gateway.surfaces;
-        let view = surfaces.view(&self.door, &self.caller, client.name.as_deref());
+        let view = self
+            .door
+            .view(surfaces, &self.caller, client.name.as_deref());
         let cancelled = CancellationToken::new();
         let gone = cancelled.clone().drop_guard();
         let (outbox, messages) = mpsc::channel(BACKLOG);

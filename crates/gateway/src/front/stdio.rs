@@ -163,9 +163,9 @@ impl Door {
         let gateway = self.host.gateway();
         let view = match &session {
             Some(session) => session.view.clone(),
-            None => gateway
-                .surfaces
-                .view(&self.entrance, &client.caller, client.name.as_deref()),
+            None => self
+                .entrance
+                .view(&gateway.surfaces, &client.caller, client.name.as_deref()),
         };
         let (flights, caller) = (gateway.services.flights.clone(), client.caller.clone());
         let back = BackChannel::new(self.outbox.clone(), flights, caller, session.clone());

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use kitbag_config::{Config, KeyPlace};
 use kitbag_domain::{Action, ServerName};
 use kitbag_store::{Secret, SecretName, Store};
 
 use crate::clock::now;
-use crate::config::{Config, KeyPlace};
 use crate::trail;
 use crate::vault::vault;
 

@@ -6,11 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kitbag_config::create_private;
 use kitbag_desk::{Found, FoundServer, Origin, Wrong};
 use kitbag_domain::ServerName;
 use serde::{Deserialize, Serialize};
-
-use crate::config::trust::create_private;
 
 /// By the configuration that follows, and by the place in a client's file.
 #[derive(Debug, Default, Serialize, Deserialize)]

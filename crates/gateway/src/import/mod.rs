@@ -16,9 +16,9 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use kitbag_config::{ConfigError, Surroundings, Whereabouts};
 use kitbag_desk::{Client, Found, Places, Platform, Scope, Spot, open};
 
-use crate::config::{ConfigError, Surroundings, Whereabouts};
 pub(crate) use plan::{Action, Plan, Row};
 
 /// The folders in which clients keep their files.

@@ -5,6 +5,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use kitbag_config::edit::{self, EditError, NewServer, Reach};
+use kitbag_config::{Config, ConfigError, KeyPlace, Whereabouts};
 use kitbag_desk::{
     Client, Found, FoundServer, Hidden, Launch, Merged, Note, Origin, Problem, Scope, Transport,
     Value, Variable, merge,
@@ -17,8 +19,6 @@ use toml_edit::Array;
 use super::keeping::Keeping;
 use super::memory::{Look, Memory, place_of};
 use super::same::same;
-use crate::config::edit::{self, EditError, NewServer, Reach};
-use crate::config::{Config, ConfigError, KeyPlace, Whereabouts};
 use crate::review::danger::Danger;
 use crate::review::words::variables;
 use crate::review::{self, Review};

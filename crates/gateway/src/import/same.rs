@@ -132,8 +132,9 @@ const BLANK: &str = "\u{0}";
 mod tests {
     use kitbag_desk::{Client, Places, Platform, Scope, Spot, read};
 
+    use kitbag_config::{Overrides, Surroundings, parse};
+
     use super::*;
-    use crate::config::{Overrides, Surroundings, parse};
 
     #[track_caller]
     fn check(ours: &str, theirs: &str, expected: bool) {

@@ -6,11 +6,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use kitbag_config::{ModelDirectory, Prefixes};
 use kitbag_relevance::embed::{Encoder, ModelError, ModelFiles, Pooling, Vocabulary};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-
-use crate::config::index::{ModelDirectory, Prefixes};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DirectoryError {

@@ -1,8 +1,7 @@
 //! Where vectors come from: the model in the binary, a model on disk, or a service.
 
+use kitbag_config::Prefixes;
 use kitbag_upstream::Lookup;
-
-use crate::config;
 
 use super::endpoint::{Endpoint, EndpointError};
 use super::local::{Local, LocalError};
@@ -27,15 +26,26 @@ pub(super) enum Role {
     Document,
 }
 
+impl Role {
+    /// The text that the model needs before a text of this role; empty if it needs none.
+    pub(super) fn prefix(self, prefixes: &Prefixes) -> &str {
+        let prefix = match self {
+            Self::Query => &prefixes.query,
+            Self::Document => &prefixes.document,
+        };
+        prefix.as_deref().unwrap_or_default()
+    }
+}
+
 impl Embedder {
     /// Variables in a key are asked of `lookup` at each request.
-    pub(crate) fn new(configured: &config::Embedder, lookup: &Lookup) -> Self {
+    pub(crate) fn new(configured: &kitbag_config::Embedder, lookup: &Lookup) -> Self {
         match configured {
-            config::Embedder::BuiltIn => Self::Local(Local::built_in()),
-            config::Embedder::Directory(directory) => {
+            kitbag_config::Embedder::BuiltIn => Self::Local(Local::built_in()),
+            kitbag_config::Embedder::Directory(directory) => {
                 Self::Local(Local::in_directory(directory.clone()))
             }
-            config::Embedder::Endpoint(endpoint) => {
+            kitbag_config::Embedder::Endpoint(endpoint) => {
                 Self::Endpoint(Endpoint::new(endpoint.clone(), lookup.clone()))
             }
         }

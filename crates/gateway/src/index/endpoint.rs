@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use kitbag_config::EmbeddingsEndpoint;
 use kitbag_fetch::{BodyError, cause, client, retry_after};
 use kitbag_relevance::dense::is_sound;
 use kitbag_upstream::{Lookup, Unresolved};
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::embedder::Role;
-use crate::config::index::EmbeddingsEndpoint;
 use kitbag_domain::sync::lock;
 
 /// Texts in one request. Services take many more; small ones lose less when one fails.
@@ -181,7 +181,7 @@ impl Endpoint {
     }
 
     fn prefixed(&self, texts: Vec<String>, role: Role) -> Vec<String> {
-        let prefix = self.config.prefixes.of(role);
+        let prefix = role.prefix(&self.config.prefixes);
         // The format knows no empty text.
         let said = |text: String| {
             if text.trim().is_empty() {

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use kitbag_config::{ModelDirectory, Prefixes};
 use kitbag_relevance::embed::Encoder;
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::directory::{self, DirectoryError};
 use super::embedder::Role;
 use super::precomputed;
-use crate::config::index::{ModelDirectory, Prefixes};
 
 pub(crate) struct Local {
     /// Where the model is, if not in the binary.
@@ -152,7 +152,7 @@ impl Model {
     }
 
     fn embed(&self, texts: &[String], role: Role) -> Vec<Vec<f32>> {
-        match self.prefixes.of(role) {
+        match role.prefix(&self.prefixes) {
             "" => self.on_all_cores(texts),
             prefix => {
                 let prefixed: Vec<_> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
@@ -194,16 +194,6 @@ const LEAST_SHARE: usize = 8;
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-impl Prefixes {
-    pub(super) fn of(&self, role: Role) -> &str {
-        let prefix = match role {
-            Role::Query => &self.query,
-            Role::Document => &self.document,
-        };
-        prefix.as_deref().unwrap_or_default()
-    }
 }
 
 impl LocalError {

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use kitbag_config::DeclaredTool;
 use kitbag_domain::{Capability, Timestamp};
 use kitbag_store::{Store, Track};
-
-use crate::config::DeclaredTool;
 
 /// What the index filters by.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

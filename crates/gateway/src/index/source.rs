@@ -1,5 +1,6 @@
 //! From a tool's definition to what the index keeps of it.
 
+use kitbag_config::DeclaredTool;
 use kitbag_domain::WriteClass;
 use std::sync::Arc;
 
@@ -15,7 +16,6 @@ use serde_json::{Value, json};
 
 use super::priors::Priors;
 use crate::catalog;
-use crate::config::DeclaredTool;
 
 /// A tool ready to be indexed: the document, still without its vector, and the text the
 /// vector is made from.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::config::{ConfigError, Whereabouts};
+use kitbag_config::{ConfigError, Whereabouts};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -64,8 +64,9 @@ fn real(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_config::{Overrides, Surroundings};
+
     use super::*;
-    use crate::config::{Overrides, Surroundings};
 
     fn at(folder: &Path, config: Option<&str>, data_dir: &str) -> Identity {
         with_project(folder, config, data_dir, None)

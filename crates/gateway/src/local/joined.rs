@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use kitbag_config::{Config, Whereabouts};
 use tokio::io::{AsyncBufRead, AsyncWrite, BufReader, ReadHalf, WriteHalf};
 
 use super::Identity;
@@ -11,7 +12,6 @@ use super::protocol::{
 };
 use super::socket::{self, Stream};
 use crate::cli::failure::Relayed;
-use crate::config::{Config, Whereabouts};
 use crate::vault;
 
 /// A connection to the gateway that runs, accepted by it.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_config::{Config, Whereabouts};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -10,7 +11,6 @@ use super::connection::{Service, converse};
 use super::socket::{self, Claim, Socket, SocketError};
 use super::{Identity, protocol};
 use crate::app::App;
-use crate::config::{Config, Whereabouts};
 use crate::reload::Freshness;
 
 /// More than any desk has clients; those beyond wait.

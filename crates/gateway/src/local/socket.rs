@@ -292,13 +292,13 @@ mod tests {
     #[test]
     fn a_data_directory_too_deep_for_an_address_is_left_out() {
         let identity = |data_dir: &str| {
-            let around = crate::config::Surroundings {
+            let around = kitbag_config::Surroundings {
                 home: Some("/home/ann".into()),
                 data_home: Some(data_dir.into()),
                 ..Default::default()
             };
             Identity::of(
-                &crate::config::Whereabouts {
+                &kitbag_config::Whereabouts {
                     around,
                     ..Default::default()
                 },

@@ -27,7 +27,6 @@ pub(crate) use self::process::Process;
 use self::tables::UNKNOWN;
 pub(crate) use self::tables::{BUCKETS, Listed, Published, Tables};
 use crate::catalog::{Catalog, Entry};
-use crate::config;
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::surface::tools::AlwaysOn;
@@ -37,7 +36,7 @@ use kitbag_domain::sync::lock;
 pub(crate) struct Meter {
     tables: Arc<Mutex<Tables>>,
     prices: Prices,
-    settings: config::Telemetry,
+    settings: kitbag_config::Telemetry,
     telemetry: OnceLock<Telemetry>,
     keys_refused: [AtomicU64; KeyRefusal::ALL.len()],
 }
@@ -53,7 +52,7 @@ pub(crate) enum KeyRefusal {
 }
 
 impl Meter {
-    pub(crate) fn new(settings: config::Telemetry) -> Self {
+    pub(crate) fn new(settings: kitbag_config::Telemetry) -> Self {
         Self {
             tables: Arc::default(),
             prices: Prices::default(),

@@ -15,10 +15,10 @@ pub(crate) mod words;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use kitbag_config::edit::Reach;
 use kitbag_desk::{Hidden, holds_secret, secrets_in_address, secrets_in_argument};
 use kitbag_upstream::{ServerSpec, Template, Transport};
 
-use crate::config::edit::Reach;
 use danger::{Danger, dangers};
 use words::{quoted, variables, visible};
 

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use kitbag_config::Surfaces;
 use kitbag_domain::{Caller, ShortText};
 use kitbag_upstream::{LogLevel, Logs};
 use kitbag_wire::{
@@ -22,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::announcements::{Filter, Subscriber};
 use self::streams::Streams;
-use crate::surface::{Door, Surfaces};
+use crate::surface::Door;
 use crate::turn::{Capabilities, Client, View};
 use kitbag_domain::sync::lock;
 
@@ -54,7 +55,7 @@ impl Session {
     ) -> Arc<Self> {
         let proposed: String = params.read("protocolVersion").unwrap_or_default();
         let name = Client::name_in(params.object("clientInfo").as_ref());
-        let view = surfaces.view(&door, &caller, name.as_deref());
+        let view = door.view(surfaces, &caller, name.as_deref());
         Arc::new(Self {
             subscriber: Arc::new(Subscriber::new(
                 caller.clone(),

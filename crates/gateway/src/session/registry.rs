@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use kitbag_config::Surfaces;
 use kitbag_domain::{Caller, KeyId};
 use kitbag_wire::RawObject;
 
@@ -12,7 +13,7 @@ use super::announcements::Subscriber;
 use crate::failure::Failure;
 use crate::fairness::largest_holder;
 use crate::secret::random_token;
-use crate::surface::{Door, Surfaces};
+use crate::surface::Door;
 use kitbag_domain::sync::lock;
 
 /// A session nobody has used for this long is over.

@@ -1,7 +1,7 @@
 //! What a client is shown, and the tools that stand in for all the others.
 //!
 //! # Layout
-//! - this file: the surfaces, and which of them a client gets
+//! - this file: the doors, and which surface a client gets behind one
 //! - `tools`: the tools that are always there, as a model reads them
 //! - `call`: a call on a surface, to the one of them that answers it
 //! - `own`: how the arguments of these tools are read
@@ -21,8 +21,8 @@ mod search;
 pub(crate) mod shown;
 pub(crate) mod tools;
 
+use kitbag_config::Surfaces;
 use kitbag_domain::{Caller, ServerName, Surface};
-use kitbag_policy::Pattern;
 
 pub(crate) use kept::Kept;
 pub(crate) use shown::Contexts;
@@ -38,59 +38,31 @@ pub(crate) enum Door {
     Server(ServerName),
 }
 
-/// How configuration chooses among the surfaces for those who come in through the main door,
-/// and how large an answer may be.
-#[derive(Debug, Clone)]
-pub struct Surfaces {
-    pub default: Surface,
-    /// By the id of a key.
-    pub keys: Vec<(String, Surface)>,
-    /// By what a client calls itself.
-    pub clients: Vec<(Pattern, Surface)>,
-    /// Tools the adaptive surface always lists.
-    pub pinned: Vec<Pattern>,
-    /// Groups that configuration makes, each with the tools in it.
-    pub groups: Vec<(String, Vec<Pattern>)>,
-    /// Tokens a result may have before it is cut.
-    pub result_tokens: usize,
-}
-
-impl Surfaces {
-    /// What this client sees behind the door it came through. A key says more about what
-    /// somebody wants than the name a program gives itself.
-    pub(crate) fn view(&self, door: &Door, caller: &Caller, client: Option<&str>) -> View {
-        match door {
-            Door::Server(server) => View::One(server.clone()),
-            Door::Surface(surface) => View::Merged(*surface),
-            Door::Main => {
+impl Door {
+    /// What this client sees behind the door it came through. A key says more about what the
+    /// caller needs than the name a program gives itself.
+    pub(crate) fn view(&self, surfaces: &Surfaces, caller: &Caller, client: Option<&str>) -> View {
+        match self {
+            Self::Server(server) => View::One(server.clone()),
+            Self::Surface(surface) => View::Merged(*surface),
+            Self::Main => {
                 let by_key = caller.key.as_ref().and_then(|key| {
-                    self.keys
+                    surfaces
+                        .keys
                         .iter()
                         .find(|(id, _)| *id == key.0)
                         .map(|(_, surface)| *surface)
                 });
                 let by_name = || {
                     let name = client?;
-                    self.clients
+                    surfaces
+                        .clients
                         .iter()
                         .find(|(it, _)| it.matches(name))
                         .map(|(_, surface)| *surface)
                 };
-                View::Merged(by_key.or_else(by_name).unwrap_or(self.default))
+                View::Merged(by_key.or_else(by_name).unwrap_or(surfaces.default))
             }
-        }
-    }
-}
-
-impl Default for Surfaces {
-    fn default() -> Self {
-        Self {
-            default: Surface::Search,
-            keys: Vec::new(),
-            clients: Vec::new(),
-            pinned: Vec::new(),
-            groups: Vec::new(),
-            result_tokens: 8_000,
         }
     }
 }
@@ -98,6 +70,7 @@ impl Default for Surfaces {
 #[cfg(test)]
 mod tests {
     use kitbag_domain::KeyId;
+    use kitbag_policy::Pattern;
 
     use super::*;
 
@@ -112,7 +85,7 @@ mod tests {
             key: key.map(|id| KeyId(id.to_owned())),
             ..Caller::local()
         };
-        assert_eq!(surfaces.view(door, &caller, client), *expect);
+        assert_eq!(door.view(&surfaces, &caller, client), *expect);
     }
 
     #[test]

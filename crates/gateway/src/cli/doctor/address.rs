@@ -4,13 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use kitbag_config::{Config, OpenDoor};
 use tokio::net::TcpListener;
 
 use super::finding::{Area, Finding};
 use crate::cli::Invocation;
 use crate::cli::health::reachable;
 use crate::cli::output::date;
-use crate::config::{Config, OpenDoor};
 use crate::key_check::NoKeys;
 use crate::local::joined::{Found, find};
 use crate::local::protocol::{Answer, Request, Status, Want};

@@ -5,6 +5,7 @@ use std::net::ToSocketAddrs as _;
 use std::path::Path;
 use std::time::Duration;
 
+use kitbag_config::Config;
 use kitbag_desk::{Client, Found, Launch, Places, Scope, find};
 use kitbag_upstream::{ServerSpec, Transport, programs};
 use tokio::net::TcpStream;
@@ -13,7 +14,6 @@ use url::Url;
 use super::finding::{Area, Finding};
 use crate::cli::Invocation;
 use crate::cli::output::count;
-use crate::config::Config;
 use crate::import::{of_this_project, places};
 
 const AREA: Area = Area::Clients;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use kitbag_config::{Config, Project};
 use kitbag_desk::holds_secret;
 use kitbag_upstream::{ServerSpec, Template, Transport};
 
@@ -12,7 +13,6 @@ use super::finding::{Area, Finding};
 use super::store::State;
 use crate::cli::Invocation;
 use crate::cli::output::count;
-use crate::config::{Config, Project};
 
 const AREA: Area = Area::Configuration;
 

@@ -18,11 +18,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use kitbag_config::Config;
 use kitbag_domain::ServerName;
 
 use super::servers::find;
 use super::{Invocation, completions};
-use crate::config::Config;
 pub(super) use configuration::has_literal_secret;
 use finding::Finding;
 use report::Report;

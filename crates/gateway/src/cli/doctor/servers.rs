@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
+use kitbag_config::{Config, nearest};
 use kitbag_domain::ServerName;
 use kitbag_upstream::{CallError, Cause, Diagnosis, ServerSpec, Transport};
 
@@ -11,7 +12,6 @@ use super::store::State;
 use crate::app::{App, ServerReport};
 use crate::cli::output::{Output, count, duration, offers};
 use crate::cli::progress::Progress;
-use crate::config::{Config, nearest};
 use crate::inside;
 
 const AREA: Area = Area::Servers;

@@ -5,12 +5,12 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use kitbag_config::Config;
 use kitbag_store::{Error, Store};
 use kitbag_upstream::Lookup;
 
 use super::finding::{Area, Finding};
 use crate::clock::now;
-use crate::config::Config;
 use crate::key_check::{UnknownTenant, unknown_tenants};
 use crate::vault;
 

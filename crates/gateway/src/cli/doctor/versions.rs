@@ -6,12 +6,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use futures::future::join_all;
+use kitbag_config::Config;
 use kitbag_upstream::Transport;
 use kitbag_upstream::programs::{self, NODE};
 use tokio::process::Command;
 
 use super::finding::{Area, Finding};
-use crate::config::Config;
 
 const AREA: Area = Area::Versions;
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use anyhow::{anyhow, bail};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use kitbag_config::Config;
 use kitbag_domain::ServerName;
 use kitbag_exam::{Called, Tool, Tools};
 use kitbag_upstream::{Launch, Limits, ServerSpec, Template, Transport};
@@ -16,7 +17,6 @@ use crate::cli::completions::servers;
 use crate::cli::failure::Advise as _;
 use crate::cli::gateway::know_all;
 use crate::cli::servers::find;
-use crate::config::Config;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tools")]

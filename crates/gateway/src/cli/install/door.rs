@@ -4,12 +4,12 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use kitbag_config::Config;
 use kitbag_desk::{Door, Scope, Spot};
 use kitbag_upstream::programs;
 
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
-use crate::config::Config;
 
 /// Windows are opened with hardly a `PATH`, so a person's own file names the program in full; a
 /// project's file goes to others, who have it elsewhere. The configuration is named, so that it

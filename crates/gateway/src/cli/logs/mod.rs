@@ -10,13 +10,13 @@ use anyhow::Context as _;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use jiff::tz::TimeZone;
+use kitbag_config::Config;
 use kitbag_domain::ServerName;
 use kitbag_upstream::{LogLevel, LogLine, LogStream};
 use serde::Serialize;
 
 use super::output::{Output, one_line, printable};
 use super::{Invocation, completions, journal, servers};
-use crate::config::Config;
 use tail::Tail;
 
 /// Show what servers and the gateway wrote, in the order it happened.

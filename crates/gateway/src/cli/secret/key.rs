@@ -2,13 +2,13 @@
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
+use kitbag_config::{Config, KeyPlace, edit};
 use kitbag_domain::Action;
 use kitbag_store::Store;
 use serde_json::json;
 
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
-use crate::config::{Config, KeyPlace, edit};
 use crate::trail;
 use crate::vault::{KEY_VARIABLE, given_key, keeper, vault};
 

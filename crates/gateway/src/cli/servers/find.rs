@@ -1,13 +1,13 @@
 //! `kitbag servers find`: which servers the registry knows.
 
 use clap::Args;
+use kitbag_config::{Config, parse_registry};
 use kitbag_registry::{Entry, EntryName, Kind, Registry, Status, kinds};
 use serde::Serialize;
 use url::Url;
 
 use crate::cli::Invocation;
 use crate::cli::output::{one_line, table};
-use crate::config::{Config, parse_registry};
 
 /// Look for servers in the MCP registry.
 ///

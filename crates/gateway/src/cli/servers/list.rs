@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use kitbag_config::Config;
 use kitbag_domain::ServerName;
 use kitbag_store::Store;
 use kitbag_upstream::{Endpoint, ServerSpec, Transport};
@@ -13,7 +14,6 @@ use super::standing::{Login, Standing, standings};
 use crate::cli::Invocation;
 use crate::cli::next_steps::{first_steps, is_bare};
 use crate::cli::output::{offers, table};
-use crate::config::Config;
 use crate::review::line_of;
 
 /// Show the configured servers and what they offer.

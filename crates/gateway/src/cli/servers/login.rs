@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use kitbag_config::Config;
 use kitbag_domain::{Action, ServerName};
 use kitbag_store::Store;
 use kitbag_upstream::oauth::{Credentials, Flow, Grant, LoginError, Person, Scopes};
@@ -17,7 +18,6 @@ use crate::cli::Invocation;
 use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
 use crate::cli::output::printable;
-use crate::config::Config;
 use crate::{login, trail, vault};
 
 /// Log in at a remote server that asks for it.

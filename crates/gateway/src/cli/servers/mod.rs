@@ -18,12 +18,12 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use kitbag_config::{Config, Project, nearest};
 use kitbag_domain::ServerName;
 use kitbag_upstream::ServerSpec;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use crate::config::{Config, Project, nearest};
 
 /// See, add, remove and inspect the servers behind the endpoint.
 #[derive(Debug, Args)]

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use kitbag_config::edit;
 use kitbag_domain::ServerName;
 use serde_json::json;
 
 use super::editable;
 use crate::cli::Invocation;
 use crate::cli::completions::own_servers;
-use crate::config::edit;
 
 /// Take a server out of the configuration.
 #[derive(Debug, Args)]

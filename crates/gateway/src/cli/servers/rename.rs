@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use kitbag_config::edit;
 use kitbag_domain::ServerName;
 use serde_json::json;
 
@@ -10,7 +11,6 @@ use super::editable;
 use crate::cli::Invocation;
 use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
-use crate::config::edit;
 
 /// Give a server another name.
 ///

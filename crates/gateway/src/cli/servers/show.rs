@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use kitbag_config::{Config, Project};
 use kitbag_domain::{ServerName, ShortText};
 use kitbag_store::Store;
 use kitbag_upstream::{Listing, ServerSpec, Transport};
@@ -15,7 +16,6 @@ use super::standing::{Login, Standing, standings};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::output::{offers, one_line, printable};
-use crate::config::{Config, Project};
 use crate::review;
 
 /// Show everything about one server: how it is reached, and what it said when it was last asked.

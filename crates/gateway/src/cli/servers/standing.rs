@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kitbag_config::Config;
 use kitbag_domain::ServerName;
 use kitbag_store::Store;
 use kitbag_upstream::oauth::{Credentials, Flow, Logins, Settings};
 use kitbag_upstream::{Lookup, ServerSpec, Transport};
 use serde::Serialize;
 
-use crate::config::Config;
 use crate::{login, vault};
 
 #[derive(Debug, Clone, Default, Serialize)]

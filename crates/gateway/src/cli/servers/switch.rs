@@ -3,13 +3,13 @@
 use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use kitbag_config::edit;
 use kitbag_domain::ServerName;
 use serde_json::json;
 
 use super::editable;
 use crate::cli::Invocation;
 use crate::cli::completions::{disabled_servers, enabled_servers};
-use crate::config::edit;
 
 /// Use a server again that was switched off.
 #[derive(Debug, Args)]

@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
+use kitbag_config::{Config, ConfigError};
 use serde::Serialize;
 
 use super::Invocation;
 use super::failure::Advise as _;
 use super::output::date;
 use super::program::called_by;
-use crate::config::{Config, ConfigError};
 use crate::local::joined::{Found, find};
 use crate::local::protocol::{Answer, Request, Status, Want};
 use crate::vault;

@@ -1,12 +1,11 @@
 //! What a program asks of `/v1/retrieve`, read field by field: an impossible value is refused with what
 //! would be possible.
 
+use kitbag_config::nearest;
 use kitbag_domain::WriteClass;
 use kitbag_relevance::MAX_TOP_K;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::config::nearest;
 
 #[derive(Debug)]
 pub(super) struct Asked {

@@ -18,11 +18,11 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
 
+use kitbag_config::edit::Reach;
 use serde::{Serialize, Serializer};
 use url::{Host, Url};
 
 use super::words::{is_hidden, unset, variables, visible};
-use crate::config::edit::Reach;
 
 /// A form, and what it can do.
 #[derive(Debug, Clone, PartialEq, Eq)]

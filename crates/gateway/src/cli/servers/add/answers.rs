@@ -3,13 +3,13 @@
 use std::io::Write as _;
 
 use anyhow::{Context as _, anyhow};
+use kitbag_config::{Surroundings, nearest};
 use kitbag_domain::ServerName;
 use kitbag_registry::{Answers, EntryName, Format, Input, Plan};
 
 use crate::cli::ask;
 use crate::cli::failure::Advise as _;
 use crate::cli::output::{Output, count, one_line, printable, stderr};
-use crate::config::{Surroundings, nearest};
 use crate::import::keeping::Keeping;
 use crate::review::words::visible;
 

@@ -5,6 +5,7 @@
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use kitbag_config::edit::Reach;
 use kitbag_domain::ServerName;
 use kitbag_registry::{Entry, EntryName, Filled, Kind, Plan, Registry, RemoteKind, Status, choose};
 use kitbag_upstream::programs;
@@ -17,7 +18,6 @@ use crate::cli::confirm::{Question, confirm};
 use crate::cli::failure::Advise as _;
 use crate::cli::output::one_line;
 use crate::cli::servers::find::Place;
-use crate::config::edit::Reach;
 use crate::import::keeping::Keeping;
 use crate::review::words::quoted;
 use crate::review::{self, Review};

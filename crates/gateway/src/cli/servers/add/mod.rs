@@ -14,6 +14,8 @@ use std::str::FromStr;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use clap::error::ErrorKind;
+use kitbag_config::Config;
+use kitbag_config::edit::{self, EditError, NewServer, Reach};
 use kitbag_domain::ServerName;
 use kitbag_registry::EntryName;
 use serde::Serialize;
@@ -24,8 +26,6 @@ use crate::cli::Invocation;
 use crate::cli::doctor::has_literal_secret;
 use crate::cli::failure::{Advise as _, Failure};
 use crate::cli::output::offers;
-use crate::config::Config;
-use crate::config::edit::{self, EditError, NewServer, Reach};
 use crate::import::keeping::Keeping;
 use from_registry::{FromRegistry, Origin, Wish};
 

@@ -10,28 +10,28 @@ use serde::{Deserialize, Serialize};
 
 /// One project file as it was when the person said yes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Trust {
+pub struct Trust {
     /// Without links, so that the same file is known by whatever way it is reached.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Of the whole text.
-    pub(crate) hash: String,
-    pub(crate) since: jiff::Timestamp,
+    pub hash: String,
+    pub since: jiff::Timestamp,
     /// The names of secrets in the store that its servers may be handed.
     #[serde(default)]
-    pub(crate) secrets: BTreeSet<String>,
+    pub secrets: BTreeSet<String>,
     /// The names of environment variables that its servers may be handed.
     #[serde(default)]
-    pub(crate) variables: BTreeSet<String>,
+    pub variables: BTreeSet<String>,
 }
 
 /// The file that trust is written down in. It lies in the data directory, which no project writes to.
 #[derive(Debug, Clone)]
-pub(crate) struct TrustFile {
+pub struct TrustFile {
     path: PathBuf,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TrustError {
+pub enum TrustError {
     #[error("{}, where trusted projects are written down, cannot be read", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{}, where trusted projects are written down, is damaged", path.display())]
@@ -51,12 +51,12 @@ struct Content {
 
 impl Trust {
     /// The hash that stands for a text.
-    pub(crate) fn hash_of(text: &str) -> String {
+    pub fn hash_of(text: &str) -> String {
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
     /// Whether its servers may be handed that variable; the name of a secret has `secret:` before it.
-    pub(crate) fn grants(&self, variable: &str) -> bool {
+    pub fn grants(&self, variable: &str) -> bool {
         match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
             Some(secret) => self.secrets.contains(secret),
             None => self.variables.contains(variable),
@@ -65,18 +65,18 @@ impl Trust {
 }
 
 impl TrustFile {
-    pub(crate) fn in_data_dir(data_dir: &Path) -> Self {
+    pub fn in_data_dir(data_dir: &Path) -> Self {
         Self {
             path: data_dir.join("trusted.toml"),
         }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Everything that is trusted; nothing where nothing was ever written down.
-    pub(crate) fn all(&self) -> Result<Vec<Trust>, TrustError> {
+    pub fn all(&self) -> Result<Vec<Trust>, TrustError> {
         let text = match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             read => read.map_err(|source| TrustError::Read {
@@ -92,12 +92,12 @@ impl TrustFile {
     }
 
     /// What was said of the file at that path.
-    pub(crate) fn of(&self, path: &Path) -> Result<Option<Trust>, TrustError> {
+    pub fn of(&self, path: &Path) -> Result<Option<Trust>, TrustError> {
         Ok(self.all()?.into_iter().find(|trust| trust.path == path))
     }
 
     /// In place of what was said of the same file before.
-    pub(crate) fn add(&self, trust: Trust) -> Result<(), TrustError> {
+    pub fn add(&self, trust: Trust) -> Result<(), TrustError> {
         let mut projects = self.all()?;
         projects.retain(|other| other.path != trust.path);
         projects.push(trust);
@@ -105,7 +105,7 @@ impl TrustFile {
     }
 
     /// Says whether it was trusted.
-    pub(crate) fn withdraw(&self, path: &Path) -> Result<bool, TrustError> {
+    pub fn withdraw(&self, path: &Path) -> Result<bool, TrustError> {
         let mut projects = self.all()?;
         let before = projects.len();
         projects.retain(|trust| trust.path != path);
@@ -131,7 +131,7 @@ impl TrustFile {
 }
 
 /// The data directory may not exist yet; what is in it is for its owner only.
-pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
+pub fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

@@ -14,7 +14,7 @@ const WIDTH: usize = 80;
 const COLUMN: usize = 46;
 
 /// `file` is where the configuration was read from.
-pub(crate) fn toml(entries: &[Entry], file: Option<&Path>) -> String {
+pub fn toml(entries: &[Entry], file: Option<&Path>) -> String {
     let mut text = String::new();
     for table in entries.chunk_by(|a, b| a.table == b.table) {
         let gap = if text.is_empty() { "" } else { "\n" };

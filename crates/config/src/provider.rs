@@ -139,7 +139,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Config, ConfigError, Overrides, Surroundings, parse};
+    use crate::{Config, ConfigError, Overrides, Surroundings, parse};
 
     fn config(text: &str) -> Result<Config, ConfigError> {
         let around = Surroundings {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::config::{ConfigError, Overrides, Surroundings, parse};
+use crate::{ConfigError, Overrides, Surroundings, parse};
 
 /// Every table there can be, and no secret that would have to be masked.
 const EVERYTHING: &str = r#"

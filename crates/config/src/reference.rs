@@ -10,8 +10,8 @@ use super::raw::{
 };
 use super::{Config, Overrides, Serve, Surroundings, parse};
 
-const REFERENCE: &str = include_str!("../../../../docs/configuration.md");
-const README: &str = include_str!("../../../../README.md");
+const REFERENCE: &str = include_str!("../../../docs/configuration.md");
+const README: &str = include_str!("../../../README.md");
 
 /// The table of a section explains every key there is, in the order of the code, and no other.
 #[track_caller]

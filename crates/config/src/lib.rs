@@ -1,8 +1,10 @@
-//! What the program runs on: typed, complete, built once at the start.
+//! Reads, checks, shows and edits the configuration.
+//!
+//! [`Config`] is what the program runs on: typed, complete, built once for each reading.
 //!
 //! # Layout
 //! - `load`: where a configuration is found, and what lies over it
-//! - [`project`]: the servers a project brings along; [`trust`]: the projects that the person trusts
+//! - `project`: the servers a project brings along; `trust`: the projects that the person trusts
 //! - `raw`: what people write into the file; `keys`: which keys there are
 //! - `build`, `server`, `agents`, `oauth`, `provider`, `index`, `surfaces`: from what people write to what the program runs on
 //! - `error`: what can be wrong, and what to do about it
@@ -15,21 +17,21 @@ mod anything;
 mod build;
 pub mod edit;
 mod error;
-pub(crate) mod index;
+mod index;
 mod keys;
 mod load;
 mod oauth;
-pub(crate) mod project;
+mod project;
 mod provider;
 mod raw;
 #[cfg(test)]
 mod reference;
 mod server;
-pub(crate) mod show;
+pub mod show;
 mod surfaces;
 #[cfg(test)]
 mod tests;
-pub(crate) mod trust;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -45,13 +47,13 @@ use url::Url;
 pub use agents::Agents;
 pub use build::{parse_bind, parse_registry};
 pub use error::{ConfigError, Place, Problem};
-pub use index::{DeclaredTool, Embedder};
-pub(crate) use keys::nearest;
+pub use index::{DeclaredTool, Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
+pub use keys::nearest;
 pub use load::{Overrides, Surroundings, Whereabouts, parse};
-pub use project::Project;
+pub use project::{LeftOut, Obstacle, Project, ProjectFile, granting, wanted};
 pub use provider::ProviderConfig;
-
-use crate::surface::Surfaces;
+pub use surfaces::Surfaces;
+pub use trust::{Trust, TrustError, TrustFile, create_private};
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -84,7 +86,7 @@ pub struct Config {
     pub project: Project,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeyPlace {
     /// A file beside the database.
     #[default]

@@ -156,7 +156,7 @@ impl ConfigError {
 }
 
 impl Problem {
-    pub(crate) fn remedy(&self) -> Option<String> {
+    pub fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::UnknownKey { nearest: Some(nearest), .. }
             | Self::NotOneOf { nearest: Some(nearest), .. } => {

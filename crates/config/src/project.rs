@@ -53,10 +53,10 @@ pub enum Obstacle {
 
 /// A project's file, read and found to hold servers and nothing else.
 #[derive(Debug)]
-pub(crate) struct ProjectFile {
-    pub(crate) hash: String,
-    pub(crate) servers: Vec<ServerSpec>,
-    pub(crate) disabled: Vec<ServerSpec>,
+pub struct ProjectFile {
+    pub hash: String,
+    pub servers: Vec<ServerSpec>,
+    pub disabled: Vec<ServerSpec>,
 }
 
 impl Project {
@@ -141,7 +141,7 @@ impl LeftOut {
 }
 
 impl ProjectFile {
-    pub(crate) fn read(path: &Path, at: &Whereabouts) -> Result<Self, ConfigError> {
+    pub fn read(path: &Path, at: &Whereabouts) -> Result<Self, ConfigError> {
         let text = super::load::read(path)?;
         Self::parse(&text, path, at)
     }
@@ -171,7 +171,7 @@ impl ProjectFile {
     }
 
     /// Every secret and variable of the person that its servers ask for.
-    pub(crate) fn variables(&self) -> BTreeSet<String> {
+    pub fn variables(&self) -> BTreeSet<String> {
         self.servers
             .iter()
             .chain(&self.disabled)
@@ -287,7 +287,7 @@ pub(super) fn file_in(folder: &Path) -> Option<PathBuf> {
 }
 
 /// In words, what a server asks for.
-pub(crate) fn wanted(variable: &str) -> String {
+pub fn wanted(variable: &str) -> String {
     match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
         Some(secret) => format!("your secret `{secret}`"),
         None => format!("your variable `{variable}`"),
@@ -295,7 +295,7 @@ pub(crate) fn wanted(variable: &str) -> String {
 }
 
 /// The flag of `kitbag trust` that grants it.
-pub(crate) fn granting(variable: &str) -> String {
+pub fn granting(variable: &str) -> String {
     match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
         Some(secret) => format!("--grant-secret {secret}"),
         None => format!("--grant-variable {variable}"),
@@ -305,7 +305,7 @@ pub(crate) fn granting(variable: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Overrides, Surroundings};
+    use crate::{Overrides, Surroundings};
 
     /// A person's configuration and a project's, and the servers in force there.
     struct Folders(tempfile::TempDir);

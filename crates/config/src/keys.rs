@@ -44,10 +44,7 @@ pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
 }
 
 /// The candidate a person most probably meant, if one is near enough to be worth saying.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const CLOSE_ENOUGH: f64 = 0.75;
     candidates
         .into_iter()

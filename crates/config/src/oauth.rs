@@ -78,7 +78,7 @@ mod tests {
     use kitbag_upstream::Transport;
 
     use super::*;
-    use crate::config::{Config, ConfigError, Overrides, Surroundings, parse};
+    use crate::{Config, ConfigError, Overrides, Surroundings, parse};
 
     fn config(text: &str) -> Result<Config, ConfigError> {
         let around = Surroundings {

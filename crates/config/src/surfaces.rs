@@ -8,7 +8,36 @@ use super::build::Section;
 use super::error::{Fault, Problem};
 use super::nearest;
 use super::raw::{Named, RawSurfaces, Texts};
-use crate::surface::Surfaces;
+
+/// How configuration chooses among the surfaces for clients that come in through the main door,
+/// and how large an answer may be.
+#[derive(Debug, Clone)]
+pub struct Surfaces {
+    pub default: Surface,
+    /// By the id of a key.
+    pub keys: Vec<(String, Surface)>,
+    /// By what a client calls itself.
+    pub clients: Vec<(Pattern, Surface)>,
+    /// Tools the adaptive surface always lists.
+    pub pinned: Vec<Pattern>,
+    /// Groups that configuration makes, each with the tools in it.
+    pub groups: Vec<(String, Vec<Pattern>)>,
+    /// Tokens a result may have before it is cut.
+    pub result_tokens: usize,
+}
+
+impl Default for Surfaces {
+    fn default() -> Self {
+        Self {
+            default: Surface::Search,
+            keys: Vec::new(),
+            clients: Vec::new(),
+            pinned: Vec::new(),
+            groups: Vec::new(),
+            result_tokens: 8_000,
+        }
+    }
+}
 
 pub(super) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, Fault> {
     let section = Section {

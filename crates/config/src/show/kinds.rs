@@ -11,14 +11,13 @@ use kitbag_upstream::provider::ProviderSpec;
 use toml::Value;
 use toml::de::DeTable;
 
-use crate::config::keys::keys_of;
-use crate::config::raw::{
+use crate::keys::keys_of;
+use crate::raw::{
     RawAgents, RawAudit, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider, RawRegistry,
     RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTenants,
     RawTool,
 };
-use crate::config::{Config, KeyPlace, Serve, Telemetry, build, index, oauth};
-use crate::surface::Surfaces;
+use crate::{Config, KeyPlace, Serve, Surfaces, Telemetry, build, index, oauth};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {

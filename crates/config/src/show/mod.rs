@@ -6,9 +6,10 @@
 //! - [`text`]: as TOML that a person can read and copy
 
 mod kinds;
-pub(crate) mod text;
+pub mod text;
 mod veil;
 
+use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -24,20 +25,20 @@ use veil::Reference;
 
 /// One key.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The table it stands in, such as `servers` and `git`.
-    pub(crate) table: Vec<String>,
+    pub table: Vec<String>,
     /// Its name there; more than one word for a key of a table inside.
-    pub(crate) key: Vec<String>,
+    pub key: Vec<String>,
     /// As far as it may be seen; absent when there is neither a value nor a default.
-    pub(crate) value: Option<Value>,
-    pub(crate) origin: Origin,
-    pub(crate) variables: Vec<Variable>,
+    pub value: Option<Value>,
+    pub origin: Origin,
+    pub variables: Vec<Variable>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "from", rename_all = "lowercase")]
-pub(crate) enum Origin {
+pub enum Origin {
     Default,
     File { line: usize },
     Variable { name: &'static str },
@@ -46,33 +47,39 @@ pub(crate) enum Origin {
 
 /// A variable in a value, and whether it has one of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Variable {
-    pub(crate) name: String,
-    pub(crate) set: bool,
-    pub(crate) has_default: bool,
+pub struct Variable {
+    pub name: String,
+    pub set: bool,
+    pub has_default: bool,
 }
 
 /// What beats the file.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Given {
+pub struct Given {
     /// The section and the key in it.
-    pub(crate) key: (&'static str, &'static str),
-    pub(crate) value: Value,
-    pub(crate) origin: Origin,
+    pub key: (&'static str, &'static str),
+    pub value: Value,
+    pub origin: Origin,
 }
 
 /// What a configuration consists of.
-pub(crate) struct Sources<'a> {
+pub struct Sources<'a> {
     /// The text of the file it was read from.
-    pub(crate) text: &'a str,
-    pub(crate) config: &'a Config,
-    pub(crate) given: &'a [Given],
+    pub text: &'a str,
+    pub config: &'a Config,
+    pub given: &'a [Given],
     /// Whether a variable has a value.
-    pub(crate) is_set: &'a dyn Fn(&str) -> bool,
+    pub is_set: &'a dyn Fn(&str) -> bool,
+}
+
+impl fmt::Debug for Sources<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sources").finish_non_exhaustive()
+    }
 }
 
 /// Every key there is, defaults included, in the order of the reference.
-pub(crate) fn entries(sources: &Sources<'_>) -> Vec<Entry> {
+pub fn entries(sources: &Sources<'_>) -> Vec<Entry> {
     // A text that is no TOML was refused before it became a configuration.
     let document = DeTable::parse(sources.text)
         .map(Spanned::into_inner)
@@ -94,18 +101,18 @@ pub(crate) fn entries(sources: &Sources<'_>) -> Vec<Entry> {
 
 impl Entry {
     /// Its whole path, spelt as TOML would.
-    pub(crate) fn path(&self) -> String {
+    pub fn path(&self) -> String {
         text::dotted(self.table.iter().chain(&self.key))
     }
 
-    pub(crate) fn is_default(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         self.origin == Origin::Default
     }
 }
 
 impl Origin {
     /// In a few words; `file` is where the configuration was read from.
-    pub(crate) fn told(&self, file: Option<&Path>) -> String {
+    pub fn told(&self, file: Option<&Path>) -> String {
         match self {
             Self::Default => "default".to_owned(),
             Self::File { line } => {

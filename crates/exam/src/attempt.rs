@@ -1,20 +1,24 @@
-//! One prompt to one model: its first call is made, and after an error it may try once more.
+//! One prompt to one model: a conversation up to the first call of a tool, which is judged; after
+//! an error it may try once more.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::client::{Client, EndpointError};
-use crate::dialect::{Answer, Conversation, Given, Retry, Stop, ToolCall, Usage};
-use crate::journal::Made;
+use crate::dialect::{Answer, CallResult, Conversation, Exchange, Given, Stop, ToolCall, Usage};
+use crate::journal::{Looked, Made};
 use crate::judge::{Outcome, Verdict, brief, judge};
 use crate::suite::{Arguments, Prompt};
+use crate::surface::{Carried, Reached, Shown, Surface};
 use crate::tools::{Called, Tools};
 
 pub(crate) struct Attempt<'a, S> {
     pub(crate) client: &'a Client,
+    pub(crate) shown: Shown<'a>,
     pub(crate) definitions: &'a [Value],
     pub(crate) parameters: &'a Arguments,
+    /// Those the suite is about.
     pub(crate) tools: &'a Tools,
     pub(crate) prompt: &'a Prompt,
     pub(crate) server: &'a S,
@@ -22,122 +26,222 @@ pub(crate) struct Attempt<'a, S> {
 }
 
 /// What the model did, and what that took.
+#[derive(Default)]
 pub(crate) struct Done {
+    /// Its answers.
+    pub(crate) turns: u32,
+    /// What it called to look around, before and after it called a tool.
+    pub(crate) looked: Vec<Looked>,
     pub(crate) calls: Vec<Made>,
     pub(crate) also: usize,
     pub(crate) words: Option<String>,
     pub(crate) stop: Option<Stop>,
     pub(crate) untold: Option<String>,
     pub(crate) usage: Option<Usage>,
+    pub(crate) sent_again: usize,
     pub(crate) took: Duration,
 }
 
-impl<S: AsyncFn(String, Arguments) -> Called> Attempt<'_, S> {
+/// What a call came to, and what is written down about it.
+struct Step {
+    told: String,
+    failed: bool,
+    entry: Entry,
+}
+
+enum Entry {
+    Looked(Looked),
+    Made { made: Made, also: usize },
+}
+
+impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
     pub(crate) async fn make(&self) -> Result<Done, EndpointError> {
         let (tools, parameters) = (self.definitions, self.parameters);
-        let conversation = Conversation {
+        let mut conversation = Conversation {
             tools,
             parameters,
             prompt: &self.prompt.prompt,
-            retry: None,
+            exchanges: Vec::new(),
         };
-        let (first, took) = self.client.ask(&conversation).await?;
-        let mut done = Done::new(&first, took);
-        let Some(call) = first.calls.first() else {
-            return Ok(done);
-        };
-        let (made, called) = self.call(call).await;
-        done.calls.push(made);
-        if called.failed {
-            let retry = Some(retry(&first, called.text));
-            match self
-                .client
-                .ask(&Conversation {
-                    retry,
-                    ..conversation
-                })
-                .await
-            {
-                Ok((second, took)) => self.once_more(&mut done, &second, took).await,
-                // The first call has been made and judged; that its error was not taken changes nothing.
-                Err(error) if error.is_about_the_request() => done.untold = Some(error.to_string()),
-                Err(error) => return Err(error),
+        let mut done = Done::default();
+        loop {
+            let (answer, took) = match self.client.ask(&conversation).await {
+                // A call has been made and judged; that its error was not taken changes nothing.
+                Err(error) if !done.calls.is_empty() && error.is_about_the_request() => {
+                    done.untold = Some(error.to_string());
+                    return Ok(done);
+                }
+                asked => asked?,
+            };
+            done.take(&answer, took);
+            let Some(exchange) = self.exchange(&mut done, answer).await else {
+                return Ok(done);
+            };
+            if done.turns >= self.shown.max_turns {
+                done.stop = Some(Stop::Turns);
+                return Ok(done);
+            }
+            conversation.exchanges.push(exchange);
+        }
+    }
+
+    /// Makes the calls of an answer, up to one that is judged. Returns what the model is to be told;
+    /// nothing, if there is no more to ask of it.
+    async fn exchange(&self, done: &mut Done, answer: Answer) -> Option<Exchange> {
+        let is_first = done.calls.is_empty();
+        let mut goes_on = !answer.calls.is_empty();
+        let mut results = Vec::with_capacity(answer.calls.len());
+        for (number, call) in answer.calls.iter().enumerate() {
+            let Step {
+                told,
+                failed,
+                entry,
+            } = self.carry_out(call).await;
+            results.push(CallResult {
+                id: call.id.clone(),
+                text: told,
+                failed,
+            });
+            match entry {
+                Entry::Looked(looked) => done.looked.push(looked),
+                Entry::Made { made, also } => {
+                    if is_first {
+                        done.also = also + answer.calls.len() - number - 1;
+                    }
+                    done.calls.push(made);
+                    goes_on = failed && is_first;
+                    break;
+                }
             }
         }
-        Ok(done)
+        // Every call wants an answer, also one that was not made.
+        let others = &answer.calls[results.len()..];
+        results.extend(others.iter().map(CallResult::not_made));
+        goes_on.then_some(Exchange {
+            said: answer.said,
+            results,
+        })
     }
 
-    async fn once_more(&self, done: &mut Done, second: &Answer, took: Duration) {
-        done.usage = done
-            .usage
-            .zip(second.usage)
-            .map(|(first, second)| first.and(second));
-        done.took += took;
-        if let Some(call) = second.calls.first() {
-            done.calls.push(self.call(call).await.0);
+    async fn carry_out(&self, call: &ToolCall) -> Step {
+        let carried = self.carried(call).await;
+        let said = json!({ "name": call.name, "arguments": call.arguments.as_sent() }).to_string();
+        let tokens = (self.count)(&said) + (self.count)(&carried.told);
+        let Carried {
+            told,
+            failed,
+            reached,
+        } = carried;
+        let entry = match reached {
+            Some(reached) => self.judged(reached, &call.arguments, tokens),
+            None => {
+                let (tool, given) = (call.name.clone(), call.arguments.clone());
+                Entry::Looked(Looked {
+                    tool,
+                    given,
+                    failed,
+                    tokens,
+                })
+            }
+        };
+        Step {
+            told,
+            failed,
+            entry,
         }
     }
 
-    async fn call(&self, call: &ToolCall) -> (Made, Called) {
+    async fn carried(&self, call: &ToolCall) -> Carried {
         let ToolCall {
             name, arguments, ..
         } = call;
-        let called = match arguments {
-            _ if !self.tools.has(name) => Called::failure(self.tools.unknown(name)),
-            Given::Malformed(text) => {
-                Called::failure(format!("The arguments are no JSON object: {text}"))
+        match (arguments, self.shown.surface) {
+            (_, Surface::All) if !self.tools.has(name) => {
+                straight(call, Called::failure(self.tools.unknown(name)))
             }
-            Given::Arguments(arguments) => (self.server)(name.clone(), arguments.clone()).await,
+            (Given::Malformed(text), Surface::All) => {
+                straight(call, Called::failure(malformed(text)))
+            }
+            // Which tool it was meant for is in what cannot be read.
+            (Given::Malformed(text), Surface::Search) => Carried::unreadable(malformed(text)),
+            (Given::Arguments(arguments), surface) => {
+                (self.server)(surface, name.clone(), arguments.clone()).await
+            }
+        }
+    }
+
+    fn judged(&self, reached: Reached, given: &Given, tokens: usize) -> Entry {
+        let Reached {
+            tool,
+            arguments,
+            called,
+            also,
+        } = reached;
+        let given = match given {
+            Given::Malformed(text) => Given::Malformed(text.clone()),
+            Given::Arguments(_) => Given::Arguments(arguments),
         };
-        let Verdict { outcome, why } = match self.tools.has(name) {
-            true => judge(self.prompt, name, arguments, &called),
+        let Verdict { outcome, why } = match self.tools.has(&tool) || self.shown.tools.has(&tool) {
+            true => judge(self.prompt, &tool, &given, &called),
             false => Verdict {
                 outcome: Outcome::UnknownTool,
                 why: None,
             },
         };
-        let said = json!({ "name": name, "arguments": arguments.as_sent() }).to_string();
-        let tokens = (self.count)(&said) + (self.count)(&called.text);
-        (
-            Made {
-                tool: name.clone(),
-                given: arguments.clone(),
+        Entry::Made {
+            made: Made {
+                tool,
+                given,
                 outcome,
                 why,
                 tokens,
             },
-            called,
-        )
-    }
-}
-
-impl Done {
-    fn new(first: &Answer, took: Duration) -> Self {
-        let silent = first.calls.is_empty() && !first.words.trim().is_empty();
-        Self {
-            calls: Vec::new(),
-            also: first.calls.len().saturating_sub(1),
-            words: silent.then(|| brief(first.words.trim())),
-            stop: first.stop,
-            untold: None,
-            usage: first.usage,
-            took,
+            also,
         }
     }
 }
 
-/// Every call wants an answer, though only the first was made.
-fn retry(answer: &Answer, error: String) -> Retry {
-    let others = "Not called, because the first call failed.";
-    let errors = std::iter::once(error).chain(std::iter::repeat(others.to_owned()));
-    Retry {
-        said: answer.said.clone(),
-        errors: answer
-            .calls
-            .iter()
-            .map(|it| it.id.clone())
-            .zip(errors)
-            .collect(),
+fn straight(call: &ToolCall, called: Called) -> Carried {
+    let arguments = match &call.arguments {
+        Given::Arguments(arguments) => arguments.clone(),
+        Given::Malformed(_) => Arguments::new(),
+    };
+    Carried::straight(call.name.clone(), arguments, called)
+}
+
+fn malformed(text: &str) -> String {
+    format!("The arguments are no JSON object: {text}")
+}
+
+impl Done {
+    /// Words, and what ended an answer early, are of interest until there is a call to be judged.
+    fn take(&mut self, answer: &Answer, took: Duration) {
+        self.usage = match self.turns {
+            0 => answer.usage,
+            _ => self
+                .usage
+                .zip(answer.usage)
+                .map(|(before, now)| before.and(now)),
+        };
+        self.turns += 1;
+        self.took += took;
+        self.sent_again += self.looked.iter().map(|it| it.tokens).sum::<usize>();
+        self.sent_again += self.calls.iter().map(|it| it.tokens).sum::<usize>();
+        if self.calls.is_empty() {
+            let silent = answer.calls.is_empty() && !answer.words.trim().is_empty();
+            self.words = silent.then(|| brief(answer.words.trim()));
+            self.stop = answer.stop;
+        }
+    }
+}
+
+impl CallResult {
+    fn not_made(call: &ToolCall) -> Self {
+        Self {
+            id: call.id.clone(),
+            text: "Not called, because an earlier call failed.".to_owned(),
+            failed: true,
+        }
     }
 }
 

@@ -106,7 +106,7 @@ impl Client {
         loop {
             self.pace.turn().await;
             let started = Instant::now();
-            match self.ask_once(&body).await {
+            match self.ask_once(&body, conversation.calls()).await {
                 Err(error) if error.is_passing() && retries > 0 => {
                     // All requests to an endpoint in trouble wait, not only the one that found out.
                     let rest = error.again_after().unwrap_or(pause).min(LONGEST_PAUSE);
@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    async fn ask_once(&self, body: &str) -> Result<Answer, EndpointError> {
+    async fn ask_once(&self, body: &str, earlier: usize) -> Result<Answer, EndpointError> {
         let after = self.patience.timeout;
         let exchanged = tokio::time::timeout(after, self.exchange(body.to_owned())).await;
         let body = exchanged.unwrap_or_else(|_| {
@@ -135,7 +135,7 @@ impl Client {
         }
         self.endpoint
             .dialect
-            .read(&body)
+            .read(&body, earlier)
             .map_err(|reason| self.unreadable(reason))
     }
 

@@ -12,7 +12,8 @@ use crate::client::{Client, EndpointError};
 use crate::journal::{Journal, JournalError, Record};
 use crate::report::Price;
 use crate::suite::{Arguments, Prompt, Suite};
-use crate::tools::{Called, Tools};
+use crate::surface::{Carried, Shown, Surface};
+use crate::tools::Tools;
 
 /// An endpoint that fails this often without an answer in between is asked no more.
 const GIVE_UP_AFTER: usize = 5;
@@ -20,7 +21,10 @@ const GIVE_UP_AFTER: usize = 5;
 #[derive(Debug)]
 pub struct Exam<'a> {
     pub suite: &'a Suite,
+    /// Those the suite is about.
     pub tools: &'a Tools,
+    /// How models are shown them; each model is asked on each surface.
+    pub surfaces: &'a [Shown<'a>],
     pub candidates: &'a [Candidate],
     /// What every request says besides, such as a temperature.
     pub parameters: &'a Arguments,
@@ -51,7 +55,7 @@ pub struct Standing {
 /// What came of an exam.
 #[derive(Debug, Default)]
 pub struct Sat {
-    /// By model, prompt and run, in the order of the suite.
+    /// By model, surface, prompt and run, in the order of the suite.
     pub records: Vec<Record>,
     pub unanswered: Vec<Unanswered>,
 }
@@ -60,6 +64,7 @@ pub struct Sat {
 #[derive(Debug, Clone, Serialize)]
 pub struct Unanswered {
     pub model: String,
+    pub surface: Surface,
     pub prompt: String,
     pub run: u32,
     pub why: String,
@@ -78,43 +83,45 @@ pub enum Stopped {
     Journal(#[from] JournalError),
 }
 
+/// A model before a surface.
+struct Seat<'a> {
+    candidate: &'a Candidate,
+    shown: Shown<'a>,
+    model: String,
+    definitions: Vec<Value>,
+}
+
 struct Question<'a> {
     place: usize,
-    candidate: &'a Candidate,
-    definitions: &'a [Value],
-    model: &'a str,
+    seat: &'a Seat<'a>,
     prompt: &'a Prompt,
     run: u32,
     of: String,
 }
 
 impl Exam<'_> {
-    /// Requests to models, if no call fails and nothing is answered yet.
-    pub fn requests(&self) -> usize {
-        self.candidates.len() * self.suite.prompts.len() * self.runs as usize
+    /// Answers to be had in all: of each model on each surface to each prompt in each run.
+    pub fn answers(&self) -> usize {
+        self.candidates.len() * self.answers_of_each()
     }
 
+    fn answers_of_each(&self) -> usize {
+        self.surfaces.len() * self.suite.prompts.len() * self.runs as usize
+    }
+
+    /// `server` makes the calls of models.
     pub async fn sit(
         &self,
-        server: &impl AsyncFn(String, Arguments) -> Called,
+        server: &impl AsyncFn(Surface, String, Arguments) -> Carried,
         journal: &mut Journal,
         mut watch: impl FnMut(Standing),
     ) -> Result<Sat, Stopped> {
-        let models: Vec<_> = self
-            .candidates
-            .iter()
-            .map(|it| it.client.endpoint().to_string())
-            .collect();
-        let definitions: Vec<_> = self
-            .candidates
-            .iter()
-            .map(|it| it.client.endpoint().definitions(self.tools))
-            .collect();
+        let seats = self.seats();
         let mut sitting = Sitting::new(self);
         let mut open = Vec::new();
-        for question in self.questions(&models, &definitions) {
+        for question in self.questions(&seats) {
             match journal.find(
-                question.model,
+                &question.seat.model,
                 &question.prompt.id,
                 question.run,
                 &question.of,
@@ -136,24 +143,26 @@ impl Exam<'_> {
         Ok(sitting.end())
     }
 
-    fn questions<'a>(
-        &'a self,
-        models: &'a [String],
-        definitions: &'a [Vec<Value>],
-    ) -> Vec<Question<'a>> {
-        let mut questions = Vec::with_capacity(self.requests());
-        for ((candidate, model), definitions) in self.candidates.iter().zip(models).zip(definitions)
-        {
-            let shown = serde_json::to_string(definitions).expect("definitions are JSON");
+    fn seats(&self) -> Vec<Seat<'_>> {
+        let of = |candidate| {
+            self.surfaces
+                .iter()
+                .map(move |shown| Seat::new(candidate, *shown))
+        };
+        self.candidates.iter().flat_map(of).collect()
+    }
+
+    fn questions<'a>(&'a self, seats: &'a [Seat<'a>]) -> Vec<Question<'a>> {
+        let mut questions = Vec::with_capacity(self.answers());
+        for seat in seats {
+            let shown = seat.shown(self.tools);
             for prompt in &self.suite.prompts {
                 let of = fingerprint(prompt, &shown, self.parameters);
                 for run in 1..=self.runs {
                     let (place, of) = (questions.len(), of.clone());
                     questions.push(Question {
                         place,
-                        candidate,
-                        definitions,
-                        model,
+                        seat,
                         prompt,
                         run,
                         of,
@@ -167,11 +176,13 @@ impl Exam<'_> {
     async fn answer(
         &self,
         question: &Question<'_>,
-        server: &impl AsyncFn(String, Arguments) -> Called,
+        server: &impl AsyncFn(Surface, String, Arguments) -> Carried,
     ) -> Result<Record, EndpointError> {
+        let seat = question.seat;
         let attempt = Attempt {
-            client: &question.candidate.client,
-            definitions: question.definitions,
+            client: &seat.candidate.client,
+            shown: seat.shown,
+            definitions: &seat.definitions,
             parameters: self.parameters,
             tools: self.tools,
             prompt: question.prompt,
@@ -180,18 +191,47 @@ impl Exam<'_> {
         };
         let done = attempt.make().await?;
         Ok(Record {
-            model: question.model.to_owned(),
+            model: seat.model.clone(),
             prompt: question.prompt.id.clone(),
             run: question.run,
+            surface: seat.shown.surface,
             of: question.of.clone(),
+            turns: Some(done.turns),
+            looked: done.looked,
             calls: done.calls,
             also: done.also,
             words: done.words,
             stop: done.stop,
             untold: done.untold,
             usage: done.usage,
+            sent_again: done.sent_again,
             ms: u64::try_from(done.took.as_millis()).unwrap_or(u64::MAX),
         })
+    }
+}
+
+impl<'a> Seat<'a> {
+    fn new(candidate: &'a Candidate, shown: Shown<'a>) -> Self {
+        let endpoint = candidate.client.endpoint();
+        Self {
+            candidate,
+            shown,
+            model: endpoint.to_string(),
+            definitions: endpoint.definitions(shown.tools),
+        }
+    }
+
+    /// All that an answer may depend on besides the prompt and the parameters. Behind a search there
+    /// are also the tools to be found, and how long one may look for them.
+    fn shown(&self, tools: &Tools) -> String {
+        let shown = serde_json::to_string(&self.definitions).expect("definitions are JSON");
+        match self.shown.surface {
+            Surface::All => shown,
+            surface @ Surface::Search => {
+                let behind = Value::from(self.candidate.client.endpoint().definitions(tools));
+                format!("{surface} {} {shown} {behind}", self.shown.max_turns)
+            }
+        }
     }
 }
 
@@ -221,7 +261,10 @@ impl<'a> Sitting<'a> {
         answer: Result<Record, EndpointError>,
         journal: &mut Journal,
     ) -> Result<(), Stopped> {
-        let failures = self.in_a_row.entry(question.model.to_owned()).or_default();
+        let failures = self
+            .in_a_row
+            .entry(question.seat.model.clone())
+            .or_default();
         match answer {
             Ok(record) => {
                 *failures = 0;
@@ -231,7 +274,7 @@ impl<'a> Sitting<'a> {
             Err(error) => {
                 *failures += 1;
                 if error.is_final() || *failures >= GIVE_UP_AFTER {
-                    return Err(self.stopped(question.model, error));
+                    return Err(self.stopped(&question.seat.model, error));
                 }
                 self.unanswered.push(question.unanswered(&error));
             }
@@ -247,7 +290,7 @@ impl<'a> Sitting<'a> {
                 .iter()
                 .filter(|(_, it)| it.model == model)
                 .count(),
-            total: self.exam.suite.prompts.len() * self.exam.runs as usize,
+            total: self.exam.answers_of_each(),
             source,
         }
     }
@@ -259,7 +302,7 @@ impl<'a> Sitting<'a> {
             Some(price.of(record.usage?))
         };
         Standing {
-            total: self.exam.requests(),
+            total: self.exam.answers(),
             done: self.records.len(),
             unanswered: self.unanswered.len(),
             cost_usd: self.records.iter().map(|(_, record)| price(record)).sum(),
@@ -279,7 +322,8 @@ impl<'a> Sitting<'a> {
 impl Question<'_> {
     fn unanswered(&self, error: &EndpointError) -> Unanswered {
         Unanswered {
-            model: self.model.to_owned(),
+            model: self.seat.model.clone(),
+            surface: self.seat.shown.surface,
             prompt: self.prompt.id.clone(),
             run: self.run,
             why: error.to_string(),

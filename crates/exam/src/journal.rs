@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dialect::{Given, Stop, Usage};
 use crate::judge::Outcome;
+use crate::surface::Surface;
 
 /// What a model made of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,9 +18,18 @@ pub struct Record {
     pub model: String,
     pub prompt: String,
     pub run: u32,
-    /// Changes with the prompt, with what is expected of it and with the tools, so that a line
-    /// never counts for a question that was another one.
+    /// What it was shown. Lines of earlier versions are about every tool.
+    #[serde(default)]
+    pub surface: Surface,
+    /// Changes with the prompt, with what is expected of it, with the tools and with how they are
+    /// shown, so that a line never counts for a question that was another one.
     pub of: String,
+    /// How many answers the model gave. Lines of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// The calls by which it looked around, which are not judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looked: Vec<Looked>,
     /// None, if it made none; two, if the first one failed and it tried again.
     pub calls: Vec<Made>,
     /// Further calls in the same answer, which were not made.
@@ -35,7 +45,22 @@ pub struct Record {
     pub untold: Option<String>,
     /// Absent where the endpoint did not say.
     pub usage: Option<Usage>,
+    /// Tokens of calls and results that were sent again in later turns.
+    #[serde(default)]
+    pub sent_again: usize,
     pub ms: u64,
+}
+
+/// A call by which a model looked around.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Looked {
+    pub tool: String,
+    #[serde(flatten)]
+    pub given: Given,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// Of the call and its result.
+    pub tokens: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,7 +99,17 @@ pub enum JournalError {
 impl Record {
     /// What counts is the first call.
     pub fn outcome(&self) -> Outcome {
-        self.calls.first().map_or(Outcome::NoCall, |it| it.outcome)
+        match (self.calls.first(), self.stop) {
+            (Some(first), _) => first.outcome,
+            (None, Some(Stop::Turns)) => Outcome::OutOfTurns,
+            (None, _) => Outcome::NoCall,
+        }
+    }
+
+    /// What its calls and their results put into the context.
+    pub fn tokens(&self) -> usize {
+        let looked = self.looked.iter().map(|it| it.tokens);
+        looked.chain(self.calls.iter().map(|it| it.tokens)).sum()
     }
 
     pub fn retried(&self) -> bool {
@@ -92,13 +127,14 @@ impl Record {
 /// The call as the model wrote it, on one line.
 impl fmt::Display for Made {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.given {
-            Given::Arguments(arguments) => {
-                let arguments = serde_json::to_string(arguments).expect("arguments are JSON");
-                write!(f, "{} {arguments}", self.tool)
-            }
-            Given::Malformed(text) => write!(f, "{} {text}", self.tool),
-        }
+        write!(f, "{} {}", self.tool, self.given)
+    }
+}
+
+/// Likewise.
+impl fmt::Display for Looked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.tool, self.given)
     }
 }
 
@@ -208,7 +244,10 @@ mod tests {
             model: "m".into(),
             prompt: "p".into(),
             run,
+            surface: Surface::Search,
             of: "f".into(),
+            turns: Some(2),
+            looked: Vec::new(),
             calls: vec![made],
             also: 0,
             words: None,
@@ -218,6 +257,7 @@ mod tests {
                 input: 5,
                 output: 6,
             }),
+            sent_again: 3,
             ms: 12,
         }
     }
@@ -239,6 +279,33 @@ mod tests {
         assert_eq!(journal.records, [first, second.clone()]);
         assert_eq!(journal.find("m", "p", 2, "f"), Some(&second));
         assert_eq!(journal.find("m", "p", 2, "another question"), None);
+    }
+
+    #[test]
+    fn a_line_from_before_there_were_surfaces_is_about_every_tool() {
+        let line = r#"{"model":"m","prompt":"p","run":1,"of":"f","calls":[],"usage":null,"ms":1}"#;
+        let record: Record = serde_json::from_str(line).unwrap();
+        assert_eq!(
+            (record.surface, record.turns, record.outcome()),
+            (Surface::All, None, Outcome::NoCall)
+        );
+    }
+
+    #[test]
+    fn without_a_call_a_model_has_given_up_or_run_out_of_turns() {
+        let silent = Record {
+            calls: Vec::new(),
+            ..record(1, Given::Malformed(String::new()))
+        };
+        assert_eq!(silent.outcome(), Outcome::NoCall);
+        assert_eq!(
+            Record {
+                stop: Some(Stop::Turns),
+                ..silent
+            }
+            .outcome(),
+            Outcome::OutOfTurns
+        );
     }
 
     #[test]

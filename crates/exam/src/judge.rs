@@ -21,7 +21,10 @@ pub enum Outcome {
     WrongTool,
     /// A tool that nobody offered.
     UnknownTool,
+    /// The model ended with words, or with nothing.
     NoCall,
+    /// The model looked around for as long as it was let, and called no tool.
+    OutOfTurns,
 }
 
 /// What a call was, and what was wrong with it where that can be said.
@@ -32,7 +35,7 @@ pub(crate) struct Verdict {
 }
 
 impl Outcome {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Right,
         Self::WrongArguments,
         Self::Malformed,
@@ -40,10 +43,14 @@ impl Outcome {
         Self::WrongTool,
         Self::UnknownTool,
         Self::NoCall,
+        Self::OutOfTurns,
     ];
 
     pub fn is_right_tool(self) -> bool {
-        !matches!(self, Self::WrongTool | Self::UnknownTool | Self::NoCall)
+        !matches!(
+            self,
+            Self::WrongTool | Self::UnknownTool | Self::NoCall | Self::OutOfTurns
+        )
     }
 
     pub fn as_str(self) -> &'static str {
@@ -55,6 +62,7 @@ impl Outcome {
             Self::WrongTool => "wrong tool",
             Self::UnknownTool => "no such tool",
             Self::NoCall => "no call",
+            Self::OutOfTurns => "out of turns",
         }
     }
 }

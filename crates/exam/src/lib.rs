@@ -5,7 +5,8 @@
 //!
 //! # Layout
 //! - [`suite`]: the prompts and what is expected of them, read from a file
-//! - [`tools`]: the tools as the model is shown them
+//! - [`tools`]: the tools of the suite; [`surface`]: what of them the model is shown, and what its
+//!   calls there come to
 //! - [`endpoint`]: where a model is asked; `access`: as whom; `dialect`: in whose format;
 //!   [`client`]: over HTTP, with patience; `pace`: and not too fast
 //! - [`exam`]: every prompt to every model; `attempt`: one of them; [`judge`]: was it right
@@ -26,6 +27,7 @@ pub mod page;
 pub mod rehearsal;
 pub mod report;
 pub mod suite;
+pub mod surface;
 pub mod tools;
 
 pub use access::Access;
@@ -37,4 +39,5 @@ pub use journal::{Journal, JournalError, Record};
 pub use judge::Outcome;
 pub use report::{Price, Report};
 pub use suite::{Suite, SuiteError};
+pub use surface::{Carried, Reached, Shown, Surface};
 pub use tools::{Called, Tool, Tools};

@@ -310,29 +310,7 @@ impl App {
         )?)
     }
 
-    /// Calls a tool to see what becomes of it: its server decides what to make of the arguments, and
-    /// the call does not count as use.
-    pub async fn measure(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-    ) -> anyhow::Result<Value> {
-        let params = RawObject::new()
-            .with("name", name)
-            .with("arguments", &arguments);
-        let (turn, messages) = self.turn("kitbag eval", Surface::All);
-        let turn = Turn {
-            purpose: Purpose::Measurement,
-            ..turn
-        };
-        let call = McpCall::tool(name.to_owned(), params);
-        let result = self
-            .run((turn, messages), call, Meanwhile::to_its_end(&mut |_| {}))
-            .await?;
-        Ok(serde_json::from_str(result.get())?)
-    }
-
-    async fn run(
+    pub(crate) async fn run(
         &self,
         (turn, mut messages): (Turn, mpsc::Receiver<HeldMessage>),
         call: McpCall,
@@ -519,7 +497,7 @@ impl App {
 
 impl App {
     /// A request by the person at this machine, and what is said to her while it is served.
-    fn turn(&self, name: &str, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage>) {
+    pub(crate) fn turn(&self, name: &str, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage>) {
         let (outbox, messages) = mpsc::channel(crate::turn::BACKLOG);
         let gateway = self.host.gateway();
         let turn = Turn {

@@ -27,6 +27,7 @@ mod key_check;
 mod keyring;
 mod local;
 mod login;
+mod measure;
 pub mod meter;
 mod pipeline;
 mod providers;

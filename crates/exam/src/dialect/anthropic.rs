@@ -2,23 +2,30 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Conversation, Given, Stop, ToolCall, Usage, id, text};
+use super::{Answer, CallResult, Conversation, Exchange, Given, Stop, ToolCall, Usage, id, text};
 
 /// Room for a thought and a call; the format wants a number.
 const MAX_TOKENS: u32 = 4096;
 
 pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];
-    if let Some(retry) = &conversation.retry {
-        let result = |(id, error): &(String, String)| json!({ "type": "tool_result", "tool_use_id": id, "content": error, "is_error": true });
-        messages.push(json!({ "role": "assistant", "content": retry.said }));
-        let results: Vec<Value> = retry.errors.iter().map(result).collect();
+    for Exchange { said, results } in &conversation.exchanges {
+        messages.push(json!({ "role": "assistant", "content": said }));
+        let results: Vec<Value> = results.iter().map(result).collect();
         messages.push(json!({ "role": "user", "content": results }));
     }
     json!({ "model": model, "max_tokens": MAX_TOKENS, "tools": conversation.tools, "messages": messages })
 }
 
-pub(super) fn read(body: &Value) -> Result<Answer, String> {
+fn result(it: &CallResult) -> Value {
+    let mut result = json!({ "type": "tool_result", "tool_use_id": it.id, "content": it.text });
+    if it.failed {
+        result["is_error"] = true.into();
+    }
+    result
+}
+
+pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
     let mut said = body
         .get("content")
         .cloned()
@@ -34,7 +41,9 @@ pub(super) fn read(body: &Value) -> Result<Answer, String> {
         .iter_mut()
         .filter(|it| is(it, "tool_use"))
         .enumerate();
-    let calls = calls.map(|(number, call)| take(call, number)).collect();
+    let calls = calls
+        .map(|(number, call)| take(call, earlier + number))
+        .collect();
     Ok(Answer {
         said,
         words: words.join("\n"),
@@ -92,7 +101,7 @@ mod tests {
             ],
             "usage": { "input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 3 },
         });
-        let answer = read(&body).unwrap();
+        let answer = read(&body, 0).unwrap();
         let word = json!({ "word": "hi" }).as_object().unwrap().clone();
         assert_eq!(
             answer.calls,
@@ -114,14 +123,18 @@ mod tests {
             (&body["content"], "Let me look.")
         );
         assert_eq!(
-            read(&json!({ "type": "error" })),
+            read(&json!({ "type": "error" }), 0),
             Err("there is no `content`".to_owned())
         );
     }
     #[test]
     fn what_broke_off_is_repeated_as_a_call_and_said_to_have_broken_off() {
         let call = json!({ "type": "tool_use", "id": "", "name": "echo", "input": "{\"word\":" });
-        let answer = read(&json!({ "content": [call], "stop_reason": "max_tokens" })).unwrap();
+        let answer = read(
+            &json!({ "content": [call], "stop_reason": "max_tokens" }),
+            0,
+        )
+        .unwrap();
         assert_eq!(
             (&answer.said[0]["id"], &answer.said[0]["input"]),
             (&json!("call_0"), &json!({}))
@@ -130,7 +143,7 @@ mod tests {
             (answer.calls[0].id.as_str(), answer.stop),
             ("call_0", Some(Stop::Length))
         );
-        let refused = read(&json!({ "content": [], "stop_reason": "refusal" })).unwrap();
+        let refused = read(&json!({ "content": [], "stop_reason": "refusal" }), 0).unwrap();
         assert_eq!(refused.stop, Some(Stop::Refusal));
     }
 }

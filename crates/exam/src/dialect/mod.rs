@@ -8,6 +8,8 @@
 mod anthropic;
 mod openai;
 
+use std::fmt;
+
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use kitbag_vendor::{Unfit, Vendor};
 use serde::{Deserialize, Serialize};
@@ -22,7 +24,7 @@ pub(crate) enum Dialect {
     OpenAi,
 }
 
-/// A prompt, with what a model may use for it and, after a call that failed, what was said then.
+/// A prompt, with what a model may use for it and what was said since.
 #[derive(Debug, Clone)]
 pub(crate) struct Conversation<'a> {
     /// As [`Dialect::tools`] writes them.
@@ -30,15 +32,25 @@ pub(crate) struct Conversation<'a> {
     /// What else is to stand in the request.
     pub(crate) parameters: &'a Arguments,
     pub(crate) prompt: &'a str,
-    pub(crate) retry: Option<Retry>,
+    /// The earlier turns, the first one first.
+    pub(crate) exchanges: Vec<Exchange>,
+}
+
+/// One turn of a model, and what came of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Exchange {
+    /// The model's own message.
+    pub(crate) said: Value,
+    /// What each of its calls came to.
+    pub(crate) results: Vec<CallResult>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Retry {
-    /// The model's own message.
-    pub(crate) said: Value,
-    /// What each of its calls came to: the call's id, and the text of the error.
-    pub(crate) errors: Vec<(String, String)>,
+pub(crate) struct CallResult {
+    /// That of the call.
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) failed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +63,7 @@ pub(crate) struct Answer {
     pub(crate) usage: Option<Usage>,
 }
 
-/// What ended an answer before the model was done.
+/// What ended an answer, or the whole conversation, before the model was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
@@ -59,6 +71,8 @@ pub enum Stop {
     Length,
     /// The model, or a filter over it, would not answer.
     Refusal,
+    /// The limit of turns: it would have gone on.
+    Turns,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -146,12 +160,20 @@ impl Dialect {
         body
     }
 
-    /// The answer, or what is wrong with it.
-    pub(crate) fn read(self, body: &Value) -> Result<Answer, String> {
+    /// The answer, or what is wrong with it. `earlier` is how many calls the model made before, so
+    /// that calls without an id get one that no other call of the conversation has.
+    pub(crate) fn read(self, body: &Value, earlier: usize) -> Result<Answer, String> {
         match self {
-            Self::Anthropic => anthropic::read(body),
-            Self::OpenAi => openai::read(body),
+            Self::Anthropic => anthropic::read(body, earlier),
+            Self::OpenAi => openai::read(body, earlier),
         }
+    }
+}
+
+impl Conversation<'_> {
+    /// How many calls the model has made so far.
+    pub(crate) fn calls(&self) -> usize {
+        self.exchanges.iter().map(|it| it.results.len()).sum()
     }
 }
 
@@ -183,11 +205,24 @@ impl Given {
     }
 }
 
+/// As the model wrote them, on one line.
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Arguments(arguments) => {
+                f.write_str(&serde_json::to_string(arguments).expect("arguments are JSON"))
+            }
+            Self::Malformed(text) => f.write_str(text),
+        }
+    }
+}
+
 impl Stop {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Length => "cut off at the limit of tokens",
             Self::Refusal => "refused to answer",
+            Self::Turns => "stopped at the limit of turns",
         }
     }
 }
@@ -216,5 +251,91 @@ fn id(call: &Value, number: usize) -> String {
         format!("call_{number}")
     } else {
         id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Two turns: the first answer has two calls of which one failed, the second has one.
+    fn messages(dialect: Dialect, said: [Value; 2]) -> Value {
+        let result = |id: &str, text: &str, failed| CallResult {
+            id: id.into(),
+            text: text.into(),
+            failed,
+        };
+        let results = [
+            vec![result("c0", "found", false), result("c1", "no", true)],
+            vec![result("c2", "ok", false)],
+        ];
+        let exchanges = said
+            .into_iter()
+            .zip(results)
+            .map(|(said, results)| Exchange { said, results });
+        let (parameters, exchanges) = (Arguments::new(), exchanges.collect());
+        let conversation = Conversation {
+            tools: &[],
+            parameters: &parameters,
+            prompt: "Find it",
+            exchanges,
+        };
+        assert_eq!(conversation.calls(), 3);
+        dialect.body("m", &conversation)["messages"].clone()
+    }
+
+    #[test]
+    fn openai_reads_each_turn_and_then_a_message_for_each_result() {
+        let said = |words: &str| json!({ "role": "assistant", "content": words });
+        let tool =
+            |id: &str, text: &str| json!({ "role": "tool", "tool_call_id": id, "content": text });
+        let expected = json!([
+            { "role": "user", "content": "Find it" },
+            said("one"), tool("c0", "found"), tool("c1", "no"),
+            said("two"), tool("c2", "ok"),
+        ]);
+        assert_eq!(
+            messages(Dialect::OpenAi, [said("one"), said("two")]),
+            expected
+        );
+    }
+
+    #[test]
+    fn anthropic_reads_each_turn_and_then_all_its_results_in_one_message() {
+        let result = |id: &str, text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": text });
+        let mut failed = result("c1", "no");
+        failed["is_error"] = true.into();
+        let blocks = |text: &str| json!([{ "type": "text", "text": text }]);
+        let expected = json!([
+            { "role": "user", "content": "Find it" },
+            { "role": "assistant", "content": blocks("one") },
+            { "role": "user", "content": [result("c0", "found"), failed] },
+            { "role": "assistant", "content": blocks("two") },
+            { "role": "user", "content": [result("c2", "ok")] },
+        ]);
+        assert_eq!(
+            messages(Dialect::Anthropic, [blocks("one"), blocks("two")]),
+            expected
+        );
+    }
+
+    #[test]
+    fn calls_without_an_id_get_one_that_no_earlier_call_has() {
+        let call = json!({ "function": { "name": "echo", "arguments": "{}" } });
+        let openai = json!({ "choices": [{ "message": { "tool_calls": [call, call] } }] });
+        let call = json!({ "type": "tool_use", "name": "echo", "input": {} });
+        let anthropic = json!({ "content": [call, call] });
+        for (dialect, body) in [(Dialect::OpenAi, openai), (Dialect::Anthropic, anthropic)] {
+            let ids: Vec<_> = dialect
+                .read(&body, 3)
+                .unwrap()
+                .calls
+                .into_iter()
+                .map(|it| it.id)
+                .collect();
+            assert_eq!(ids, ["call_3", "call_4"]);
+        }
     }
 }

@@ -2,19 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Conversation, Given, Stop, ToolCall, Usage, id, text};
+use super::{Answer, CallResult, Conversation, Exchange, Given, Stop, ToolCall, Usage, id, text};
 
 pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];
-    if let Some(retry) = &conversation.retry {
-        let result = |(id, error): &(String, String)| json!({ "role": "tool", "tool_call_id": id, "content": error });
-        messages.push(retry.said.clone());
-        messages.extend(retry.errors.iter().map(result));
+    for Exchange { said, results } in &conversation.exchanges {
+        messages.push(said.clone());
+        messages.extend(results.iter().map(result));
     }
     json!({ "model": model, "tools": conversation.tools, "messages": messages })
 }
 
-pub(super) fn read(body: &Value) -> Result<Answer, String> {
+/// That a call failed is said by its text alone; the format has nothing else for it.
+fn result(it: &CallResult) -> Value {
+    json!({ "role": "tool", "tool_call_id": it.id, "content": it.text })
+}
+
+pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
     let choice = body
         .pointer("/choices/0")
         .ok_or("there is no `choices[0]`")?;
@@ -29,7 +33,9 @@ pub(super) fn read(body: &Value) -> Result<Answer, String> {
         .flatten()
         .filter(|it| it["function"].is_object())
         .enumerate();
-    let calls = calls.map(|(number, call)| take(call, number)).collect();
+    let calls = calls
+        .map(|(number, call)| take(call, earlier + number))
+        .collect();
     Ok(Answer {
         said,
         words,
@@ -82,7 +88,7 @@ mod tests {
     fn check(arguments: &Value, expected: &Given) {
         let function = json!({ "name": "echo", "arguments": arguments });
         let body = json!({ "choices": [{ "message": { "tool_calls": [{ "id": "c1", "function": function }] } }] });
-        assert_eq!(read(&body).unwrap().calls[0].arguments, *expected);
+        assert_eq!(read(&body, 0).unwrap().calls[0].arguments, *expected);
     }
 
     #[test]
@@ -109,7 +115,7 @@ mod tests {
     fn what_is_repeated_is_what_was_said_but_for_calls_nobody_would_take_back() {
         let said = |call: Value| {
             let message = json!({ "content": null, "reasoning": "hm", "tool_calls": [call] });
-            read(&json!({ "choices": [{ "message": message }] }))
+            read(&json!({ "choices": [{ "message": message }] }), 0)
                 .unwrap()
                 .said
         };
@@ -136,7 +142,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_ended_early_says_why() {
-        let stop = |choice: Value| read(&json!({ "choices": [choice] })).unwrap().stop;
+        let stop = |choice: Value| read(&json!({ "choices": [choice] }), 0).unwrap().stop;
         let words = json!({ "content": "Well," });
         assert_eq!(
             stop(json!({ "message": words, "finish_reason": "length" })),
@@ -159,7 +165,11 @@ mod tests {
 
     #[test]
     fn words_without_a_call_are_an_answer_too() {
-        let answer = read(&json!({ "choices": [{ "message": { "content": "Hi." } }] })).unwrap();
+        let answer = read(
+            &json!({ "choices": [{ "message": { "content": "Hi." } }] }),
+            0,
+        )
+        .unwrap();
         assert_eq!((answer.calls.len(), answer.usage), (0, None));
     }
 }

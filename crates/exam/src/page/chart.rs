@@ -216,5 +216,6 @@ fn class(outcome: Outcome) -> &'static str {
         Outcome::WrongTool => "wrong-tool",
         Outcome::UnknownTool => "unknown-tool",
         Outcome::NoCall => "no-call",
+        Outcome::OutOfTurns => "out-of-turns",
     }
 }

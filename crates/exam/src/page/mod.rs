@@ -12,6 +12,7 @@ mod prompts;
 mod tables;
 
 use crate::report::{Comparison, Rate, Report};
+use crate::surface::Surface;
 
 pub fn page(report: &Report) -> String {
     let title = escaped(&format!("Exam: {}", report.suite));
@@ -53,6 +54,24 @@ pub fn luck(comparison: &Comparison) -> Option<String> {
     ))
 }
 
+/// What stood before models instead of the tools themselves; nothing where they saw every tool.
+pub fn surfaces(report: &Report) -> Option<String> {
+    let search = report
+        .surfaces
+        .iter()
+        .find(|it| it.surface == Surface::Search)?;
+    let by = if report.surfaces.len() > 1 {
+        "On the surface search, models"
+    } else {
+        "Models"
+    };
+    Some(format!(
+        "{by} were shown {} with which to find and call the others, and had at most {} for a prompt.",
+        count(search.tools, "tool"),
+        count(search.max_turns as usize, "turn"),
+    ))
+}
+
 /// `81.2 to 96.9 %`.
 pub fn interval(rate: &Rate) -> String {
     format!("{:.1} to {:.1} %", 100.0 * rate.low, 100.0 * rate.high)
@@ -75,8 +94,11 @@ fn summary(report: &Report) -> String {
     let raw = report
         .baseline_tokens
         .map(|it| format!(" The raw JSON is {} tokens.", thousands(it as f64)));
+    let surfaces = surfaces(report)
+        .map(|it| format!(" {it}"))
+        .unwrap_or_default();
     format!(
-        "<p>{}, each put {times} to each model with {}.{parameters} {}.</p>\n\
+        "<p>{}, each put {times} to each model with {}.{surfaces}{parameters} {}.</p>\n\
          <p class=\"faint\">An interval holds the share for prompts like these, with 95 % confidence after Wilson; \
          each prompt counts once for it, however often it was put. Tokens are counted with {}, except for those \
          charged, which the endpoint counted.{}</p>\n",

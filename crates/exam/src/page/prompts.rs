@@ -1,7 +1,7 @@
 //! Every prompt: what was expected, what each model called, and what came of it.
 
 use super::{count, escaped};
-use crate::journal::Record;
+use crate::journal::{Looked, Record};
 use crate::judge::Outcome;
 use crate::report::{ModelReport, PromptRow, Report};
 
@@ -15,7 +15,12 @@ pub(super) fn prompts(report: &Report) -> String {
     let mut filters = filter("all", "All", kinds.len(), true);
     filters += &filter("wrong", "Wrong at least once", number(|it| it.wrong), false);
     if report.models.len() > 1 {
-        filters += &filter("differs", "Models differ", number(|it| it.differs), false);
+        let title = if report.surfaces.len() > 1 {
+            "Answers differ"
+        } else {
+            "Models differ"
+        };
+        filters += &filter("differs", title, number(|it| it.differs), false);
     }
     let articles: String = report
         .prompts
@@ -143,7 +148,7 @@ fn verdict(record: &Record) -> String {
 }
 
 fn story(record: &Record) -> String {
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts: Vec<String> = record.looked.iter().map(looked).collect();
     for (number, call) in record.calls.iter().enumerate() {
         let then = match (number, call.outcome == Outcome::Right) {
             (0, _) => String::new(),
@@ -175,5 +180,19 @@ fn story(record: &Record) -> String {
             .as_deref()
             .map(|it| format!("it could not be shown the error: {}", escaped(it))),
     );
+    parts.extend(
+        record
+            .turns
+            .filter(|it| *it > 1)
+            .map(|turns| format!("{turns} turns")),
+    );
     parts.join("<br>")
+}
+
+fn looked(it: &Looked) -> String {
+    let failed = if it.failed { " failed" } else { "" };
+    format!(
+        "<span class=\"faint\">looked: <code>{}</code>{failed}</span>",
+        escaped(&it.to_string())
+    )
 }

@@ -30,7 +30,7 @@ pub(super) fn figures(report: &Report) -> String {
 
 type Figure = fn(&ModelReport) -> Option<String>;
 
-const FIGURES: [(&str, Figure); 11] = [
+const FIGURES: [(&str, Figure); 13] = [
     ("answered", |it| {
         Some(format!("{} of {}", it.answered, it.asked))
     }),
@@ -53,7 +53,13 @@ const FIGURES: [(&str, Figure); 11] = [
     ("cut off, refused", |it| {
         (it.cut_off + it.refused > 0).then(|| format!("{}, {}", it.cut_off, it.refused))
     }),
+    ("turns a prompt", |it| {
+        it.turns.map(|turns| format!("{turns:.1}"))
+    }),
     ("tokens a prompt", |it| it.tokens.per_prompt.map(thousands)),
+    ("sent in all its turns", |it| {
+        it.tokens.sent_per_prompt.map(thousands)
+    }),
     ("as a part of the raw JSON", |it| {
         it.tokens.share_of_baseline.map(percent)
     }),
@@ -162,15 +168,24 @@ pub(super) fn comparisons(report: &Report) -> String {
         .iter()
         .map(|it| comparison(report, it))
         .collect();
+    let with = if report.surfaces.len() > 1 {
+        "on the same prompts"
+    } else {
+        "with the first model"
+    };
     if told.is_empty() {
         told
     } else {
-        format!("<h2>Compared with the first model</h2>\n{told}")
+        format!("<h2>Compared {with}</h2>\n{told}")
     }
 }
 
 fn comparison(report: &Report, it: &Comparison) -> String {
-    let [first, second] = [&it.first, &it.second].map(|model| escaped(report.short(model)));
+    let named = [
+        (&it.first, it.first_surface),
+        (&it.second, it.second_surface),
+    ];
+    let [first, second] = named.map(|(model, surface)| escaped(report.short(model, surface)));
     let better = |name: &str, prompts: &[String]| {
         let ids = prompts
             .iter()

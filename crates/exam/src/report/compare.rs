@@ -1,15 +1,21 @@
-//! Two models on the same prompts: where they differ, and whether chance would differ as much.
+//! Two models, or one model on two surfaces, on the same prompts: where they differ, and whether
+//! chance would differ as much.
 
 use serde::Serialize;
 
+use super::ModelReport;
 use crate::journal::Record;
 use crate::judge::Outcome;
 use crate::suite::Suite;
+use crate::surface::Surface;
 
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Comparison {
+    /// The models, each on its surface.
     pub first: String,
+    pub first_surface: Surface,
     pub second: String,
+    pub second_surface: Surface,
     /// Those that both have answered.
     pub prompts: usize,
     /// On how many of them both were right equally often.
@@ -22,14 +28,12 @@ pub struct Comparison {
     pub chance: Option<f64>,
 }
 
-pub(super) fn compare(
-    suite: &Suite,
-    first: (&str, &[Record]),
-    second: (&str, &[Record]),
-) -> Comparison {
+pub(super) fn compare(suite: &Suite, first: &ModelReport, second: &ModelReport) -> Comparison {
     let mut comparison = Comparison {
-        first: first.0.to_owned(),
-        second: second.0.to_owned(),
+        first: first.model.clone(),
+        first_surface: first.surface,
+        second: second.model.clone(),
+        second_surface: second.surface,
         prompts: 0,
         alike: 0,
         first_better: Vec::new(),
@@ -37,7 +41,7 @@ pub(super) fn compare(
         chance: None,
     };
     for id in suite.prompts.iter().map(|it| &it.id) {
-        let Some((one, other)) = right(first.1, id).zip(right(second.1, id)) else {
+        let Some((one, other)) = right(&first.records, id).zip(right(&second.records, id)) else {
             continue;
         };
         comparison.prompts += 1;

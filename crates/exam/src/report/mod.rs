@@ -1,18 +1,22 @@
 //! The figures of an exam. What was not measured is absent, never nought.
 //!
 //! # Layout
-//! - this file: the figures of each model; `rate`: a share and how sure it is
-//! - `group`: the same for some of the prompts; `compare`: two models on the same prompts
+//! - this file: the figures of each model on each surface; `rate`: a share and how sure it is
+//! - `tokens`: what tools put into contexts and requests
+//! - `group`: the same for some of the prompts; `compare`: two models, or two surfaces, on the same
+//!   prompts
 
 mod compare;
 mod group;
 mod rate;
+mod tokens;
 
 use serde::Serialize;
 
 pub use compare::Comparison;
 pub use group::{Group, Instead};
 pub use rate::Rate;
+pub use tokens::Tokens;
 
 use crate::dialect::{Stop, Usage};
 use crate::exam::{Candidate, Exam, Sat, Unanswered};
@@ -20,6 +24,7 @@ use crate::journal::Record;
 use crate::judge::Outcome;
 use crate::rehearsal::Played;
 use crate::suite::{Arguments, Prompt};
+use crate::surface::{Shown, Surface};
 
 /// In US dollars for a million tokens, as the person who pays says.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,13 +51,25 @@ pub struct Report {
     pub prompts: Vec<PromptRow>,
     pub runs: u32,
     pub tools: usize,
+    pub surfaces: Vec<SurfaceRow>,
     pub parameters: Arguments,
     pub counted_with: &'static str,
     pub baseline_tokens: Option<usize>,
+    /// By model, and each by surface.
     pub models: Vec<ModelReport>,
-    /// Each model with the first.
+    /// Each model with the first on the same surface, then each surface with the first of the same
+    /// model.
     pub comparisons: Vec<Comparison>,
     pub scenarios: Vec<Played>,
+}
+
+/// What models were shown.
+#[derive(Debug, Serialize)]
+pub struct SurfaceRow {
+    pub surface: Surface,
+    /// In every request.
+    pub tools: usize,
+    pub max_turns: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,7 +84,9 @@ pub struct PromptRow {
 #[derive(Debug, Serialize)]
 pub struct ModelReport {
     pub model: String,
-    /// Without where it is, if no other model of the exam has the same name.
+    pub surface: Surface,
+    /// Without where it is, if no other model of the exam has the same name; with the surface,
+    /// unless every model was shown every tool.
     pub short: String,
     pub asked: usize,
     pub answered: usize,
@@ -84,6 +103,8 @@ pub struct ModelReport {
     pub refused: usize,
     pub by_tool: Vec<Group>,
     pub by_category: Vec<Group>,
+    /// Answers of the model to a prompt, on average.
+    pub turns: Option<f64>,
     pub tokens: Tokens,
     /// As the endpoint counted; absent if it did not for every answer.
     pub usage: Option<Usage>,
@@ -91,15 +112,6 @@ pub struct ModelReport {
     pub latency_ms: Option<Latency>,
     pub unanswered: Vec<Unanswered>,
     pub records: Vec<Record>,
-}
-
-/// What tools put into a context.
-#[derive(Debug, Serialize)]
-pub struct Tokens {
-    pub definitions: usize,
-    /// Definitions, calls and results, on average.
-    pub per_prompt: Option<f64>,
-    pub share_of_baseline: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -122,35 +134,62 @@ impl Report {
             baseline_tokens,
             scenarios,
         } = setting;
-        let model = |candidate| ModelReport::new(exam, candidate, sat, baseline_tokens);
-        let models: Vec<_> = exam.candidates.iter().map(model).collect();
-        let comparisons = match models.split_first() {
-            Some((first, others)) => others.iter().map(|it| first.compared(it, exam)).collect(),
-            None => Vec::new(),
+        let of = |candidate| {
+            exam.surfaces
+                .iter()
+                .map(move |shown| ModelReport::new(exam, candidate, shown, sat, baseline_tokens))
         };
+        let models: Vec<_> = exam.candidates.iter().flat_map(of).collect();
         Self {
             suite: exam.suite.name.clone(),
             at,
             prompts: exam.suite.prompts.iter().map(PromptRow::new).collect(),
             runs: exam.runs,
             tools: exam.tools.len(),
+            surfaces: exam.surfaces.iter().map(SurfaceRow::new).collect(),
             parameters: exam.parameters.clone(),
             counted_with,
             baseline_tokens,
+            comparisons: comparisons(exam, &models),
             models,
-            comparisons,
             scenarios,
         }
     }
+
+    /// What a model on a surface is called in a few letters.
+    pub fn short<'a>(&'a self, model: &'a str, surface: Surface) -> &'a str {
+        let found = self
+            .models
+            .iter()
+            .find(|it| it.model == model && it.surface == surface);
+        found.map_or(model, |it| &it.short)
+    }
+
+    /// The same with where the model is.
+    pub fn long(&self, model: &str, surface: Surface) -> String {
+        named(model, surface, self.surfaces.iter().map(|it| it.surface))
+    }
 }
 
-impl Report {
-    /// What a model is called in a few letters.
-    pub fn short<'a>(&'a self, model: &'a str) -> &'a str {
-        self.models
-            .iter()
-            .find(|it| it.model == model)
-            .map_or(model, |it| &it.short)
+/// Models are compared where they were shown the same, and surfaces where the model was the same: a
+/// difference in both would say nothing about either.
+fn comparisons(exam: &Exam<'_>, models: &[ModelReport]) -> Vec<Comparison> {
+    let surfaces = exam.surfaces.len();
+    let compared =
+        |first: usize, second: usize| compare::compare(exam.suite, &models[first], &models[second]);
+    let of_models = (surfaces..models.len()).map(|place| compared(place % surfaces, place));
+    let of_surfaces = (0..models.len()).filter(|place| place % surfaces > 0);
+    let of_surfaces = of_surfaces.map(|place| compared(place - place % surfaces, place));
+    of_models.chain(of_surfaces).collect()
+}
+
+impl SurfaceRow {
+    fn new(shown: &Shown<'_>) -> Self {
+        Self {
+            surface: shown.surface,
+            tools: shown.tools.len(),
+            max_turns: shown.max_turns,
+        }
     }
 }
 
@@ -168,25 +207,30 @@ impl PromptRow {
 }
 
 impl ModelReport {
-    fn new(exam: &Exam<'_>, candidate: &Candidate, sat: &Sat, baseline: Option<usize>) -> Self {
-        let model = candidate.client.endpoint().to_string();
-        let records: Vec<_> = sat
+    fn new(
+        exam: &Exam<'_>,
+        candidate: &Candidate,
+        shown: &Shown<'_>,
+        sat: &Sat,
+        baseline: Option<usize>,
+    ) -> Self {
+        let (model, surface) = (candidate.client.endpoint().to_string(), shown.surface);
+        let is_here = |of: &str, on: Surface| of == model && on == surface;
+        let records = sat
             .records
             .iter()
-            .filter(|it| it.model == model)
-            .cloned()
-            .collect();
+            .filter(|it| is_here(&it.model, it.surface));
+        let records: Vec<_> = records.cloned().collect();
         let unanswered = sat
             .unanswered
             .iter()
-            .filter(|it| it.model == model)
-            .cloned()
-            .collect();
+            .filter(|it| is_here(&it.model, it.surface));
+        let unanswered = unanswered.cloned().collect();
         let rate = |is: fn(&Record) -> bool| Rate::of(&records, is);
         let number = |is: &dyn Fn(&Record) -> bool| records.iter().filter(|it| is(it)).count();
         let usage = (!records.is_empty()).then(|| sum(&records)).flatten();
         Self {
-            short: short(exam, candidate),
+            short: short(exam, candidate, surface),
             asked: exam.suite.prompts.len() * exam.runs as usize,
             answered: records.len(),
             invocation_accuracy: rate(|it| it.outcome().is_right_tool()),
@@ -201,7 +245,8 @@ impl ModelReport {
             refused: number(&|it| it.stop == Some(Stop::Refusal)),
             by_tool: group::by_tool(exam.suite, &records),
             by_category: group::by_category(exam.suite, &records),
-            tokens: Tokens::new(exam, candidate, &records, baseline),
+            turns: turns(&records),
+            tokens: Tokens::new(exam.count, candidate, shown, &records, baseline),
             usage,
             cost_usd: candidate
                 .price
@@ -211,29 +256,38 @@ impl ModelReport {
             unanswered,
             records,
             model,
+            surface,
         }
-    }
-
-    fn compared(&self, other: &Self, exam: &Exam<'_>) -> Comparison {
-        compare::compare(
-            exam.suite,
-            (&self.model, &self.records),
-            (&other.model, &other.records),
-        )
     }
 }
 
-fn short(exam: &Exam<'_>, candidate: &Candidate) -> String {
+fn short(exam: &Exam<'_>, candidate: &Candidate, surface: Surface) -> String {
     let endpoint = candidate.client.endpoint();
     let alike = exam
         .candidates
         .iter()
         .filter(|it| it.client.endpoint().model() == endpoint.model());
-    if alike.count() == 1 {
+    let model = if alike.count() == 1 {
         endpoint.model().to_owned()
     } else {
         endpoint.to_string()
+    };
+    named(&model, surface, exam.surfaces.iter().map(|it| it.surface))
+}
+
+fn named(model: &str, on: Surface, mut surfaces: impl Iterator<Item = Surface>) -> String {
+    let only_all = surfaces.all(|it| it == Surface::All);
+    if only_all {
+        model.to_owned()
+    } else {
+        format!("{model} ({on})")
     }
+}
+
+/// Nothing where a record does not say.
+fn turns(records: &[Record]) -> Option<f64> {
+    let turns: Option<Vec<f64>> = records.iter().map(|it| it.turns.map(f64::from)).collect();
+    mean(turns?.into_iter())
 }
 
 fn every_time(records: &[Record]) -> Option<Rate> {
@@ -249,26 +303,6 @@ fn every_time(records: &[Record]) -> Option<Rate> {
             prompts.len(),
         )
     })
-}
-
-impl Tokens {
-    fn new(
-        exam: &Exam<'_>,
-        candidate: &Candidate,
-        records: &[Record],
-        baseline: Option<usize>,
-    ) -> Self {
-        let shown = serde_json::to_string(&candidate.client.endpoint().definitions(exam.tools));
-        let definitions = (exam.count)(&shown.expect("definitions are JSON"));
-        let calls = |it: &Record| it.calls.iter().map(|call| call.tokens).sum::<usize>();
-        let per_prompt = mean(records.iter().map(|it| (definitions + calls(it)) as f64));
-        let share = per_prompt.zip(baseline.filter(|it| *it > 0));
-        Self {
-            definitions,
-            per_prompt,
-            share_of_baseline: share.map(|(own, raw)| own / raw as f64),
-        }
-    }
 }
 
 impl Latency {

@@ -88,6 +88,14 @@ pub(crate) struct Snapshot {
     subjects: Arc<[Subject]>,
 }
 
+/// An index that has its words, and perhaps not yet all its vectors.
+struct Begun {
+    sources: Vec<Source>,
+    /// Whether the vectors that the store has could be taken from there.
+    recalled: Result<(), EmbedderError>,
+    words: Option<Arc<Snapshot>>,
+}
+
 impl CapabilityIndex {
     /// `configuration` tells it from others that use the same store.
     pub(crate) fn new(embedder: Arc<Embedder>, store: Store, configuration: String) -> Self {
@@ -146,13 +154,44 @@ impl CapabilityIndex {
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
+        let begun = self.begin(contents).await;
+        if let Err(error) = self.mirror.write(&begun.sources, contents.unlisted).await {
+            tracing::warn!(%error, "the mirror of the index could not be written");
+        }
+        self.complete(begun, overtaken, progress).await
+    }
+
+    /// The same for a process that knows only some of the servers: the mirror, which tells other runs
+    /// of all of them, stays as it is.
+    pub(crate) async fn build_in_part(&self, contents: &Contents<'_>) -> Result<(), EmbedderError> {
+        let begun = self.begin(contents).await;
+        self.complete(begun, || false, |_, _| {}).await
+    }
+
+    /// Makes a catalog searchable by its words, and by the vectors that are there already.
+    async fn begin(&self, contents: &Contents<'_>) -> Begun {
         self.measure().await;
         let sources = self.sources(contents).await;
         let recalled = self.recall(&sources).await;
         let words = self.publish(&sources, contents.subjects()).await;
-        if let Err(error) = self.mirror.write(&sources, contents.unlisted).await {
-            tracing::warn!(%error, "the mirror of the index could not be written");
+        Begun {
+            sources,
+            recalled,
+            words,
         }
+    }
+
+    async fn complete(
+        &self,
+        begun: Begun,
+        overtaken: impl Fn() -> bool,
+        progress: impl FnMut(usize, usize),
+    ) -> Result<(), EmbedderError> {
+        let Begun {
+            sources,
+            recalled,
+            words,
+        } = begun;
         recalled?;
         self.embed_missing(&sources, words.as_deref(), overtaken, progress)
             .await

@@ -21,7 +21,7 @@ pub(super) const MOST_CALLS: usize = 10;
 #[serde(deny_unknown_fields)]
 pub(super) struct Batch {
     /// Read one by one, so that a mistake in one costs only that one.
-    calls: Vec<Raw>,
+    pub(super) calls: Vec<Raw>,
 }
 
 pub(super) async fn run(turn: &Turn, batch: Batch, params: RawObject) -> Result<Raw, Failure> {

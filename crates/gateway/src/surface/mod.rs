@@ -6,6 +6,7 @@
 //! - `call`: a call on a surface, to the one of them that answers it
 //! - `own`: how the arguments of these tools are read
 //! - `search`, `discover`, `request` (for `call_api`), `batch`, `groups`: one file each
+//! - `reach`: a call on a surface, and the tool it led to, for the exam of models
 //! - `shown`: what the adaptive surface lists beside them
 //! - `kept`: what was cut off a long result, for whoever reads on
 
@@ -16,6 +17,7 @@ mod discover;
 mod groups;
 pub(crate) mod kept;
 mod own;
+pub(crate) mod reach;
 mod request;
 mod search;
 pub(crate) mod shown;

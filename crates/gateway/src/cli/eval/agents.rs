@@ -10,11 +10,14 @@ use kitbag_budget::count;
 use kitbag_exam::page::page;
 use kitbag_exam::rehearsal::play_all;
 use kitbag_exam::report::Setting;
-use kitbag_exam::{Candidate, Endpoint, Exam, Journal, Obstacle, Report, Standing, Stopped, Suite};
+use kitbag_exam::{
+    Candidate, Endpoint, Exam, Journal, Obstacle, Report, Shown, Standing, Stopped, Suite, Surface,
+};
 use serde_json::{Map, Value};
 
 use super::candidates::Models;
 use super::server::{Examined, Which};
+use super::surfaces::Surfaces;
 use super::{figures, plan};
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
@@ -49,6 +52,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    surfaces: Surfaces,
+    #[command(flatten)]
     models: Models,
     #[command(flatten)]
     which: Which,
@@ -63,6 +68,7 @@ Examples:
   kitbag eval agents --suite suite.json --key-env KEY --key-header api-key \\
     --model 'https://ME.openai.azure.com/openai/deployments/D?api-version=V#D'
   kitbag eval agents --suite suite.json --model openai:gpt-5 -- my-server --io
+  kitbag eval agents --suite suite.json --model openai:gpt-5 --surface all,search
 
 A model is written in one of four ways:
   anthropic:MODEL      at Anthropic, with the key in ANTHROPIC_API_KEY
@@ -79,6 +85,7 @@ pub(super) async fn run(
     arguments: &Arguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
+    arguments.surfaces.check()?;
     let mut suite = Suite::load(&arguments.suite)?;
     suite
         .prompts
@@ -90,43 +97,70 @@ pub(super) async fn run(
         false => arguments.models.candidates(invocation.output)?,
     };
     let examined = arguments.which.open(invocation).await?;
-    if let Err(error) = fits(&arguments.models.endpoints, &examined, invocation.output) {
-        examined.close().await;
-        return Err(error);
-    }
-    let ended = match examined.tools.spell(suite) {
-        Err(fault) => {
-            Err(fault).with_context(|| format!("{} does not fit", arguments.suite.display()))
-        }
-        Ok(suite) if arguments.dry_run => {
-            let endpoints = &arguments.models.endpoints;
-            plan::rehearsed(&suite, &examined, endpoints, arguments.runs, invocation).await
-        }
-        Ok(suite) => {
-            examine(
-                arguments,
-                &suite,
-                &examined,
-                &candidates,
-                baseline,
-                invocation,
-            )
-            .await
-        }
-    };
+    let ended = put(
+        arguments,
+        suite,
+        &examined,
+        &candidates,
+        baseline,
+        invocation,
+    )
+    .await;
     examined.close().await;
     ended
 }
 
+async fn put(
+    arguments: &Arguments,
+    suite: Suite,
+    examined: &Examined,
+    candidates: &[Candidate],
+    baseline: Option<usize>,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let endpoints = &arguments.models.endpoints;
+    let surfaces = arguments.surfaces.shown(examined);
+    fits(endpoints, &surfaces, invocation.output)?;
+    let unfit = || format!("{} does not fit", arguments.suite.display());
+    let suite = examined.tools.spell(suite).with_context(unfit)?;
+    if arguments.dry_run {
+        return plan::rehearsed(
+            &suite,
+            examined,
+            &surfaces,
+            endpoints,
+            arguments.runs,
+            invocation,
+        )
+        .await;
+    }
+    if arguments.surfaces.has(Surface::Search) {
+        invocation
+            .output
+            .during("Indexing the tools", examined.index())
+            .await?;
+    }
+    examine(
+        arguments, &suite, examined, &surfaces, candidates, baseline, invocation,
+    )
+    .await
+}
+
 /// A vendor refuses a whole request for one tool too many, so that is told before any is paid for.
-fn fits(endpoints: &[Endpoint], examined: &Examined, output: Output) -> anyhow::Result<()> {
-    for endpoint in endpoints {
-        match endpoint.obstacle(&examined.tools) {
+fn fits(endpoints: &[Endpoint], surfaces: &[Shown<'_>], output: Output) -> anyhow::Result<()> {
+    let pairs = endpoints
+        .iter()
+        .flat_map(|endpoint| surfaces.iter().map(move |shown| (endpoint, shown)));
+    for (endpoint, shown) in pairs {
+        match endpoint.obstacle(shown.tools) {
             Some(Obstacle::TooMany { tools, most }) => {
                 return Err(anyhow!(
                     "{endpoint} takes at most {most} tools in a request, and there are {tools}"
                 ))
-                .advise(|| "choose the tools of one server with --server NAME".to_owned());
+                .advise(|| {
+                    "choose the tools of one server with --server NAME, or ask with --surface search"
+                        .to_owned()
+                });
             }
             Some(Obstacle::Unfit { tools }) => {
                 for (tool, why) in tools {
@@ -143,6 +177,7 @@ async fn examine(
     arguments: &Arguments,
     suite: &Suite,
     examined: &Examined,
+    surfaces: &[Shown<'_>],
     candidates: &[Candidate],
     baseline: Option<usize>,
     invocation: &Invocation,
@@ -156,6 +191,7 @@ async fn examine(
     let exam = Exam {
         suite,
         tools: &examined.tools,
+        surfaces,
         candidates,
         parameters: &parameters,
         runs: arguments.runs,
@@ -165,9 +201,12 @@ async fn examine(
     let server = async |tool: String, given: Map<String, Value>| examined.call(&tool, given).await;
     let scenarios = play_all(suite, &server).await;
     let line = output.progress("Asking models");
+    let carry = async |on: Surface, tool: String, given: Map<String, Value>| {
+        examined.carry(on, tool, given).await
+    };
     let sat = exam
-        .sit(&server, &mut journal, |standing| {
-            line.update(&told(standing))
+        .sit(&carry, &mut journal, |standing| {
+            line.update(&told(standing));
         })
         .await;
     drop(line);
@@ -190,9 +229,10 @@ async fn examine(
         output.warn(&warning);
     }
     for missing in &sat.unanswered {
+        let model = report.long(&missing.model, missing.surface);
         output.warn(&format!(
-            "{}, {}: no answer: {}",
-            missing.model, missing.prompt, missing.why
+            "{model}, {}: no answer: {}",
+            missing.prompt, missing.why
         ));
     }
     Ok(if sat.unanswered.is_empty() {

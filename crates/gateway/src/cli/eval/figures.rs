@@ -1,10 +1,10 @@
 //! What a person reads after an exam, and before one.
 
 use kitbag_exam::journal::Record;
-use kitbag_exam::page::{interval, luck, percent};
+use kitbag_exam::page::{interval, luck, percent, surfaces};
 use kitbag_exam::rehearsal::{Played, Share};
 use kitbag_exam::report::{Comparison, Group, ModelReport, Rate};
-use kitbag_exam::{Outcome, Report, Stop};
+use kitbag_exam::{Outcome, Report, Stop, Surface};
 
 use super::plan::Plan;
 use crate::cli::output::{count, printable, table};
@@ -24,6 +24,7 @@ pub(super) fn for_people(report: &Report) -> String {
     if !wrong.is_empty() {
         parts.push(wrong);
     }
+    parts.extend(surfaces(report));
     parts.push(format!(
         "{}, {}, each put {} to each model. An interval is for prompts like these, each counted once.\n\
          Tokens are counted with {}; usage is what the endpoint said.",
@@ -52,15 +53,33 @@ pub(super) fn of_plan(plan: &Plan) -> String {
         ]);
     }
     for it in &plan.models {
-        rows.push([format!("{}: requests", it.model), it.requests.to_string()]);
-        rows.push([
-            format!("{}: tokens of the definitions", it.model),
-            it.definition_tokens.to_string(),
-        ]);
-        rows.push([
-            format!("{}: tokens to send in all", it.model),
-            it.input_tokens.to_string(),
-        ]);
+        let definitions = it.definition_tokens.to_string();
+        let tokens = it.input_tokens.to_string();
+        rows.extend(match it.surface {
+            Surface::All => [
+                [format!("{}: requests", it.model), it.requests.to_string()],
+                [
+                    format!("{}: tokens of the definitions", it.model),
+                    definitions,
+                ],
+                [format!("{}: tokens to send in all", it.model), tokens],
+            ],
+            // How often a model searches is not known before.
+            Surface::Search => [
+                [
+                    format!("{}, search: requests", it.model),
+                    format!("{} to {}", it.requests, it.most_requests),
+                ],
+                [
+                    format!("{}, search: tokens of the definitions", it.model),
+                    definitions,
+                ],
+                [
+                    format!("{}, search: tokens to send at least", it.model),
+                    tokens,
+                ],
+            ],
+        });
     }
     let mut parts = vec![table(["SUITE", &plan.suite], rows)];
     if !plan.rehearsal.scenarios.is_empty() {
@@ -113,8 +132,17 @@ fn figures(it: &ModelReport) -> String {
     let mut measured =
         |name: &str, value: Option<String>| rows.extend(value.map(|value| plain(name, value)));
     measured(
+        "turns a prompt",
+        it.turns.map(|turns| format!("{turns:.1}")),
+    );
+    measured(
         "tokens a prompt",
         it.tokens.per_prompt.map(|tokens| format!("{tokens:.0}")),
+    );
+    let sent = it.tokens.sent_per_prompt;
+    measured(
+        "sent in all its turns",
+        sent.map(|tokens| format!("{tokens:.0}")),
     );
     measured(
         "part of the raw JSON",
@@ -174,11 +202,11 @@ fn comparison(report: &Report, it: &Comparison) -> String {
         |name: String, prompts: &[String]| [name, prompts.len().to_string(), prompts.join(", ")];
     let rows = [
         row(
-            format!("{} more often", report.short(&it.first)),
+            format!("{} more often", report.short(&it.first, it.first_surface)),
             &it.first_better,
         ),
         row(
-            format!("{} more often", report.short(&it.second)),
+            format!("{} more often", report.short(&it.second, it.second_surface)),
             &it.second_better,
         ),
         [
@@ -192,12 +220,27 @@ fn comparison(report: &Report, it: &Comparison) -> String {
 
 /// What makes figures worse than the model may be.
 pub(super) fn warnings(report: &Report) -> Vec<String> {
+    let named = |it: &ModelReport| report.long(&it.model, it.surface);
     let cut_off = report.models.iter().filter(|it| it.cut_off > 0).map(|it| {
         let answers = count(it.cut_off, "answer");
         format!(
             "{}: {answers} cut off at the limit of tokens; raise it, as with --param max_tokens=16000",
-            it.model
+            named(it)
         )
+    });
+    let out_of_turns = report.models.iter().filter_map(|it| {
+        let ended = it
+            .records
+            .iter()
+            .filter(|it| it.outcome() == Outcome::OutOfTurns)
+            .count();
+        let answers = count(ended, "answer");
+        (ended > 0).then(|| {
+            format!(
+                "{}: {answers} out of turns; allow more with --max-turns",
+                named(it)
+            )
+        })
     });
     let untold = report.models.iter().filter_map(|it| {
         let untold: Vec<_> = it
@@ -209,10 +252,10 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
         let times = count(untold.len(), "error");
         Some(format!(
             "{}: {times} of calls could not be shown to it, so it could not try again: {first}",
-            it.model
+            named(it)
         ))
     });
-    cut_off.chain(untold).collect()
+    cut_off.chain(out_of_turns).chain(untold).collect()
 }
 
 fn scenarios(played: &[Played]) -> String {
@@ -244,13 +287,19 @@ fn wrong_answers(report: &Report) -> String {
         let why = first
             .and_then(|it| it.why.as_deref())
             .or(it.stop.map(Stop::as_str));
+        let looked = it
+            .looked
+            .last()
+            .filter(|_| first.is_none())
+            .map(|it| format!("last: {it}"));
         let said = [
             first.map(ToString::to_string),
+            looked,
             it.words.clone(),
             why.map(str::to_owned),
         ];
         let said: Vec<_> = said.into_iter().flatten().collect();
-        let model = report.short(&it.model).to_owned();
+        let model = report.short(&it.model, it.surface).to_owned();
         [
             it.prompt.clone(),
             model,

@@ -6,6 +6,7 @@ mod figures;
 mod plan;
 mod retrieval;
 mod server;
+mod surfaces;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use kitbag_budget::count;
 use kitbag_exam::rehearsal::{Rehearsal, rehearse};
-use kitbag_exam::{Endpoint, Suite};
+use kitbag_exam::{Endpoint, Shown, Suite, Surface};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -28,33 +28,42 @@ pub(super) struct Plan {
 #[derive(Debug, Serialize)]
 pub(super) struct Planned {
     pub(super) model: String,
-    /// If no call fails.
+    pub(super) surface: Surface,
+    /// If every prompt is answered in one turn, which on the surface of every tool means that no
+    /// call fails.
     pub(super) requests: usize,
+    /// If every prompt takes all its turns.
+    pub(super) most_requests: usize,
     pub(super) definition_tokens: usize,
-    /// Definitions and prompts of all requests.
+    /// Definitions and prompts of the fewest requests.
     pub(super) input_tokens: usize,
 }
 
 pub(super) async fn rehearsed(
     suite: &Suite,
     examined: &Examined,
+    surfaces: &[Shown<'_>],
     endpoints: &[Endpoint],
     times: u32,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let runs = times as usize;
     let prompts: usize = suite.prompts.iter().map(|it| count(&it.prompt)).sum();
-    let planned = |endpoint: &Endpoint| {
-        let definition_tokens =
-            count(&Value::from(endpoint.definitions(&examined.tools)).to_string());
+    let planned = |endpoint: &Endpoint, shown: &Shown<'_>| {
+        let definition_tokens = count(&Value::from(endpoint.definitions(shown.tools)).to_string());
         let requests = suite.prompts.len() * runs;
         Planned {
             model: endpoint.to_string(),
+            surface: shown.surface,
             requests,
+            most_requests: requests * shown.max_turns as usize,
             definition_tokens,
             input_tokens: requests * definition_tokens + runs * prompts,
         }
     };
+    let pairs = endpoints
+        .iter()
+        .flat_map(|endpoint| surfaces.iter().map(move |shown| (endpoint, shown)));
     let server = async |tool: String, given: Map<String, Value>| examined.call(&tool, given).await;
     let rehearsing = rehearse(suite, &server);
     let plan = Plan {
@@ -63,7 +72,9 @@ pub(super) async fn rehearsed(
         runs: times,
         tools: examined.tools.len(),
         counted_with: TOKENIZER,
-        models: endpoints.iter().map(planned).collect(),
+        models: pairs
+            .map(|(endpoint, shown)| planned(endpoint, shown))
+            .collect(),
         rehearsal: invocation
             .output
             .during("Trying the suite on the server", rehearsing)

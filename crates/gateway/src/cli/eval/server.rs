@@ -7,8 +7,9 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
 use kitbag_domain::ServerName;
-use kitbag_exam::{Called, Tool, Tools};
+use kitbag_exam::{Called, Carried, Reached, Surface, Tool, Tools};
 use kitbag_upstream::{Launch, Limits, ServerSpec, Template, Transport};
+use kitbag_wire::Raw;
 use serde_json::{Map, Value};
 
 use crate::app::{App, ToolRow};
@@ -35,9 +36,13 @@ pub(super) struct Which {
 /// A house with what is examined in it.
 pub(super) struct Examined {
     pub(super) tools: Tools,
+    /// Those with which the others are found and called.
+    pub(super) search_tools: Tools,
     app: App,
-    /// What the endpoint calls each tool that models are shown.
+    /// What the endpoint calls each tool of the suite.
     exposed: HashMap<String, String>,
+    /// What the suite calls each tool of the endpoint.
+    spelt: HashMap<String, String>,
 }
 
 impl Which {
@@ -52,7 +57,7 @@ impl Which {
             app.close().await;
             return Err(no_tools(wanted.as_ref(), &config));
         }
-        Ok(Examined::new(app, rows, wanted.is_some()))
+        Ok(Examined::new(app, rows, wanted.is_some()).await)
     }
 
     /// What is examined, with its name if it is one server. The others need not even be started.
@@ -73,6 +78,7 @@ impl Which {
             bail!("the server `{name}` is switched off");
         }
         config.servers.retain(|other, _| *other == name);
+        config.providers.clear();
         config.agents.take_if(|built_in| built_in.spec.name != name);
         Ok((config, Some(name)))
     }
@@ -84,8 +90,8 @@ const LAUNCHED: &str = "exam";
 impl Examined {
     /// Models see the tools of a single server under the server's own names, where their formats
     /// permit those.
-    fn new(app: App, rows: Vec<ToolRow>, single: bool) -> Self {
-        let mut exposed = HashMap::new();
+    async fn new(app: App, rows: Vec<ToolRow>, single: bool) -> Self {
+        let (mut exposed, mut spelt) = (HashMap::new(), HashMap::new());
         let mut tools = Vec::with_capacity(rows.len());
         for row in rows {
             let own = single && is_callable(&row.tool) && !exposed.contains_key(&row.tool);
@@ -96,12 +102,65 @@ impl Examined {
             };
             let definition = app.definition(&row.name).unwrap_or_default();
             exposed.insert(shown.clone(), row.name.clone());
+            spelt.insert(row.name.clone(), shown.clone());
             tools.push(Tool::new(shown, vec![row.name, row.tool], &definition));
         }
+        let search_tools = app.search_tools().await.iter().map(own_tool).collect();
         Self {
             tools: Tools::new(tools),
+            search_tools: Tools::new(search_tools),
             app,
             exposed,
+            spelt,
+        }
+    }
+
+    /// Makes tools searchable, as they are behind a gateway that has been running for a while.
+    pub(super) async fn index(&self) -> anyhow::Result<()> {
+        self.app.index_in_part().await
+    }
+
+    /// Makes a call of a model that was shown this surface.
+    pub(super) async fn carry(
+        &self,
+        on: Surface,
+        tool: String,
+        arguments: Map<String, Value>,
+    ) -> Carried {
+        match on {
+            Surface::All => {
+                let called = self.call(&tool, arguments.clone()).await;
+                Carried::straight(tool, arguments, called)
+            }
+            Surface::Search => self.search(&tool, arguments).await,
+        }
+    }
+
+    async fn search(&self, tool: &str, arguments: Map<String, Value>) -> Carried {
+        let answered = match self.app.measure_search(tool, arguments).await {
+            Ok(answered) => answered,
+            Err(failure) => {
+                return Carried {
+                    told: failure.to_string(),
+                    failed: true,
+                    reached: None,
+                };
+            }
+        };
+        let Called {
+            text: told, failed, ..
+        } = called(&answered.told);
+        let reached = answered.reached.map(|it| Reached {
+            tool: self.spelt.get(&it.tool).cloned().unwrap_or(it.tool),
+            // What is no object was refused, and is in the result.
+            arguments: serde_json::from_str(it.arguments.get()).unwrap_or_default(),
+            called: called(&it.result),
+            also: it.also,
+        });
+        Carried {
+            told,
+            failed,
+            reached,
         }
     }
 
@@ -116,6 +175,22 @@ impl Examined {
     pub(super) async fn close(self) {
         self.app.close().await;
     }
+}
+
+fn called(result: &Raw) -> Called {
+    match serde_json::from_str(result.get()) {
+        Ok(result) => Called::new(&result),
+        Err(error) => Called::failure(error.to_string()),
+    }
+}
+
+/// One of the tools that are always there, which goes by the same name everywhere.
+fn own_tool(definition: &Value) -> Tool {
+    let name = definition
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    Tool::new(name.to_owned(), Vec::new(), definition)
 }
 
 fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {

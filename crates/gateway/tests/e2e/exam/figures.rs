@@ -128,7 +128,7 @@ async fn two_models_are_compared_prompt_by_prompt() {
     let comparison = &report["comparisons"][0];
     let [first, second] = [0, 1].map(|number| report["models"][number]["model"].clone());
     let expected = json!({
-        "first": first, "second": second, "prompts": 5, "alike": 2,
+        "first": first, "first_surface": "all", "second": second, "second_surface": "all", "prompts": 5, "alike": 2,
         "first_better": ["c", "d", "e"], "second_better": [], "chance": 0.25,
     });
     assert_eq!(without_rounding(comparison), expected);

@@ -3,10 +3,14 @@
 //! # Layout
 //! - this file: how an exam goes; `manners`: what real models and endpoints do
 //! - `services`: how they are reached; `figures`: what is made of many answers
+//! - `surfaces`: models that search before they call, and how that compares; `turns`: what can happen
+//!   on the way
 
 mod figures;
 mod manners;
 mod services;
+mod surfaces;
+mod turns;
 
 use std::fs;
 use std::path::Path;
@@ -179,6 +183,7 @@ async fn check_figures(model: &Model, endpoint: &str) {
             ["wrong_tool", 2],
             ["unknown_tool", 1],
             ["no_call", 1],
+            ["out_of_turns", 0],
         ])
     );
     assert_eq!(model.asked().len() - before, 11);

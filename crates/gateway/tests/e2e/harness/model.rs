@@ -37,6 +37,8 @@ pub(crate) struct Asked {
     pub(crate) prompt: String,
     /// What a failed call came to, if one did.
     pub(crate) error: Option<String>,
+    /// What all calls so far came to.
+    pub(crate) results: Vec<String>,
     /// How often this was asked before.
     pub(crate) before: usize,
     pub(crate) uri: Uri,
@@ -114,19 +116,10 @@ async fn anthropic(
 ) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert!(body["max_tokens"].is_u64() && headers.contains_key("anthropic-version"));
-    let error = body
-        .pointer("/messages/2/content/0/content")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    if error.is_some() {
-        let (call, result) = (
-            &body["messages"][1]["content"][0],
-            &body["messages"][2]["content"][0],
-        );
-        assert_eq!(call["id"], result["tool_use_id"]);
-    }
-    answer(&seen, (uri, headers), body, error, |say| {
-        let call = |name: &str, input: Value| json!([{ "type": "tool_use", "id": "t1", "name": name, "input": input }]);
+    let results = anthropic_results(&body["messages"]);
+    let id = format!("t{}", results.len() + 1);
+    answer(&seen, (uri, headers), body, results, |say| {
+        let call = |name: &str, input: Value| json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]);
         let content = match say {
             Say::Call(name, arguments) => call(&name, arguments),
             Say::Broken(name) => call(name, json!("{\"message\":")),
@@ -145,20 +138,12 @@ async fn openai(
     body: Bytes,
 ) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap();
-    let error = body
-        .pointer("/messages/2/content")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    if error.is_some() {
-        assert_eq!(
-            body["messages"][1]["tool_calls"][0]["id"],
-            body["messages"][2]["tool_call_id"]
-        );
-    }
-    answer(&seen, (uri, headers), body, error, |say| {
+    let results = openai_results(&body["messages"]);
+    let id = format!("c{}", results.len() + 1);
+    answer(&seen, (uri, headers), body, results, |say| {
         let call = |name: &str, arguments: String| {
             let function = json!({ "name": name, "arguments": arguments });
-            let call = json!({ "id": "c1", "type": "function", "function": function });
+            let call = json!({ "id": id, "type": "function", "function": function });
             json!({ "role": "assistant", "content": null, "tool_calls": [call] })
         };
         let message = match say {
@@ -172,13 +157,66 @@ async fn openai(
     .await
 }
 
+/// What calls came to, each of which must be told right after the answer that made it, as the vendor
+/// wants it.
+fn anthropic_results(messages: &Value) -> Vec<String> {
+    let ids = |blocks: &Value, kind: &str, key: &str| -> Vec<Value> {
+        let blocks = blocks
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|it| it["type"] == kind);
+        blocks.map(|it| it[key].clone()).collect()
+    };
+    let mut told = Vec::new();
+    for pair in messages.as_array().unwrap()[1..].chunks(2) {
+        let [said, results] = pair else {
+            panic!("an answer without results: {messages}")
+        };
+        assert_eq!(
+            (&said["role"], &results["role"]),
+            (&json!("assistant"), &json!("user"))
+        );
+        assert_eq!(
+            ids(&said["content"], "tool_use", "id"),
+            ids(&results["content"], "tool_result", "tool_use_id")
+        );
+        let results = results["content"].as_array().unwrap().iter();
+        told.extend(results.map(|it| it["content"].as_str().unwrap().to_owned()));
+    }
+    told
+}
+
+/// Likewise.
+fn openai_results(messages: &Value) -> Vec<String> {
+    let (mut told, mut wanted) = (Vec::new(), Vec::new());
+    for message in &messages.as_array().unwrap()[1..] {
+        if message["role"] == "tool" {
+            assert_eq!(
+                wanted.pop(),
+                Some(message["tool_call_id"].clone()),
+                "{messages}"
+            );
+            told.push(message["content"].as_str().unwrap().to_owned());
+        } else {
+            assert!(wanted.is_empty(), "calls without results: {messages}");
+            let calls = message["tool_calls"].as_array().into_iter().flatten();
+            wanted = calls.map(|it| it["id"].clone()).collect();
+            wanted.reverse();
+        }
+    }
+    assert!(wanted.is_empty(), "calls without results: {messages}");
+    told
+}
+
 async fn answer(
     seen: &Seen,
     (uri, headers): (Uri, HeaderMap),
     body: Value,
-    error: Option<String>,
+    results: Vec<String>,
     write: impl Fn(Say) -> Value,
 ) -> Response {
+    let error = results.first().cloned();
     let prompt = body["messages"][0]["content"].as_str().unwrap().to_owned();
     let key = headers
         .get("x-api-key")
@@ -191,6 +229,7 @@ async fn answer(
         let new = Asked {
             prompt,
             error,
+            results,
             before,
             uri,
             headers,

@@ -1,0 +1,43 @@
+//! What tools put into a context, and into all the requests that a prompt takes.
+
+use serde::Serialize;
+
+use super::mean;
+use crate::exam::Candidate;
+use crate::journal::Record;
+use crate::surface::Shown;
+
+#[derive(Debug, Serialize)]
+pub struct Tokens {
+    pub definitions: usize,
+    /// What the context holds in the end: definitions, calls and results, on average.
+    pub per_prompt: Option<f64>,
+    /// What all requests to a prompt said of tools together, on average: each turn says the
+    /// definitions again, and the calls and results so far.
+    pub sent_per_prompt: Option<f64>,
+    pub share_of_baseline: Option<f64>,
+}
+
+impl Tokens {
+    pub(super) fn new(
+        count: fn(&str) -> usize,
+        candidate: &Candidate,
+        shown: &Shown<'_>,
+        records: &[Record],
+        baseline: Option<usize>,
+    ) -> Self {
+        let definitions =
+            serde_json::to_string(&candidate.client.endpoint().definitions(shown.tools));
+        let definitions = count(&definitions.expect("definitions are JSON"));
+        let per_prompt = mean(records.iter().map(|it| (definitions + it.tokens()) as f64));
+        let sent = |it: &Record| Some((it.turns? as usize * definitions + it.sent_again) as f64);
+        let sent: Option<Vec<f64>> = records.iter().map(sent).collect();
+        let share = per_prompt.zip(baseline.filter(|it| *it > 0));
+        Self {
+            definitions,
+            per_prompt,
+            sent_per_prompt: sent.and_then(|it| mean(it.into_iter())),
+            share_of_baseline: share.map(|(own, raw)| own / raw as f64),
+        }
+    }
+}

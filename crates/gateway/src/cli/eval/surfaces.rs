@@ -1,0 +1,61 @@
+//! On which surfaces models are asked, and for how many turns.
+
+use anyhow::bail;
+use clap::Args;
+use kitbag_exam::{Shown, Surface};
+
+use super::server::Examined;
+
+/// Enough to search twice, to read two definitions, to call, and to call again after an error.
+const USUAL_TURNS: u32 = 6;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Surfaces")]
+pub(super) struct Surfaces {
+    /// What models are shown: all (every tool), search (the four tools that find and call the
+    /// others), or both, to compare them.
+    #[arg(
+        long = "surface",
+        value_name = "SURFACE",
+        value_delimiter = ',',
+        default_value = "all"
+    )]
+    surfaces: Vec<Surface>,
+    /// Answers a model may give to a prompt on the surface search; 6 unless given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_turns: Option<u32>,
+}
+
+impl Surfaces {
+    /// Refuses what means nothing.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let twice = Surface::ALL
+            .into_iter()
+            .find(|it| self.surfaces.iter().filter(|on| *on == it).count() > 1);
+        if let Some(surface) = twice {
+            bail!("the surface {surface} is named twice; to ask more often, use --runs");
+        }
+        if self.max_turns.is_some() && !self.has(Surface::Search) {
+            bail!(
+                "--max-turns is for --surface search; a model that is shown every tool calls one at once"
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn has(&self, surface: Surface) -> bool {
+        self.surfaces.contains(&surface)
+    }
+
+    /// In the order in which they were named.
+    pub(super) fn shown<'a>(&self, examined: &'a Examined) -> Vec<Shown<'a>> {
+        let shown = |surface: &Surface| match surface {
+            Surface::All => Shown::all(&examined.tools),
+            Surface::Search => Shown::search(
+                &examined.search_tools,
+                self.max_turns.unwrap_or(USUAL_TURNS),
+            ),
+        };
+        self.surfaces.iter().map(shown).collect()
+    }
+}

@@ -1,0 +1,87 @@
+//! What `kitbag eval` asks of the house: calls that do not count as use, and the search surface as
+//! its clients see it.
+
+use std::pin::pin;
+
+use kitbag_domain::{Purpose, Surface};
+use kitbag_wire::RawObject;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::call::McpCall;
+use crate::failure::Failure;
+use crate::front::surface_tools;
+use crate::local::answer::Meanwhile;
+use crate::surface::reach::{self, Answered};
+use crate::turn::Turn;
+
+impl App {
+    /// Calls a tool to see what becomes of it: its server decides what to make of the arguments, and
+    /// the call does not count as use.
+    pub async fn measure(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> anyhow::Result<Value> {
+        let params = RawObject::new()
+            .with("name", name)
+            .with("arguments", &arguments);
+        let (turn, messages) = self.turn("kitbag eval", Surface::All);
+        let turn = Turn {
+            purpose: Purpose::Measurement,
+            ..turn
+        };
+        let call = McpCall::tool(name.to_owned(), params);
+        let result = self
+            .run((turn, messages), call, Meanwhile::to_its_end(&mut |_| {}))
+            .await?;
+        Ok(serde_json::from_str(result.get())?)
+    }
+
+    /// Makes a call of a model as a client of the search surface would, and tells which tool it led
+    /// to. It does not count as use.
+    pub(crate) async fn measure_search(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Answered, Failure> {
+        let params = RawObject::new()
+            .with("name", name)
+            .with("arguments", &arguments);
+        let (turn, mut messages) = self.turn("kitbag eval", Surface::Search);
+        let turn = Turn {
+            purpose: Purpose::Measurement,
+            ..turn
+        };
+        let mut answering = pin!(reach::answered(&turn, params));
+        loop {
+            tokio::select! {
+                biased;
+                // What a server says meanwhile is for nobody here.
+                Some(_) = messages.recv() => {}
+                answered = &mut answering => return answered,
+            }
+        }
+    }
+
+    /// What a client of the search surface is shown.
+    pub(crate) async fn search_tools(&self) -> Vec<Value> {
+        let (turn, _unheard) = self.turn("kitbag eval", Surface::Search);
+        let list = surface_tools(&turn, Surface::Search).await;
+        RawObject::open(&list)
+            .ok()
+            .and_then(|it| it.read("tools"))
+            .unwrap_or_default()
+    }
+
+    /// Makes the tools that are known searchable in this process alone.
+    pub(crate) async fn index_in_part(&self) -> anyhow::Result<()> {
+        let gateway = self.host().gateway();
+        let index = &gateway.services.index;
+        index.ready().await?;
+        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
+        Ok(index
+            .build_in_part(&gateway.contents(&catalog, &unlisted))
+            .await?)
+    }
+}

@@ -1,0 +1,399 @@
+//! Models that are shown the four tools of the search surface: what they see, what is counted, what is
+//! kept, and how they compare with themselves before every tool.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{KEY, call, home, obey, report, share, sit};
+use crate::harness::client::Manner;
+use crate::harness::gateway::Told;
+use crate::harness::model::{Asked, Model, Say};
+use crate::harness::{Testbed, until};
+
+pub(super) const SEARCH: [&str; 3] = ["--surface", "search", "--json"];
+
+impl Asked {
+    pub(super) fn id(&self) -> &str {
+        self.prompt.trim_start_matches("Echo ")
+    }
+
+    fn is_shown(&self, tool: &str) -> bool {
+        self.body["tools"]
+            .to_string()
+            .contains(&format!("\"{tool}\""))
+    }
+}
+
+pub(super) fn search() -> Say {
+    call(
+        "search_available_tools",
+        json!({ "query": "echo a message" }),
+    )
+}
+
+pub(super) fn call_api(tool: &str, arguments: Value) -> Say {
+    call("call_api", json!({ "tool": tool, "arguments": arguments }))
+}
+
+/// Searches, and calls what it finds; before every tool it simply calls.
+pub(super) fn find(asked: &Asked) -> Say {
+    if asked.is_shown("echo") {
+        return obey(asked);
+    }
+    match asked.results.last() {
+        None => search(),
+        Some(found) if found.contains("bed__echo") => {
+            call_api("bed__echo", json!({ "message": asked.id() }))
+        }
+        Some(_) => Say::Words,
+    }
+}
+
+pub(super) fn only_record(told: &Told) -> Value {
+    report(told)["models"][0]["records"][0].clone()
+}
+
+pub(super) fn outcomes(record: &Value) -> Vec<&str> {
+    let calls = record["calls"].as_array().unwrap().iter();
+    calls.map(|it| it["outcome"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_model_that_searches_and_then_calls_is_judged_by_the_call_in_both_formats() {
+    for format in ["", "anthropic:"] {
+        let model = Model::start(find).await;
+        let home = home(&["one", "two"]);
+        let endpoint = format!("{format}{}#m", model.url);
+        let words = [
+            &SEARCH[..],
+            &[
+                "--price-in",
+                "3",
+                "--price-out",
+                "15",
+                "--html",
+                "exam.html",
+            ],
+        ]
+        .concat();
+        let told = sit(&home, &endpoint, &words).await;
+        assert_eq!(told.code, Some(0), "{}", told.stderr);
+        let report = report(&told);
+        assert_eq!(
+            report["surfaces"],
+            json!([{ "surface": "search", "tools": 4, "max_turns": 6 }])
+        );
+        let figures = &report["models"][0];
+        assert_eq!(share(&figures["argument_accuracy"]), (2, 2, 1.0));
+        assert_eq!(
+            (&figures["surface"], &figures["short"]),
+            (&json!("search"), &json!("m (search)"))
+        );
+        assert_eq!((&figures["turns"], model.asked().len()), (&json!(2.0), 4));
+        assert_eq!(figures["usage"], json!({ "input": 400, "output": 40 }));
+        assert_eq!(
+            figures["cost_usd"],
+            json!((400.0 * 3.0 + 40.0 * 15.0) / 1e6)
+        );
+
+        let record = &figures["records"][0];
+        assert_eq!(
+            (&record["turns"], outcomes(record)),
+            (&json!(2), vec!["right"])
+        );
+        let (looked, made) = (&record["looked"][0], &record["calls"][0]);
+        assert_eq!(looked["tool"], "search_available_tools");
+        assert_eq!(
+            (&made["tool"], &made["arguments"]),
+            (&json!("echo"), &json!({ "message": "one" }))
+        );
+        check_tokens(figures);
+
+        let page = fs::read_to_string(home.path("exam.html")).unwrap();
+        for part in [
+            "m (search)",
+            "at most 6 turns for a prompt",
+            "looked: <code>search_available_tools",
+            "2 turns",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let table = sit(&home, &endpoint, &SEARCH[..2]).await.stdout;
+        for part in [
+            "m (search)",
+            "turns a prompt",
+            "Models were shown 4 tools with which to find and call",
+        ] {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+    }
+}
+
+/// The context holds everything once; the second request of a prompt repeats the definitions and
+/// what was found.
+#[track_caller]
+fn check_tokens(figures: &Value) {
+    let tokens = &figures["tokens"];
+    let definitions = tokens["definitions"].as_f64().unwrap();
+    let of = |key: &str| -> f64 {
+        let records = figures["records"].as_array().unwrap().iter();
+        records
+            .map(|it| it[key][0]["tokens"].as_f64().unwrap())
+            .sum::<f64>()
+            / 2.0
+    };
+    let close = |key: &str, expected: f64| {
+        assert!(
+            (tokens[key].as_f64().unwrap() - expected).abs() < 1e-6,
+            "{key} is not {expected}: {tokens}"
+        );
+    };
+    close("per_prompt", definitions + of("looked") + of("calls"));
+    close("sent_per_prompt", 2.0 * definitions + of("looked"));
+}
+
+#[tokio::test]
+async fn a_model_is_shown_the_tools_and_told_the_findings_of_a_real_gateway() {
+    let model = Model::start(find).await;
+    let home = home(&["p"]);
+    sit(&home, &format!("anthropic:{}#m", model.url), &SEARCH).await;
+    let gateway = home.serve().await;
+    let client = gateway
+        .visitor("/mcp/search", Manner::Modern)
+        .connect()
+        .await;
+    let listed = client.list("tools/list", "tools").await;
+    let shown = model.asked()[0].body["tools"].as_array().unwrap().clone();
+    assert_eq!(listed.len(), shown.len());
+    for (listed, shown) in listed.iter().zip(&shown) {
+        assert_eq!(
+            [&listed["name"], &listed["description"]],
+            [&shown["name"], &shown["description"]]
+        );
+        assert_eq!(listed["inputSchema"], shown["input_schema"]);
+    }
+    // A gateway that has just been started may not have all its vectors yet.
+    let told = json!(model.asked()[1].results[0]);
+    until("the gateway finds the same", async || {
+        let found = client
+            .call(
+                "search_available_tools",
+                &json!({ "query": "echo a message" }),
+            )
+            .await;
+        (found.result()["content"][0]["text"] == told).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_answered_on_one_surface_does_not_count_for_another() {
+    let model = Model::start(find).await;
+    let home = home(&["one", "two"]);
+    let endpoint = format!("{}#m", model.url);
+    let asks = async |surfaces: &[&str]| {
+        let before = model.asked().len();
+        let words = [&["--resume", "done.jsonl", "--json"], surfaces].concat();
+        let told = sit(&home, &endpoint, &words).await;
+        assert_eq!(told.code, Some(0), "{}", told.stderr);
+        let models = report(&told)["models"].as_array().unwrap().clone();
+        assert!(
+            models
+                .iter()
+                .all(|it| share(&it["argument_accuracy"]) == (2, 2, 1.0)),
+            "{models:?}"
+        );
+        model.asked().len() - before
+    };
+    assert_eq!(asks(&["--surface", "search"]).await, 4);
+    assert_eq!(asks(&["--surface", "search"]).await, 0);
+    assert_eq!(asks(&["--surface", "all"]).await, 2);
+    assert_eq!(asks(&["--surface", "all,search"]).await, 0);
+    assert_eq!(
+        asks(&["--surface", "search", "--max-turns", "4"]).await,
+        4,
+        "another limit, another question"
+    );
+}
+
+#[tokio::test]
+async fn surfaces_are_compared_prompt_by_prompt_and_model_by_model() {
+    // `good` finds everything; `poor` gives up on the search surface, except for `a`.
+    let model = Model::start(|asked| {
+        let gives_up =
+            asked.body["model"] == "poor" && !asked.is_shown("echo") && asked.id() != "a";
+        if gives_up { Say::Words } else { find(asked) }
+    })
+    .await;
+    let home = home(&["a", "b", "c", "d"]);
+    let [good, poor] = ["good", "poor"].map(|name| format!("{}#{name}", model.url));
+    let words = ["--model", &poor, "--surface", "all", "--surface", "search"];
+    let told = sit(
+        &home,
+        &good,
+        &[&words[..], &["--json", "--html", "exam.html"]].concat(),
+    )
+    .await;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let report = report(&told);
+    let names: Vec<_> = report["models"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["short"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["good (all)", "good (search)", "poor (all)", "poor (search)"]
+    );
+    let compared = |it: &Value| {
+        let side = |key: &str| {
+            let model = it[key]
+                .as_str()
+                .unwrap()
+                .rsplit('#')
+                .next()
+                .unwrap()
+                .to_owned();
+            format!("{model} {}", it[format!("{key}_surface")].as_str().unwrap())
+        };
+        let better = it["first_better"].as_array().unwrap().len();
+        (
+            side("first"),
+            side("second"),
+            better,
+            it["chance"].as_f64().map(|it| (it * 100.0).round()),
+        )
+    };
+    let comparisons: Vec<_> = report["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(compared)
+        .collect();
+    let expected = |first: &str, second: &str, better: usize, chance: Option<f64>| {
+        (first.to_owned(), second.to_owned(), better, chance)
+    };
+    assert_eq!(
+        comparisons,
+        [
+            expected("good all", "poor all", 0, None),
+            expected("good search", "poor search", 3, Some(25.0)),
+            expected("good all", "good search", 0, None),
+            expected("poor all", "poor search", 3, Some(25.0)),
+        ]
+    );
+    let page = fs::read_to_string(home.path("exam.html")).unwrap();
+    for part in [
+        "<h3>poor (all) and poor (search)</h3>",
+        "Compared on the same prompts",
+        "Answers differ (3)",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let table = sit(&home, &good, &words).await.stdout;
+    assert!(
+        table.contains("poor (all) more often") && table.contains("b, c, d"),
+        "{table}"
+    );
+}
+
+#[tokio::test]
+async fn searching_in_an_exam_is_no_use_and_leaves_the_index_of_other_runs_alone() {
+    let model = Model::start(find).await;
+    let home = home(&["p"]);
+    home.configure(
+        &["bed", "other"]
+            .map(|name| Testbed::named(name).table())
+            .concat(),
+    );
+    home.kitbag(&["index", "build"]).await;
+    let entry = home
+        .kitbag(&["index", "show", "other__echo", "--json"])
+        .await;
+    assert_eq!(entry.code, Some(0), "{}", entry.stderr);
+    let told = sit(&home, &format!("{}#m", model.url), &SEARCH).await;
+    assert_eq!(outcomes(&only_record(&told)), ["right"]);
+    assert!(
+        !model.asked()[1].results[0].contains("other__"),
+        "only the server of the exam is searched"
+    );
+
+    let after = home
+        .kitbag(&["index", "show", "other__echo", "--json"])
+        .await;
+    assert_eq!(after.stdout, entry.stdout);
+    let store = kitbag_store::Store::open(&home.path("kitbag.db"))
+        .await
+        .unwrap();
+    let (since, local) = (kitbag_domain::Timestamp(0), kitbag_domain::Caller::local());
+    assert!(store.tracks(since).await.unwrap().is_empty());
+    assert!(
+        store
+            .favourites(&local, since, 20)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_search_would_send() {
+    let home = home(&["p0", "p1"]);
+    let model = "http://127.0.0.1:1/v1#m";
+    let fails = async |words: &[&str], part: &str| {
+        let told = sit(&home, model, words).await;
+        assert!(
+            told.code != Some(0) && told.stderr.contains(part),
+            "{part}: {}",
+            told.stderr
+        );
+        assert!(!told.stderr.contains(KEY));
+    };
+    fails(
+        &["--surface", "adaptive"],
+        "there are all (every tool) and search",
+    )
+    .await;
+    fails(&["--surface", "all,all"], "the surface all is named twice").await;
+    fails(&["--max-turns", "3"], "--max-turns is for --surface search").await;
+    fails(
+        &["--surface", "search", "--max-turns", "0"],
+        "0 is not in 1..",
+    )
+    .await;
+
+    let told = sit(
+        &home,
+        model,
+        &[
+            "--dry-run",
+            "--surface",
+            "all,search",
+            "--max-turns",
+            "5",
+            "--json",
+        ],
+    )
+    .await;
+    let planned = report(&told)["models"].clone();
+    let of = |number: usize| {
+        ["surface", "requests", "most_requests"].map(|key| planned[number][key].clone())
+    };
+    assert_eq!(of(0), [json!("all"), json!(2), json!(4)]);
+    assert_eq!(of(1), [json!("search"), json!(2), json!(10)]);
+    let tokens = |number: usize| planned[number]["definition_tokens"].as_u64().unwrap();
+    assert!(tokens(1) < tokens(0), "{planned}");
+    let table = sit(
+        &home,
+        model,
+        &["--dry-run", "--surface", "search", "--max-turns", "5"],
+    )
+    .await
+    .stdout;
+    assert!(
+        table.contains("search: requests") && table.contains("2 to 10"),
+        "{table}"
+    );
+}

@@ -29,6 +29,7 @@ mod local;
 mod login;
 pub mod meter;
 mod pipeline;
+mod prompts;
 mod providers;
 mod record;
 mod refusals;

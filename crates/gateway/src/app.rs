@@ -35,6 +35,7 @@ use crate::index::intent::degraded;
 use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
 use crate::local::answer::Meanwhile;
 use crate::local::listener::LocalDoor;
+use crate::local::offers::{self, PromptRow, ResourceRow};
 use crate::local::protocol::{Progress, ServerStatus, Status, VERSION};
 use crate::login;
 use crate::meter::Meter;
@@ -258,23 +259,18 @@ impl App {
 
     /// The tools a local client sees at the endpoint, as far as they are known.
     pub fn tools(&self) -> Vec<ToolRow> {
-        let caller = Caller::local();
         let gateway = self.host.gateway();
-        let catalog = gateway.catalog();
-        let visible = catalog
-            .tools
-            .iter()
-            .filter(|entry| gateway.policy.visible(&caller, &entry.capability));
-        visible
-            .map(|entry| ToolRow {
-                name: entry.exposed.clone(),
-                server: entry.capability.server.clone(),
-                tool: entry.capability.name.clone(),
-                description: RawObject::open(&entry.definition)
-                    .ok()
-                    .and_then(|it| it.read("description")),
-            })
-            .collect()
+        offers::tools(&gateway.catalog(), &gateway.policy)
+    }
+
+    pub(crate) fn prompts(&self) -> Vec<PromptRow> {
+        let gateway = self.host.gateway();
+        offers::prompts(&gateway.catalog(), &gateway.policy)
+    }
+
+    pub(crate) fn resources(&self) -> Vec<ResourceRow> {
+        let gateway = self.host.gateway();
+        offers::resources(&gateway.catalog(), &gateway.policy)
     }
 
     /// What a local client is told of the tool of that name.
@@ -310,6 +306,7 @@ impl App {
         )?)
     }
 
+    /// Takes the one road, as every client does.
     pub(crate) async fn run(
         &self,
         (turn, mut messages): (Turn, mpsc::Receiver<HeldMessage>),

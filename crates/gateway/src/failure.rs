@@ -26,6 +26,11 @@ pub(crate) enum Failure {
     BadParams { reason: String },
     #[error("`{tool}` was not called, its arguments do not fit:\n{misfit}")]
     Arguments { tool: String, misfit: Misfit },
+    #[error("the prompt `{prompt}` needs the argument{} {}", if missing.len() == 1 { "" } else { "s" }, quoted(missing))]
+    MissingArguments {
+        prompt: String,
+        missing: Vec<String>,
+    },
     #[error("there is no tool called `{name}`{}", did_you_mean(near))]
     UnknownTool { name: String, near: Vec<String> },
     #[error("there is no prompt called `{name}`")]
@@ -132,6 +137,7 @@ impl Failure {
             | Self::UnknownMethod { .. }
             | Self::BadParams { .. }
             | Self::Arguments { .. }
+            | Self::MissingArguments { .. }
             | Self::UnknownTool { .. }
             | Self::UnknownPrompt { .. }
             | Self::UnknownResource { .. }
@@ -170,6 +176,14 @@ pub(crate) fn trouble_for(caller: &Caller, trouble: &StartError) -> CallError {
     } else {
         error.brief()
     }
+}
+
+fn quoted(names: &[String]) -> String {
+    names
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn did_you_mean(near: &[String]) -> String {

@@ -11,6 +11,7 @@ use kitbag_store::Store;
 use kitbag_upstream::{Listing, Lookup, Notice, Outside, Server, ServerSpec, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
+use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::index::embedder::Embedder;
 use crate::inside;
@@ -156,6 +157,15 @@ fn outside(
         inside,
         edition: config.secret_key.as_str(),
     })
+}
+
+/// What servers offered in an earlier run, for a look at it that opens and starts nothing.
+pub(crate) async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_store::Error> {
+    let servers = with_listings(config.running(), store).await?;
+    let listings = servers
+        .into_iter()
+        .filter_map(|(spec, listing)| Some((spec.name, Arc::new(listing?))));
+    Ok(Catalog::build(listings.collect()))
 }
 
 /// Each server with what it offered in an earlier run, unless its configuration has changed since.

@@ -30,6 +30,7 @@ mod login;
 mod measure;
 pub mod meter;
 mod pipeline;
+mod prompts;
 mod providers;
 mod record;
 mod refusals;

@@ -16,6 +16,7 @@ use crate::bridge;
 use crate::call::{Call, CallSubject};
 use crate::failure::Failure;
 use crate::hidden;
+use crate::prompts;
 use crate::record::CallRecord;
 use crate::resolve::{self, ApiTarget, Executor, McpTarget, Target};
 use crate::turn::{Turn, View};
@@ -124,6 +125,9 @@ fn validate_mcp(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
     }
     must_be_object(params, "_meta")?;
     match &target.definition {
+        Some(definition) if matches!(target.subject, CallSubject::Prompt(_)) => {
+            prompts::check_arguments(definition, params)
+        }
         Some(definition) => check_arguments(turn, definition, params),
         None => Ok(()),
     }

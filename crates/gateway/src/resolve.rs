@@ -33,7 +33,7 @@ pub(crate) struct McpTarget {
     pub(crate) outbound: Outbound,
     /// The resource that a template becomes with the values a completion comes with.
     pub(crate) filled: Option<Capability>,
-    /// The tool's definition, where arguments are held against it.
+    /// The definition of the tool or prompt, where arguments are held against it.
     pub(crate) definition: Option<Raw>,
 }
 
@@ -105,6 +105,9 @@ fn definition(turn: &Turn, subject: &CallSubject) -> Option<Raw> {
     match (&turn.view, subject) {
         (View::Merged(surface), CallSubject::Tool(name)) if surface.is_frugal() => {
             Some(turn.catalog.tool(name)?.definition.clone())
+        }
+        (View::Merged(surface), CallSubject::Prompt(name)) if surface.is_frugal() => {
+            Some(turn.catalog.prompt(name)?.definition.clone())
         }
         _ => None,
     }

@@ -203,7 +203,8 @@ pub(crate) fn marked(owner: &Capability) -> String {
     format!("{MARK}{}/{}", owner.server, owner.name)
 }
 
-fn unmark(uri: &str) -> Option<(ServerName, &str)> {
+/// The server that a marked URI names, and its own URI for the thing.
+pub(crate) fn unmark(uri: &str) -> Option<(ServerName, &str)> {
     let (server, own) = uri.strip_prefix(MARK)?.split_once('/')?;
     Some((server.parse().ok()?, own))
 }

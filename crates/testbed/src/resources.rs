@@ -61,6 +61,8 @@ pub(crate) fn read(call: &Call) -> Outcome {
 
 const TEXT: &str = "test://static-text";
 const BINARY: &str = "test://static-binary";
+/// Not listed; its text would clear the terminal and give its window another title.
+const STEERING: &str = "test://steering-text";
 const WATCHED: &str = "test://watched-resource";
 
 fn contents(uri: &str) -> Option<Value> {
@@ -69,6 +71,10 @@ fn contents(uri: &str) -> Option<Value> {
         TEXT => Some(text(
             "text/plain",
             "This is the content of the static text resource.",
+        )),
+        STEERING => Some(text(
+            "text/plain",
+            "before\u{1b}]0;owned\u{7}\u{1b}[2Jafter\n",
         )),
         WATCHED => Some(text(
             "text/plain",

@@ -3,8 +3,11 @@
 //! `count=3` is a number, because `3` is JSON; `name=Ann` is a string, because `Ann` is not.
 //! `id:='"3"'` insists on JSON, and `filter.state=open` reaches into an object.
 
-use std::mem;
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::{fs, io, mem};
 
+use anyhow::Context as _;
 use serde_json::{Map, Value};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +42,59 @@ pub fn overlay(
     Ok(arguments)
 }
 
+/// The arguments as they are typed, in a file or on stdin: `JSON|@FILE|-`.
+pub(super) fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
+    let text = match source.strip_prefix('@') {
+        Some(path) => {
+            fs::read_to_string(path).with_context(|| format!("the file {path} cannot be read"))?
+        }
+        None if source == "-" => {
+            let mut text = String::new();
+            io::stdin()
+                .read_to_string(&mut text)
+                .context("stdin cannot be read")?;
+            text
+        }
+        None => source.to_owned(),
+    };
+    Ok(parse_object(&text)?)
+}
+
+/// The words as texts, for what takes nothing else: each stands for itself, unless `:=` insists on JSON,
+/// of which a string gives its text.
+pub fn texts(
+    base: Map<String, Value>,
+    words: &[String],
+) -> Result<BTreeMap<String, String>, ArgumentError> {
+    let mut given: BTreeMap<String, String> = base
+        .into_iter()
+        .map(|(key, value)| (key, as_text(value)))
+        .collect();
+    let mut seen = Vec::new();
+    for word in words {
+        let Word { key, insists, text } = split(word)?;
+        let key = key.replace(r"\.", ".");
+        let text = if insists {
+            as_text(insist(&key, text)?)
+        } else {
+            text.to_owned()
+        };
+        if seen.contains(&key) {
+            return Err(ArgumentError::Twice { key });
+        }
+        given.insert(key.clone(), text);
+        seen.push(key);
+    }
+    Ok(given)
+}
+
+fn as_text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
 /// The arguments as one JSON object.
 pub fn parse_object(text: &str) -> Result<Map<String, Value>, ArgumentError> {
     serde_json::from_str(text).map_err(|error| ArgumentError::NotArguments {
@@ -47,18 +103,36 @@ pub fn parse_object(text: &str) -> Result<Map<String, Value>, ArgumentError> {
 }
 
 fn parse_word(word: &str) -> Result<(String, Value), ArgumentError> {
+    let Word { key, insists, text } = split(word)?;
+    let value = if insists {
+        insist(key, text)?
+    } else {
+        guess(text)
+    };
+    Ok((key.to_owned(), value))
+}
+
+struct Word<'a> {
+    key: &'a str,
+    /// Whether the value must be JSON.
+    insists: bool,
+    text: &'a str,
+}
+
+fn split(word: &str) -> Result<Word<'_>, ArgumentError> {
     let no_value = || ArgumentError::NoValue {
         word: word.to_owned(),
     };
-    let (key, text) = word.split_once('=').ok_or_else(no_value)?;
-    let (key, value) = match key.strip_suffix(':') {
-        Some(key) => (key, insist(key, text)?),
-        None => (key, guess(text)),
-    };
+    let (left, text) = word.split_once('=').ok_or_else(no_value)?;
+    let key = left.strip_suffix(':').unwrap_or(left);
     if key.is_empty() {
         Err(no_value())
     } else {
-        Ok((key.to_owned(), value))
+        Ok(Word {
+            key,
+            insists: key != left,
+            text,
+        })
     }
 }
 
@@ -162,6 +236,49 @@ mod tests {
         check(&[r"a\.b=1", r"c\d=2"], Ok(r#"{,"a.b":1,"c\\d":2}"#));
         check(&["base.more=2"], Ok(r#"{"base":{"kept":1,"more":2}}"#));
         check(&["base=2"], Ok(r#"{"base":2}"#));
+    }
+
+    #[test]
+    fn what_takes_texts_alone_gets_what_was_typed() {
+        let base = parse_object(r#"{"n":1.0,"s":"x","kept":[1]}"#).unwrap();
+        let words = [
+            "s=1e3",
+            "zip=007",
+            r#"quoted="3""#,
+            r#"j:="3""#,
+            "list:=[1, 2]",
+            r"a\.b=c",
+            "a.c=",
+        ];
+        let found = texts(base, &words.map(str::to_owned)).unwrap();
+        let expected = [
+            ("a.b", "c"),
+            ("a.c", ""),
+            ("j", "3"),
+            ("kept", "[1]"),
+            ("list", "[1,2]"),
+            ("n", "1.0"),
+            ("quoted", r#""3""#),
+            ("s", "1e3"),
+            ("zip", "007"),
+        ];
+        assert_eq!(
+            found,
+            BTreeMap::from(expected.map(|(key, text)| (key.to_owned(), text.to_owned())))
+        );
+        let refused = |words: [&str; 2]| texts(Map::new(), &words.map(str::to_owned)).unwrap_err();
+        assert_eq!(
+            refused(["a=1", "a=2"]),
+            ArgumentError::Twice {
+                key: "a".to_owned()
+            }
+        );
+        assert_eq!(
+            refused(["a=1", "Ann"]),
+            ArgumentError::NoValue {
+                word: "Ann".to_owned()
+            }
+        );
     }
 
     #[test]

@@ -1,17 +1,15 @@
 //! `kitbag call`: one tool, called from the command line, on the same road as any client.
 
-use std::fs;
-use std::io::{self, Read as _};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
-use clap_complete::ArgValueCandidates;
+use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use serde_json::{Map, Value};
 
 use super::Invocation;
-use super::arguments::{overlay, parse_object};
-use super::completions::tools;
+use super::arguments::{overlay, read_object};
+use super::completions::{tool_arguments, tools};
+use super::content::block;
 use super::gateway::{Apart, Gateway};
 use super::output::{Output, printable};
 use crate::local::protocol::Progress;
@@ -24,7 +22,7 @@ pub struct Arguments {
     #[arg(add = ArgValueCandidates::new(tools))]
     name: String,
     /// Its arguments: `key=value`, `key:=json`, `outer.inner=value`.
-    #[arg(value_name = "KEY=VALUE")]
+    #[arg(value_name = "KEY=VALUE", add = ArgValueCompleter::new(tool_arguments))]
     words: Vec<String>,
     /// All arguments as a JSON object, in @FILE, or on stdin (-).
     #[arg(long, value_name = "JSON|@FILE|-")]
@@ -95,23 +93,6 @@ fn how_far(step: &Progress) -> String {
     }
 }
 
-fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
-    let text = match source.strip_prefix('@') {
-        Some(path) => {
-            fs::read_to_string(path).with_context(|| format!("the file {path} cannot be read"))?
-        }
-        None if source == "-" => {
-            let mut text = String::new();
-            io::stdin()
-                .read_to_string(&mut text)
-                .context("stdin cannot be read")?;
-            text
-        }
-        None => source.to_owned(),
-    };
-    Ok(parse_object(&text)?)
-}
-
 /// The text of the result; what is not text is named. Structure is shown where there is
 /// nothing else.
 fn for_people(result: &Value) -> String {
@@ -126,30 +107,6 @@ fn for_people(result: &Value) -> String {
         (true, None) => format!("{result:#}"),
         (false, _) => shown.join("\n"),
     })
-}
-
-fn block(block: &Value) -> String {
-    let text = |key: &str| block.get(key).and_then(Value::as_str);
-    let inner = |key: &str| {
-        block
-            .get("resource")
-            .and_then(|resource| resource.get(key))
-            .and_then(Value::as_str)
-    };
-    let size = |data: &str| data.len() / 4 * 3;
-    match (text("type"), text("text"), text("data"), inner("text")) {
-        (Some("text"), Some(text), ..) | (Some("resource"), .., Some(text)) => text.to_owned(),
-        (Some("resource_link"), ..) => format!("[{}]", text("uri").unwrap_or("resource")),
-        (Some("resource"), ..) => format!("[{}]", inner("uri").unwrap_or("resource")),
-        (Some(kind), _, Some(data), _) => {
-            format!(
-                "[{kind} {}, about {} bytes]",
-                text("mimeType").unwrap_or_default(),
-                size(data)
-            )
-        }
-        _ => format!("{block:#}"),
-    }
 }
 
 #[cfg(test)]

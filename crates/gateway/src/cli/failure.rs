@@ -166,6 +166,10 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(choice) = cause.downcast_ref::<ChoiceError>() {
         return choice.remedy();
     }
+    if let Some(Refusal::MissingArguments { prompt, missing }) = cause.downcast_ref() {
+        let given: String = missing.iter().map(|name| format!(" {name}=…")).collect();
+        return Some(format!("kitbag prompts get {prompt}{given}"));
+    }
     let said = match cause.downcast_ref() {
         Some(Refusal::UnknownTool { near, .. }) if near.is_empty() => {
             "see which there are with `kitbag tools`"

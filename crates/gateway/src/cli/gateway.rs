@@ -2,6 +2,7 @@
 
 use kitbag_config::Config;
 use kitbag_domain::Surface;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use anyhow::anyhow;
@@ -12,9 +13,11 @@ use serde_json::{Map, Value};
 
 use super::Invocation;
 use super::output::Output;
+use super::servers::find;
 use crate::app::{App, ServerReport, ToolRow};
 use crate::local::answer::{Meanwhile, answer};
 use crate::local::joined::Joined;
+use crate::local::offers::{PromptRow, ResourceRow};
 use crate::local::protocol::{Answer, Progress, Request, Want};
 use crate::meter::report::Tokens;
 use crate::search::Search;
@@ -96,6 +99,49 @@ impl Gateway {
         }
     }
 
+    /// The prompts a local client sees, as far as they are known.
+    pub(super) async fn prompts(&mut self) -> anyhow::Result<Vec<PromptRow>> {
+        match self.ask(Request::Prompts).await? {
+            Answer::Prompts(rows) => Ok(rows),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// What a prompt says with these arguments.
+    pub(super) async fn prompt(
+        &mut self,
+        name: &str,
+        arguments: BTreeMap<String, String>,
+    ) -> anyhow::Result<Value> {
+        self.result(
+            Request::Prompt {
+                name: name.to_owned(),
+                arguments,
+            },
+            |_| {},
+        )
+        .await
+    }
+
+    /// The resources and templates a local client sees, as far as they are known.
+    pub(super) async fn resources(&mut self) -> anyhow::Result<Vec<ResourceRow>> {
+        match self.ask(Request::Resources).await? {
+            Answer::Resources(rows) => Ok(rows),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// What is in a resource.
+    pub(super) async fn read(&mut self, uri: &str) -> anyhow::Result<Value> {
+        self.result(
+            Request::Read {
+                uri: uri.to_owned(),
+            },
+            |_| {},
+        )
+        .await
+    }
+
     /// The tools for an intent, best first.
     pub(super) async fn search(
         &mut self,
@@ -121,14 +167,14 @@ impl Gateway {
         arguments: Map<String, Value>,
         progress: impl FnMut(Progress) + Send,
     ) -> anyhow::Result<Value> {
-        let request = Request::Call {
-            name: name.to_owned(),
-            arguments,
-        };
-        match self.ask_watching(request, progress).await? {
-            Answer::Result(result) => Ok(result),
-            other => Err(unexpected(&other)),
-        }
+        self.result(
+            Request::Call {
+                name: name.to_owned(),
+                arguments,
+            },
+            progress,
+        )
+        .await
     }
 
     /// Stops the servers that were started for this verb; those of a gateway that runs stay.
@@ -136,6 +182,17 @@ impl Gateway {
         match self {
             Self::Joined(_) => {}
             Self::Own(app) => app.close().await,
+        }
+    }
+
+    async fn result(
+        &mut self,
+        request: Request,
+        progress: impl FnMut(Progress) + Send,
+    ) -> anyhow::Result<Value> {
+        match self.ask_watching(request, progress).await? {
+            Answer::Result(result) => Ok(result),
+            other => Err(unexpected(&other)),
         }
     }
 
@@ -150,9 +207,23 @@ impl Gateway {
     ) -> anyhow::Result<Answer> {
         match self {
             Self::Joined(joined) => joined.ask(&request, progress).await,
-            Self::Own(app) => answer(app, request, Meanwhile::to_its_end(&mut progress)).await,
+            Self::Own(app) => {
+                Box::pin(answer(app, request, Meanwhile::to_its_end(&mut progress))).await
+            }
         }
     }
+}
+
+/// The server that has to be asked where only what it offers is wanted, which must be a configured one.
+/// What is built in needs no asking, and providers list nothing.
+pub(super) fn only<'a>(
+    server: Option<&'a ServerName>,
+    config: &Config,
+) -> anyhow::Result<Option<&'a ServerName>> {
+    if let Some(server) = server.filter(|name| !config.providers.contains_key(*name)) {
+        find(config, server)?;
+    }
+    Ok(server.filter(|name| config.servers.contains_key(*name)))
 }
 
 /// Restarts a server of the gateway that runs, if one does.

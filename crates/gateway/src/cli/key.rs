@@ -7,6 +7,7 @@ use anyhow::{Context as _, anyhow};
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
 use kitbag_domain::{Action, Event, KeyId, Role, ShortText, Tenant, Timestamp};
 use kitbag_store::{KeyInfo, KeyOrder, Store};
@@ -14,6 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Invocation;
+use super::completions::keys;
 use super::failure::Advise as _;
 use super::moment::{self, relative};
 use super::output::{date, table};
@@ -63,6 +65,7 @@ Examples:
     )]
     Rotate {
         /// As `kitbag key list` shows it.
+        #[arg(add = ArgValueCandidates::new(keys))]
         id: String,
         /// How long the former key still works.
         #[arg(long, default_value = "1h", value_name = "LENGTH", value_parser = moment::length)]
@@ -75,6 +78,7 @@ Examples:
     #[command(after_help = "Examples:\n  kitbag key revoke 3f9c1a20")]
     Revoke {
         /// As `kitbag key list` shows it.
+        #[arg(add = ArgValueCandidates::new(keys))]
         id: String,
     },
 }

@@ -3,9 +3,10 @@
 //! stdout is for results, stderr for logs and messages.
 //!
 //! # Layout
-//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`key`], [`secret`],
-//!   [`audit`], [`trust`], [`import`], [`install`], [`doctor`]
+//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`], [`key`],
+//!   [`secret`], [`audit`], [`trust`], [`import`], [`install`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
+//! - `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: that something is going on, while it does
 //! - [`ask`]: questions to the person at the terminal; `confirm`: before a stranger's word runs
@@ -23,6 +24,7 @@ pub mod call;
 pub mod completions;
 pub mod config;
 mod confirm;
+mod content;
 pub mod describe;
 pub mod doctor;
 pub mod eval;
@@ -43,6 +45,8 @@ pub mod output;
 mod overriding;
 mod program;
 pub mod progress;
+pub mod prompts;
+pub mod resources;
 pub mod search;
 pub mod secret;
 pub mod serve;
@@ -98,6 +102,8 @@ enum Verb {
     Servers(servers::Arguments),
     Tools(tools::Arguments),
     Describe(describe::Arguments),
+    Resources(resources::Arguments),
+    Prompts(prompts::Arguments),
     Tokens(tokens::Arguments),
     Logs(logs::Arguments),
     Audit(Box<audit::Arguments>),
@@ -246,6 +252,8 @@ impl Verb {
             Self::Eval(arguments) => eval::run(arguments, &invocation).await,
             Self::Tools(arguments) => tools::run(arguments, &invocation).await,
             Self::Describe(arguments) => describe::run(arguments, &invocation).await,
+            Self::Resources(arguments) => resources::run(arguments, &invocation).await,
+            Self::Prompts(arguments) => prompts::run(arguments, &invocation).await,
             Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,

@@ -8,10 +8,9 @@ use kitbag_domain::ServerName;
 
 use super::Invocation;
 use super::completions::servers;
-use super::gateway::{Apart, Gateway};
+use super::gateway::{Apart, Gateway, only};
 use super::next_steps::{first_steps, is_bare};
 use super::output::{count, table};
-use super::servers::find;
 use crate::app::ToolRow;
 use crate::signature::summary;
 
@@ -36,19 +35,9 @@ Examples:
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    if let Some(server) = arguments
-        .server
-        .as_ref()
-        .filter(|name| !config.providers.contains_key(*name))
-    {
-        find(&config, server)?;
-    }
-    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
     // For the tools of one server no other needs to be started.
-    let only = arguments
-        .server
-        .as_ref()
-        .filter(|name| config.servers.contains_key(*name));
+    let only = only(arguments.server.as_ref(), &config)?;
+    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
     let listed = gateway.list(only, invocation.output).await;
     gateway.close().await;
     let mut rows = listed?;

@@ -88,6 +88,7 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
         Failure::UnknownMethod { .. } => ErrorObject::new(code::METHOD_NOT_FOUND, message),
         Failure::BadParams { .. }
         | Failure::Arguments { .. }
+        | Failure::MissingArguments { .. }
         | Failure::UnknownPrompt { .. }
         | Failure::UnknownServer { .. }
         | Failure::UnknownProvider { .. }

@@ -3,6 +3,7 @@
 
 use tokio_util::sync::CancellationToken;
 
+use super::offers;
 use super::protocol::{Answer, Progress, Request};
 use crate::app::App;
 
@@ -36,6 +37,12 @@ pub(crate) async fn answer(
         }
         Request::Tools => Answer::Tools(app.tools()),
         Request::Definition { name } => Answer::Definition(app.definition(&name)),
+        Request::Prompts => Answer::Prompts(app.prompts()),
+        Request::Prompt { name, arguments } => {
+            Answer::Result(offers::prompt(app, &name, &arguments, meanwhile).await?)
+        }
+        Request::Resources => Answer::Resources(app.resources()),
+        Request::Read { uri } => Answer::Result(offers::read(app, &uri, meanwhile).await?),
         Request::Search { intent, options } => Answer::Found(app.search(&intent, &options).await?),
         Request::Tokens { surface } => Answer::Tokens(app.tokens(surface).await),
         Request::Call { name, arguments } => {

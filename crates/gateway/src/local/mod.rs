@@ -9,6 +9,7 @@
 //! - `socket`: where its socket lies, who may open it, and who answers there
 //! - `protocol`: what is said on it
 //! - `listener`, `connection`, `answer`: the gateway's end
+//! - `offers`: what servers offer, as a command lists it, gets it and reads it
 //! - `joined`, `relay`: the other end, for a command and for a client on stdio
 
 pub(crate) mod answer;
@@ -16,6 +17,7 @@ mod connection;
 mod identity;
 pub(crate) mod joined;
 pub(crate) mod listener;
+pub(crate) mod offers;
 pub(crate) mod protocol;
 pub(crate) mod relay;
 #[cfg(unix)]

@@ -17,6 +17,7 @@ use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt as _};
 
 use kitbag_wire::lines::{Line, read_line};
 
+use super::offers::{PromptRow, ResourceRow};
 use crate::app::{ServerReport, ToolRow};
 use crate::cli::failure::Failure;
 use crate::meter::report::Tokens;
@@ -69,6 +70,17 @@ pub(crate) enum Request {
     Definition {
         name: String,
     },
+    Prompts,
+    /// What a prompt says with these arguments.
+    Prompt {
+        name: String,
+        arguments: BTreeMap<String, String>,
+    },
+    Resources,
+    /// What is in a resource.
+    Read {
+        uri: String,
+    },
     Search {
         intent: String,
         options: Options,
@@ -93,6 +105,8 @@ pub(crate) enum Answer {
     Silent(Vec<String>),
     Tools(Vec<ToolRow>),
     Definition(Option<Value>),
+    Prompts(Vec<PromptRow>),
+    Resources(Vec<ResourceRow>),
     Found(Search),
     Tokens(Tokens),
     Result(Value),

@@ -10,6 +10,7 @@ mod help;
 mod home;
 mod packaging;
 mod progress;
+mod reading;
 mod service;
 mod shell;
 mod tables;

@@ -3,36 +3,70 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::home::{CONFIG, Home};
+use crate::terminal::Terminal;
 use crate::testbed;
 
-/// What bash would offer after these words, with the cursor at the end.
+/// What bash would offer at the end of this line.
 #[track_caller]
 fn completed(home: &Home, line: &str) -> Vec<String> {
     let script = home.path("kitbag.bash");
     fs::write(&script, home.ok(&["completions", "bash"])).unwrap();
+    let words = broken(line);
+    let last = words.last().unwrap();
+    let own = if last.chars().all(is_break) { "" } else { last };
     let drive = format!(
-        "source {}\nread -ra COMP_WORDS <<< '{line}.'\nCOMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n\
-         last=${{COMP_WORDS[COMP_CWORD]%.}}\nCOMP_WORDS[COMP_CWORD]=$last\n\
-         $(complete -p kitbag | sed 's/.*-F \\([^ ]*\\) .*/\\1/') kitbag \"$last\"\n\
+        "source {}\nCOMP_LINE='{line}'\nCOMP_WORDS=({})\nCOMP_CWORD={}\n\
+         $(complete -p kitbag | sed 's/.*-F \\([^ ]*\\) .*/\\1/') kitbag '{own}'\n\
          printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
-        script.display()
+        script.display(),
+        words
+            .iter()
+            .map(|word| format!("'{word}'"))
+            .collect::<Vec<_>>()
+            .join(" "),
+        words.len() - 1,
     );
     let mut bash = Command::new("bash");
     bash.args(["--norc", "-c", &drive])
         .current_dir(home.path(""))
         .env("HOME", home.path(""));
     let output = bash.output().expect("bash is installed");
+    let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
+        output.status.success() && complaints.is_empty(),
+        "{complaints}"
     );
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .map(str::to_owned)
         .collect()
+}
+
+/// The words as bash breaks them: between spaces, and around `=` and `:`.
+fn broken(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split(' ') {
+        words.push(String::new());
+        for c in word.chars() {
+            let last = words.last_mut().unwrap();
+            match last
+                .chars()
+                .last()
+                .is_none_or(|before| is_break(before) == is_break(c))
+            {
+                true => last.push(c),
+                false => words.push(c.to_string()),
+            }
+        }
+    }
+    words
+}
+
+fn is_break(c: char) -> bool {
+    c == '=' || c == ':'
 }
 
 #[test]
@@ -63,6 +97,162 @@ fn bash_completes_verbs_flags_and_names() {
         &["claude-desktop", "claude-code", "cline"],
     );
     check("kitbag completions e", &["elvish"]);
+}
+
+#[test]
+fn bash_completes_arguments_uris_prompts_keys_and_secrets_and_starts_nothing() {
+    let home = Home::new();
+    let starts = home.path("starts");
+    let script = format!(
+        "echo start >> {starts:?}; exec {} --era legacy stdio",
+        testbed()
+    );
+    home.ok(&["servers", "add", "bed", "--", "sh", "-c", &script]);
+    let key = home.json(&["key", "create", "--label", "build machine"])["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let revoked = home.json(&["key", "create"])["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    home.ok(&["key", "revoke", &revoked]);
+    fs::write(home.path("value"), "s3cret").unwrap();
+    let value = fs::File::open(home.path("value")).unwrap();
+    assert!(
+        home.command(&["secret", "set", "github_token"])
+            .stdin(value)
+            .status()
+            .unwrap()
+            .success()
+    );
+    fs::write(&starts, "").unwrap();
+    let check =
+        |line: &str, expected: &[&str]| assert_eq!(completed(&home, line), expected, "{line}");
+    check("kitbag call bed__big b", &["bytes="]);
+    check("kitbag call bed__big bytes=3 s", &["shape="]);
+    check(
+        "kitbag call bed__big shape=",
+        &[r"one\ line", "paragraphs", "array"],
+    );
+    check("kitbag call bed__big bytes=3 shape=pa", &["paragraphs"]);
+    check("kitbag call --own bed__big shape=ar", &["array"]);
+    check("kitbag call bed__nothing x", &[""]);
+    check("kitbag describe bed__bi", &["bed__big"]);
+    check(
+        "kitbag resources read test:",
+        &[
+            "//static-text",
+            "//static-binary",
+            "//watched-resource",
+            r"//template/\{id\}/data",
+        ],
+    );
+    check("kitbag resources read test://static-t", &["//static-text"]);
+    check("kitbag resources --server be", &["bed"]);
+    check(
+        "kitbag prompts get bed__test_s",
+        &["bed__test_simple_prompt"],
+    );
+    check(
+        "kitbag prompts get bed__test_prompt_with_arguments arg1=x ar",
+        &["arg2="],
+    );
+    check("kitbag tools --color=al", &["always"]);
+    for verb in ["revoke", "rotate"] {
+        check(&format!("kitbag key {verb} {}", &key[..2]), &[&key]);
+        check(&format!("kitbag key {verb} {}", &revoked[..6]), &[""]);
+    }
+    for verb in ["set", "remove"] {
+        check(&format!("kitbag secret {verb} git"), &["github_token"]);
+    }
+    assert_eq!(
+        fs::read_to_string(&starts).unwrap(),
+        "",
+        "no server is started to complete a name"
+    );
+    home.write("else.toml", "[servers.other]\ncommand = 'x'\n");
+    check("kitbag --config else.toml servers test o", &["other"]);
+}
+
+/// As readline does it, with the words that it hands over and what it makes of the answer.
+#[test]
+fn a_person_who_presses_tab_in_bash_gets_whole_arguments() {
+    let home = Home::new();
+    home.ok(&[
+        "servers",
+        "add",
+        "bed",
+        "--",
+        &testbed(),
+        "--era",
+        "legacy",
+        "stdio",
+    ]);
+    home.write("kitbag.bash", &home.ok(&["completions", "bash"]));
+    let mut terminal = Terminal::open();
+    let mut bash = Command::new("bash");
+    bash.args(["--norc", "--noprofile", "-i"])
+        .current_dir(home.path(""))
+        .env("HOME", home.path(""));
+    bash.env("TERM", "dumb")
+        .env("PS1", "> ")
+        .env("INPUTRC", "/dev/null");
+    bash.stdin(terminal.stdio())
+        .stdout(terminal.stdio())
+        .stderr(terminal.stdio());
+    let mut child = bash.spawn().expect("bash is installed");
+    drop(bash);
+    terminal.press("source kitbag.bash; kitbag() { printf '<%s>' \"$@\"; echo; }; echo rea''dy\n");
+    terminal.wait_for("ready\r\n");
+    for (typed, expected) in [
+        (
+            "kitbag call bed__bi\t by\t7 sh\tpara\t\n",
+            "<call><bed__big><bytes=7><shape=paragraphs>\r\n",
+        ),
+        (
+            "kitbag call bed__big shape=one\t\n",
+            "<call><bed__big><shape=one line>\r\n",
+        ),
+        (
+            "kitbag resources read test://static-t\t\n",
+            "<resources><read><test://static-text>\r\n",
+        ),
+        ("kitbag tools --color=al\t\n", "<tools><--color=always>\r\n"),
+    ] {
+        terminal.press(typed);
+        terminal.wait_for(expected);
+    }
+    terminal.press("exit\n");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_store_that_is_missing_or_locked_completes_nothing_at_once_and_stays_as_it_is() {
+    let home = Home::new();
+    home.write(CONFIG, "[servers.git]\ncommand = 'x'\n");
+    let lines = [
+        "kitbag call g",
+        "kitbag key revoke a",
+        "kitbag secret remove a",
+        "kitbag resources read x",
+    ];
+    for line in lines {
+        assert_eq!(completed(&home, line), [""], "{line}");
+    }
+    assert!(!home.path(".local").exists(), "nothing is made for a look");
+    home.ok(&["key", "create"]);
+    let folder = fs::File::open(home.path(".local/share/kitbag")).unwrap();
+    folder.lock().unwrap();
+    for line in lines {
+        let asked = Instant::now();
+        assert_eq!(completed(&home, line), [""], "{line}");
+        assert!(
+            asked.elapsed() < Duration::from_secs(8),
+            "{:?}",
+            asked.elapsed()
+        );
+    }
 }
 
 #[test]

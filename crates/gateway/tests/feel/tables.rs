@@ -61,6 +61,8 @@ fn no_table_breaks_a_name() {
         ["servers", "list"].as_slice(),
         &["servers", "test", SERVER],
         &["tools"],
+        &["resources"],
+        &["prompts"],
         &["search", "echo", "a", "message"],
         &["search", "echo", "a", "message", "--explain"],
         &["tokens"],

@@ -7,10 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use kitbag_domain::Action;
 use kitbag_store::{Secret, SecretName, Store, Vault};
 use serde_json::json;
 
+use super::completions::secrets;
 use super::failure::Advise as _;
 use super::output::{date, table};
 use super::{Invocation, ask};
@@ -45,6 +47,7 @@ enum Verb {
         after_help = "Examples:\n  kitbag secret set github_token\n  kitbag secret set github_token < token.txt"
     )]
     Set {
+        #[arg(add = ArgValueCandidates::new(secrets))]
         name: SecretName,
     },
     /// Show all names; values are never shown.
@@ -59,6 +62,7 @@ enum Verb {
         after_help = "Examples:\n  kitbag secret remove github_token"
     )]
     Remove {
+        #[arg(add = ArgValueCandidates::new(secrets))]
         name: SecretName,
     },
     Key(key::Arguments),

@@ -7,13 +7,16 @@ use crate::harness::Testbed;
 
 /// The server misbehaves while it is called, and its neighbour does not feel it.
 async fn check(manner: &str) {
+    check_in("dual", manner).await;
+}
+
+/// The same for a manner that shows in one era alone.
+async fn check_in(era: &str, manner: &str) {
     // So that each attempt to use it ends while the neighbour is watched.
     let settings = "start_timeout = \"2s\"\ncall_timeout = \"1s\"";
     let home = crate::harness::Home::new("");
-    let evil = Testbed::named("evil")
-        .manner(manner)
-        .data_dir(&home.path("trace"))
-        .with(settings);
+    let evil = Testbed::named("evil").era(era).manner(manner);
+    let evil = evil.data_dir(&home.path("trace")).with(settings);
     let (gateway, client) = beside_a_good_one(&evil).await;
     let nuisance = async {
         loop {
@@ -34,6 +37,12 @@ async fn a_line_that_never_ends_is_not_held() {
 #[tokio::test]
 async fn messages_nobody_asked_for_do_not_pile_up() {
     check("message-flood").await;
+}
+
+#[tokio::test]
+async fn pings_whose_answers_are_not_read_are_not_felt() {
+    // Only the older era has a greeting, after which they begin, and pings at all.
+    check_in("legacy", "flood-pings").await;
 }
 
 #[tokio::test]

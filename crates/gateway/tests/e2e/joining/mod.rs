@@ -2,16 +2,20 @@
 //!
 //! # Layout
 //! - [`sharing`]: clients and commands that use the same servers
+//! - [`offers`]: resources and prompts from the command line
 //! - [`apart`]: those that must not, or do not want to
 //! - [`ending`]: gateways that end, are killed, or come second
 
 mod apart;
 mod ending;
+mod offers;
 mod sharing;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
 
 use crate::harness::gateway::Told;
 use crate::harness::testbed::command_table;
@@ -87,6 +91,11 @@ impl Desk {
         let told = self.home.kitbag(words).await;
         assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
         told
+    }
+
+    /// What a verb that must succeed tells programs.
+    async fn json<T: DeserializeOwned>(&self, words: &[&str]) -> T {
+        serde_json::from_str(&self.ok(&[words, &["--json"]].concat()).await.stdout).unwrap()
     }
 
     /// The same in another folder.

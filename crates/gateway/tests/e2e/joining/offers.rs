@@ -1,0 +1,207 @@
+//! Resources and prompts from the command line, on the road of every client.
+
+use kitbag_domain::Outcome;
+use kitbag_store::{AuditQuery, Entry, Store};
+use serde_json::Value;
+
+use super::Desk;
+use crate::harness::until;
+
+#[tokio::test]
+async fn resources_and_prompts_are_had_from_the_servers_of_the_gateway_that_runs() {
+    let desk = Desk::new();
+    let gateway = desk.home.serve().await;
+    let rows: Vec<Value> = desk.json(&["resources", "--server", "shared"]).await;
+    let of = |uri: &str| {
+        rows.iter()
+            .find(|row| row["uri"] == uri)
+            .unwrap_or_else(|| panic!("{rows:?}"))
+    };
+    let text = of("test://static-text");
+    assert_eq!(
+        (&text["template"], &text["mime_type"]),
+        (&false.into(), &"text/plain".into())
+    );
+    assert_eq!(of("test://template/{id}/data")["template"], true);
+    let prompts: Vec<Value> = desk.json(&["prompts", "--server", "shared"]).await;
+    let taking = prompts
+        .iter()
+        .find(|row| row["name"] == "shared__test_prompt_with_arguments")
+        .unwrap();
+    assert_eq!(taking["arguments"][1]["name"], "arg2");
+    assert_eq!(taking["arguments"][1]["required"], true);
+    for (words, expected) in [
+        (
+            ["resources", "read", "test://static-text"].as_slice(),
+            "This is the content of the static text resource.",
+        ),
+        (
+            &[
+                "resources",
+                "read",
+                "kitbag://server/shared/test://watched-resource",
+            ],
+            "Touch me and your subscribers hear of it.",
+        ),
+        (
+            &["resources", "read", "test://template/7/data"],
+            r#"{"id":"7","templateTest":true,"data":"Data for ID: 7"}"#,
+        ),
+        (
+            &[
+                "prompts",
+                "get",
+                "shared__test_prompt_with_arguments",
+                "arg1=007",
+                "arg2=x = y",
+            ],
+            "user:\n  Prompt with arguments: arg1='007', arg2='x = y'\n",
+        ),
+        (
+            &[
+                "prompts",
+                "get",
+                "shared__test_prompt_with_arguments",
+                "--args",
+                r#"{"arg1":1,"arg2":"b"}"#,
+            ],
+            "user:\n  Prompt with arguments: arg1='1', arg2='b'\n",
+        ),
+    ] {
+        assert_eq!(desk.ok(words).await.stdout, expected, "{words:?}");
+    }
+    assert_eq!(desk.starts(), 1, "{}", gateway.log());
+}
+
+#[tokio::test]
+async fn rules_hold_for_resources_and_prompts_from_the_command_line_and_all_is_on_record() {
+    let rules =
+        "[policy]\ndeny_tools = [\"shared/test://static-*\", \"shared/test_simple_prompt\"]\n";
+    let desk = Desk::with(rules);
+    let listed = desk.ok(&["resources"]).await.stdout + &desk.ok(&["prompts"]).await.stdout;
+    assert!(
+        listed.contains("test://watched-resource") && listed.contains("test_prompt_with_image"),
+        "{listed}"
+    );
+    assert!(
+        !listed.contains("test://static-") && !listed.contains("test_simple_prompt"),
+        "{listed}"
+    );
+    for (words, told) in [
+        (
+            ["resources", "read", "test://static-text"],
+            "may not use the resource `shared/test://static-text`",
+        ),
+        (
+            ["prompts", "get", "shared__test_simple_prompt"],
+            "may not use the prompt `shared/test_simple_prompt`",
+        ),
+    ] {
+        let refused = desk.home.kitbag(&words).await;
+        assert!(
+            refused.code == Some(1) && refused.stderr.contains(told),
+            "{}",
+            refused.stderr
+        );
+    }
+    assert_eq!(
+        desk.starts(),
+        0,
+        "no server is touched for what is forbidden"
+    );
+    desk.ok(&["resources", "read", "test://watched-resource"])
+        .await;
+    desk.ok(&["prompts", "get", "shared__test_prompt_with_image"])
+        .await;
+    let store = Store::open(&desk.home.path("kitbag.db")).await.unwrap();
+    let query = AuditQuery {
+        entries: vec![Entry::Call],
+        ..AuditQuery::newest(100)
+    };
+    let mut rows = until("all four are written down", async || {
+        let rows = store.audit(&query).await.unwrap();
+        (rows.len() == 4).then_some(rows)
+    })
+    .await;
+    rows.sort_by_key(|row| row.at.0);
+    let seen: Vec<_> = rows
+        .iter()
+        .map(|row| (row.client.as_deref().unwrap(), row.outcome))
+        .collect();
+    let (resources, prompts) = ("kitbag resources", "kitbag prompts");
+    let expected = [
+        (resources, Outcome::Denied),
+        (prompts, Outcome::Denied),
+        (resources, Outcome::Ok),
+        (prompts, Outcome::Ok),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test]
+async fn a_prompt_that_lacks_an_argument_is_told_so_before_its_server_is_started() {
+    let desk = Desk::new();
+    let _gateway = desk.home.serve().await;
+    for apart in [[].as_slice(), &["--own"]] {
+        let words = [
+            "prompts",
+            "get",
+            "shared__test_prompt_with_arguments",
+            "arg1=x",
+        ];
+        let refused = desk.home.kitbag(&[&words, apart].concat()).await;
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+        let expected = "error: the prompt `shared__test_prompt_with_arguments` needs the argument `arg2`\n  \
+                        try: kitbag prompts get shared__test_prompt_with_arguments arg2=…\n";
+        assert_eq!(refused.stderr, expected);
+    }
+    assert_eq!(desk.starts(), 0);
+}
+
+#[tokio::test]
+async fn a_mistyped_uri_or_prompt_is_answered_with_what_was_probably_meant() {
+    let desk = Desk::new();
+    desk.home
+        .configure(&[desk.server("shared"), desk.server("other")].concat());
+    desk.introduce();
+    for (words, told) in [
+        (
+            ["resources", "read", "tset://static-text"].as_slice(),
+            "did you mean kitbag://server/other/test://static-text or kitbag://server/shared/test://static-text",
+        ),
+        (
+            &["prompts", "get", "shared__test_simple_promt"],
+            "did you mean shared__test_simple_prompt",
+        ),
+        (
+            &["prompts", "get", "nothing-like-it"],
+            "see which there are with `kitbag prompts`",
+        ),
+        (
+            &["resources", "--server", "sharde"],
+            "did you mean `shared`?",
+        ),
+        (
+            &["resources", "read", "test://static-text"],
+            "kitbag://server/other/test://static-text",
+        ),
+    ] {
+        let refused = desk.home.kitbag(words).await;
+        assert!(
+            refused.code == Some(1) && refused.stderr.contains(told),
+            "{words:?}: {}",
+            refused.stderr
+        );
+    }
+    assert_eq!(desk.starts(), 0, "no server had to be asked");
+    desk.home.configure(&desk.server("shared"));
+    let told = desk
+        .home
+        .kitbag(&["resources", "read", "test://static-txt"])
+        .await
+        .stderr;
+    assert!(
+        told.contains("resource not found") && told.contains("did you mean test://static-text"),
+        "{told}"
+    );
+}

@@ -1,7 +1,7 @@
 //! The chores of this repository, as `cargo xtask CHORE`.
 //!
-//! Only the standard library, `anyhow` and `serde_json` are used, so that a chore starts
-//! within seconds on a fresh checkout.
+//! Few libraries are used, so that a chore starts within seconds on a fresh checkout: `anyhow`,
+//! `serde_json`, and `syn` to measure the code.
 
 #![expect(
     clippy::print_stdout,
@@ -25,6 +25,7 @@ mod test;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use xtask::shape;
 
 use crate::repository::Repository;
 
@@ -48,6 +49,9 @@ The chores of this repository:
                                            what tools cost a model, against listing all of them
   cargo xtask bench clients [--data DIR] [--json]
                                            a thousand clients that search and call at the same time
+
+  cargo xtask shape [--names] [--json] [--check] [--in DIR]
+                                           how large, dense and knotted the code is, beside its goals
 
   --data DIR (or KITBAG_BENCH_DATA) is a folder with larger sets than the repository may carry;
   --install gets, pinned, into .tools what a bench compares with";
@@ -73,6 +77,10 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["conformance", rest @ ..] => conformance::run(&repository, rest),
         ["bench", rest @ ..] => bench::run(&repository, rest),
+        ["shape", rest @ ..] => {
+            println!("{}", shape::command::run(repository.root(), rest)?);
+            Ok(())
+        }
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())

@@ -12,6 +12,7 @@ fn every_path_a_document_names_exists() {
         "crates/",
         "docs/",
         "packaging/",
+        "training/",
         "xtask/",
     ];
     check(|text| {

@@ -9,25 +9,18 @@
     reason = "a chore talks to the person who runs it"
 )]
 
-mod bench;
-mod cargo;
 mod conformance;
 mod expected;
 mod fuzz;
-mod processes;
-mod repository;
 mod results;
-mod scene;
-mod setup;
 mod suite;
 mod test;
 
 use std::process::ExitCode;
 
 use anyhow::bail;
-use xtask::shape;
-
-use crate::repository::Repository;
+use xtask::repository::Repository;
+use xtask::{cargo, setup, shape};
 
 const USAGE: &str = "\
 The chores of this repository:
@@ -76,7 +69,7 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["test", "--only", step] => test::only(&repository, step),
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["conformance", rest @ ..] => conformance::run(&repository, rest),
-        ["bench", rest @ ..] => bench::run(&repository, rest),
+        ["bench", rest @ ..] => bench(&repository, rest),
         ["shape", rest @ ..] => {
             println!("{}", shape::command::run(repository.root(), rest)?);
             Ok(())
@@ -90,4 +83,10 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
             words.join(" ")
         ),
     }
+}
+
+/// The benchmarks are a program of their own, optimised as the programs that they measure.
+fn bench(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
+    let program = ["run", "--release", "--package", "kitbag-bench", "--"];
+    cargo::run(repository, &[&program, arguments].concat())
 }

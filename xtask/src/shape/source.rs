@@ -9,12 +9,11 @@ use anyhow::Context;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// Packages of the workspace that serve tests, chores and benchmarks.
-const NOT_PRODUCTION: [&str; 7] = [
+const NOT_PRODUCTION: [&str; 6] = [
     "crates/support",
     "crates/test-support",
     "crates/testbed",
     "xtask",
-    "xtask/load",
     "bench",
     "bench/load",
 ];

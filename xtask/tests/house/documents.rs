@@ -9,6 +9,7 @@ fn every_path_a_document_names_exists() {
     let begins = [
         ".cargo/",
         ".ci/",
+        "bench/",
         "crates/",
         "docs/",
         "packaging/",

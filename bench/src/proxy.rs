@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use serde_json::json;
+use xtask::cargo;
+use xtask::processes::Memory;
+use xtask::repository::Repository;
 
-use super::load::{self, Sample};
-use super::ways::{Upstream, Ways, installed_mcp_proxy};
-use crate::cargo;
-use crate::processes::Memory;
-use crate::repository::Repository;
+use crate::load::{self, Sample};
+use crate::ways::{Upstream, Ways, installed_mcp_proxy};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let plan = Plan::parse(arguments)?;
@@ -27,7 +27,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
             "-p",
             "kitbag-testbed",
             "-p",
-            "xtask-load",
+            "kitbag-bench-load",
         ],
     )?;
     let mut rows = Vec::new();

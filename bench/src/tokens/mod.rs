@@ -7,13 +7,13 @@ mod scene;
 use std::fmt;
 
 use serde_json::{Value, json};
+use xtask::cargo;
+use xtask::repository::Repository;
 
 use self::count::count;
 use self::scene::{Heard, Scene};
-use super::options::Options;
-use super::table;
-use crate::cargo;
-use crate::repository::Repository;
+use crate::options::Options;
+use crate::table;
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let options = Options::parse("tokens", arguments)?;

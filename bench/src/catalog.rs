@@ -7,9 +7,8 @@ use std::process::Command;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-
-use crate::processes::Server;
-use crate::repository::{Profile, Repository};
+use xtask::processes::Server;
+use xtask::repository::{Profile, Repository};
 
 /// A tool of a set, and the server it is going to be found on.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use xtask::processes::{self, Server};
+use xtask::repository::{Profile, Repository};
+use xtask::scene::Gateway;
 
-use super::catalog::Upstreams;
-use super::http::{Connection, Session};
-use super::ways::{free_port, wait_for};
-use crate::processes::{self, Server};
-use crate::repository::{Profile, Repository};
-use crate::scene::Gateway;
+use crate::catalog::Upstreams;
+use crate::http::{Connection, Session};
+use crate::ways::{free_port, wait_for};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Peer {

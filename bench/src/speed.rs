@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use xtask::cargo;
+use xtask::processes;
+use xtask::repository::{Profile, Repository};
+use xtask::scene::Gateway;
 
-use super::catalog::{self, Tool, Upstreams};
-use super::http::Connection;
-use super::options::Options;
-use super::peer::until_all;
-use super::table;
-use super::{plot, sets};
-use crate::cargo;
-use crate::processes;
-use crate::repository::{Profile, Repository};
-use crate::scene::Gateway;
+use crate::catalog::{self, Tool, Upstreams};
+use crate::http::Connection;
+use crate::options::Options;
+use crate::peer::until_all;
+use crate::table;
+use crate::{plot, sets};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let options = Options::parse("speed", arguments)?;

@@ -1,7 +1,7 @@
 //! Passes every request on unread: the least that anything between a client and a server can
 //! cost, built from the libraries the gateway is built from.
 //!
-//! `xtask-bare 127.0.0.1:PORT` listens on a port of its own and prints its address.
+//! `kitbag-bench-bare 127.0.0.1:PORT` listens on a port of its own and prints its address.
 
 use std::convert::Infallible;
 

@@ -88,7 +88,7 @@ impl Client {
             "params": {
                 "protocolVersion": LEGACY,
                 "capabilities": {},
-                "clientInfo": {"name": "xtask-load", "version": "0"},
+                "clientInfo": {"name": "kitbag-bench-load", "version": "0"},
             },
         });
         let (headers, _) = self
@@ -160,7 +160,7 @@ impl Call {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": MODERN,
                 "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": {"name": "xtask-load", "version": "0"},
+                "io.modelcontextprotocol/clientInfo": {"name": "kitbag-bench-load", "version": "0"},
             });
         }
         // One id for all: a client never has two calls under way.

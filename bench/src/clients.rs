@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use xtask::cargo;
+use xtask::processes::Memory;
+use xtask::repository::{Profile, Repository};
+use xtask::scene::{self, Era, Gateway};
 
-use super::catalog::{self, Upstreams};
-use super::http::Connection;
-use super::load::{self, Crowd, Endpoint};
-use super::options::Options;
-use super::peer::until_all;
-use super::{sets, table};
-use crate::cargo;
-use crate::processes::Memory;
-use crate::repository::{Profile, Repository};
-use crate::scene::{self, Era, Gateway};
+use crate::catalog::{self, Upstreams};
+use crate::http::Connection;
+use crate::load::{self, Crowd, Endpoint};
+use crate::options::Options;
+use crate::peer::until_all;
+use crate::{sets, table};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let options = Options::parse("clients", arguments)?;
@@ -28,7 +28,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
         "-p",
         "kitbag-testbed",
         "-p",
-        "xtask-load",
+        "kitbag-bench-load",
     ];
     cargo::run(repository, &build)?;
     let mut rows = Vec::new();

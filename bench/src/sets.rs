@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use xtask::repository::Repository;
 
-use super::convert;
-use crate::repository::Repository;
+use crate::convert;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Case {

@@ -6,17 +6,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use xtask::cargo;
+use xtask::processes::Memory;
+use xtask::repository::Repository;
 
-use super::catalog::{self, Tool, Upstreams};
-use super::extras::Extra;
-use super::judge::Marks;
-use super::options::Options;
-use super::peer::{Found, Peer};
-use super::sets;
-use super::table::{self, share};
-use crate::cargo;
-use crate::processes::Memory;
-use crate::repository::Repository;
+use crate::catalog::{self, Tool, Upstreams};
+use crate::extras::Extra;
+use crate::judge::Marks;
+use crate::options::Options;
+use crate::peer::{Found, Peer};
+use crate::sets;
+use crate::table::{self, share};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let options = Options::parse("peers", arguments)?;

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use xtask::processes::Server;
+use xtask::repository::{Profile, Repository};
+use xtask::scene::{self, Era, Gateway};
 
-use super::load::Endpoint;
-use crate::processes::Server;
-use crate::repository::{Profile, Repository};
-use crate::scene::{self, Era, Gateway};
+use crate::load::Endpoint;
 
 /// What is called; all of them have a tool `echo` that repeats its `message`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +128,7 @@ fn start_bare(
     let address = upstream
         .trim_start_matches("http://")
         .trim_end_matches("/mcp");
-    let mut command = Command::new(repository.built(Profile::Release, "xtask-bare"));
+    let mut command = Command::new(repository.built(Profile::Release, "kitbag-bench-bare"));
     let server = Server::start(command.arg(address), &folder.join("bare.log"))?;
     let url = format!("{}/mcp", server.origin()?);
     Ok((server, url))

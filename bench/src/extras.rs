@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
+use xtask::processes;
+use xtask::repository::Repository;
+use xtask::setup;
 
-use super::ways::installed_mcp_proxy;
-use crate::processes;
-use crate::repository::Repository;
-use crate::setup;
+use crate::ways::installed_mcp_proxy;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extra {

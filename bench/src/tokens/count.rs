@@ -1,4 +1,4 @@
-//! Counts tokens with the vocabulary of `kitbag-budget`, which the chores do without.
+//! Counts tokens with the vocabulary of `kitbag-budget`, which the benchmarks do without.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -6,8 +6,7 @@ use std::thread;
 
 use anyhow::{Context, bail};
 use serde_json::json;
-
-use crate::repository::{Profile, Repository};
+use xtask::repository::{Profile, Repository};
 
 /// The tokens of each text.
 pub(super) fn count(repository: &Repository, texts: &[String]) -> anyhow::Result<Vec<usize>> {

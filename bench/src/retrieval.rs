@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use xtask::cargo;
+use xtask::repository::{Profile, Repository};
 
-use super::extras::Extra;
-use super::options::Options;
-use super::sets::{self, Case, Group};
-use super::table::{self, share};
-use crate::cargo;
-use crate::repository::{Profile, Repository};
+use crate::extras::Extra;
+use crate::options::Options;
+use crate::sets::{self, Case, Group};
+use crate::table::{self, share};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let options = Options::parse("retrieval", arguments)?;

@@ -5,9 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-
-use crate::repository::{Profile, Repository};
-use crate::scene::Era;
+use xtask::repository::{Profile, Repository};
+use xtask::scene::Era;
 
 /// One endpoint with a tool that repeats its argument `message`.
 #[derive(Debug)]
@@ -76,7 +75,7 @@ fn drive(
     seconds: f64,
     queries: Option<&Path>,
 ) -> anyhow::Result<Value> {
-    let mut command = Command::new(repository.built(Profile::Release, "xtask-load"));
+    let mut command = Command::new(repository.built(Profile::Release, "kitbag-bench-load"));
     command.args([
         "--url",
         &endpoint.url,
@@ -98,7 +97,7 @@ fn drive(
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .context("starting xtask-load")?;
+        .context("starting kitbag-bench-load")?;
     if !output.status.success() {
         bail!(
             "{clients} clients could not call {} at {}",
@@ -106,7 +105,7 @@ fn drive(
             endpoint.url
         );
     }
-    serde_json::from_slice(&output.stdout).context("reading the report of xtask-load")
+    serde_json::from_slice(&output.stdout).context("reading the report of kitbag-bench-load")
 }
 
 impl Sample {

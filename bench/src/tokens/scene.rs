@@ -8,15 +8,15 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use xtask::processes;
+use xtask::repository::{Profile, Repository};
+use xtask::scene::Gateway;
+use xtask::setup;
 
-use super::super::catalog::{self, Upstreams};
-use super::super::http::{Connection, Session};
-use super::super::peer::until_all;
-use super::super::sets;
-use crate::processes;
-use crate::repository::{Profile, Repository};
-use crate::scene::Gateway;
-use crate::setup;
+use crate::catalog::{self, Upstreams};
+use crate::http::{Connection, Session};
+use crate::peer::until_all;
+use crate::sets;
 
 #[derive(Debug)]
 pub(super) struct Scene {

@@ -1,4 +1,4 @@
-//! What a person can find out: what is in force, what was written down, and that no secret is told.
+//! The commands that show the configuration in force and the logs, and keep secrets out of both.
 //!
 //! # Layout
 //! - [`settings`]: the configuration in force, and secrets on their way into the store

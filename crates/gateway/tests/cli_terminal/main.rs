@@ -1,5 +1,5 @@
-//! How Kitbag feels in a terminal: the first run, being asked, waiting, help, completion, tables, and what it
-//! takes to let it run as a service.
+//! The command line at a terminal: the first run, questions, waiting, help, completion, tables, and
+//! what it takes to let Kitbag run as a service.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 

@@ -1,4 +1,5 @@
-//! Real servers behind the gateway, real clients in front of it, over both doors.
+//! Servers of other authors behind the gateway and clients of other authors in front of it, over
+//! HTTP and stdio.
 //!
 //! Neither side was written by us, so this is where a misreading of the protocol shows that
 //! our own client and our own server would share.

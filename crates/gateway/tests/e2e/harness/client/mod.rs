@@ -1,14 +1,20 @@
 //! A raw MCP client in both manners, which believes nothing and hides nothing.
+//!
+//! # Layout
+//! - [`visitor`]: the client before its first request
+//! - [`envelope`]: headers and bodies
+
+mod envelope;
+mod visitor;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use kitbag_wire::{RawObject, meta};
 use serde_json::{Map, Value, json};
 
+use self::envelope::subject;
+pub(crate) use self::visitor::Visitor;
 use super::exchange::{self, Exchange, Reply};
 use super::gateway::Home;
 use super::pipe::Pipe;
@@ -27,9 +33,6 @@ impl Manner {
 
 /// Answers what a server asks of its client: method and params in, result out.
 type Answer = Arc<dyn Fn(&str, &Value) -> Value + Send + Sync>;
-
-/// A client that has not yet knocked.
-pub(crate) struct Visitor(Client);
 
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -54,70 +57,6 @@ enum Door {
         session: Option<String>,
     },
     Stdio(Arc<Pipe>),
-}
-
-impl Visitor {
-    pub(crate) fn key(mut self, key: &str) -> Self {
-        match &mut self.0.door {
-            Door::Http { key: slot, .. } => *slot = Some(key.to_owned()),
-            Door::Stdio(_) => panic!("nobody shows a key over stdio"),
-        }
-        self
-    }
-
-    pub(crate) fn capabilities(mut self, capabilities: Value) -> Self {
-        self.0.capabilities = capabilities;
-        self
-    }
-
-    /// Declares sampling, elicitation and roots, and answers by this function.
-    pub(crate) fn answering(
-        mut self,
-        answer: impl Fn(&str, &Value) -> Value + Send + Sync + 'static,
-    ) -> Self {
-        self.0.answer = Some(Arc::new(answer));
-        self.capabilities(
-            json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": {} }),
-        )
-    }
-
-    /// Modern clients say with every request which log lines they want.
-    pub(crate) fn log_level(mut self, level: &str) -> Self {
-        self.0.log_level = Some(level.to_owned());
-        self
-    }
-
-    /// The revision a legacy client proposes and then names in its headers.
-    pub(crate) fn speaking(mut self, version: &'static str) -> Self {
-        self.0.version = version;
-        self
-    }
-
-    /// What it calls itself; `e2e` unless told.
-    pub(crate) fn called(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.0.name);
-        self
-    }
-
-    pub(crate) async fn connect(self) -> Client {
-        let mut client = self.0;
-        if client.manner == Manner::Legacy {
-            let reply = client.initialize().await;
-            client.greeting = reply.result();
-            if let (Door::Http { session, .. }, Some(id)) =
-                (&mut client.door, reply.headers.get("mcp-session-id"))
-            {
-                *session = Some(id.to_str().unwrap().to_owned());
-            }
-            client.notify("notifications/initialized", &json!({})).await;
-        }
-        client
-    }
-
-    /// The client without a handshake, for knocking in ways a good client would not.
-    pub(crate) fn unannounced(self) -> Client {
-        self.0
-    }
 }
 
 impl Client {
@@ -287,55 +226,6 @@ impl Client {
         exchange
     }
 
-    /// The headers a well-behaved client sends along with this request.
-    pub(crate) fn headers(&self, method: &str, params: &Value) -> Vec<(String, String)> {
-        let mut headers = vec![
-            (
-                "accept".to_owned(),
-                "application/json, text/event-stream".to_owned(),
-            ),
-            ("content-type".to_owned(), "application/json".to_owned()),
-        ];
-        if let Door::Http { key, session, .. } = &self.door {
-            headers.extend(
-                key.iter()
-                    .map(|key| ("authorization".to_owned(), format!("Bearer {key}"))),
-            );
-            headers.extend(
-                session
-                    .iter()
-                    .map(|id| ("mcp-session-id".to_owned(), id.clone())),
-            );
-        }
-        match self.manner {
-            Manner::Legacy if self.greeting.is_null() => {}
-            Manner::Legacy => {
-                headers.push(("mcp-protocol-version".to_owned(), self.version.to_owned()))
-            }
-            Manner::Modern => {
-                headers.push(("mcp-protocol-version".to_owned(), MODERN.to_owned()));
-                headers.push(("mcp-method".to_owned(), method.to_owned()));
-                let subject = params
-                    .get("name")
-                    .or(params.get("uri"))
-                    .or(params.get("taskId"));
-                if let Some(subject) = subject.and_then(Value::as_str) {
-                    headers.push(("mcp-name".to_owned(), header_text(subject)));
-                }
-            }
-        }
-        headers
-    }
-
-    /// The body a well-behaved client sends; in the modern manner with `_meta` filled in.
-    pub(crate) fn body(&self, id: i64, method: &str, params: &str) -> String {
-        let params = match self.manner {
-            Manner::Legacy => params.to_owned(),
-            Manner::Modern => self.with_meta(params),
-        };
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method:?},"params":{params}}}"#)
-    }
-
     /// Behind the stdio door.
     pub(crate) fn pipe(&self) -> &Pipe {
         match &self.door {
@@ -395,7 +285,7 @@ impl Client {
             return;
         };
         let Some(answer) = &self.answer else {
-            panic!("asked for {method}, and nobody is there to answer")
+            panic!("asked for {method}, and this client has no answers")
         };
         let result = answer(method, &message["params"]);
         let body = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
@@ -460,26 +350,6 @@ impl Client {
             }
         }
     }
-
-    /// Puts our `_meta` keys into the params and leaves every other letter as it is.
-    fn with_meta(&self, params: &str) -> String {
-        let mut ours = RawObject::new()
-            .with(meta::PROTOCOL_VERSION, MODERN)
-            .with(meta::CLIENT_CAPABILITIES, &self.capabilities)
-            .with(
-                meta::CLIENT_INFO,
-                &json!({ "name": self.name, "version": "1" }),
-            );
-        if let Some(level) = &self.log_level {
-            ours.put(meta::LOG_LEVEL, level);
-        }
-        let mut params: RawObject = serde_json::from_str(params).expect("params are an object");
-        for (key, value) in params.object("_meta").unwrap_or_default() {
-            ours.set(&key, value);
-        }
-        params.put("_meta", &ours);
-        params.to_raw().get().to_owned()
-    }
 }
 
 impl fmt::Debug for Client {
@@ -491,32 +361,5 @@ impl fmt::Debug for Client {
     }
 }
 
-impl fmt::Debug for Visitor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Visitor").field(&self.0).finish()
-    }
-}
-
-/// What a header repeats of the params; the rest may hold numbers that Rust cannot read.
-fn subject(params: &str) -> Value {
-    let params: RawObject = serde_json::from_str(params).unwrap_or_default();
-    let member = |name: &'static str| Some((name, params.read::<Value>(name)?));
-    ["name", "uri", "taskId"]
-        .into_iter()
-        .filter_map(member)
-        .collect()
-}
-
-/// What fits into a header as it is, or the encoding for what does not.
-fn header_text(text: &str) -> String {
-    let plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && text.trim() == text;
-    if plain {
-        text.to_owned()
-    } else {
-        format!("=?base64?{}?=", STANDARD.encode(text))
-    }
-}
-
 const LEGACY: &str = "2025-11-25";
-const MODERN: &str = "2026-07-28";
 const MAX_ROUNDS: usize = 10;

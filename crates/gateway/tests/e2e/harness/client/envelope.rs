@@ -31,7 +31,7 @@ impl Client {
         match self.manner {
             Manner::Legacy if self.greeting.is_null() => {}
             Manner::Legacy => {
-                headers.push(("mcp-protocol-version".to_owned(), self.version.to_owned()))
+                headers.push(("mcp-protocol-version".to_owned(), self.version.to_owned()));
             }
             Manner::Modern => {
                 headers.push(("mcp-protocol-version".to_owned(), MODERN.to_owned()));

@@ -5,18 +5,18 @@ use std::process::Command;
 use crate::processes;
 use crate::repository::Repository;
 
-pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
+pub fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     processes::run(&mut command(repository, arguments))
 }
 
-pub(crate) fn command(repository: &Repository, arguments: &[&str]) -> Command {
+pub fn command(repository: &Repository, arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).current_dir(repository.root());
     cargo
 }
 
 /// Everything that tests and the conformance suite start.
-pub(crate) fn build_programs(repository: &Repository) -> anyhow::Result<()> {
+pub fn build_programs(repository: &Repository) -> anyhow::Result<()> {
     run(
         repository,
         &["build", "--workspace", "--bins", "--examples"],

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::thread;
 
 use anyhow::{Context, anyhow, bail};
+use xtask::repository::{Profile, Repository};
+use xtask::scene::{self, Era, Gateway, Transport, Upstream};
+use xtask::{cargo, setup};
 
 use crate::expected::{self, Difference};
-use crate::repository::{Profile, Repository};
 use crate::results::Scenario;
-use crate::scene::{self, Era, Gateway, Transport, Upstream};
 use crate::suite::{self, Side};
-use crate::{cargo, setup};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let runs = chosen(arguments)?;

@@ -2,8 +2,9 @@
 //!
 //! A difference that no longer shows is an error, so that this list stays true.
 
+use xtask::scene::Era;
+
 use crate::results::{Failure, Scenario};
-use crate::scene::Era;
 
 /// One check that may fail for clients of one era in front of upstreams of another.
 #[derive(Debug)]

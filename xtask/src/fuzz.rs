@@ -7,9 +7,8 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
-
-use crate::repository::Repository;
-use crate::{cargo, processes};
+use xtask::repository::Repository;
+use xtask::{cargo, processes};
 
 /// What is read, and the tests that read it: a package, how its tests are built, and how their names begin.
 struct Target {

@@ -1,7 +1,7 @@
 //! The chores of this repository, as `cargo xtask CHORE`.
 //!
-//! Only the standard library, `anyhow` and `serde_json` are used, so that a chore starts
-//! within seconds on a fresh checkout.
+//! Few libraries are used, so that a chore starts within seconds on a fresh checkout: `anyhow`,
+//! `serde_json`, and `syn` to measure the code.
 
 #![expect(
     clippy::print_stdout,
@@ -9,24 +9,18 @@
     reason = "a chore talks to the person who runs it"
 )]
 
-mod bench;
-mod cargo;
 mod conformance;
 mod expected;
 mod fuzz;
-mod processes;
-mod repository;
 mod results;
-mod scene;
-mod setup;
 mod suite;
 mod test;
 
 use std::process::ExitCode;
 
 use anyhow::bail;
-
-use crate::repository::Repository;
+use xtask::repository::Repository;
+use xtask::{cargo, setup, shape};
 
 const USAGE: &str = "\
 The chores of this repository:
@@ -48,6 +42,9 @@ The chores of this repository:
                                            what tools cost a model, against listing all of them
   cargo xtask bench clients [--data DIR] [--json]
                                            a thousand clients that search and call at the same time
+
+  cargo xtask shape [--names] [--json] [--check] [--in DIR]
+                                           how large, dense and knotted the code is, beside its goals
 
   --data DIR (or KITBAG_BENCH_DATA) is a folder with larger sets than the repository may carry;
   --install gets, pinned, into .tools what a bench compares with";
@@ -72,7 +69,11 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["test", "--only", step] => test::only(&repository, step),
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["conformance", rest @ ..] => conformance::run(&repository, rest),
-        ["bench", rest @ ..] => bench::run(&repository, rest),
+        ["bench", rest @ ..] => bench(&repository, rest),
+        ["shape", rest @ ..] => {
+            println!("{}", shape::command::run(repository.root(), rest)?);
+            Ok(())
+        }
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
@@ -82,4 +83,10 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
             words.join(" ")
         ),
     }
+}
+
+/// The benchmarks are a program of their own, optimised as the programs that they measure.
+fn bench(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
+    let program = ["run", "--release", "--package", "kitbag-bench", "--"];
+    cargo::run(repository, &[&program, arguments].concat())
 }

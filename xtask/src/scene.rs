@@ -11,13 +11,13 @@ use crate::processes::Server;
 use crate::repository::{Profile, Repository};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Era {
+pub enum Era {
     Legacy,
     Modern,
 }
 
 impl Era {
-    pub(crate) fn revision(self) -> &'static str {
+    pub fn revision(self) -> &'static str {
         match self {
             Self::Legacy => "2025-11-25",
             Self::Modern => "2026-07-28",
@@ -35,16 +35,16 @@ impl fmt::Display for Era {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Transport {
+pub enum Transport {
     Http,
     Stdio,
 }
 
 /// What stands behind the gateway: the testbed, in one era, over one transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Upstream {
-    pub(crate) era: Era,
-    pub(crate) transport: Transport,
+pub struct Upstream {
+    pub era: Era,
+    pub transport: Transport,
 }
 
 impl fmt::Display for Upstream {
@@ -58,19 +58,19 @@ impl fmt::Display for Upstream {
 }
 
 #[derive(Debug)]
-pub(crate) struct Gateway {
-    pub(crate) process: Server,
-    pub(crate) origin: String,
+pub struct Gateway {
+    pub process: Server,
+    pub origin: String,
 }
 
 impl Gateway {
     /// The route that shows the upstream as it is, names untouched.
-    pub(crate) fn route(&self) -> String {
+    pub fn route(&self) -> String {
         format!("{}/servers/{NAME}/mcp", self.origin)
     }
 
     /// Starts it in `folder`, in front of the one upstream that `section` configures.
-    pub(crate) fn start(
+    pub fn start(
         repository: &Repository,
         profile: Profile,
         folder: &Path,
@@ -85,7 +85,7 @@ impl Gateway {
     }
 
     /// Starts it in `folder`, in front of all the servers of these sections.
-    pub(crate) fn in_front_of(
+    pub fn in_front_of(
         repository: &Repository,
         profile: Profile,
         folder: &Path,
@@ -109,7 +109,7 @@ impl Gateway {
 }
 
 /// The testbed over HTTP; the address it returns is its endpoint.
-pub(crate) fn start_testbed(
+pub fn start_testbed(
     repository: &Repository,
     profile: Profile,
     folder: &Path,
@@ -122,11 +122,11 @@ pub(crate) fn start_testbed(
     Ok((server, endpoint))
 }
 
-pub(crate) fn http_section(endpoint: &str) -> String {
+pub fn http_section(endpoint: &str) -> String {
     format!("url = '{endpoint}'\n")
 }
 
-pub(crate) fn stdio_section(repository: &Repository, profile: Profile, era: Era) -> String {
+pub fn stdio_section(repository: &Repository, profile: Profile, era: Era) -> String {
     let program = repository.built(profile, TESTBED);
     format!(
         "command = '{}'\nargs = [\"--era\", \"{era}\", \"stdio\"]\n",
@@ -135,5 +135,5 @@ pub(crate) fn stdio_section(repository: &Repository, profile: Profile, era: Era)
 }
 
 /// What the upstream is called in the configuration, and so in the names of its tools on `/mcp`.
-pub(crate) const NAME: &str = "testbed";
+pub const NAME: &str = "testbed";
 const TESTBED: &str = "kitbag-testbed";

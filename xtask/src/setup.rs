@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use crate::processes;
 use crate::repository::Repository;
 
-pub(crate) fn run(repository: &Repository) -> anyhow::Result<()> {
+pub fn run(repository: &Repository) -> anyhow::Result<()> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
         bail!("the end-to-end tests are pinned to Node for Linux on x86-64");
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(repository: &Repository) -> anyhow::Result<()> {
 }
 
 /// Servers that only a bench needs, beside the others.
-pub(crate) fn everyday_servers(repository: &Repository) -> anyhow::Result<PathBuf> {
+pub fn everyday_servers(repository: &Repository) -> anyhow::Result<PathBuf> {
     let folder = repository.tools().join("everyday");
     if !folder.join("node_modules").is_dir() {
         fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
@@ -94,10 +94,7 @@ fn install_node_packages(pins: &Path, tools: &Path) -> anyhow::Result<()> {
 }
 
 /// Into an environment of its own, with exactly the versions of its pins.
-pub(crate) fn install_python_packages(
-    repository: &Repository,
-    environment: &str,
-) -> anyhow::Result<()> {
+pub fn install_python_packages(repository: &Repository, environment: &str) -> anyhow::Result<()> {
     let folder = repository.tools().join("python").join(environment);
     println!("installing Python packages into {}", folder.display());
     let mut venv = Command::new("python3");

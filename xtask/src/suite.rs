@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, bail};
+use xtask::processes;
+use xtask::repository::Repository;
+use xtask::scene::Era;
 
-use crate::processes;
-use crate::repository::Repository;
 use crate::results::{self, Scenario};
-use crate::scene::Era;
 
 /// The two sides the suite can test.
 #[derive(Debug, Clone, Copy)]

@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
+use xtask::repository::Repository;
+use xtask::{cargo, processes, setup};
 
-use crate::repository::Repository;
-use crate::{cargo, conformance, fuzz, processes, setup};
+use crate::{conformance, fuzz};
 
 pub(crate) fn all(repository: &Repository) -> anyhow::Result<()> {
     let begin = Instant::now();

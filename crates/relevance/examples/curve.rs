@@ -16,7 +16,7 @@ use kitbag_relevance::embed::Encoder;
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, Entry, Index, Intent, MAX_TOP_K, Options, Step, retrieve, steps};
 
-const MODEL: &[u8] = include_bytes!("../../../models/kitbag-embedder.bin");
+const MODEL: &[u8] = include_bytes!("../../../training/kitbag-embedder.bin");
 const TOOLS: &str = include_str!("../../../evals/small/tools.jsonl");
 /// Tools that are embedded; the vectors of the others are made from theirs.
 const EMBEDDED: usize = 2_000;

@@ -3,7 +3,7 @@
 //! The cosine is what the model was trained for and stays as it is. BM25 is added as it is too:
 //! it grows with how rare the shared words are and so weighs most where words decide, which
 //! stretching it per intent would lose. The weights were fitted on requests the model had not
-//! seen (`models/fit.py`).
+//! seen (`training/fit.py`).
 
 /// How much of each kind goes into a score.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -1,7 +1,7 @@
 //! Splits an intent for several steps into its steps: "find the invoice and mail it to Ann" asks
 //! for two tools, and each is better found by its own words.
 //!
-//! `models/clauses.py` says the same.
+//! `training/clauses.py` says the same.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! `{tool_name} | {description} | scopes: {scopes} | tags: {tags}`, bounded in length. Declared
 //! scopes and tags are used as they are; where there are none they are derived from the
 //! provider, the name and the parameters, so that the text carries what a request is likely to
-//! mention. The model was trained on exactly this text, so `models/document.py` says the same.
+//! mention. The model was trained on exactly this text, so `training/document.py` says the same.
 
 use std::collections::HashSet;
 

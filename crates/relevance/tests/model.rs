@@ -1,5 +1,5 @@
 //! The shipped model and the text of a tool, against what the training program wrote down
-//! (`models/fixtures.py`).
+//! (`training/fixtures.py`).
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
 use kitbag_relevance::embed::Encoder;
@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-const MODEL: &[u8] = include_bytes!("../../../models/kitbag-embedder.bin");
-const DOCUMENTS: &str = include_str!("../../../models/fixtures/documents.jsonl");
-const VECTORS: &str = include_str!("../../../models/fixtures/vectors.jsonl");
+const MODEL: &[u8] = include_bytes!("../../../training/kitbag-embedder.bin");
+const DOCUMENTS: &str = include_str!("../../../training/fixtures/documents.jsonl");
+const VECTORS: &str = include_str!("../../../training/fixtures/vectors.jsonl");
 
 #[derive(Deserialize)]
 struct Documented {

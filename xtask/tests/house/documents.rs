@@ -9,9 +9,11 @@ fn every_path_a_document_names_exists() {
     let begins = [
         ".cargo/",
         ".ci/",
+        "bench/",
         "crates/",
         "docs/",
         "packaging/",
+        "training/",
         "xtask/",
     ];
     check(|text| {

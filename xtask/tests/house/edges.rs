@@ -59,7 +59,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ),
     ("kitbag-testbed", &["kitbag-wire"]),
     ("xtask", &[]),
-    ("xtask-load", &[]),
+    ("kitbag-bench", &["xtask"]),
+    ("kitbag-bench-load", &[]),
 ];
 
 #[test]

@@ -4,6 +4,7 @@
 //! - [`edges`]: which crate may know which
 //! - [`tidy`]: how every file looks
 //! - [`documents`]: what the documents point at exists
+//! - [`shape`]: the goals that were met are not missed again
 
 #![expect(
     clippy::unwrap_used,
@@ -12,6 +13,7 @@
 
 mod documents;
 mod edges;
+mod shape;
 mod tidy;
 
 use std::fs;

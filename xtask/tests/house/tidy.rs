@@ -2,6 +2,8 @@
 //!
 //! Words that must not occur are put together from halves, so that this file is clean too.
 
+use xtask::shape::prose;
+
 use crate::{root, texts};
 
 /// Past this, a file holds more than one thing.
@@ -63,6 +65,25 @@ const ELSEWHERE: [&str; 9] = [
     concat!("/Us", "ers/"),
     concat!("../sh", "ared"),
 ];
+
+/// How often sources and documents say that an actor exists and not which one. Lower it when there
+/// are fewer; it is never raised.
+const MOST_UNNAMED_ACTORS: usize = 490;
+
+#[test]
+fn an_actor_gets_its_name_ever_more_often() {
+    let found: usize = texts()
+        .iter()
+        .filter(|(path, _)| path.ends_with(".rs") || path.ends_with(".md"))
+        .map(|(_, text)| prose::unnamed_actors(text))
+        .sum();
+    assert!(
+        found <= MOST_UNNAMED_ACTORS,
+        "{found} times one of {:?}, at most {MOST_UNNAMED_ACTORS} are left; say which actor it is: \
+         client, server, operator, caller, model",
+        prose::UNNAMED_ACTORS
+    );
+}
 
 #[test]
 fn lock_files_leave_the_registry_to_the_machine() {

@@ -185,7 +185,7 @@ impl Model {
 
 /// The model in the binary.
 pub(super) fn built_in() -> Encoder {
-    let bytes = include_bytes!("../../../../models/kitbag-embedder.bin");
+    let bytes = include_bytes!("../../../../training/kitbag-embedder.bin");
     Encoder::from_container(bytes).expect("the model in the binary is the one that was tested")
 }
 

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-const TABLE: &[u8] = include_bytes!("../../../../models/built-in-vectors.bin");
+const TABLE: &[u8] = include_bytes!("../../../../training/built-in-vectors.bin");
 const HASH: usize = 8;
 const SCALE: usize = 4;
 
@@ -71,7 +71,7 @@ mod tests {
     const WRITE: &str = "KITBAG_WRITE_VECTORS";
     const PATH: &str = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../models/built-in-vectors.bin"
+        "/../../training/built-in-vectors.bin"
     );
 
     /// Everything built in that is ever embedded.

@@ -1,7 +1,7 @@
 //! Our own model file: everything the encoder needs, in bytes, in one safetensors file.
 //!
 //! Tensors are named `word`, `position`, `norm.weight`, `0.query.weight`, … as in
-//! `models/bases.py`. A matrix is `I8` with its steps per row in `F32` under the same name and
+//! `training/bases.py`. A matrix is `I8` with its steps per row in `F32` under the same name and
 //! ` scale`; vectors are floats. `vocabulary` is text in `U8`, one piece a line. The metadata
 //! has `format` = `kitbag-embedder-1`, `heads` and, unless it is 1e-12, `epsilon`. All other
 //! sizes are those of the tensors.

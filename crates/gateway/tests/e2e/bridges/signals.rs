@@ -79,7 +79,7 @@ async fn a_cancelled_call_is_cancelled_at_the_server() {
             _ => {
                 way.client
                     .notify("notifications/cancelled", &json!({ "requestId": id }))
-                    .await
+                    .await;
             }
         }
         let what = "the server hears of it";

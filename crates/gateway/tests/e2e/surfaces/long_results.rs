@@ -58,7 +58,7 @@ async fn five_megabytes_of_json_are_cut_between_elements_and_the_pages_are_the_w
 #[tokio::test]
 async fn five_megabytes_of_text_are_cut_at_a_paragraph_and_the_pages_are_the_whole() {
     check_large("paragraphs", |shown| {
-        assert!(shown.trim_end().ends_with("of use."), "{shown}")
+        assert!(shown.trim_end().ends_with("of use."), "{shown}");
     })
     .await;
 }

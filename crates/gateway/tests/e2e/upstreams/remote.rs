@@ -76,7 +76,7 @@ async fn a_server_that_was_restarted_and_knows_us_no_more_serves_the_next_call()
                 until("it serves again", async || {
                     answers(&client).await.then_some(())
                 })
-                .await
+                .await;
             }
         }
     }

@@ -1,0 +1,59 @@
+//! The benchmarks, started by `cargo xtask bench`: what the gateway costs, how well and how fast it
+//! finds tools, also beside other gateways, and what a model pays.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark talks to the person who runs it"
+)]
+
+mod catalog;
+mod clients;
+mod convert;
+mod extras;
+mod http;
+mod judge;
+mod load;
+mod options;
+mod peer;
+mod peers;
+mod plot;
+mod proxy;
+mod retrieval;
+mod sets;
+mod speed;
+mod table;
+mod tokens;
+mod ways;
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use xtask::repository::Repository;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let repository = &Repository::here()?;
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["proxy", rest @ ..] => proxy::run(repository, rest),
+        ["retrieval", rest @ ..] => retrieval::run(repository, rest),
+        ["peers", rest @ ..] => peers::run(repository, rest),
+        ["speed", rest @ ..] => speed::run(repository, rest),
+        ["tokens", rest @ ..] => tokens::run(repository, rest),
+        ["clients", rest @ ..] => clients::run(repository, rest),
+        _ => bail!(
+            "the benchmarks are proxy, retrieval, peers, speed, tokens and clients; see `cargo xtask help`"
+        ),
+    }
+}

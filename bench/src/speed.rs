@@ -1,0 +1,307 @@
+//! How fast search is and what it needs, from a thousand tools to a million, and through the
+//! real binary at the sizes people have.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use xtask::cargo;
+use xtask::processes;
+use xtask::repository::{Profile, Repository};
+use xtask::scene::Gateway;
+
+use crate::catalog::{self, Tool, Upstreams};
+use crate::http::Connection;
+use crate::options::Options;
+use crate::peer::until_all;
+use crate::table;
+use crate::{plot, sets};
+
+pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
+    let options = Options::parse("speed", arguments)?;
+    let folders = sets::tool_folders(repository, options.data.as_deref())?;
+    let tools = catalog::read(&folders)?;
+    cargo::run(
+        repository,
+        &[
+            "build",
+            "--release",
+            "-p",
+            "kitbag-gateway",
+            "-p",
+            "kitbag-testbed",
+        ],
+    )?;
+    let points = curve(repository, &tools, options.up_to.unwrap_or(usize::MAX))?;
+    let picture = repository.root().join("docs/speed.svg");
+    fs::write(&picture, plot::svg(&points))
+        .with_context(|| format!("writing {}", picture.display()))?;
+    if options.json {
+        let points: Vec<Value> = points.iter().map(Point::json).collect();
+        let whole = Whole::measure(repository, &tools)?.json();
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&json!({ "curve": points, "whole": whole }))?
+        );
+    } else {
+        print_curve(&points);
+        println!("\nThe curve is drawn in {}\n", picture.display());
+        Whole::measure(repository, &tools)?.print();
+    }
+    Ok(())
+}
+
+/// What search takes at one size. Times are of one core.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) tools: u64,
+    pub(crate) build_ms: f64,
+    pub(crate) query_p50_us: f64,
+    pub(crate) query_p99_us: f64,
+    pub(crate) embedded_p50_us: f64,
+    pub(crate) embedded_p99_us: f64,
+    pub(crate) resident_bytes: f64,
+}
+
+impl Point {
+    fn read(line: &str) -> anyhow::Result<Self> {
+        let report: Value =
+            serde_json::from_str(line).with_context(|| format!("`{line}` is not JSON"))?;
+        let number = |key: &str| {
+            report[key]
+                .as_f64()
+                .with_context(|| format!("no {key} in {report}"))
+        };
+        Ok(Self {
+            tools: number("tools")? as u64,
+            build_ms: number("build_ms")?,
+            query_p50_us: number("query_p50_us")?,
+            query_p99_us: number("query_p99_us")?,
+            embedded_p50_us: number("query_p50_with_embedding_us")?,
+            embedded_p99_us: number("query_p99_with_embedding_us")?,
+            resident_bytes: number("resident_bytes")?,
+        })
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "tools": self.tools,
+            "build_ms": self.build_ms,
+            "query_us": { "p50": self.query_p50_us, "p99": self.query_p99_us },
+            "query_with_embedding_us": { "p50": self.embedded_p50_us, "p99": self.embedded_p99_us },
+            "resident_bytes": self.resident_bytes,
+        })
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let ms = |us: f64| format!("{:.2} ms", us / 1e3);
+        vec![
+            self.tools.to_string(),
+            ms(self.query_p50_us),
+            ms(self.query_p99_us),
+            ms(self.embedded_p50_us),
+            ms(self.embedded_p99_us),
+            format!("{:.0} MB", self.resident_bytes / 1e6),
+            format!("{:.2} s", self.build_ms / 1e3),
+        ]
+    }
+}
+
+const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
+
+/// Each size in a process of its own, so that its memory is its own too.
+fn curve(repository: &Repository, tools: &[Tool], up_to: usize) -> anyhow::Result<Vec<Point>> {
+    let texts = repository.scratch("bench-curve")?.join("tools.txt");
+    fs::write(
+        &texts,
+        tools
+            .iter()
+            .map(|tool| tool.in_a_line() + "\n")
+            .collect::<String>(),
+    )
+    .with_context(|| format!("writing {}", texts.display()))?;
+    let mut points = Vec::new();
+    for size in SIZES.into_iter().filter(|size| *size <= up_to) {
+        eprintln!("searching among {size} tools");
+        let size = size.to_string();
+        let mut command = cargo::command(
+            repository,
+            &[
+                "run",
+                "--quiet",
+                "--release",
+                "-p",
+                "kitbag-relevance",
+                "--example",
+                "curve",
+                "--",
+                &size,
+            ],
+        );
+        let output = command
+            .arg(&texts)
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output();
+        let output = output.context("starting the example `curve`")?;
+        if !output.status.success() {
+            bail!(
+                "`{}` ended with {}",
+                processes::written(&command),
+                output.status
+            );
+        }
+        let printed = String::from_utf8_lossy(&output.stdout);
+        for line in printed.lines().filter(|line| line.starts_with('{')) {
+            points.push(Point::read(line)?);
+        }
+    }
+    Ok(points)
+}
+
+fn print_curve(points: &[Point]) {
+    let header = [
+        "tools",
+        "search p50",
+        "p99",
+        "with embedding p50",
+        "p99",
+        "memory",
+        "built in (vectors known)",
+    ];
+    let mut lines = vec![header.map(str::to_owned).to_vec()];
+    lines.extend(points.iter().map(Point::cells));
+    table::print(&lines);
+}
+
+/// The real binary in front of real tools.
+#[derive(Debug)]
+struct Whole {
+    some: usize,
+    from_nothing: Duration,
+    from_store: Duration,
+    many: usize,
+    memory_kib: u64,
+}
+
+impl Whole {
+    fn measure(repository: &Repository, tools: &[Tool]) -> anyhow::Result<Self> {
+        let folder = repository.scratch("bench-speed")?;
+        let some = &tools[..tools.len().min(5_000)];
+        let many = &tools[..tools.len().min(10_000)];
+        eprintln!("indexing {} tools from nothing", some.len());
+        let upstreams = Upstreams::start(repository, &folder, some)?;
+        let config = Config {
+            repository,
+            folder: &folder,
+        };
+        config.write(&upstreams)?;
+        let from_nothing = config.build_index()?;
+        let (gateway, from_store) = config.serve(&upstreams, some.len())?;
+        drop((gateway, upstreams));
+        eprintln!("indexing {} tools and serving them", many.len());
+        let upstreams = Upstreams::start(repository, &folder, many)?;
+        config.write(&upstreams)?;
+        config.build_index()?;
+        let (gateway, _) = config.serve(&upstreams, many.len())?;
+        let memory_kib = gateway.process.memory()?.now_kib;
+        Ok(Self {
+            some: some.len(),
+            from_nothing,
+            from_store,
+            many: many.len(),
+            memory_kib,
+        })
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "tools": self.some,
+            "from_nothing_s": self.from_nothing.as_secs_f64(),
+            "from_store_s": self.from_store.as_secs_f64(),
+            "served_tools": self.many,
+            "served_resident_kib": self.memory_kib,
+        })
+    }
+
+    fn print(&self) {
+        let seconds = |it: Duration| format!("{:.2} s", it.as_secs_f64());
+        let row =
+            |what: String, measured: String, wanted: &str| vec![what, measured, wanted.to_owned()];
+        table::print(&[
+            row("what".to_owned(), "measured".to_owned(), "wanted"),
+            row(
+                format!("{} tools from nothing", self.some),
+                seconds(self.from_nothing),
+                "120 s",
+            ),
+            row(
+                format!("{} tools from the store", self.some),
+                seconds(self.from_store),
+                "1 s",
+            ),
+            row(
+                format!("resident with {} tools", self.many),
+                format!("{:.0} MB", self.memory_kib as f64 * 1.024e-3),
+                "300 MB",
+            ),
+        ]);
+    }
+}
+
+#[derive(Debug)]
+struct Config<'a> {
+    repository: &'a Repository,
+    folder: &'a Path,
+}
+
+impl Config<'_> {
+    fn write(&self, upstreams: &Upstreams) -> anyhow::Result<()> {
+        let path = self.folder.join("kitbag.toml");
+        fs::write(&path, upstreams.sections())
+            .with_context(|| format!("writing {}", path.display()))
+    }
+
+    fn build_index(&self) -> anyhow::Result<Duration> {
+        let mut command = Command::new(self.repository.built(Profile::Release, "kitbag"));
+        command.arg("--config").arg(self.folder.join("kitbag.toml"));
+        command
+            .arg("--data-dir")
+            .arg(self.folder.join("data"))
+            .args(["index", "build"]);
+        let start = Instant::now();
+        processes::run(&mut command)?;
+        Ok(start.elapsed())
+    }
+
+    /// A gateway that finds everything by meaning, and how long that took from its start.
+    fn serve(&self, upstreams: &Upstreams, tools: usize) -> anyhow::Result<(Gateway, Duration)> {
+        let start = Instant::now();
+        let gateway = Gateway::in_front_of(
+            self.repository,
+            Profile::Release,
+            self.folder,
+            &upstreams.sections(),
+        )?;
+        let mut connection = Connection::open(&gateway.origin)?;
+        let ready = until_all(&mut connection, "embedded", tools, start)?;
+        Ok((gateway, ready))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_curve_is_read() {
+        let line = r#"{"tools":1000,"build_ms":2.5,"query_p50_us":80,"query_p99_us":120,
+            "query_p50_with_embedding_us":2100,"query_p99_with_embedding_us":2900,"resident_bytes":40000000}"#;
+        let point = Point::read(line).unwrap();
+        assert_eq!((point.tools, point.embedded_p99_us), (1000, 2900.0));
+        assert!(Point::read("{}").is_err());
+    }
+}

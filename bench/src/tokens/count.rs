@@ -1,0 +1,41 @@
+//! Counts tokens with the vocabulary of `kitbag-budget`, which the benchmarks do without.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use anyhow::{Context, bail};
+use serde_json::json;
+use xtask::repository::{Profile, Repository};
+
+/// The tokens of each text.
+pub(super) fn count(repository: &Repository, texts: &[String]) -> anyhow::Result<Vec<usize>> {
+    let mut command = Command::new(repository.built(Profile::Release, "examples/count"));
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("starting `count`")?;
+    let mut stdin = child
+        .stdin
+        .take()
+        .context("stdin was asked for as a pipe")?;
+    let lines: String = texts
+        .iter()
+        .map(|text| format!("{}\n", json!(text)))
+        .collect();
+    // Beside the reading: neither side may wait for the other to empty a full pipe.
+    let writing = thread::spawn(move || stdin.write_all(lines.as_bytes()));
+    let output = child.wait_with_output()?;
+    if !output.status.success() || writing.join().is_err() {
+        bail!("`count` ended with {}", output.status);
+    }
+    let counts = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(str::parse)
+        .collect::<Result<Vec<_>, _>>()?;
+    if counts.len() != texts.len() {
+        bail!("`count` counted {} of {} texts", counts.len(), texts.len());
+    }
+    Ok(counts)
+}

@@ -1,0 +1,199 @@
+//! One upstream for a measurement, and every way that leads to it.
+
+use std::fmt;
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use xtask::processes::Server;
+use xtask::repository::{Profile, Repository};
+use xtask::scene::{self, Era, Gateway};
+
+use crate::load::Endpoint;
+
+/// What is called; all of them have a tool `echo` that repeats its `message`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Upstream {
+    /// Ours, which takes so little time that what the gateway takes shows best.
+    Testbed(Era),
+    /// One as people install it, from npm.
+    Everything,
+}
+
+impl Upstream {
+    /// Those that can be measured here; the last one needs `cargo xtask setup`.
+    pub(crate) fn available(repository: &Repository) -> Vec<Self> {
+        let mut all = vec![Self::Testbed(Era::Legacy), Self::Testbed(Era::Modern)];
+        all.extend(everything(repository).is_file().then_some(Self::Everything));
+        all
+    }
+
+    pub(crate) fn era(self) -> Era {
+        match self {
+            Self::Testbed(era) => era,
+            Self::Everything => Era::Legacy,
+        }
+    }
+
+    /// How many clients call at once. A server on Node closes connections that wait for more
+    /// than five seconds, as the first of 256 would until the last has its session.
+    pub(crate) fn clients(self) -> &'static [usize] {
+        match self {
+            Self::Testbed(_) => &[1, 32, 256],
+            Self::Everything => &[1, 32],
+        }
+    }
+
+    fn start(self, repository: &Repository, folder: &Path) -> anyhow::Result<(Server, String)> {
+        match self {
+            Self::Testbed(era) => scene::start_testbed(repository, Profile::Release, folder, era),
+            Self::Everything => start_everything(repository, folder),
+        }
+    }
+}
+
+impl fmt::Display for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Testbed(_) => "testbed",
+            Self::Everything => "everything",
+        })
+    }
+}
+
+/// The first one is the direct way.
+#[derive(Debug)]
+pub(crate) struct Ways(pub(crate) Vec<Way>);
+
+#[derive(Debug)]
+pub(crate) struct Way {
+    pub(crate) name: &'static str,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) process: Server,
+}
+
+impl Ways {
+    pub(crate) fn open(
+        repository: &Repository,
+        upstream: Upstream,
+        mcp_proxy: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let era = upstream.era();
+        let folder = repository.scratch(&format!("bench-{upstream}-{era}"))?;
+        let (process, url) = upstream.start(repository, &folder)?;
+        let gateway = Gateway::start(
+            repository,
+            Profile::Release,
+            &folder,
+            &scene::http_section(&url),
+        )?;
+        let way = |name, url: String, tool: String, process| Way {
+            name,
+            endpoint: Endpoint { url, tool, era },
+            process,
+        };
+        let proxied = match mcp_proxy.filter(|_| era == Era::Legacy) {
+            Some(program) => Some(start_mcp_proxy(program, &folder, &url)?),
+            None => None,
+        };
+        let name = scene::NAME;
+        let (bare, bare_url) = start_bare(repository, &folder, &url)?;
+        let mut ways = vec![
+            way("direct", url, TOOL.to_owned(), process),
+            way("bare", bare_url, TOOL.to_owned(), bare),
+            way(
+                "kitbag",
+                format!("{}/mcp/all", gateway.origin),
+                format!("{name}__{TOOL}"),
+                gateway.process,
+            ),
+        ];
+        ways.extend(
+            proxied.map(|(process, url)| way("mcp-proxy", url, format!("{name}/{TOOL}"), process)),
+        );
+        Ok(Self(ways))
+    }
+}
+
+/// What passes requests on unread, for how much of the cost cannot be avoided.
+fn start_bare(
+    repository: &Repository,
+    folder: &Path,
+    upstream: &str,
+) -> anyhow::Result<(Server, String)> {
+    let address = upstream
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp");
+    let mut command = Command::new(repository.built(Profile::Release, "kitbag-bench-bare"));
+    let server = Server::start(command.arg(address), &folder.join("bare.log"))?;
+    let url = format!("{}/mcp", server.origin()?);
+    Ok((server, url))
+}
+
+/// Where `cargo install mcp-proxy` puts it; another program of that name would be something else.
+pub(crate) fn installed_mcp_proxy() -> Option<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))?;
+    Some(cargo.join("bin/mcp-proxy")).filter(|program| program.is_file())
+}
+
+fn start_mcp_proxy(
+    program: &Path,
+    folder: &Path,
+    upstream: &str,
+) -> anyhow::Result<(Server, String)> {
+    let port = free_port()?;
+    let config = folder.join("mcp-proxy.toml");
+    let name = scene::NAME;
+    let text = format!(
+        "[proxy]\nname = \"bench\"\n\n[proxy.listen]\nhost = \"127.0.0.1\"\nport = {port}\n\n\
+         [[backends]]\nname = \"{name}\"\ntransport = \"http\"\nurl = \"{upstream}\"\n"
+    );
+    fs::write(&config, text).with_context(|| format!("writing {}", config.display()))?;
+    let mut command = Command::new(program);
+    command.arg("--config").arg(&config);
+    let server = Server::start(&mut command, &folder.join("mcp-proxy.log"))?;
+    wait_for(port, START_LIMIT)?;
+    Ok((server, format!("http://127.0.0.1:{port}/")))
+}
+
+fn start_everything(repository: &Repository, folder: &Path) -> anyhow::Result<(Server, String)> {
+    let port = free_port()?;
+    let mut command = Command::new(repository.node());
+    command
+        .arg(everything(repository))
+        .arg("streamableHttp")
+        .env("PORT", port.to_string());
+    let server = Server::start(&mut command, &folder.join("everything.log"))?;
+    wait_for(port, START_LIMIT)?;
+    Ok((server, format!("http://127.0.0.1:{port}/mcp")))
+}
+
+fn everything(repository: &Repository) -> PathBuf {
+    repository
+        .tools()
+        .join("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
+}
+
+/// For programs that cannot let the system choose a port.
+pub(super) fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+pub(super) fn wait_for(port: u16, limit: Duration) -> anyhow::Result<()> {
+    let deadline = Instant::now() + limit;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if Instant::now() > deadline {
+            bail!("nobody opened port {port} in time");
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+const TOOL: &str = "echo";
+const START_LIMIT: Duration = Duration::from_secs(30);

@@ -1,0 +1,104 @@
+//! The configuration, the data directory and the flags as the verbs read them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::home::{CONFIG, Home};
+
+#[test]
+fn an_error_in_the_configuration_says_what_why_and_what_to_do() {
+    let home = Home::new();
+    home.write(CONFIG, "[servers.git]\ncomand = 'x'\n");
+    let told = home.fails(&["servers", "list"]);
+    let path = fs::canonicalize(home.config()).unwrap();
+    assert_eq!(
+        told,
+        format!(
+            "error: the configuration cannot be used\n  why: {}, line 2, in `servers.git`: there is no key \
+             `comand`\n  try: did you mean `command`?\n",
+            path.display()
+        )
+    );
+    let told = home.fails(&["servers", "list", "--config", "missing.toml"]);
+    assert!(
+        told.contains("missing.toml") && told.contains("try:"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_environment_beats_the_file_and_a_flag_beats_the_environment() {
+    let home = Home::new();
+    for name in ["one", "two"] {
+        fs::write(home.path(name), format!("servers.{name}.command = 'x'\n")).unwrap();
+    }
+    let listed = |words: &[&str]| {
+        let output = home
+            .command(words)
+            .env("KITBAG_CONFIG", "one")
+            .output()
+            .unwrap();
+        let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+        rows[0]["name"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(listed(&["servers", "list", "--json"]), "one");
+    assert_eq!(
+        listed(&["servers", "list", "--json", "--config", "two"]),
+        "two"
+    );
+}
+
+#[test]
+fn data_goes_where_it_is_sent() {
+    let home = Home::new();
+    home.json(&["key", "create", "--data-dir", "elsewhere"]);
+    assert!(home.path("elsewhere/kitbag.db").exists() && !home.path(".local").exists());
+    assert_eq!(
+        home.run(&["key", "create", "--tenant", "No Good"]).code,
+        Some(2)
+    );
+    fs::write(home.path("file"), "").unwrap();
+    let told = home.fails(&[
+        "secret",
+        "list",
+        "--data-dir",
+        home.path("file/data").to_str().unwrap(),
+    ]);
+    assert!(
+        told.contains("could not create the directory") && told.contains("--data-dir"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_address_that_cannot_be_served_is_explained() {
+    let home = Home::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let told = home.fails(&["serve", "--bind", &taken.local_addr().unwrap().to_string()]);
+    assert!(
+        told.contains("try: perhaps `kitbag serve` is running already"),
+        "{told}"
+    );
+    let told = home.fails(&["serve", "--require-key"]);
+    assert!(
+        told.contains("try: create one with `kitbag key create"),
+        "{told}"
+    );
+    let told = home.run(&["serve", "--bind", "7420"]).stderr;
+    assert!(
+        told.contains("`7420` is not an address") && told.contains("like \"127.0.0.1:7420\""),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_program_reads_a_mistake_in_its_command_line_as_json() {
+    let told = Home::new().run(&["servers", "lsit", "--json"]);
+    assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""));
+    let told: Value = serde_json::from_str(&told.stderr).unwrap();
+    assert!(
+        told["error"].as_str().unwrap().contains("lsit") && told["try"][0].is_string(),
+        "{told}"
+    );
+}

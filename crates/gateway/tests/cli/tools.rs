@@ -1,0 +1,76 @@
+//! `kitbag tools`, `kitbag describe` and `kitbag call`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::home::{CONFIG, Home};
+use crate::testbed;
+
+#[test]
+fn a_call_is_checked_before_its_server_is_started_and_explained_as_to_any_client() {
+    let home = Home::new();
+    let starts = home.path("starts");
+    let script = format!(
+        "echo started >> {}; exec {} stdio",
+        starts.display(),
+        testbed()
+    );
+    home.ok(&["servers", "add", "bed", "--", "sh", "-c", &script]);
+    let before = fs::read_to_string(&starts).unwrap();
+
+    let told = home.fails(&["call", "bed__slow", "ms=soon"]);
+    assert!(
+        told.starts_with("error: `bed__slow` was not called, its arguments do not fit:"),
+        "{told}"
+    );
+    assert!(
+        told.contains("/ms: expected an integer, got \"soon\" (a string)"),
+        "{told}"
+    );
+    let told: Value =
+        serde_json::from_str(&home.fails(&["call", "bed__slow", "ms=soon", "--json"])).unwrap();
+    assert!(
+        told["error"]
+            .as_str()
+            .unwrap()
+            .contains("/ms: expected an integer"),
+        "{told}"
+    );
+    assert_eq!(
+        fs::read_to_string(&starts).unwrap(),
+        before,
+        "nothing was started"
+    );
+
+    let told = home.ok(&["call", "bed__slow", "ms:=\"1\""]);
+    assert!(
+        told.contains("slept 1 ms") && told.contains("Taken as: ms = 1 (was a string)"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_tool_is_described_with_its_parameters_and_a_search_without_a_match_says_so() {
+    let home = Home::new();
+    let told = home.ok(&["describe", "agents__lookup_capability"]);
+    assert!(
+        told.contains("PARAMETER")
+            && told.contains("Call it: kitbag call agents__lookup_capability"),
+        "{told}"
+    );
+    let definition = home.json(&["describe", "agents__lookup_capability"]);
+    assert!(definition["inputSchema"].is_object(), "{definition}");
+    assert!(
+        home.fails(&["describe", "agents__lokup_capability"])
+            .contains("did you mean agents__lookup_capability")
+    );
+    home.write(CONFIG, "[servers.off]\ncommand = 'x'\nenabled = false\n");
+    let told = home.run(&["tools", "zzzz"]);
+    assert!(
+        told.stderr
+            .contains("`zzzz` is in the name or description of none"),
+        "{}",
+        told.stderr
+    );
+}

@@ -1,0 +1,166 @@
+//! The audit has a row for each call.
+
+use kitbag_domain::{Kind, Outcome};
+use kitbag_store::{AuditQuery, Entry, Store, What};
+use serde_json::json;
+
+use super::{key, servers, settled};
+use crate::harness::{Home, Manner, Testbed, until};
+
+#[tokio::test]
+async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
+    let broken = Testbed::named("broken")
+        .era("modern")
+        .manner("crash-at-start")
+        .table();
+    let slow = Testbed::named("slow")
+        .era("legacy")
+        .with("call_timeout = \"200ms\"")
+        .table();
+    let home = Home::new(&format!("{broken}{slow}{}", servers()));
+    let (id, token) = key(&home, "acme").await;
+    let gateway = home.serve().await;
+    settled(&gateway).await;
+    let prepare = |path: &str| {
+        gateway
+            .visitor(path, Manner::Modern)
+            .capabilities(json!({ "elicitation": {} }))
+            .called("auditor")
+    };
+    let acme = prepare("/mcp/all").key(&token).connect().await;
+    acme.call("good__echo", &json!({ "secret": "not to be written down" }))
+        .await;
+    acme.call("good__test_error_handling", &json!({})).await;
+    acme.call("good__exotic", &json!({})).await;
+    acme.call("good__exotic_error", &json!({})).await;
+    acme.call("good__nothing_like_it", &json!({})).await;
+    acme.call("nonsense", &json!({})).await;
+    acme.call("good__echo", &json!("not an object")).await;
+    acme.call("good__test_elicitation", &json!({ "message": "?" }))
+        .await;
+    acme.request(
+        "prompts/get",
+        &json!({ "name": "good__test_prompt_with_image" }),
+    )
+    .await;
+    acme.request(
+        "resources/read",
+        &json!({ "uri": "kitbag://server/good/test://static-binary" }),
+    )
+    .await;
+    let local = prepare("/servers/broken/mcp").connect().await;
+    local.call("anything", &json!({})).await;
+    let local = prepare("/servers/slow/mcp").connect().await;
+    local.call("slow", &json!({ "ms": 10_000 })).await;
+    let store = Store::open(&home.path("kitbag.db")).await.unwrap();
+    let query = AuditQuery {
+        entries: vec![Entry::Call],
+        ..AuditQuery::newest(100)
+    };
+    let rows = until("the rows are written", async || {
+        let rows = store.audit(&query).await.unwrap();
+        (rows.len() >= RECORDED.len()).then_some(rows)
+    })
+    .await;
+    let mut seen = rows;
+    seen.sort_by_key(|it| it.at.0);
+    for (seen, (tenant, server, kind, name, outcome)) in seen.iter().zip(RECORDED) {
+        let What::Call {
+            capability,
+            latency,
+            ..
+        } = &seen.what
+        else {
+            panic!("{seen:?}")
+        };
+        assert_eq!(
+            (
+                capability.server.as_str(),
+                capability.kind,
+                capability.name.as_str()
+            ),
+            (server, kind, name)
+        );
+        assert_eq!(seen.outcome, outcome, "{name}");
+        let key = (tenant == "acme").then(|| kitbag_domain::KeyId(id.clone()));
+        assert_eq!(
+            (&seen.tenant, &seen.key),
+            (&tenant.parse().ok(), &key),
+            "{name}"
+        );
+        assert_eq!(seen.address.as_deref(), Some("127.0.0.1"));
+        assert!(
+            seen.request.as_ref().is_some_and(|id| id.len() == 16),
+            "{:?}",
+            seen.request
+        );
+        assert_eq!(seen.client.as_deref(), Some("auditor"));
+        if outcome == Outcome::Ok {
+            assert!(
+                !latency.is_zero() && latency.as_secs() < 10,
+                "{name}: {latency:?}"
+            );
+        }
+        if outcome == Outcome::TimedOut {
+            assert!(latency.as_millis() >= 200, "{latency:?}");
+        }
+    }
+    assert_eq!(seen.len(), RECORDED.len());
+    let bytes = std::fs::read(home.path("kitbag.db")).unwrap();
+    assert!(
+        !String::from_utf8_lossy(&bytes).contains("not to be written down"),
+        "arguments are nobody's business"
+    );
+}
+
+/// Tenant, server, kind and name of what was called, and how it ended.
+const RECORDED: [(&str, &str, Kind, &str, Outcome); 12] = [
+    ("acme", "good", Kind::Tool, "echo", Outcome::Ok),
+    (
+        "acme",
+        "good",
+        Kind::Tool,
+        "test_error_handling",
+        Outcome::ToolError,
+    ),
+    ("acme", "good", Kind::Tool, "exotic", Outcome::Denied),
+    ("acme", "good", Kind::Tool, "exotic_error", Outcome::Refused),
+    (
+        "acme",
+        "good",
+        Kind::Tool,
+        "good__nothing_like_it",
+        Outcome::Invalid,
+    ),
+    ("acme", "unknown", Kind::Tool, "nonsense", Outcome::Invalid),
+    ("acme", "good", Kind::Tool, "echo", Outcome::Invalid),
+    (
+        "acme",
+        "good",
+        Kind::Tool,
+        "test_elicitation",
+        Outcome::InputRequired,
+    ),
+    (
+        "acme",
+        "good",
+        Kind::Prompt,
+        "test_prompt_with_image",
+        Outcome::Ok,
+    ),
+    (
+        "acme",
+        "good",
+        Kind::Resource,
+        "test://static-binary",
+        Outcome::Ok,
+    ),
+    (
+        "local",
+        "broken",
+        Kind::Tool,
+        "anything",
+        Outcome::Unavailable,
+    ),
+    ("local", "slow", Kind::Tool, "slow", Outcome::TimedOut),
+];

@@ -1,0 +1,46 @@
+//! Callers: which are let in, what they may do, and what the audit has of it.
+//!
+//! # Layout
+//! - [`access`]: which requests are let in
+//! - [`tenants`]: what a tenant may use
+//! - [`audit_rows`]: what is written down
+
+mod access;
+mod audit_rows;
+mod tenants;
+
+use serde_json::Value;
+
+use crate::harness::{Gateway, Home, Manner, Testbed};
+
+const RULES: &str = r#"
+[tenants.acme]
+deny_tools = ["*/exotic", "good/test://static-text", "good/test_simple_prompt"]
+deny_servers = ["secret"]
+"#;
+
+fn servers() -> String {
+    format!(
+        "{}{}{RULES}",
+        Testbed::named("good").table(),
+        Testbed::named("secret").table()
+    )
+}
+
+/// A new key: its id, and the key itself.
+pub(crate) async fn key(home: &Home, tenant: &str) -> (String, String) {
+    let told = home
+        .kitbag(&["key", "create", "--tenant", tenant, "--json"])
+        .await;
+    let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    (
+        created["id"].as_str().unwrap().to_owned(),
+        created["key"].as_str().unwrap().to_owned(),
+    )
+}
+
+async fn settled(gateway: &Gateway) {
+    let client = gateway.client(Manner::Modern).await;
+    client.knows("good__exotic").await;
+    client.knows("secret__exotic").await;
+}

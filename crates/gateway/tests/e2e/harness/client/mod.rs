@@ -1,0 +1,365 @@
+//! A raw MCP client in both manners, which believes nothing and hides nothing.
+//!
+//! # Layout
+//! - [`visitor`]: the client before its first request
+//! - [`envelope`]: headers and bodies
+
+mod envelope;
+mod visitor;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use serde_json::{Map, Value, json};
+
+use self::envelope::subject;
+pub(crate) use self::visitor::Visitor;
+use super::exchange::{self, Exchange, Reply};
+use super::gateway::Home;
+use super::pipe::Pipe;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// `initialize` first, then a session.
+    Legacy,
+    /// Every request stands on its own.
+    Modern,
+}
+
+impl Manner {
+    pub(crate) const BOTH: [Self; 2] = [Self::Legacy, Self::Modern];
+}
+
+/// Answers what a server asks of its client: method and params in, result out.
+type Answer = Arc<dyn Fn(&str, &Value) -> Value + Send + Sync>;
+
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) manner: Manner,
+    /// What `initialize` was answered; null in the modern manner.
+    pub(crate) greeting: Value,
+    door: Door,
+    name: String,
+    version: &'static str,
+    capabilities: Value,
+    log_level: Option<String>,
+    answer: Option<Answer>,
+    next_id: Arc<AtomicI64>,
+}
+
+#[derive(Debug, Clone)]
+enum Door {
+    Http {
+        http: reqwest::Client,
+        url: String,
+        key: Option<String>,
+        session: Option<String>,
+    },
+    Stdio(Arc<Pipe>),
+}
+
+impl Client {
+    pub(crate) fn to(url: impl Into<String>, manner: Manner) -> Visitor {
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self::through(
+            Door::Http {
+                http,
+                url: url.into(),
+                key: None,
+                session: None,
+            },
+            manner,
+        )
+    }
+
+    /// Joins the gateway that runs in this home, or starts one of its own.
+    pub(crate) fn stdio(home: &Home, manner: Manner) -> Visitor {
+        Self::stdio_on(home, manner, "all")
+    }
+
+    /// The same, where it is shown this surface.
+    pub(crate) fn stdio_on(home: &Home, manner: Manner, surface: &str) -> Visitor {
+        Self::stdio_with(home, manner, &["--surface", surface])
+    }
+
+    /// Launches `serve --stdio` with these flags.
+    pub(crate) fn stdio_with(home: &Home, manner: Manner, flags: &[&str]) -> Visitor {
+        Self::through(Door::Stdio(Arc::new(Pipe::open(home, flags))), manner)
+    }
+
+    fn through(door: Door, manner: Manner) -> Visitor {
+        Visitor(Self {
+            manner,
+            greeting: Value::Null,
+            door,
+            name: "e2e".to_owned(),
+            version: LEGACY,
+            capabilities: json!({}),
+            log_level: None,
+            answer: None,
+            next_id: Arc::new(AtomicI64::new(1)),
+        })
+    }
+
+    /// Asks, answers what is asked back, and gives the final reply with all that came before it.
+    pub(crate) async fn request(&self, method: &str, params: &Value) -> Reply {
+        self.request_text(method, &params.to_string()).await
+    }
+
+    /// Like [`Self::request`]; the params go out letter by letter.
+    pub(crate) async fn request_text(&self, method: &str, params: &str) -> Reply {
+        let mut reply = self.round(method, params).await;
+        for _ in 0..MAX_ROUNDS {
+            let Some(retry) = self.retry(&reply, params) else {
+                return reply;
+            };
+            let next = self.round(method, &retry).await;
+            reply.messages.pop();
+            reply.messages.extend(next.messages);
+            reply.status = next.status;
+        }
+        panic!("asked for input again and again: {}", reply.raw());
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> Reply {
+        self.request(
+            "tools/call",
+            &json!({ "name": tool, "arguments": arguments }),
+        )
+        .await
+    }
+
+    /// Every item of a list, page after page; `key` is `tools`, `resources`, ….
+    pub(crate) async fn list(&self, method: &str, key: &str) -> Vec<Value> {
+        let (mut items, mut params) = (Vec::new(), json!({}));
+        loop {
+            let result = self.request(method, &params).await.result();
+            items.extend(
+                result[key]
+                    .as_array()
+                    .unwrap_or_else(|| panic!("no {key}: {result}"))
+                    .clone(),
+            );
+            match result.get("nextCursor") {
+                Some(cursor) => params = json!({ "cursor": cursor }),
+                None => return items,
+            }
+        }
+    }
+
+    pub(crate) async fn tool_names(&self) -> Vec<String> {
+        let tools = self.list("tools/list", "tools").await;
+        tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// The list answers at once, also while servers start; this waits until it has the tool.
+    pub(crate) async fn knows(&self, tool: &str) {
+        let what = format!("{tool} is listed");
+        super::until(&what, async || {
+            self.tool_names()
+                .await
+                .iter()
+                .any(|it| it == tool)
+                .then_some(())
+        })
+        .await;
+    }
+
+    /// Like [`Self::knows`], where the whole list would be too long to be asked for again and again:
+    /// calls the tool until it is known.
+    pub(crate) async fn knows_of(&self, tool: &str) {
+        let what = format!("{tool} can be called");
+        super::until(&what, async || {
+            let reply = self.call(tool, &serde_json::json!({})).await;
+            (!reply.raw().contains("there is no tool called")).then_some(())
+        })
+        .await;
+    }
+
+    /// Sends a request and returns while it is under way. Over stdio only one at a time can be read.
+    pub(crate) async fn start(&self, method: &str, params: &Value) -> Exchange {
+        self.send_request(method, &params.to_string()).await.1
+    }
+
+    /// Like [`Self::start`], with the id by which it can be cancelled.
+    pub(crate) async fn start_with_id(&self, method: &str, params: &Value) -> (i64, Exchange) {
+        self.send_request(method, &params.to_string()).await
+    }
+
+    pub(crate) async fn notify(&self, method: &str, params: &Value) {
+        let body = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
+        self.send(method, params, body).await;
+    }
+
+    /// The stream of changes: GET for legacy clients, `subscriptions/listen` for modern ones.
+    pub(crate) async fn listen(&self) -> Exchange {
+        match (&self.door, self.manner) {
+            (Door::Http { .. }, Manner::Legacy) => self.get(None).await,
+            (_, Manner::Modern) => {
+                let every = json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true });
+                self.subscribe(&every).await
+            }
+            (Door::Stdio(_), Manner::Legacy) => panic!("over stdio everything comes on one pipe"),
+        }
+    }
+
+    /// Picks up a legacy stream after the event with this id.
+    pub(crate) async fn resume(&self, after: &str) -> Exchange {
+        self.get(Some(after)).await
+    }
+
+    /// `subscriptions/listen`, acknowledged.
+    pub(crate) async fn subscribe(&self, notifications: &Value) -> Exchange {
+        let mut exchange = self
+            .start(
+                "subscriptions/listen",
+                &json!({ "notifications": notifications }),
+            )
+            .await;
+        exchange
+            .wait_for("notifications/subscriptions/acknowledged")
+            .await;
+        exchange
+    }
+
+    /// Behind the stdio door.
+    pub(crate) fn pipe(&self) -> &Pipe {
+        match &self.door {
+            Door::Stdio(pipe) => pipe,
+            Door::Http { .. } => panic!("this client has no pipe"),
+        }
+    }
+
+    async fn get(&self, after: Option<&str>) -> Exchange {
+        let Door::Http { http, url, .. } = &self.door else {
+            panic!("over stdio everything comes on one pipe")
+        };
+        let headers = self.headers("", &Value::Null);
+        let headers = headers
+            .iter()
+            .filter(|(name, _)| !["accept", "content-type"].contains(&name.as_str()));
+        let request = http.get(url).header("accept", "text/event-stream");
+        let request = headers.fold(request, |it, (name, value)| it.header(name, value));
+        Exchange::read(
+            after
+                .into_iter()
+                .fold(request, |it, id| it.header("last-event-id", id)),
+        )
+        .await
+    }
+
+    async fn initialize(&self) -> Reply {
+        let params = json!({
+            "protocolVersion": self.version,
+            "capabilities": self.capabilities,
+            "clientInfo": { "name": self.name, "version": "1" },
+        });
+        self.round("initialize", &params.to_string()).await
+    }
+
+    /// One request and its answer; a legacy server's questions are answered on the way.
+    async fn round(&self, method: &str, params: &str) -> Reply {
+        let (_, mut exchange) = self.send_request(method, params).await;
+        let mut messages = Vec::new();
+        while let Some(message) = exchange.next().await {
+            self.answer_if_asked(&message).await;
+            messages.push(message);
+        }
+        Reply {
+            status: exchange.status,
+            headers: exchange.headers,
+            messages,
+        }
+    }
+
+    /// Answers a request of the server, if that is what the message is.
+    pub(crate) async fn answer_if_asked(&self, message: &str) {
+        let Ok(message) = serde_json::from_str::<Value>(message) else {
+            return;
+        };
+        let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
+            return;
+        };
+        let Some(answer) = &self.answer else {
+            panic!("asked for {method}, and this client has no answers")
+        };
+        let result = answer(method, &message["params"]);
+        let body = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+        self.send("", &Value::Null, body).await;
+    }
+
+    /// The params with which to come back, if the reply asks for input and we can give it.
+    fn retry(&self, reply: &Reply, params: &str) -> Option<String> {
+        let message: Value = serde_json::from_str(reply.raw()).ok()?;
+        let result = &message["result"];
+        if result["resultType"] != "input_required" {
+            return None;
+        }
+        let answer = self.answer.as_ref()?;
+        let mut params: Map<String, Value> = serde_json::from_str(params).unwrap();
+        if let Some(asked) = result["inputRequests"].as_object() {
+            let answers: Map<String, Value> = asked
+                .iter()
+                .map(|(key, input)| {
+                    (
+                        key.clone(),
+                        answer(input["method"].as_str().unwrap(), &input["params"]),
+                    )
+                })
+                .collect();
+            params.insert("inputResponses".to_owned(), answers.into());
+        }
+        match result.get("requestState") {
+            Some(state) => params.insert("requestState".to_owned(), state.clone()),
+            None => params.remove("requestState"),
+        };
+        Some(Value::from(params).to_string())
+    }
+
+    async fn send_request(&self, method: &str, params: &str) -> (i64, Exchange) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let known = subject(params);
+        let body = self.body(id, method, params);
+        if let Door::Stdio(pipe) = &self.door {
+            pipe.send(body.as_bytes());
+            return (id, Exchange::on_pipe(pipe.clone(), id.into()));
+        }
+        (
+            id,
+            self.send(method, &known, body).await.expect("HTTP answers"),
+        )
+    }
+
+    async fn send(&self, method: &str, params: &Value, body: String) -> Option<Exchange> {
+        match &self.door {
+            Door::Http { http, url, .. } => {
+                let headers = self.headers(method, params);
+                let headers: Vec<_> = headers
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_str()))
+                    .collect();
+                Some(exchange::post(http, url, &headers, body).await)
+            }
+            Door::Stdio(pipe) => {
+                pipe.send(body.as_bytes());
+                None
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("manner", &self.manner)
+            .field("door", &self.door)
+            .finish_non_exhaustive()
+    }
+}
+
+const LEGACY: &str = "2025-11-25";
+const MAX_ROUNDS: usize = 10;

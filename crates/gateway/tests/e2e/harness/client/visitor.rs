@@ -1,0 +1,81 @@
+//! A client before its first request: it is told here what it can do and how it speaks.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Client, Door, Manner};
+
+/// A client that has not sent anything yet.
+pub(crate) struct Visitor(pub(super) Client);
+
+impl Visitor {
+    pub(crate) fn key(mut self, key: &str) -> Self {
+        match &mut self.0.door {
+            Door::Http { key: slot, .. } => *slot = Some(key.to_owned()),
+            Door::Stdio(_) => panic!("a client on stdio has no key"),
+        }
+        self
+    }
+
+    pub(crate) fn capabilities(mut self, capabilities: Value) -> Self {
+        self.0.capabilities = capabilities;
+        self
+    }
+
+    /// Declares sampling, elicitation and roots, and answers by this function.
+    pub(crate) fn answering(
+        mut self,
+        answer: impl Fn(&str, &Value) -> Value + Send + Sync + 'static,
+    ) -> Self {
+        self.0.answer = Some(Arc::new(answer));
+        self.capabilities(
+            json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": {} }),
+        )
+    }
+
+    /// Modern clients say with every request which log lines they want.
+    pub(crate) fn log_level(mut self, level: &str) -> Self {
+        self.0.log_level = Some(level.to_owned());
+        self
+    }
+
+    /// The revision a legacy client proposes and then names in its headers.
+    pub(crate) fn speaking(mut self, version: &'static str) -> Self {
+        self.0.version = version;
+        self
+    }
+
+    /// What it calls itself; `e2e` unless told.
+    pub(crate) fn called(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.0.name);
+        self
+    }
+
+    pub(crate) async fn connect(self) -> Client {
+        let mut client = self.0;
+        if client.manner == Manner::Legacy {
+            let reply = client.initialize().await;
+            client.greeting = reply.result();
+            if let (Door::Http { session, .. }, Some(id)) =
+                (&mut client.door, reply.headers.get("mcp-session-id"))
+            {
+                *session = Some(id.to_str().unwrap().to_owned());
+            }
+            client.notify("notifications/initialized", &json!({})).await;
+        }
+        client
+    }
+
+    /// The client without a handshake, for requests that a good client would not send.
+    pub(crate) fn unannounced(self) -> Client {
+        self.0
+    }
+}
+
+impl fmt::Debug for Visitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Visitor").field(&self.0).finish()
+    }
+}

@@ -1,0 +1,288 @@
+//! `kitbag servers add` with a name of the registry: the entry becomes a server.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::{RegistryHome, WEATHER};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_becomes_a_server_that_runs_and_its_secret_stays_out_of_the_file() {
+    let home = RegistryHome::new().await;
+    home.runner("npx");
+    let told = home.ok(&[
+        "servers",
+        "add",
+        WEATHER,
+        "--set",
+        "WEATHER_API_KEY=s3cret",
+        "--set",
+        "weather_units=imperial",
+        "--yes",
+    ]);
+    assert!(
+        told.stdout.contains("Added `weather`") && told.stdout.contains("It works"),
+        "{}",
+        told.stdout
+    );
+    for part in [
+        "io.github.acme/weather 1.1.0, from HERE\n",
+        "  Repository:  https://github.com/acme/weather\n",
+        "  Package:     @acme/weather 1.1.0 (npm)\n  Would run:   npx -y @acme/weather@1.1.0 stdio\n",
+        "`weather`, from the registry entry io.github.acme/weather 1.1.0 at HERE\n",
+        "  Runs:        npx -y @acme/weather@1.1.0 stdio\n  Environment: WEATHER_API_KEY=",
+        "WEATHER_UNITS=imperial\n",
+        "  Optional:    --set WEATHER_PROXY=… A proxy, if you need one\n",
+    ] {
+        assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
+    }
+    assert_eq!(
+        home.config(),
+        "[servers.weather]\ncommand = \"npx\"\nargs = [\"-y\", \"@acme/weather@1.1.0\", \"stdio\"]\n\
+         env = { WEATHER_API_KEY = \"${secret:weather.WEATHER_API_KEY}\", WEATHER_UNITS = \"imperial\" }\n"
+    );
+    let noted = home.noted();
+    assert!(
+        noted.contains("bin/npx -y @acme/weather@1.1.0 stdio\n"),
+        "{noted}"
+    );
+    assert!(
+        noted.contains("\nWEATHER_API_KEY=s3cret\nWEATHER_UNITS=imperial\n"),
+        "{noted}"
+    );
+    assert!(
+        home.ok(&["call", "weather__echo", "message=hi"])
+            .stdout
+            .contains("hi")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_named_with_the_command_that_gives_it() {
+    let home = RegistryHome::new().await;
+    let told = home.fails(&[
+        "servers",
+        "add",
+        "io.github.acme/ledger",
+        "--set",
+        "--host=db",
+    ]);
+    let (_, error) = told.split_once("error: ").unwrap();
+    assert_eq!(
+        error,
+        "`io.github.acme/ledger` needs 2 values from you\n  why: source       The folder of the books (a path)\n       \
+         DB_PASSWORD  Of the database (a secret)\n  try: kitbag servers add io.github.acme/ledger --set --host=… \
+         --set source=… --set DB_PASSWORD=…\n"
+    );
+    // What a stranger calls a variable is no reason to hand it over.
+    let output = home
+        .command(&["servers", "add", WEATHER])
+        .env("WEATHER_API_KEY", "s3cret")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("--set WEATHER_API_KEY=…")
+            && !told.contains("${")
+            && !told.contains("s3cret"),
+        "{told}"
+    );
+    assert_eq!(home.config(), "");
+
+    let told = home.fails(&["servers", "add", WEATHER, "--set", "WEATHER_API=x"]);
+    assert!(
+        told.contains("try: did you mean `WEATHER_API_KEY`?"),
+        "{told}"
+    );
+    let told = home.fails(&["servers", "add", WEATHER, "--set", "WEATHER_UNITS=kelvin"]);
+    assert!(
+        told.contains("error: `WEATHER_UNITS` must be one of metric, imperial"),
+        "{told}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hosted_server_is_written_down_with_its_headers() {
+    let home = RegistryHome::new().await;
+    let add = [
+        "servers",
+        "add",
+        "com.acme/mcp",
+        "--disabled",
+        "--set",
+        "token=s3cret",
+        "--set",
+        "pin=${PIN}",
+    ];
+    let told = home.ok(&[
+        add.as_slice(),
+        &["--set", "tenant=t1", "--set", "region=us", "--json"],
+    ]
+    .concat());
+    let added: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(
+        added["origin"],
+        json!({
+            "name": "com.acme/mcp", "version": "2.0.0", "kind": "remote",
+            "package": "https://{region}.acme.example/{tenant}/mcp",
+        })
+    );
+    assert_eq!(
+        home.config(),
+        "[servers.acme]\nurl = \"https://us.acme.example/t1/mcp\"\n\
+         headers = { Authorization = \"Bearer ${secret:acme.token}\", X-Pin = \"${PIN}\" }\nenabled = false\n"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn name_form_and_version_can_be_chosen() {
+    let home = RegistryHome::new().await;
+    home.runner("docker");
+    let everywhere = [
+        "servers",
+        "add",
+        "io.github.acme/everywhere",
+        "--no-test",
+        "--yes",
+    ];
+    home.ok(&everywhere);
+    home.ok(&[
+        everywhere.as_slice(),
+        &["--as", "boxed", "--package", "oci"],
+    ]
+    .concat());
+    home.ok(&[
+        "servers",
+        "add",
+        WEATHER,
+        "--version",
+        "1.0.0",
+        "--as",
+        "old",
+        "--no-test",
+        "--yes",
+    ]);
+    home.ok(&[
+        "servers",
+        "add",
+        "--registry",
+        "notes",
+        "--no-test",
+        "--yes",
+        "--set",
+        "folder=~/a",
+        "--set",
+        "folder=b",
+    ]);
+    let here = fs::canonicalize(home.folder.path()).unwrap();
+    assert_eq!(
+        home.config(),
+        format!(
+            "[servers.everywhere]\nurl = \"https://everywhere.example/mcp\"\n\n[servers.boxed]\ncommand = \"docker\"\n\
+             args = [\"run\", \"-i\", \"--rm\", \"docker.io/acme/everywhere:1.0.0\"]\n\n[servers.old]\n\
+             command = \"npx\"\nargs = [\"-y\", \"@acme/weather@1.0.0\"]\n\n[servers.notes]\ncommand = \"uvx\"\n\
+             args = [\"--python\", \"3.12\", \"acme-notes==0.5.0\", \"serve\", \"--stdio\", \"--mode\", \"words\", \
+             \"--read-only\", \"{}/a\", \"{}/b\"]\n",
+            home.folder.path().display(),
+            here.display()
+        )
+    );
+    let before = home.config();
+    let told = home.fails(&everywhere);
+    assert!(
+        told.contains("there is a server `everywhere` already") && told.contains("--force"),
+        "{told}"
+    );
+    assert_eq!(home.config(), before);
+    home.ok(&[everywhere.as_slice(), &["--force", "--package", "oci"]].concat());
+    assert!(
+        home.config()
+            .starts_with("[servers.everywhere]\ncommand = \"docker\"")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_or_should_not_be_added_is_told_apart() {
+    let home = RegistryHome::new().await;
+    let told = home.fails(&["servers", "add", "io.github.gone/weather"]);
+    assert!(
+        told.contains("was taken back") && told.contains("kitbag servers find weather"),
+        "{told}"
+    );
+    let told = home
+        .ok(&[
+            "servers",
+            "add",
+            "io.github.older/weather",
+            "--no-test",
+            "-y",
+        ])
+        .stderr;
+    assert!(
+        told.contains("has given it up: Use io.github.acme/weather"),
+        "{told}"
+    );
+    let told = home.fails(&["servers", "add", "io.github.acme/bundle"]);
+    assert!(
+        told.contains("cannot be run from here\n  why: it comes as a bundle (MCPB)"),
+        "{told}"
+    );
+    let told = home.fails(&["servers", "add", "com.else/ledger"]);
+    assert!(
+        told.contains(
+            "try: perhaps one of these:\n       kitbag servers add io.github.acme/ledger"
+        ),
+        "{told}"
+    );
+    let told = home.fails(&["servers", "add", WEATHER, "--", "npx"]);
+    assert!(told.contains("choose a name without `/`"), "{told}");
+    let told = home.fails(&["servers", "add", WEATHER, "--env", "A=1"]);
+    assert!(told.contains("--set KEY=VALUE"), "{told}");
+    let told = home.fails(&["servers", "add", "time", "--set", "A=1", "--", "npx"]);
+    assert!(
+        told.contains("--set is for servers of the registry"),
+        "{told}"
+    );
+
+    let told = home.run(&["servers", "add", "time"]);
+    assert_eq!(told.code, Some(2));
+    for part in [
+        "servers add time -- COMMAND",
+        "servers add time URL",
+        "add OWNER/NAME",
+        "servers find time\n",
+    ] {
+        assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_in_an_entry_reads_a_variable_or_a_secret_of_ours() {
+    let home = RegistryHome::new().await;
+    home.runner("npx");
+    let mut keep = home
+        .command(&["secret", "set", "github.TOKEN"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    keep.stdin.take().unwrap().write_all(b"s3cret").unwrap();
+    assert!(keep.wait().unwrap().success());
+    let told = home.ok(&["servers", "add", "io.github.mallory/helper", "--yes"]);
+    assert!(told.stdout.contains("It works"), "{}", told.stdout);
+    assert!(
+        told.stderr.contains("LOOT='${secret:github.TOKEN}'") && !told.stderr.contains('\u{1b}'),
+        "{}",
+        told.stderr
+    );
+    let noted = home.noted();
+    assert!(noted.contains("npx -y helper@1.0.0 ${HOME}\n"), "{noted}");
+    for line in [
+        "LOOT=${secret:github.TOKEN}",
+        "PARTS=${secret:github.TOKEN}",
+        "GUESS=${HOME}",
+    ] {
+        assert!(noted.lines().any(|it| it == line), "{line}: {noted}");
+    }
+}

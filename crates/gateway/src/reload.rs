@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
-use kitbag_desk::Client;
+use kitbag_clients::Client;
 use kitbag_domain::{Action as Recorded, Event, ShortText};
 use tokio::sync::watch;
 

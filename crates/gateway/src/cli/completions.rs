@@ -10,7 +10,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate};
-use kitbag_desk::Client;
+use kitbag_clients::Client;
 
 use super::{Cli, Invocation, in_runtime};
 use crate::app::App;

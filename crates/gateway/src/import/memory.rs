@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kitbag_desk::{Found, FoundServer, Origin, Wrong};
+use kitbag_clients::{Found, FoundServer, Origin, Wrong};
 use kitbag_domain::ServerName;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ impl Memory {
             return Ok(());
         }
         create_private(data_dir)?;
-        kitbag_desk::write(&path(data_dir), &text)
+        kitbag_clients::write(&path(data_dir), &text)
     }
 
     /// Whether the place did not have a server of this name when it was last looked at.
@@ -168,7 +168,7 @@ fn path(data_dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_desk::{Client, Places, Platform, Scope, Spot, read};
+    use kitbag_clients::{Client, Places, Platform, Scope, Spot, read};
 
     use super::*;
 

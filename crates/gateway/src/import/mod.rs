@@ -16,7 +16,7 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use kitbag_desk::{Client, Found, Places, Platform, Scope, Spot, open};
+use kitbag_clients::{Client, Found, Places, Platform, Scope, Spot, open};
 
 use crate::config::{ConfigError, Surroundings, Whereabouts};
 pub(crate) use plan::{Action, Plan, Row};

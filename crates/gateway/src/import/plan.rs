@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use kitbag_desk::{
+use kitbag_clients::{
     Client, Found, FoundServer, Hidden, Launch, Merged, Note, Origin, Problem, Scope, Transport,
     Value, Variable, merge,
 };

@@ -5,7 +5,7 @@ use std::net::ToSocketAddrs as _;
 use std::path::Path;
 use std::time::Duration;
 
-use kitbag_desk::{Client, Found, Launch, Places, Scope, find};
+use kitbag_clients::{Client, Found, Launch, Places, Scope, find};
 use kitbag_upstream::{ServerSpec, Transport, programs};
 use tokio::net::TcpStream;
 use url::Url;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use kitbag_desk::holds_secret;
+use kitbag_clients::holds_secret;
 use kitbag_upstream::{ServerSpec, Template, Transport};
 
 use super::finding::{Area, Finding};

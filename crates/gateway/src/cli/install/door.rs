@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use kitbag_desk::{Door, Scope, Spot};
+use kitbag_clients::{Door, Scope, Spot};
 use kitbag_upstream::programs;
 
 use crate::cli::Invocation;

@@ -33,7 +33,7 @@ const TARGETS: [Target; 8] = [
     },
     Target {
         name: "client-files",
-        package: "kitbag-desk",
+        package: "kitbag-clients",
         kind: &["--test", "fixtures"],
         tests: "a_damaged_file",
     },

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kitbag_desk::Client;
+use kitbag_clients::Client;
 use kitbag_domain::{ServerName, Tenant};
 use kitbag_policy::{Policy, RuleText, Rules, UnknownTenants};
 use kitbag_registry::Registry;

@@ -55,7 +55,7 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
 
 pub fn write(path: &Path, text: &str) -> Result<(), EditError> {
     let before = read(path).unwrap_or_default();
-    kitbag_desk::write(path, text).map_err(|source| EditError::Write {
+    kitbag_clients::write(path, text).map_err(|source| EditError::Write {
         path: path.to_owned(),
         source,
     })?;

@@ -38,7 +38,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kitbag_desk::Client;
+use kitbag_clients::Client;
 use kitbag_domain::ServerName;
 use kitbag_policy::Policy;
 use kitbag_upstream::ServerSpec;

@@ -126,7 +126,7 @@ impl TrustFile {
         if let Some(folder) = self.path.parent() {
             create_private(folder).map_err(failed)?;
         }
-        kitbag_desk::write(&self.path, &text).map_err(failed)
+        kitbag_clients::write(&self.path, &text).map_err(failed)
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, bail};
 use kitbag_config::edit;
 use kitbag_config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
-use kitbag_desk::Client;
+use kitbag_clients::Client;
 use kitbag_domain::{Action as Recorded, Event, ShortText};
 use tokio::sync::watch;
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use kitbag_config::{Config, Embedder};
-use kitbag_desk::{Hidden, Value, secrets_in_address, secrets_in_argument};
+use kitbag_clients::{Hidden, Value, secrets_in_address, secrets_in_argument};
 use kitbag_domain::ServerName;
 use kitbag_upstream::mask::hide;
 use kitbag_upstream::{Given, INHERITED, Lookup, Secrets, Server, Template, Transport};

@@ -1,6 +1,6 @@
 //! Shows of a value what may be seen: variables always, secrets never.
 
-use kitbag_desk::{Hidden, is_scheme, secrets_in_address, secrets_in_argument};
+use kitbag_clients::{Hidden, is_scheme, secrets_in_address, secrets_in_argument};
 use toml::Value;
 
 use super::kinds::Secrecy;

@@ -15,7 +15,7 @@ use clap::{ArgMatches, Args, CommandFactory as _, ValueEnum};
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
-use kitbag_desk::Client;
+use kitbag_clients::Client;
 use kitbag_domain::Caller;
 use kitbag_policy::Policy;
 use kitbag_store::Store;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_desk::{Client, Problem, Scope, Source, find};
+use kitbag_clients::{Client, Problem, Scope, Source, find};
 use serde::Serialize;
 
 use super::Invocation;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use kitbag_config::Config;
-use kitbag_desk::{Client, Found, find, merge};
+use kitbag_clients::{Client, Found, find, merge};
 use serde::Serialize;
 
 use super::Invocation;

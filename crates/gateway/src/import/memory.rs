@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kitbag_config::create_private;
-use kitbag_desk::{Found, FoundServer, Origin, Wrong};
+use kitbag_clients::{Found, FoundServer, Origin, Wrong};
 use kitbag_domain::ServerName;
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ impl Memory {
             return Ok(());
         }
         create_private(data_dir)?;
-        kitbag_desk::write(&path(data_dir), &text)
+        kitbag_clients::write(&path(data_dir), &text)
     }
 
     /// Whether the place did not have a server of this name when it was last looked at.
@@ -167,7 +167,7 @@ fn path(data_dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_desk::{Client, Places, Platform, Scope, Spot, read};
+    use kitbag_clients::{Client, Places, Platform, Scope, Spot, read};
 
     use super::*;
 

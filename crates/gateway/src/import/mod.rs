@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use kitbag_config::{ConfigError, Surroundings, Whereabouts};
-use kitbag_desk::{Client, Found, Places, Platform, Scope, Spot, open};
+use kitbag_clients::{Client, Found, Places, Platform, Scope, Spot, open};
 
 pub(crate) use plan::{Action, Plan, Row};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kitbag_desk::{FoundServer, Hidden, Launch, Value};
+use kitbag_clients::{FoundServer, Hidden, Launch, Value};
 use kitbag_domain::ServerName;
 use kitbag_upstream::{ServerSpec, Template, Transport};
 
@@ -130,7 +130,7 @@ const BLANK: &str = "\u{0}";
 
 #[cfg(test)]
 mod tests {
-    use kitbag_desk::{Client, Places, Platform, Scope, Spot, read};
+    use kitbag_clients::{Client, Places, Platform, Scope, Spot, read};
 
     use kitbag_config::{Overrides, Surroundings, parse};
 

@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use kitbag_config::edit::Reach;
-use kitbag_desk::{Hidden, holds_secret, secrets_in_address, secrets_in_argument};
+use kitbag_clients::{Hidden, holds_secret, secrets_in_address, secrets_in_argument};
 use kitbag_upstream::{ServerSpec, Template, Transport};
 
 use danger::{Danger, dangers};
@@ -293,7 +293,7 @@ fn is_like_a_key(text: &str) -> bool {
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | '+' | '/' | '~');
     let text = text
         .split_once(' ')
-        .filter(|(scheme, _)| kitbag_desk::is_scheme(scheme))
+        .filter(|(scheme, _)| kitbag_clients::is_scheme(scheme))
         .map_or(text, |it| it.1);
     text.chars().all(letter) && !text.starts_with(['/', '.', '~'])
 }

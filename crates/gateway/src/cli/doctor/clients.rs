@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use kitbag_config::Config;
-use kitbag_desk::{Client, Found, Launch, Places, Scope, find};
+use kitbag_clients::{Client, Found, Launch, Places, Scope, find};
 use kitbag_upstream::{ServerSpec, Transport, programs};
 use tokio::net::TcpStream;
 use url::Url;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use kitbag_config::{Config, Project};
-use kitbag_desk::holds_secret;
+use kitbag_clients::holds_secret;
 use kitbag_upstream::{ServerSpec, Template, Transport};
 
 use super::finding::{Area, Finding};

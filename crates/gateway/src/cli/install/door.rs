@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use kitbag_config::Config;
-use kitbag_desk::{Door, Scope, Spot};
+use kitbag_clients::{Door, Scope, Spot};
 use kitbag_upstream::programs;
 
 use crate::cli::Invocation;

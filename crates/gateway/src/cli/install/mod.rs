@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_desk::{
+use kitbag_clients::{
     Client, EditError, FileError, Found, NAME, Places, Problem, Scope, Spot, Undone, backup_of,
     check_editable, find, install_into, open, uninstall_from,
 };

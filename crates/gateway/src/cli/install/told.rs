@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kitbag_desk::{Client, Problem};
+use kitbag_clients::{Client, Problem};
 use serde::Serialize;
 
 use crate::cli::import::missing;

@@ -1,4 +1,4 @@
-//! What MCP clients on this machine have written down: read, and edited without losing a letter.
+//! Reads and edits the configuration files of MCP clients, and loses no letter of them.
 //!
 //! # Layout
 //! - `client`, `places`: which clients there are, and where each keeps its files

@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kitbag_desk::{
+use kitbag_clients::{
     Client, Door, EditError, Found, Places, Platform, Spot, Undone, find, install, read, uninstall,
 };
 use proptest::prelude::*;
@@ -282,7 +282,7 @@ fn for_each_file(check: impl Fn(&Spot, &str, &[String])) {
     }
 }
 
-fn servers_in(spot: &Spot, text: &str) -> Vec<kitbag_desk::FoundServer> {
+fn servers_in(spot: &Spot, text: &str) -> Vec<kitbag_clients::FoundServer> {
     let places = places(&cases()[0]);
     let local = |found: &Found| spot.path.ends_with(".claude.json") && found.project.is_some();
     let first = read(spot, text, &places)

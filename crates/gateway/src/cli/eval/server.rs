@@ -6,9 +6,9 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
-use kitbag_domain::ServerName;
+use kitbag_domain::{Launch, Reach, ServerName, Template};
 use kitbag_exam::{Called, Tool, Tools};
-use kitbag_upstream::{Launch, Limits, ServerSpec, Template, Transport};
+use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 use serde_json::{Map, Value};
 
 use crate::app::{App, ToolRow};
@@ -120,16 +120,17 @@ impl Examined {
 
 fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {
     let launch = Launch {
-        command: command.to_owned(),
+        command: Template::new(command),
         args: args.iter().map(Template::new).collect(),
-        env: Default::default(),
+        env: Vec::new(),
         cwd: None,
     };
     ServerSpec {
         name,
-        transport: Transport::Stdio(launch),
+        kind: ServerKind::External(Reach::Command(launch)),
+        oauth: Default::default(),
         era: None,
-        limits: Limits::default(),
+        limits: ServerLimits::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use kitbag_domain::ServerName;
-use kitbag_upstream::{Inside, Limits, ServerSpec, Transport};
+use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 
 use super::build::Section;
 use super::error::{Fault, Problem};
@@ -51,13 +51,13 @@ pub(super) fn build(
         .as_ref()
         .map(|path| path.display().to_string())
         .unwrap_or_default();
-    let edition = format!("{} {place}", env!("CARGO_PKG_VERSION"));
-    let transport = Transport::Inside(Inside { edition });
+    let version = format!("{} {place}", env!("CARGO_PKG_VERSION"));
     let spec = ServerSpec {
         name,
-        transport,
+        kind: ServerKind::BuiltIn { version },
+        oauth: Default::default(),
         era: None,
-        limits: Limits::default(),
+        limits: ServerLimits::default(),
     };
     Ok(Some(Agents { directory, spec }))
 }

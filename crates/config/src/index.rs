@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kitbag_upstream::Template;
+use kitbag_domain::Template;
 use toml::Spanned;
 use url::Url;
 

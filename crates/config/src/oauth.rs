@@ -1,6 +1,6 @@
 //! One `[servers.NAME.oauth]` table: what somebody wants to be different about logging in.
 
-use kitbag_upstream::Template;
+use kitbag_domain::Template;
 use kitbag_upstream::oauth::{AuthMethod, Flow, Settings};
 use toml::Spanned;
 use url::Url;
@@ -75,8 +75,6 @@ const AUTH_METHODS: &[(&str, AuthMethod)] = &[
 
 #[cfg(test)]
 mod tests {
-    use kitbag_upstream::Transport;
-
     use super::*;
     use crate::{Config, ConfigError, Overrides, Surroundings, parse};
 
@@ -90,13 +88,9 @@ mod tests {
 
     fn settings(keys: &str) -> Settings {
         let text = format!("[servers.a]\nurl = 'https://a.example'\n{keys}");
-        match config(&text).unwrap().servers[&"a".parse().unwrap()]
-            .transport
+        config(&text).unwrap().servers[&"a".parse().unwrap()]
+            .oauth
             .clone()
-        {
-            Transport::Http(endpoint) => endpoint.oauth,
-            other => panic!("{other:?}"),
-        }
     }
 
     #[track_caller]

@@ -10,8 +10,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kitbag_domain::ServerName;
-use kitbag_upstream::ServerSpec;
+use kitbag_domain::{Reach, ServerName};
+use kitbag_upstream::{ServerKind, ServerSpec};
 
 use super::error::{ConfigError, Fault, Problem};
 use super::load::{Ground, Whereabouts};
@@ -270,7 +270,7 @@ fn only_servers(text: &str) -> Result<(), Fault> {
 
 /// A project's servers work in its folder, wherever the gateway was started.
 fn started_in(folder: &Path, mut spec: ServerSpec) -> ServerSpec {
-    if let kitbag_upstream::Transport::Stdio(launch) = &mut spec.transport {
+    if let ServerKind::External(Reach::Command(launch)) = &mut spec.kind {
         launch.cwd.get_or_insert_with(|| folder.to_owned());
     }
     spec
@@ -288,7 +288,7 @@ pub(super) fn file_in(folder: &Path) -> Option<PathBuf> {
 
 /// In words, what a server asks for.
 pub fn wanted(variable: &str) -> String {
-    match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
+    match variable.strip_prefix(kitbag_domain::Template::SECRET) {
         Some(secret) => format!("your secret `{secret}`"),
         None => format!("your variable `{variable}`"),
     }
@@ -296,7 +296,7 @@ pub fn wanted(variable: &str) -> String {
 
 /// The flag of `kitbag trust` that grants it.
 pub fn granting(variable: &str) -> String {
-    match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
+    match variable.strip_prefix(kitbag_domain::Template::SECRET) {
         Some(secret) => format!("--grant-secret {secret}"),
         None => format!("--grant-variable {variable}"),
     }
@@ -399,10 +399,8 @@ mod tests {
         folders.trust(&[]);
         folders.check(&["mine", "theirs"], "`mine` of");
         let config = folders.at().load().unwrap();
-        let mine = &config.servers[&"mine".parse().unwrap()].transport;
-        assert!(
-            matches!(mine, kitbag_upstream::Transport::Stdio(launch) if launch.command == "mine")
-        );
+        let mine = config.servers[&"mine".parse().unwrap()].launch().unwrap();
+        assert_eq!(mine.command.source(), "mine");
         for section in [
             "policy",
             "serve",

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use http::Method;
-use kitbag_domain::ServerName;
+use kitbag_apis::ProviderSpec;
+use kitbag_domain::{ServerName, Template};
 use kitbag_policy::AddressRules;
-use kitbag_upstream::Template;
-use kitbag_upstream::provider::ProviderSpec;
 use toml::Spanned;
 use url::Url;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::HeaderName;
-use kitbag_domain::ServerName;
+use kitbag_domain::{Launch, Reach, RemoteEndpoint, RemoteTransport, ServerName, Template};
 use kitbag_upstream::oauth::Settings;
-use kitbag_upstream::{Endpoint, Launch, Limits, ServerSpec, Template, Transport};
+use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 use kitbag_wire::Era;
 use toml::Spanned;
 use url::Url;
@@ -25,15 +25,19 @@ pub(super) fn build(
 ) -> Result<ServerSpec, Fault> {
     let era = choose(section, "era", raw.era.take(), ERAS)?.flatten();
     let limits = limits(&mut raw, section)?;
-    let transport = match (raw.command.take(), raw.url.take()) {
+    let (reach, oauth) = match (raw.command.take(), raw.url.take()) {
         (Some(_), Some(_)) => return Err(section.wrong(Problem::CommandAndUrl)),
         (None, None) => return Err(section.wrong(Problem::NeitherCommandNorUrl)),
-        (Some(command), None) => Transport::Stdio(launch(&command, raw, section, ground)?),
+        (Some(command), None) => {
+            let launch = launch(&command, raw, section, ground)?;
+            (Reach::Command(launch), Settings::default())
+        }
         (None, Some(url)) => remote(&url, raw, section)?,
     };
     Ok(ServerSpec {
         name,
-        transport,
+        kind: ServerKind::External(reach),
+        oauth,
         era,
         limits,
     })
@@ -44,16 +48,17 @@ const ERAS: &[(&str, Option<Era>)] = &[
     ("legacy", Some(Era::Legacy)),
     ("modern", Some(Era::Modern)),
 ];
-const TRANSPORTS: &[(&str, Wrap)] = &[("http", Transport::Http), ("sse", Transport::Sse)];
-
-type Wrap = fn(Endpoint) -> Transport;
+const TRANSPORTS: &[(&str, RemoteTransport)] = &[
+    ("http", RemoteTransport::Http),
+    ("sse", RemoteTransport::Sse),
+];
 
 fn launch(
     command: &Spanned<String>,
     raw: RawServer,
     section: &Section,
     ground: &Ground,
-) -> Result<Launch, Fault> {
+) -> Result<Launch<Template>, Fault> {
     section.refuse("command", "headers", raw.headers.as_ref())?;
     section.refuse("command", "transport", raw.transport.as_ref())?;
     section.refuse("command", "oauth", raw.oauth.as_ref())?;
@@ -61,7 +66,7 @@ fn launch(
         return Err(section.wrong_at("command", command, Problem::EmptyCommand));
     }
     Ok(Launch {
-        command: command.get_ref().clone(),
+        command: Template::new(command.get_ref()),
         args: raw
             .args
             .map(Spanned::into_inner)
@@ -69,34 +74,39 @@ fn launch(
             .into_iter()
             .map(Template::new)
             .collect(),
-        env: templates(raw.env, |name| variable_name(section, name))?,
+        env: templates(raw.env, |name| variable_name(section, name))?
+            .into_iter()
+            .collect(),
         cwd: raw.cwd.map(|path| ground.path(path.get_ref())),
     })
 }
 
-fn remote(url: &Spanned<String>, raw: RawServer, section: &Section) -> Result<Transport, Fault> {
+fn remote(
+    url: &Spanned<String>,
+    raw: RawServer,
+    section: &Section,
+) -> Result<(Reach<Template>, Settings), Fault> {
     section.refuse("url", "args", raw.args.as_ref())?;
     section.refuse("url", "env", raw.env.as_ref())?;
     section.refuse("url", "cwd", raw.cwd.as_ref())?;
-    let wrap = choose(section, "transport", raw.transport, TRANSPORTS)?.unwrap_or(Transport::Http);
-    let headers = templates(raw.headers, |name| header_name(section, name))?;
+    let transport = choose(section, "transport", raw.transport, TRANSPORTS)?.unwrap_or_default();
+    let headers = templates(raw.headers, |name| header_name(section, name))?
+        .into_iter()
+        .collect();
     let url = parse_url(url.get_ref()).map_err(|problem| section.wrong_at("url", url, problem))?;
+    let endpoint = RemoteEndpoint {
+        transport,
+        url: Template::of_url(url.as_str()),
+        headers,
+    };
     let oauth = match raw.oauth {
-        Some(raw)
-            if headers
-                .keys()
-                .any(|name| name.eq_ignore_ascii_case("authorization")) =>
-        {
+        Some(raw) if endpoint.sets_header("authorization") => {
             return Err(section.wrong_at("oauth", &raw, Problem::BearerTwice));
         }
         Some(raw) => oauth::build(raw, section)?,
         None => Settings::default(),
     };
-    Ok(wrap(Endpoint {
-        url,
-        headers,
-        oauth,
-    }))
+    Ok((Reach::Remote(endpoint), oauth))
 }
 
 fn parse_url(text: &str) -> Result<Url, Problem> {
@@ -111,9 +121,9 @@ fn parse_url(text: &str) -> Result<Url, Problem> {
     }
 }
 
-fn limits(raw: &mut RawServer, section: &Section) -> Result<Limits, Fault> {
-    let default = Limits::default();
-    Ok(Limits {
+fn limits(raw: &mut RawServer, section: &Section) -> Result<ServerLimits, Fault> {
+    let default = ServerLimits::default();
+    Ok(ServerLimits {
         start_timeout: section.duration(
             "start_timeout",
             raw.start_timeout.take(),

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kitbag_domain::{Caller, Capability};
+use kitbag_domain::{Caller, Capability, Launch, Reach, RemoteEndpoint, RemoteTransport, Template};
 use kitbag_upstream::oauth::Settings;
-use kitbag_upstream::{Endpoint, Launch, Limits, Template, Transport};
+use kitbag_upstream::{ServerKind, ServerLimits};
 use kitbag_wire::Era;
 
 use super::*;
@@ -243,16 +243,17 @@ fn every_key_of_a_server_reaches_what_the_program_runs_on() {
         *git,
         ServerSpec {
             name: "git".parse().unwrap(),
-            transport: Transport::Stdio(Launch {
-                command: "uvx".to_owned(),
+            kind: ServerKind::External(Reach::Command(Launch {
+                command: Template::from("uvx"),
                 args: ["mcp-server-git", "--repository", "${REPO}"]
                     .map(Template::from)
                     .to_vec(),
-                env: BTreeMap::from([("TOKEN".to_owned(), Template::from("${GIT_TOKEN:-none}"))]),
+                env: vec![("TOKEN".to_owned(), Template::from("${GIT_TOKEN:-none}"))],
                 cwd: Some("/home/ann/src".into()),
-            }),
+            })),
+            oauth: Settings::default(),
             era: Some(Era::Legacy),
-            limits: Limits {
+            limits: ServerLimits {
                 start_timeout: Duration::from_secs(90),
                 call_timeout: Duration::from_secs(5),
                 call_deadline: Duration::from_secs(7200),
@@ -263,22 +264,20 @@ fn every_key_of_a_server_reaches_what_the_program_runs_on() {
             },
         }
     );
-    let endpoint = Endpoint {
-        url: "https://host/mcp?key=1".parse().unwrap(),
-        headers: BTreeMap::from([(
+    let endpoint = RemoteEndpoint {
+        transport: RemoteTransport::Http,
+        url: Template::from("https://host/mcp?key=1"),
+        headers: vec![(
             "Authorization".to_owned(),
             Template::from("Bearer ${TOKEN}"),
-        )]),
-        oauth: Settings::default(),
+        )],
     };
     assert_eq!(
-        config.servers[&"remote".parse().unwrap()].transport,
-        Transport::Http(endpoint)
+        config.servers[&"remote".parse().unwrap()].endpoint(),
+        Some(&endpoint)
     );
-    assert!(matches!(
-        config.disabled[&"old".parse().unwrap()].transport,
-        Transport::Sse(_)
-    ));
+    let old = config.disabled[&"old".parse().unwrap()].endpoint();
+    assert_eq!(old.unwrap().transport, RemoteTransport::Sse);
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Trust {
 
     /// Whether its servers may be handed that variable; the name of a secret has `secret:` before it.
     pub fn grants(&self, variable: &str) -> bool {
-        match variable.strip_prefix(kitbag_upstream::Template::SECRET) {
+        match variable.strip_prefix(kitbag_domain::Template::SECRET) {
             Some(secret) => self.secrets.contains(secret),
             None => self.variables.contains(variable),
         }

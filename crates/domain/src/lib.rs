@@ -10,6 +10,7 @@
 //! - [`decision`]: may it happen
 //! - [`observation`]: what happened to a request; [`event`]: what happened beside requests
 //! - [`origin`]: where a request came from
+//! - [`reach`]: how a server is reached; [`template`]: text with variables in it
 //! - [`surface`]: how much a client is shown; [`write_class`]: what a tool does to the world
 //! - [`remedy`]: the advice that comes with an error
 //! - [`sync`]: how a lock is taken
@@ -22,11 +23,13 @@ pub mod decision;
 pub mod event;
 pub mod observation;
 pub mod origin;
+pub mod reach;
 pub mod remedy;
 pub mod server;
 pub mod short_text;
 pub mod surface;
 pub mod sync;
+pub mod template;
 pub mod text;
 pub mod write_class;
 
@@ -36,8 +39,10 @@ pub use decision::Decision;
 pub use event::{Action, Event};
 pub use observation::{Observation, Outcome, Purpose, Timestamp};
 pub use origin::{NoTraceParent, Origin, TraceParent};
+pub use reach::{Launch, Reach, RemoteEndpoint, RemoteTransport};
 pub use remedy::Remedy;
 pub use server::{ServerName, ServerNameError};
 pub use short_text::ShortText;
 pub use surface::{Surface, UnknownSurface};
+pub use template::{Lookup, MissingVariable, Template};
 pub use write_class::WriteClass;

@@ -1,58 +1,43 @@
-//! Asking a service over HTTP: how much of an answer is held, and what went wrong, in a few words.
+//! Asks a service over HTTP: the client, the addresses it may reach, how much of an answer is held,
+//! and the secrets an answer must not show.
+//!
+//! # Layout
+//! - this file: the HTTP client under our name
+//! - [`guard`]: the addresses that a request may go to
+//! - [`headers`]: the headers that are sent, and the wait that a service asks for
+//! - [`body`]: reading an answer up to a limit
+//! - [`cause`]: the reason why a request failed
+//! - [`secrets`]: finding secrets in an answer, in every form
 
-use std::error::Error;
+mod body;
+mod cause;
+pub mod guard;
+mod headers;
+pub mod secrets;
+
 use std::time::Duration;
 
-use http::HeaderMap;
-use http::header::RETRY_AFTER;
-use reqwest::{ClientBuilder, Response};
+use reqwest::ClientBuilder;
+use reqwest::redirect::Policy;
 
-/// Why a body could not be read whole.
-#[derive(Debug, thiserror::Error)]
-pub enum BodyError {
-    #[error(transparent)]
-    Lost(reqwest::Error),
-    #[error("more than {most} bytes")]
-    TooLarge { most: usize },
-}
+pub use body::{BodyError, body};
+pub use cause::{cause, innermost};
+pub use guard::AddressGuard;
+pub use headers::{header_map, retry_after};
+pub use secrets::{MASK, Secrets};
 
-/// A client under our name that does not wait for ever for a connection.
+/// A service that takes longer to accept a connection is as good as down.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Returns a client under our name that does not wait for ever for a connection.
 pub fn client() -> ClientBuilder {
     reqwest::Client::builder()
-        .connect_timeout(Duration::from_secs(10))
+        .connect_timeout(CONNECT_TIMEOUT)
         .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
 }
 
-/// The whole body, if it is no longer than `most` bytes.
-pub async fn body(mut response: Response, most: usize) -> Result<Vec<u8>, BodyError> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(BodyError::Lost)? {
-        if body.len() + chunk.len() > most {
-            return Err(BodyError::TooLarge { most });
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
-}
-
-/// How long a service asks us to wait, where it says so in seconds.
-pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers
-        .get(RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Duration::from_secs(seconds))
-}
-
-/// Why a request came to nothing, without its address, which may hold a secret.
-pub fn cause(error: reqwest::Error) -> String {
-    innermost(&error.without_url())
-}
-
-/// The reason at the bottom: `reqwest` wraps "connection refused" in three layers of its own.
-pub fn innermost(error: &(dyn Error + 'static)) -> String {
-    error.source().map_or_else(|| error.to_string(), innermost)
+/// Returns a [`client()`] that follows no redirect, because a redirected request would carry our
+/// headers to an address that the operator did not configure.
+pub fn client_without_redirects() -> ClientBuilder {
+    client().redirect(Policy::none())
 }

@@ -1,7 +1,5 @@
 //! The house, opened: built once from the configuration, used by every verb of the command line.
 
-use kitbag_config::Config;
-use kitbag_domain::Surface;
 use std::future::pending;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -10,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures::future::{OptionFuture, join_all};
-use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Timestamp};
+use kitbag_config::Config;
+use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Surface, Timestamp};
 use kitbag_relevance::Options;
 use kitbag_upstream::{CallError, Logs, Server};
 use kitbag_wire::meta::method;
@@ -470,7 +469,7 @@ impl App {
         let own: Vec<_> = gateway
             .upstreams
             .iter()
-            .filter(|server| !server.spec().is_inside())
+            .filter(|server| !server.spec().is_built_in())
             .collect();
         let known = own
             .iter()

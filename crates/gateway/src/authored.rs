@@ -8,7 +8,8 @@ use std::borrow::Cow;
 
 use kitbag_domain::ServerName;
 use kitbag_domain::text::visible;
-use kitbag_upstream::{CallError, Secrets};
+use kitbag_fetch::Secrets;
+use kitbag_upstream::CallError;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject};
 

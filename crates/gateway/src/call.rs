@@ -1,7 +1,7 @@
 //! A call: something that a client asks of a server or an API, with its name read once.
 
+use kitbag_apis::ProviderCall;
 use kitbag_domain::{Capability, Kind, ServerName, ShortText};
-use kitbag_upstream::provider::ProviderCall;
 use kitbag_wire::RawObject;
 use kitbag_wire::meta::method;
 

@@ -1,9 +1,10 @@
 //! Why a request was not answered with a result. How each is told to a client is written
 //! in one place, `front/reply.rs`.
 
+use kitbag_apis::ProviderError;
 use kitbag_domain::{Caller, Outcome, ServerName};
 use kitbag_store::Unrecorded;
-use kitbag_upstream::{CallError, StartError, provider::ProviderError};
+use kitbag_upstream::{CallError, StartError};
 use kitbag_wire::Malformed;
 
 use crate::schema::Misfit;

@@ -140,7 +140,7 @@ impl Gateway {
     pub(crate) fn is_built_in(&self, server: &ServerName) -> bool {
         self.upstreams
             .get(server)
-            .is_some_and(|server| server.spec().is_inside())
+            .is_some_and(|server| server.spec().is_built_in())
     }
 
     /// Builds the catalog anew from what the servers listed last.

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use kitbag_config::Config;
-use kitbag_domain::ServerName;
+use kitbag_domain::{Lookup, ServerName};
 use kitbag_store::Store;
-use kitbag_upstream::{Listing, Lookup, Notice, Outside, Server, ServerSpec, Upstreams};
+use kitbag_upstream::{Listing, Notice, Outside, Server, ServerSpec, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
 use crate::catalog::Catalog;

@@ -9,10 +9,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kitbag_config::Config;
 use kitbag_domain::ServerName;
+use kitbag_fetch::AddressGuard;
 use kitbag_policy::AddressRules;
 use kitbag_store::{Secret, Store, Vault};
 use kitbag_upstream::oauth::{AddressGuards, Grant, Keeper, KeeperError, Logins};
-use kitbag_upstream::provider::AddressGuard;
 use kitbag_upstream::{Server, StartError};
 
 use crate::background::{self, Changes};

@@ -3,10 +3,10 @@
 //! This is the only road to a server or an API. [`run`] has a line for each step: resolve, decide,
 //! validate, dispatch, observe.
 
+use kitbag_apis::ProviderAnswer;
 use kitbag_domain::text::visible;
 use kitbag_domain::{Capability, Outcome};
 use kitbag_upstream::CallError;
-use kitbag_upstream::provider::ProviderAnswer;
 use kitbag_wire::meta::result_type;
 use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep, raw};
 use serde_json::json;

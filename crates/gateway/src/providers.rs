@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kitbag_apis::Provider;
 use kitbag_config::ProviderConfig;
-use kitbag_domain::ServerName;
-use kitbag_upstream::Lookup;
-use kitbag_upstream::provider::{AddressGuard, Provider};
+use kitbag_domain::{Lookup, ServerName};
+use kitbag_fetch::AddressGuard;
 
 #[derive(Debug, Default)]
 pub(crate) struct Providers(BTreeMap<ServerName, Arc<Provider>>);

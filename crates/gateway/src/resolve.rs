@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use kitbag_apis::{Provider, ProviderCall};
 use kitbag_domain::{Capability, Kind, ServerName};
-use kitbag_upstream::provider::{Provider, ProviderCall};
 use kitbag_upstream::{Outbound, Server};
 use kitbag_wire::{Raw, RawObject};
 

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use kitbag_config::{Config, Embedder};
 use kitbag_clients::{Hidden, Value, secrets_in_address, secrets_in_argument};
-use kitbag_domain::ServerName;
+use kitbag_domain::{Lookup, Reach, ServerName, Template};
+use kitbag_fetch::Secrets;
 use kitbag_upstream::mask::hide;
-use kitbag_upstream::{Given, INHERITED, Lookup, Secrets, Server, Template, Transport};
+use kitbag_upstream::{Given, INHERITED, Server, ServerKind};
 
 use kitbag_domain::sync::lock;
 
@@ -78,24 +79,22 @@ fn secrets_given(given: &Given<'_>) -> Vec<String> {
 /// Keeps what was typed into the configuration out of the logs.
 pub(crate) fn hide_typed(config: &Config) {
     for server in config.servers.values() {
-        match &server.transport {
-            Transport::Stdio(launch) => {
-                launch.env.values().for_each(hide_whole);
+        let named = server.named_values().iter().map(|(_, value)| value);
+        named
+            .chain(&server.oauth.client_secret)
+            .for_each(hide_whole);
+        match &server.kind {
+            ServerKind::External(Reach::Command(launch)) => {
                 let words: Vec<_> = launch.args.iter().map(Template::source).collect();
                 for (index, word) in words.iter().enumerate() {
                     let before = index.checked_sub(1).map(|before| words[before]);
                     hide_parts(&secrets_in_argument(before, word));
                 }
             }
-            Transport::Http(endpoint) | Transport::Sse(endpoint) => {
-                endpoint
-                    .headers
-                    .values()
-                    .chain(&endpoint.oauth.client_secret)
-                    .for_each(hide_whole);
-                hide_parts(&secrets_in_address(endpoint.address().source()));
+            ServerKind::External(Reach::Remote(endpoint)) => {
+                hide_parts(&secrets_in_address(endpoint.url.source()));
             }
-            Transport::Inside(_) => {}
+            ServerKind::BuiltIn { .. } => {}
         }
     }
     config

@@ -2,7 +2,7 @@
 //! `github__create_issue(owner, repo, title, body?: string) · Opens an issue`.
 
 use http::Method;
-use kitbag_upstream::provider::ProviderSpec;
+use kitbag_apis::ProviderSpec;
 use kitbag_wire::RawObject;
 use serde_json::Value;
 

@@ -1,7 +1,6 @@
 //! Where the variables of a configuration get their values: the environment, and the store for
 //! `${secret:NAME}`.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +8,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use kitbag_config::{Config, Embedder, KeyPlace};
+use kitbag_domain::{Lookup, Template};
 use kitbag_store::{KeyKeeper, SecretName, Store, Vault, VaultKey};
-use kitbag_upstream::{Lookup, ServerSpec, Template};
+use kitbag_upstream::ServerSpec;
 
 use crate::keyring::Keyring;
 use crate::secrecy;
@@ -159,7 +159,7 @@ pub(crate) fn variables(config: &Config) -> BTreeSet<String> {
 }
 
 /// Every text of the configuration in which a variable may stand.
-fn templates(config: &Config) -> Vec<Cow<'_, Template>> {
+fn templates(config: &Config) -> Vec<&Template> {
     let embedder = match &config.embedder {
         Embedder::Endpoint(endpoint) => endpoint.api_key.as_ref(),
         Embedder::BuiltIn | Embedder::Directory(_) => None,
@@ -172,9 +172,7 @@ fn templates(config: &Config) -> Vec<Cow<'_, Template>> {
         .providers
         .values()
         .flat_map(|provider| provider.spec.headers.values());
-    servers
-        .chain(providers.chain(embedder).map(Cow::Borrowed))
-        .collect()
+    servers.chain(providers).chain(embedder).collect()
 }
 
 #[cfg(test)]

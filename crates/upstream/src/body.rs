@@ -5,25 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
+use kitbag_fetch::{BodyError, cause};
 
-/// The whole body, or why not.
+/// Returns the whole body, or the reason why not.
 pub(crate) async fn collect(response: reqwest::Response, max: usize) -> Result<Vec<u8>, String> {
-    if response
-        .content_length()
-        .is_some_and(|length| length > max as u64)
-    {
-        return Err(too_large(max));
-    }
-    let mut body = Vec::new();
-    let mut stream = response.bytes_stream();
-    while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|error| describe(&error))?;
-        if body.len() + chunk.len() > max {
-            return Err(too_large(max));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+    let read = kitbag_fetch::body(response, max).await;
+    read.map_err(|error| match error {
+        BodyError::TooLarge { most } => too_large(most),
+        BodyError::Lost(error) => cause(error),
+    })
 }
 
 /// A byte stream that fails once more than `max` bytes came since the last event.
@@ -37,7 +27,7 @@ pub(crate) fn limited(
     let since = SinceEvent::default();
     let count = since.clone();
     let stream = response.bytes_stream().map(move |chunk| {
-        let chunk = chunk.map_err(|error| std::io::Error::other(describe(&error)))?;
+        let chunk = chunk.map_err(|error| std::io::Error::other(cause(error)))?;
         let so_far = count.0.fetch_add(chunk.len(), Ordering::Relaxed) + chunk.len();
         if so_far > max {
             Err(std::io::Error::other(too_large(max)))
@@ -54,16 +44,6 @@ pub(crate) struct SinceEvent(Arc<AtomicUsize>);
 impl SinceEvent {
     pub(crate) fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
-    }
-}
-
-/// The reason at the bottom, and whether it was our patience that ended.
-pub(crate) fn describe(error: &reqwest::Error) -> String {
-    let cause = kitbag_fetch::innermost(error);
-    if error.is_timeout() {
-        format!("timed out: {cause}")
-    } else {
-        cause
     }
 }
 

@@ -126,6 +126,8 @@ fn ending(reason: &str) -> String {
 mod tests {
     use std::time::Duration;
 
+    use kitbag_domain::Remedy as _;
+
     use super::*;
     use crate::cause::Diagnosis;
 

@@ -5,10 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
+use kitbag_domain::{Launch, Template};
 use serde::Serialize;
 
 use crate::programs;
-use crate::spec::{Launch, ServerSpec};
+use crate::spec::ServerSpec;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -104,27 +105,29 @@ impl Diagnosis {
     }
 }
 
-impl Launch {
-    /// What stands in the way of launching it, as far as that shows without trying.
-    pub fn obstacle(&self) -> Option<Cause> {
-        if let Some(path) = self.cwd.clone().filter(|folder| !folder.is_dir()) {
-            return Some(Cause::NoFolder { path });
+impl Cause {
+    /// Returns the obstacle to a launch, as far as it shows without trying.
+    pub fn before_launch(launch: &Launch<Template>) -> Option<Self> {
+        if let Some(path) = launch.cwd.clone().filter(|folder| !folder.is_dir()) {
+            return Some(Self::NoFolder { path });
         }
-        let path = Path::new(&self.command);
-        let not_found = || {
-            Some(Cause::NotFound {
-                command: self.command.clone(),
-            })
-        };
-        match self.command.contains('/') {
-            // Only what is filled in at launch says which program it is.
-            _ if self.command.contains("${") => None,
-            true if !path.exists() => not_found(),
-            true if !programs::is_program(path) => Some(Cause::NotExecutable {
+        let command = launch.command.source();
+        let path = Path::new(command);
+        match command.contains('/') {
+            // Only the values that are filled in at launch say which program it is.
+            _ if command.contains("${") => None,
+            true if !path.exists() => Some(Self::no_program(command)),
+            true if !programs::is_program(path) => Some(Self::NotExecutable {
                 path: path.to_owned(),
             }),
-            false if programs::on_path(&self.command).is_none() => not_found(),
+            false if programs::on_path(command).is_none() => Some(Self::no_program(command)),
             _ => None,
+        }
+    }
+
+    fn no_program(command: &str) -> Self {
+        Self::NotFound {
+            command: command.to_owned(),
         }
     }
 }

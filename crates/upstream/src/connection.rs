@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use ::http::HeaderMap;
 use arc_swap::ArcSwap;
-use kitbag_domain::ServerName;
+use kitbag_domain::{Lookup, Reach, RemoteEndpoint, RemoteTransport, ServerName, Template};
+use kitbag_fetch::header_map;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
 use tokio::io::DuplexStream;
@@ -21,7 +22,7 @@ use crate::handshake::{Greeting, Hello, greet};
 use crate::headers::{MirrorTable, read_marks};
 use crate::http::{self, HttpLink};
 use crate::inside::{self, NotOpened, Opener};
-use crate::link::{BY_US, Link, header_map};
+use crate::link::{BY_US, Link};
 use crate::listing::{Listing, Problem, list};
 use crate::log::ServerLog;
 use crate::mask;
@@ -29,7 +30,7 @@ use crate::oauth::Credentials;
 use crate::process;
 use crate::remote::Remote;
 use crate::router::{Notice, Router};
-use crate::spec::{Endpoint, Lookup, ServerSpec, Template, Transport};
+use crate::spec::{ServerKind, ServerSpec};
 use crate::sse;
 use crate::stdio::{self, Process};
 use kitbag_domain::sync::lock;
@@ -253,15 +254,17 @@ struct Opening {
 
 impl Opening {
     async fn run(&self) -> Result<Connection, StartError> {
-        match &self.spec.transport {
-            Transport::Stdio(launch) => {
+        match &self.spec.kind {
+            ServerKind::External(Reach::Command(launch)) => {
                 let launched = process::launch(&self.spec, launch, &self.ground.lookup)?;
                 let (pipe, process) = stdio::connect(&self.spec, launched, &self.router, &self.log);
                 self.pipe(Link::Pipe(pipe), Some(process)).await
             }
-            Transport::Http(endpoint) => self.http(endpoint).await,
-            Transport::Sse(endpoint) => self.sse(endpoint).await,
-            Transport::Inside(_) => {
+            ServerKind::External(Reach::Remote(endpoint)) => match endpoint.transport {
+                RemoteTransport::Http => self.http(endpoint).await,
+                RemoteTransport::Sse => self.sse(endpoint).await,
+            },
+            ServerKind::BuiltIn { .. } => {
                 let stream = self.inside()?;
                 let max_line = self.spec.limits.max_message_bytes;
                 let pipe =
@@ -271,7 +274,7 @@ impl Opening {
         }
     }
 
-    async fn http(&self, endpoint: &Endpoint) -> Result<Connection, StartError> {
+    async fn http(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Connection, StartError> {
         let link = Link::Http(HttpLink::new(self.remote(endpoint)?, self.router.clone()));
         let dialog = self.dialog(link);
         match greet(&dialog, self.known, self.spec.limits.start_timeout).await? {
@@ -284,7 +287,7 @@ impl Opening {
         }
     }
 
-    async fn sse(&self, endpoint: &Endpoint) -> Result<Connection, StartError> {
+    async fn sse(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Connection, StartError> {
         let pipe = sse::connect(self.remote(endpoint)?, &self.router).await?;
         self.pipe(Link::Pipe(pipe), None).await
     }
@@ -304,7 +307,7 @@ impl Opening {
             })
     }
 
-    fn remote(&self, endpoint: &Endpoint) -> Result<Remote, StartError> {
+    fn remote(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Remote, StartError> {
         Ok(Remote {
             server: self.server().clone(),
             client: http::client(),
@@ -360,15 +363,15 @@ impl Opening {
             })
     }
 
-    fn url(&self, endpoint: &Endpoint) -> Result<Url, StartError> {
+    fn url(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Url, StartError> {
         // The parser's reason does not quote what was filled in.
-        Url::parse(&self.filled_in(&endpoint.address())?).map_err(|error| StartError::Unreachable {
+        Url::parse(&self.filled_in(&endpoint.url)?).map_err(|error| StartError::Unreachable {
             server: self.server().clone(),
             reason: error.to_string(),
         })
     }
 
-    fn headers(&self, endpoint: &Endpoint) -> Result<HeaderMap, StartError> {
+    fn headers(&self, endpoint: &RemoteEndpoint<Template>) -> Result<HeaderMap, StartError> {
         let mut headers = Vec::new();
         for (name, template) in &endpoint.headers {
             let value = self.filled_in(template)?;

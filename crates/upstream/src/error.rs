@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use kitbag_domain::ServerName;
+use kitbag_domain::{MissingVariable, Remedy, ServerName};
 use kitbag_wire::{ErrorObject, MAX_NESTING};
 
 use crate::cause::{Cause, Diagnosis};
 use crate::oauth::LoginNeeded;
-use crate::spec::Unresolved;
 use crate::time::in_words;
 
 /// Why a server could not be brought to the point where it takes calls.
@@ -16,7 +15,7 @@ pub enum StartError {
     #[error("`{server}` needs a variable: {source}")]
     Variable {
         server: ServerName,
-        source: Unresolved,
+        source: MissingVariable,
     },
     #[error("`{server}` could not be launched: `{command}`: {reason}")]
     Launch {
@@ -176,36 +175,6 @@ impl CallError {
             | Self::SessionExpired { .. } => None,
         }
     }
-
-    /// What can be done about it.
-    pub fn remedy(&self) -> Option<String> {
-        Some(match self {
-            Self::Start(start) => return start.remedy(),
-            Self::Login(needed) => needed.remedy(),
-            Self::Lost { diagnosis: Some(diagnosis), .. } => diagnosis.remedy.clone(),
-            Self::Lost { server, .. } => {
-                format!(
-                    "it is started again with the next call; if it ends again, see `kitbag logs {server}`"
-                )
-            }
-            Self::Brief { remedy, .. } => remedy.clone(),
-            Self::Busy { .. } | Self::Clogged { .. } => {
-                "wait for a running call to end, then try again".to_owned()
-            }
-            Self::TimedOut { server, .. } => {
-                format!("try a smaller request, or raise `call_timeout` of [servers.{server}]")
-            }
-            Self::TooLarge { server, .. } => {
-                format!("ask for less, or raise `max_message_bytes` of [servers.{server}]")
-            }
-            Self::TooDeep { .. } => {
-                "ask for less if the tool allows it, and tell the server's makers; programs that read such \
-                 an answer may not survive it"
-                    .to_owned()
-            }
-            Self::Refused { .. } | Self::Http { .. } | Self::SessionExpired { .. } => return None,
-        })
-    }
 }
 
 impl StartError {
@@ -258,11 +227,43 @@ impl StartError {
             Self::Inside { .. } | Self::Stopping { .. } => return None,
         })
     }
+}
 
-    /// What a person can do about it.
-    pub fn remedy(&self) -> Option<String> {
+impl Remedy for CallError {
+    fn remedy(&self) -> Option<String> {
+        Some(match self {
+            Self::Start(start) => return start.remedy(),
+            Self::Login(needed) => return needed.remedy(),
+            Self::Lost { diagnosis: Some(diagnosis), .. } => diagnosis.remedy.clone(),
+            Self::Lost { server, .. } => {
+                format!(
+                    "it is started again with the next call; if it ends again, see `kitbag logs {server}`"
+                )
+            }
+            Self::Brief { remedy, .. } => remedy.clone(),
+            Self::Busy { .. } | Self::Clogged { .. } => {
+                "wait for a running call to end, then try again".to_owned()
+            }
+            Self::TimedOut { server, .. } => {
+                format!("try a smaller request, or raise `call_timeout` of [servers.{server}]")
+            }
+            Self::TooLarge { server, .. } => {
+                format!("ask for less, or raise `max_message_bytes` of [servers.{server}]")
+            }
+            Self::TooDeep { .. } => {
+                "ask for less if the tool allows it, and tell the server's makers; programs that read such \
+                 an answer may not survive it"
+                    .to_owned()
+            }
+            Self::Refused { .. } | Self::Http { .. } | Self::SessionExpired { .. } => return None,
+        })
+    }
+}
+
+impl Remedy for StartError {
+    fn remedy(&self) -> Option<String> {
         match self {
-            Self::Variable { source, .. } => Some(source.remedy()),
+            Self::Variable { source, .. } => source.remedy(),
             Self::Launch { diagnosis, .. } | Self::Exited { diagnosis, .. } => {
                 diagnosis.as_ref().map(|diagnosis| diagnosis.remedy.clone())
             }
@@ -278,7 +279,7 @@ impl StartError {
                 self.cause().map(|cause| cause.remedy_from_afar(server))
             }
             Self::Inside { remedy, .. } => remedy.clone(),
-            Self::Login(needed) => Some(needed.remedy()),
+            Self::Login(needed) => needed.remedy(),
             Self::BackingOff { last, .. } => last.remedy(),
             Self::Protocol { .. } | Self::Stopping { .. } => None,
         }

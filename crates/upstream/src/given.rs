@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use kitbag_domain::Template;
+
 use crate::server::Server;
-use crate::spec::{Template, Transport};
 
 /// A variable or header as a server has it.
 #[derive(Clone, PartialEq, Eq)]
@@ -17,12 +18,8 @@ pub struct Given<'a> {
 impl Server {
     /// What cannot be filled in now is left out.
     pub fn given(&self) -> Vec<Given<'_>> {
-        let given = match &self.spec().transport {
-            Transport::Stdio(launch) => &launch.env,
-            Transport::Http(endpoint) | Transport::Sse(endpoint) => &endpoint.headers,
-            Transport::Inside(_) => return Vec::new(),
-        };
-        given
+        self.spec()
+            .named_values()
             .iter()
             .filter_map(|(name, template)| self.filled(name, template))
             .collect()

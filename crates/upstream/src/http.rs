@@ -256,7 +256,7 @@ impl HttpLink {
                     outlet.room().await.map_err(|_| STUCK.to_owned())?;
                 }
                 Err(error) => {
-                    tracing::debug!(server = %self.remote.server, %error, "skipped an event")
+                    tracing::debug!(server = %self.remote.server, %error, "skipped an event");
                 }
             }
         }
@@ -424,12 +424,9 @@ fn is_auth(status: StatusCode) -> bool {
 /// The one HTTP client: no redirects, because a redirected POST would hand our headers to
 /// an address nobody configured.
 pub(crate) fn client() -> Client {
-    Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(Duration::from_secs(10))
+    kitbag_fetch::client_without_redirects()
         .pool_idle_timeout(Duration::from_secs(60))
         .tcp_nodelay(true)
-        .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
         .build()
         .expect("the client is built from constants")
 }

@@ -19,11 +19,10 @@
 //!   it is taken in
 //! - [`headers`]: what HTTP mirrors of a request
 //! - [`oauth`]: logging in at remote servers; [`remote`]: the token on each request
-//! - [`provider`]: HTTP APIs that are no MCP servers
 //! - [`log`], [`logfile`]: what it says on stderr, and where that is kept
 //! - [`recognise`], [`cause`], [`remedy`]: what that means, and what helps; [`programs`]: where those are
 //! - [`brief`]: what callers are told of a failure who do not run this gateway; [`time`]: durations in words
-//! - [`mask`]: keeps secrets out of what is written down; [`secrets`]: the forms in which they are found
+//! - [`mask`]: keeps secrets out of every log
 
 mod body;
 mod brief;
@@ -51,13 +50,11 @@ mod outgoing;
 mod places;
 mod process;
 pub mod programs;
-pub mod provider;
 mod recognise;
 mod remedy;
 mod remote;
 mod roots;
 mod router;
-mod secrets;
 mod server;
 mod spec;
 mod sse;
@@ -77,10 +74,7 @@ pub use listing::{Listing, Problem};
 pub use logfile::{LogFile, LogLine, LogStream};
 pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
-pub use secrets::Secrets;
 pub use server::Server;
-pub use spec::{
-    Endpoint, Inside, Launch, Limits, Lookup, ServerSpec, Template, Transport, Unresolved,
-};
+pub use spec::{ServerKind, ServerLimits, ServerSpec};
 pub use time::in_words;
 pub use upstreams::{Outside, Upstreams};

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue};
 use kitbag_wire::{Message, Request, Response};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -128,21 +128,4 @@ impl Closed {
     pub(crate) async fn wait(&self) {
         self.token.cancelled().await;
     }
-}
-
-/// Headers a person configured, checked once.
-pub(crate) fn header_map(
-    headers: impl IntoIterator<Item = (String, String)>,
-) -> Result<HeaderMap, String> {
-    let mut map = HeaderMap::new();
-    for (name, value) in headers {
-        let key = HeaderName::try_from(name.as_str())
-            .map_err(|_| format!("`{name}` is not a header name"))?;
-        let mut value = HeaderValue::try_from(value).map_err(|_| {
-            format!("the value of the header `{name}` has characters HTTP does not allow")
-        })?;
-        value.set_sensitive(true);
-        map.insert(key, value);
-    }
-    Ok(map)
 }

@@ -134,9 +134,9 @@ mod tests {
         for number in 0..700 {
             let line = LogLine::new(LogStream::Stderr, None, &format!("{number} {long}"));
             if number % 2 == 0 {
-                one.append(&line)
+                one.append(&line);
             } else {
-                other.append(&line)
+                other.append(&line);
             }
         }
         let read = |path: &Path| {

@@ -3,10 +3,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::secrets::{MIN_SECRET, Secrets, is_scheme, secrets_in};
-
-/// What stands in the place of a secret.
-pub const MASK: &str = "•••";
+use kitbag_fetch::secrets::{MASK, MIN_SECRET, Secrets, is_scheme, secrets_in};
 
 /// For the whole process: what one server was given may turn up in the log of another, or in ours.
 static KNOWN: RwLock<Known> = RwLock::new(Known {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
 use crate::exchange::Identity;
-use crate::spec::Limits;
+use crate::spec::ServerLimits;
 use kitbag_domain::sync::lock;
 
 /// One place in so many is kept free of callers who have one already: whoever comes next and has
@@ -79,7 +79,7 @@ pub(crate) enum NoPlace {
 }
 
 impl Places {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &ServerLimits) -> Self {
         let most = limits.max_concurrent;
         let spare = if most > 1 {
             (most / SPARE_ONE_IN).max(1)
@@ -311,10 +311,10 @@ mod tests {
     use super::*;
 
     fn places(max_concurrent: usize, max_queued: usize) -> Places {
-        Places::new(&Limits {
+        Places::new(&ServerLimits {
             max_concurrent,
             max_queued,
-            ..Limits::default()
+            ..ServerLimits::default()
         })
     }
 

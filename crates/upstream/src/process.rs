@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use kitbag_domain::{Launch, Lookup, MissingVariable, Template};
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
@@ -18,7 +19,7 @@ use crate::family;
 use crate::mark::{self, Mark, marked};
 use crate::mask;
 use crate::programs;
-use crate::spec::{Launch, Lookup, ServerSpec, Template, Unresolved};
+use crate::spec::ServerSpec;
 
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -63,17 +64,15 @@ pub(crate) struct Launched {
 
 pub(crate) fn launch(
     spec: &ServerSpec,
-    launch: &Launch,
+    launch: &Launch<Template>,
     lookup: &Lookup,
 ) -> Result<Launched, StartError> {
-    let variable = |source: Unresolved| StartError::Variable {
+    let variable = |source: MissingVariable| StartError::Variable {
         server: spec.name.clone(),
         source,
     };
     let lookup = |name: &str| lookup(name);
-    let program = Template::new(&launch.command)
-        .resolve(lookup)
-        .map_err(variable)?;
+    let program = launch.command.resolve(lookup).map_err(variable)?;
     let mut command = Command::new(&program);
     for arg in &launch.args {
         command.arg(arg.resolve(lookup).map_err(variable)?);
@@ -127,7 +126,7 @@ pub(crate) fn launch(
 
 fn not_launched(
     spec: &ServerSpec,
-    launch: &Launch,
+    launch: &Launch<Template>,
     program: &Path,
     error: &io::Error,
 ) -> StartError {
@@ -141,14 +140,14 @@ fn not_launched(
     };
     StartError::Launch {
         server: spec.name.clone(),
-        command: launch.command.clone(),
+        command: launch.command.source().to_owned(),
         reason,
         diagnosis: cause.map(|cause| Box::new(Diagnosis::of(cause, spec))),
     }
 }
 
 /// The system says as little of a missing folder or interpreter as of a missing program.
-fn obstacle(launch: &Launch, program: &Path, error: &io::Error) -> Option<Cause> {
+fn obstacle(launch: &Launch<Template>, program: &Path, error: &io::Error) -> Option<Cause> {
     match (error.kind(), &launch.cwd) {
         (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, Some(folder))
             if !folder.is_dir() =>
@@ -165,7 +164,7 @@ fn obstacle(launch: &Launch, program: &Path, error: &io::Error) -> Option<Cause>
             })
         }
         (io::ErrorKind::NotFound, _) => Some(Cause::NotFound {
-            command: launch.command.clone(),
+            command: launch.command.source().to_owned(),
         }),
         (io::ErrorKind::PermissionDenied, _) => Some(Cause::NotExecutable {
             path: program.to_owned(),

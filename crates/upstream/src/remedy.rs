@@ -3,16 +3,16 @@
 use std::env;
 use std::path::Path;
 
-use kitbag_domain::ServerName;
+use kitbag_domain::{Launch, ServerName, Template};
 
 use crate::cause::Cause;
 use crate::programs;
-use crate::spec::{Launch, Limits, ServerSpec, Template, Transport};
+use crate::spec::{ServerLimits, ServerSpec};
 
 impl Cause {
     /// What helps in the case of this server. Commands stand between backquotes.
     pub fn remedy(&self, spec: &ServerSpec) -> String {
-        let Transport::Stdio(launch) = &spec.transport else {
+        let Some(launch) = spec.launch() else {
             return self.remedy_from_afar(&spec.name);
         };
         let case = Case {
@@ -133,7 +133,7 @@ fn login(server: &ServerName) -> String {
 /// A server that is launched here.
 struct Case<'a> {
     spec: &'a ServerSpec,
-    launch: &'a Launch,
+    launch: &'a Launch<Template>,
     /// The table of the configuration it stands in.
     table: String,
 }
@@ -141,7 +141,7 @@ struct Case<'a> {
 impl Case<'_> {
     fn variable(&self, variable: &str) -> String {
         let table = &self.table;
-        if self.launch.env.contains_key(variable) {
+        if self.launch.sets_variable(variable) {
             return format!(
                 "check the value of `{variable}` in `env` of {table}: the server does not take it"
             );
@@ -180,14 +180,14 @@ impl Case<'_> {
             "uv" => format!("put `\"--with\", \"{pin}\"` after \"run\" into `args` of {table}"),
             "pipx" => format!(
                 "run `pipx inject {} '{pin}'`",
-                self.launch.package().unwrap_or("PACKAGE")
+                self.spec.package().unwrap_or("PACKAGE")
             ),
             _ => format!("run `{} -m pip install '{pin}'`", self.python()),
         }
     }
 
     fn installed_again(&self, module: Option<&str>) -> String {
-        match (self.runner(), self.launch.package(), module) {
+        match (self.runner(), self.spec.package(), module) {
             ("npx", ..) => {
                 "have it installed anew: run `rm -r ~/.npm/_npx`, and try again".to_owned()
             }
@@ -206,7 +206,7 @@ impl Case<'_> {
 
     fn package(&self, package: Option<&str>) -> String {
         let table = &self.table;
-        let own = self.launch.package().map(unversioned);
+        let own = self.spec.package().map(unversioned);
         if let (Some(package), Some(own)) = (package, &own)
             && package != own
         {
@@ -224,7 +224,7 @@ impl Case<'_> {
     }
 
     fn program_in_package(&self) -> String {
-        let (table, package) = (&self.table, self.launch.package().unwrap_or("PACKAGE"));
+        let (table, package) = (&self.table, self.spec.package().unwrap_or("PACKAGE"));
         match self.runner() {
             "uvx" => {
                 format!("name both: `args = [\"--from\", \"{package}\", \"PROGRAM\"]` in {table}")
@@ -239,7 +239,7 @@ impl Case<'_> {
 
     fn found(&self, command: &str) -> String {
         let table = &self.table;
-        let own = self.launch.command == command;
+        let own = self.launch.command.source() == command;
         match programs::elsewhere(command).filter(|_| programs::on_path(command).is_none()) {
             Some(path) if own && !programs::looks_on_path(&path) => {
                 format!(
@@ -268,7 +268,7 @@ impl Case<'_> {
         let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"]
             .into_iter()
             .find(|name| env::var_os(name).is_some());
-        match proxy.filter(|name| !self.launch.env.contains_key(*name)) {
+        match proxy.filter(|name| !self.launch.sets_variable(name)) {
             Some(proxy) => format!(
                 "let it know the proxy: `env = {{ {proxy} = \"${{{proxy}}}\" }}` in {}; and check the connection",
                 self.table
@@ -303,7 +303,7 @@ impl Case<'_> {
             env,
             cwd,
         } = self.launch;
-        let package = self.launch.package();
+        let package = self.spec.package();
         let harmless = |word: &str| {
             Some(word) == package
                 || (word.starts_with('-') && !word.contains(['=', '$', '\'', ' ']))
@@ -311,27 +311,32 @@ impl Case<'_> {
         let plain = env.is_empty()
             && cwd.is_none()
             && self.spec.era.is_none()
-            && self.spec.limits == Limits::default();
+            && self.spec.limits == ServerLimits::default();
         let words: Vec<&str> = args.iter().map(Template::source).collect();
         (plain && words.iter().all(|word| harmless(word))).then(|| {
-            let line = [&[command.as_str()], first, &words].concat().join(" ");
+            let line = [&[command.source()], first, &words].concat().join(" ");
             format!("kitbag servers add {} --force -- {line}", self.spec.name)
         })
     }
 
     /// How a person would start it, without arguments that may be secret.
     fn by_hand(&self) -> String {
-        match self.launch.package() {
+        match self.spec.package() {
             Some(package) if self.runner() == "npx" => {
-                format!("{} -y {package}", self.launch.command)
+                format!("{} -y {package}", self.launch.command.source())
             }
-            Some(package) => format!("{} {package}", self.launch.command),
-            None => self.launch.command.clone(),
+            Some(package) => format!("{} {package}", self.launch.command.source()),
+            None => self.launch.command.source().to_owned(),
         }
     }
 
     fn runner(&self) -> &str {
-        self.launch.command.rsplit('/').next().unwrap_or_default()
+        self.launch
+            .command
+            .source()
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
     }
 
     fn is_node(&self) -> bool {
@@ -343,12 +348,12 @@ impl Case<'_> {
 
     /// The Python that runs it: its own, where it lies in an environment.
     fn python(&self) -> String {
-        let beside = Path::new(&self.launch.command).with_file_name("python");
+        let beside = Path::new(self.launch.command.source()).with_file_name("python");
         if beside.is_absolute() && programs::is_program(&beside) {
             return beside.display().to_string();
         }
         if self.runner().starts_with("python") {
-            self.launch.command.clone()
+            self.launch.command.source().to_owned()
         } else {
             "python3".to_owned()
         }
@@ -379,11 +384,15 @@ fn installing(command: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_domain::Reach;
+
     use super::*;
+    use crate::oauth;
+    use crate::spec::ServerKind;
 
     fn spec(command: &str, args: &[&str], env: &[&str]) -> ServerSpec {
         let launch = Launch {
-            command: command.to_owned(),
+            command: Template::new(command),
             args: args.iter().map(|word| Template::new(*word)).collect(),
             env: env
                 .iter()
@@ -393,9 +402,10 @@ mod tests {
         };
         ServerSpec {
             name: "notes".parse().unwrap(),
-            transport: Transport::Stdio(launch),
+            kind: ServerKind::External(Reach::Command(launch)),
+            oauth: oauth::Settings::default(),
             era: None,
-            limits: Limits::default(),
+            limits: ServerLimits::default(),
         }
     }
 

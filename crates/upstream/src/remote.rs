@@ -9,7 +9,6 @@ use kitbag_domain::ServerName;
 use reqwest::{Client, Request, Response};
 use url::Url;
 
-use crate::body::describe;
 use crate::error::CallError;
 use crate::oauth::{Challenge, Credentials, Grant, Trouble, TurnedAway};
 
@@ -70,7 +69,7 @@ impl Remote {
         self.client
             .execute(request)
             .await
-            .map_err(|error| self.lost(describe(&error)))
+            .map_err(|error| self.lost(kitbag_fetch::cause(error)))
     }
 
     fn trouble(&self, trouble: Trouble) -> CallError {

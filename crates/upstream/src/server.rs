@@ -21,7 +21,7 @@ use crate::log::{ServerLog, in_one_line};
 use crate::oauth::Credentials;
 use crate::places::{NoPlace, Place, Places};
 use crate::router::{Notice, NoticeKind};
-use crate::spec::{ServerSpec, Transport};
+use crate::spec::ServerSpec;
 use crate::upstreams::Outside;
 use crate::watch::Watch;
 use kitbag_domain::sync::lock;
@@ -148,7 +148,7 @@ impl Server {
             _ if self.live().is_some() => None,
             _ => self
                 .spec
-                .unresolved(&self.ground.lookup)
+                .missing_variables(&self.ground.lookup)
                 .into_iter()
                 .next()
                 .map(|source| {
@@ -196,7 +196,7 @@ impl Server {
         early: impl FnOnce(&Listing),
     ) -> Result<Arc<Listing>, CallError> {
         let listed = self.ask_for_lists(early).await;
-        if matches!(self.spec.transport, Transport::Stdio(_)) {
+        if self.spec.launch().is_some() {
             let server = self.clone();
             tokio::spawn(async move { server.stop_if_only_listed().await });
         }

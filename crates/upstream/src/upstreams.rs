@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use kitbag_domain::ServerName;
+use kitbag_domain::{Lookup, ServerName};
 use tokio::sync::mpsc;
 
 use crate::exchange::Identity;
@@ -17,7 +17,7 @@ use crate::oauth::Logins;
 use crate::process::{sweep_orphans, sweep_own};
 use crate::router::{NOTICE_BACKLOG, Notice};
 use crate::server::Server;
-use crate::spec::{Lookup, ServerSpec};
+use crate::spec::ServerSpec;
 
 /// How often servers are looked at for having nothing to do.
 const REAP_EVERY: Duration = Duration::from_secs(1);

@@ -23,6 +23,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-agents", &["kitbag-wire"]),
     ("kitbag-exam", &["kitbag-fetch", "kitbag-vendor"]),
     (
+        "kitbag-apis",
+        &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
+    ),
+    (
         "kitbag-upstream",
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
     ),
@@ -32,6 +36,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-domain",
             "kitbag-wire",
             "kitbag-policy",
+            "kitbag-apis",
             "kitbag-upstream",
             "kitbag-clients",
             "kitbag-registry",
@@ -46,6 +51,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-fetch",
             "kitbag-policy",
             "kitbag-store",
+            "kitbag-apis",
             "kitbag-upstream",
             "kitbag-relevance",
             "kitbag-budget",

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use kitbag_apis::ProviderSpec;
 use kitbag_registry::Registry;
-use kitbag_upstream::Limits;
+use kitbag_upstream::ServerLimits;
 use kitbag_upstream::oauth::Flow;
-use kitbag_upstream::provider::ProviderSpec;
 use toml::Value;
 use toml::de::DeTable;
 
@@ -270,7 +270,7 @@ fn surfaces(key: &str) -> Option<Value> {
 }
 
 fn server(key: &str) -> Option<Fallback> {
-    let limits = Limits::default();
+    let limits = ServerLimits::default();
     Some(Fallback::Value(match key {
         "command" | "url" | "cwd" | "oauth" => return Some(Fallback::Nothing),
         "args" => texts(&[]),

@@ -18,7 +18,8 @@ mod modern_client;
 mod parking;
 
 use kitbag_domain::ServerName;
-use kitbag_upstream::{Ask, CallError, Event, InFlight, Secrets};
+use kitbag_fetch::Secrets;
+use kitbag_upstream::{Ask, CallError, Event, InFlight};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{Era, ErrorObject, MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::json;

@@ -9,9 +9,8 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 use kitbag_config::show::{Entry, Origin, Sources, entries, text};
 use kitbag_config::{Config, Project, nearest};
-use kitbag_domain::ServerName;
+use kitbag_domain::{MissingVariable, ServerName, Template};
 use kitbag_store::Store;
-use kitbag_upstream::{Template, Unresolved};
 use serde_json::{Value, json};
 
 use super::Invocation;
@@ -247,7 +246,7 @@ async fn check(invocation: &Invocation) -> anyhow::Result<()> {
             .iter()
             .filter(|it| !it.set && !it.has_default)
         {
-            let missing = Unresolved {
+            let missing = MissingVariable {
                 variable: variable.name.clone(),
             };
             invocation

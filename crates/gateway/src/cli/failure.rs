@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use kitbag_config::{ConfigError, OpenDoor};
+use kitbag_domain::Remedy as _;
 use kitbag_registry::{ChoiceError, RegistryError};
 use kitbag_upstream::{CallError, StartError};
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kitbag_domain::Surface;
-use kitbag_domain::{Capability, Kind};
-use kitbag_upstream::{CallError, Secrets};
+use kitbag_domain::{Capability, Kind, Surface};
+use kitbag_fetch::Secrets;
+use kitbag_upstream::CallError;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject, is_too_deep};
 

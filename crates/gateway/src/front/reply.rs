@@ -4,6 +4,7 @@
 //! else is told to the client as a protocol error.
 
 use http::StatusCode;
+use kitbag_domain::Remedy as _;
 use kitbag_domain::text::visible;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::{code, method};

@@ -11,8 +11,7 @@ use kitbag_clients::{
     Client, Found, FoundServer, Hidden, Launch, Merged, Note, Origin, Problem, Scope, Transport,
     Value, Variable, merge,
 };
-use kitbag_domain::ServerName;
-use kitbag_upstream::Template;
+use kitbag_domain::{ServerName, Template};
 use serde::Serialize;
 use toml_edit::Array;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kitbag_clients::{FoundServer, Hidden, Launch, Value};
-use kitbag_domain::ServerName;
-use kitbag_upstream::{ServerSpec, Template, Transport};
+use kitbag_domain::{Reach, ServerName, Template};
+use kitbag_upstream::{ServerKind, ServerSpec};
 
 /// Everything but secrets must be equal. Those may differ if the names agree: then one of the two
 /// was changed later. Otherwise they tell two accounts apart.
@@ -26,9 +26,9 @@ pub(super) fn same(
 
 /// Each text of ours with the one in its place there; none if the two are built differently.
 fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, &'a Value)>> {
-    match (&ours.transport, &theirs.launch) {
+    match (&ours.kind, &theirs.launch) {
         (
-            Transport::Stdio(launch),
+            ServerKind::External(Reach::Command(launch)),
             Launch::Stdio {
                 command,
                 args,
@@ -52,20 +52,17 @@ fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, 
                 .zip(args);
             let variables = named(&launch.env, env, str::to_owned)?;
             Some(
-                [(launch.command.clone(), command)]
+                [(launch.command.source().to_owned(), command)]
                     .into_iter()
                     .chain(words)
                     .chain(variables)
                     .collect(),
             )
         }
-        (
-            Transport::Http(endpoint) | Transport::Sse(endpoint),
-            Launch::Http { url, headers, .. },
-        ) => {
+        (ServerKind::External(Reach::Remote(endpoint)), Launch::Http { url, headers, .. }) => {
             let headers = named(&endpoint.headers, headers, str::to_lowercase)?;
             Some(
-                [(endpoint.address().source().to_owned(), url)]
+                [(endpoint.url.source().to_owned(), url)]
                     .into_iter()
                     .chain(headers)
                     .collect(),
@@ -76,7 +73,7 @@ fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, 
 }
 
 fn named<'a>(
-    ours: &BTreeMap<String, Template>,
+    ours: &[(String, Template)],
     theirs: &'a [(String, Value)],
     name: fn(&str) -> String,
 ) -> Option<Vec<(String, &'a Value)>> {

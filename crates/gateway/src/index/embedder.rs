@@ -1,7 +1,7 @@
 //! Where vectors come from: the model in the binary, a model on disk, or a service.
 
 use kitbag_config::Prefixes;
-use kitbag_upstream::Lookup;
+use kitbag_domain::Lookup;
 
 use super::endpoint::{Endpoint, EndpointError};
 use super::local::{Local, LocalError};

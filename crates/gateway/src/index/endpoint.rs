@@ -9,9 +9,9 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use kitbag_config::EmbeddingsEndpoint;
+use kitbag_domain::{Lookup, MissingVariable};
 use kitbag_fetch::{BodyError, cause, client, retry_after};
 use kitbag_relevance::dense::is_sound;
-use kitbag_upstream::{Lookup, Unresolved};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -45,7 +45,7 @@ pub(crate) struct Endpoint {
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum EndpointError {
     #[error("the key for the embeddings endpoint is not there")]
-    NoKey(#[from] Unresolved),
+    NoKey(#[from] MissingVariable),
     #[error("the key for the embeddings endpoint cannot be sent in a header")]
     OddKey,
     #[error("the embeddings endpoint {place} cannot be reached: {reason}")]
@@ -281,7 +281,7 @@ impl Endpoint {
         Ok(Some(value))
     }
 
-    fn key(&self) -> Result<Option<String>, Unresolved> {
+    fn key(&self) -> Result<Option<String>, MissingVariable> {
         let template = self.config.api_key.as_ref();
         template
             .map(|key| key.resolve(|name| (self.lookup)(name)))
@@ -403,7 +403,7 @@ impl EndpointError {
 
     pub(super) fn remedy(&self) -> String {
         match self {
-            Self::NoKey(Unresolved { variable }) => format!("set the variable `{variable}`"),
+            Self::NoKey(MissingVariable { variable }) => format!("set the variable `{variable}`"),
             Self::OddKey => "check `api_key` under [index.embedder] for stray characters".to_owned(),
             Self::Unreachable { .. } => {
                 "check `endpoint` under [index.embedder], and that the service runs".to_owned()

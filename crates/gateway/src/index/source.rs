@@ -1,16 +1,15 @@
 //! From a tool's definition to what the index keeps of it.
 
-use kitbag_config::DeclaredTool;
-use kitbag_domain::WriteClass;
 use std::sync::Arc;
 
 use http::Method;
-use kitbag_domain::Timestamp;
+use kitbag_apis::ProviderSpec;
+use kitbag_config::DeclaredTool;
 use kitbag_domain::text::{visible, visible_line};
+use kitbag_domain::{Timestamp, WriteClass};
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, Entry};
 use kitbag_store::TextHash;
-use kitbag_upstream::provider::ProviderSpec;
 use kitbag_wire::RawObject;
 use serde_json::{Value, json};
 

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 
 use kitbag_config::edit::Reach;
 use kitbag_clients::{Hidden, holds_secret, secrets_in_address, secrets_in_argument};
-use kitbag_upstream::{ServerSpec, Template, Transport};
+use kitbag_domain::Template;
+use kitbag_upstream::{ServerKind, ServerSpec};
 
 use danger::{Danger, dangers};
 use words::{quoted, variables, visible};
@@ -205,15 +206,18 @@ pub(crate) fn line_of(spec: &ServerSpec) -> Option<String> {
 }
 
 fn reach_of(spec: &ServerSpec) -> Option<Reach> {
-    let pairs = |pairs: &std::collections::BTreeMap<String, Template>| {
+    let pairs = |pairs: &[(String, Template)]| {
         pairs
             .iter()
             .map(|(name, value)| (name.clone(), value.source().to_owned()))
             .collect()
     };
-    Some(match &spec.transport {
-        Transport::Stdio(launch) => Reach::Launch {
-            command: launch.command.clone(),
+    let ServerKind::External(reach) = &spec.kind else {
+        return None;
+    };
+    Some(match reach {
+        kitbag_domain::Reach::Command(launch) => Reach::Launch {
+            command: launch.command.source().to_owned(),
             args: launch
                 .args
                 .iter()
@@ -222,12 +226,11 @@ fn reach_of(spec: &ServerSpec) -> Option<Reach> {
             env: pairs(&launch.env),
             cwd: launch.cwd.as_ref().map(|path| path.display().to_string()),
         },
-        Transport::Http(endpoint) | Transport::Sse(endpoint) => Reach::Remote {
-            url: endpoint.address().source().to_owned(),
+        kitbag_domain::Reach::Remote(endpoint) => Reach::Remote {
+            url: endpoint.url.source().to_owned(),
             transport: None,
             headers: pairs(&endpoint.headers),
         },
-        Transport::Inside(_) => return None,
     })
 }
 

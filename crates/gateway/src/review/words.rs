@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use kitbag_upstream::Template;
+use kitbag_domain::Template;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 /// A stretch of a template.

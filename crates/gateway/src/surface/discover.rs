@@ -2,8 +2,9 @@
 //! has, and one tool in full.
 
 use http::Method;
-use kitbag_upstream::provider::Provider;
-use kitbag_upstream::{Listing, Secrets};
+use kitbag_apis::Provider;
+use kitbag_fetch::Secrets;
+use kitbag_upstream::Listing;
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 

@@ -2,8 +2,8 @@
 //! long result.
 
 use http::Method;
+use kitbag_apis::ProviderCall;
 use kitbag_budget::notice;
-use kitbag_upstream::provider::ProviderCall;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::value::RawValue;

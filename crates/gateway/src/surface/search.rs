@@ -1,9 +1,9 @@
 //! `search_available_tools`: the tools for a task, one line each.
 
-use kitbag_domain::WriteClass;
+use kitbag_domain::Remedy as _;
 
 use kitbag_domain::text::visible_line;
-use kitbag_domain::{Caller, ServerName};
+use kitbag_domain::{Caller, ServerName, WriteClass};
 use kitbag_relevance::{Candidate, MAX_TOP_K, Options};
 use kitbag_upstream::StartError;
 use kitbag_wire::RawObject;

@@ -12,16 +12,16 @@
 
 mod person;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use futures::future::try_join_all;
+use kitbag_domain::{Lookup, Reach, RemoteEndpoint, RemoteTransport, Template};
 use kitbag_upstream::oauth::{Flow, Scopes, Settings, Why};
 use kitbag_upstream::{
-    Ask, CallError, ClientFace, Endpoint, Event, Identity, Limits, Listing, Logs, Lookup, Outbound,
-    Outside, Server, ServerSpec, StartError, Template, Transport, Upstreams,
+    Ask, CallError, ClientFace, Event, Identity, Listing, Logs, Outbound, Outside, Server,
+    ServerKind, ServerLimits, ServerSpec, StartError, Upstreams,
 };
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
@@ -34,18 +34,19 @@ async fn main() -> anyhow::Result<()> {
         .next_back()
         .context("the suite names the address of its server")?;
     let wishes = Wishes::read()?;
-    let endpoint = Endpoint {
-        url: url.parse()?,
-        headers: BTreeMap::new(),
-        oauth: wishes.oauth()?,
+    let endpoint = RemoteEndpoint {
+        transport: RemoteTransport::Http,
+        url: Template::new(url),
+        headers: Vec::new(),
     };
     let spec = ServerSpec {
         name: "suite".parse()?,
-        transport: Transport::Http(endpoint),
+        kind: ServerKind::External(Reach::Remote(endpoint)),
+        oauth: wishes.oauth()?,
         era: None,
-        limits: Limits {
+        limits: ServerLimits {
             call_timeout: Duration::from_secs(10),
-            ..Limits::default()
+            ..ServerLimits::default()
         },
     };
     let name = spec.name.clone();

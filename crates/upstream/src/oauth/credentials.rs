@@ -1,13 +1,12 @@
 //! The token for each request to one server: taken from where it is kept, renewed before it
 //! ends, and renewed once however many calls wait for it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwapOption;
 use http::StatusCode;
-use kitbag_domain::ServerName;
+use kitbag_domain::{Lookup, RemoteEndpoint, RemoteTransport, ServerName, Template};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use url::Url;
@@ -22,7 +21,7 @@ use super::scopes::Scopes;
 use super::settings::{Flow, Settings};
 use super::token::TokenEndpoint;
 use super::web::{AddressGuards, Web};
-use crate::spec::{Endpoint, Lookup, ServerSpec, Template, Transport};
+use crate::spec::ServerSpec;
 use kitbag_domain::sync::lock;
 
 /// What this room needs from the rest of the house to log in at servers.
@@ -34,8 +33,10 @@ pub struct Logins {
 
 pub struct Credentials {
     pub(super) server: ServerName,
-    endpoint: Endpoint,
-    pub(super) speaks_sse: bool,
+    endpoint: RemoteEndpoint<Template>,
+    /// Its address with the variables as they are written.
+    unfilled_url: Url,
+    settings: Settings,
     pub(super) lookup: Lookup,
     pub(super) logins: Logins,
     /// What we know of the grant, which another process may have replaced since.
@@ -76,18 +77,15 @@ pub(crate) struct TurnedAway {
 impl Credentials {
     /// None for a server that is sent a login of the configuration, or is no matter of HTTP.
     pub fn new(spec: &ServerSpec, lookup: &Lookup, logins: &Logins) -> Option<Arc<Self>> {
-        let (endpoint, speaks_sse) = match &spec.transport {
-            Transport::Stdio(_) | Transport::Inside(_) => return None,
-            Transport::Http(endpoint) => (endpoint, false),
-            Transport::Sse(endpoint) => (endpoint, true),
-        };
-        if sends_a_login(endpoint) {
-            return None;
-        }
+        // A person who wrote a header does not want it replaced.
+        let endpoint = spec
+            .endpoint()
+            .filter(|endpoint| !endpoint.sets_header("authorization"))?;
         Some(Arc::new(Self {
             server: spec.name.clone(),
             endpoint: endpoint.clone(),
-            speaks_sse,
+            unfilled_url: Url::parse(endpoint.url.source()).ok()?,
+            settings: spec.oauth.clone(),
             lookup: lookup.clone(),
             logins: logins.clone(),
             current: ArcSwapOption::empty(),
@@ -199,22 +197,22 @@ impl Credentials {
     }
 
     pub(super) fn settings(&self) -> &Settings {
-        &self.endpoint.oauth
+        &self.settings
     }
 
-    pub(super) fn headers(&self) -> &BTreeMap<String, Template> {
+    pub(super) fn speaks_sse(&self) -> bool {
+        self.endpoint.transport == RemoteTransport::Sse
+    }
+
+    pub(super) fn headers(&self) -> &[(String, Template)] {
         &self.endpoint.headers
     }
 
     /// With its variables filled in. Where one is missing, nothing is ever sent; the host has none.
     pub(super) fn url(&self) -> Url {
-        let filled_in = self
-            .endpoint
-            .address()
-            .resolve(|name| (self.lookup)(name))
-            .ok();
+        let filled_in = self.endpoint.url.resolve(|name| (self.lookup)(name)).ok();
         let url = filled_in.and_then(|text| Url::parse(&text).ok());
-        url.unwrap_or_else(|| self.endpoint.url.clone())
+        url.unwrap_or_else(|| self.unfilled_url.clone())
     }
 
     pub(super) async fn web(&self) -> &Web {
@@ -412,14 +410,6 @@ impl Credentials {
             why,
         })
     }
-}
-
-/// A person who wrote a header does not want it replaced.
-fn sends_a_login(endpoint: &Endpoint) -> bool {
-    endpoint
-        .headers
-        .keys()
-        .any(|name| name.eq_ignore_ascii_case("authorization"))
 }
 
 impl fmt::Debug for Credentials {

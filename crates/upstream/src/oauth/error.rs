@@ -1,10 +1,9 @@
 //! What can go wrong with a login: for the person who logs in, and for a call that finds none.
 
-use kitbag_domain::ServerName;
+use kitbag_domain::{MissingVariable, Remedy, ServerName};
 
 use super::grant::KeeperError;
 use super::scopes::Scopes;
-use crate::spec::Unresolved;
 
 /// Only a person can go on from here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,11 +27,18 @@ pub enum Why {
     Withheld { scopes: Scopes },
 }
 
-impl LoginNeeded {
-    /// What a person can do about it.
-    pub fn remedy(&self) -> String {
-        format!("run `kitbag servers login {}`", self.server)
+impl Remedy for LoginNeeded {
+    fn remedy(&self) -> Option<String> {
+        Some(format!("run `kitbag servers login {}`", self.server))
     }
+}
+
+/// A login at a server did not come about, or could not be ended.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct FailedLogin {
+    pub server: ServerName,
+    pub error: LoginError,
 }
 
 /// Why a login did not come about.
@@ -82,7 +88,7 @@ pub enum LoginError {
     #[error("the server does not accept the token that was given out for it")]
     NotAccepted,
     #[error(transparent)]
-    Variable(#[from] Unresolved),
+    Variable(#[from] MissingVariable),
     #[error("logins cannot be kept: {0}")]
     Keeper(#[from] KeeperError),
     #[error("{reason}")]
@@ -117,33 +123,33 @@ pub enum TokenError {
     Web(#[from] WebError),
 }
 
-impl LoginError {
-    /// What a person can do about it.
-    pub fn remedy(&self, server: &ServerName) -> Option<String> {
-        Some(match self {
-            Self::NoAuthority | Self::NoMetadata { .. } => {
+impl Remedy for FailedLogin {
+    fn remedy(&self) -> Option<String> {
+        let server = &self.server;
+        Some(match &self.error {
+            LoginError::NoAuthority | LoginError::NoMetadata { .. } => {
                 format!("if it takes a key instead, put it into `headers` of [servers.{server}]")
             }
-            Self::IssuerChanged { .. } => {
+            LoginError::IssuerChanged { .. } => {
                 format!(
                     "register a client there and set `client_id` and `issuer` of [servers.{server}.oauth]"
                 )
             }
-            Self::NoRegistration { .. } | Self::NotRegistered { .. } => {
+            LoginError::NoRegistration { .. } | LoginError::NotRegistered { .. } => {
                 format!("register a client there and set `client_id` of [servers.{server}.oauth]")
             }
-            Self::OtherState | Self::NoCode => {
+            LoginError::OtherState | LoginError::NoCode => {
                 format!("start again: kitbag servers login {server}")
             }
-            Self::TooLate => format!(
+            LoginError::TooLate => format!(
                 "start again: kitbag servers login {server}; if the page did not know Kitbag, run `kitbag servers \
                  logout {server}` first"
             ),
-            Self::NotAsked => format!("see what it offers: kitbag servers test {server}"),
-            Self::Web(WebError::Unreachable { .. }) => {
+            LoginError::NotAsked => format!("see what it offers: kitbag servers test {server}"),
+            LoginError::Web(WebError::Unreachable { .. }) => {
                 format!("check the network, and the address in [servers.{server}]")
             }
-            Self::Variable(missing) => missing.remedy(),
+            LoginError::Variable(missing) => return missing.remedy(),
             _ => return None,
         })
     }

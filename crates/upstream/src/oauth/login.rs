@@ -13,13 +13,12 @@ use super::challenge::Challenge;
 use super::client::{Client, KnownBy};
 use super::credentials::Credentials;
 use super::device::{self, DeviceCode};
-use super::error::{LoginError, WebError};
+use super::error::{FailedLogin, LoginError, WebError};
 use super::grant::{Grant, now};
 use super::request::AuthorizationRequest;
 use super::scopes::Scopes;
 use super::token::{TokenEndpoint, Tokens};
 use super::web::shown;
-use crate::body::describe;
 
 /// Whoever sits in front of a browser, as far as a login is concerned.
 #[async_trait]
@@ -51,6 +50,15 @@ impl Credentials {
     /// Asks a person, and keeps what they are given. `extra` is asked for beside what the server
     /// needs.
     pub async fn login(
+        &self,
+        person: &mut dyn Person,
+        extra: &Scopes,
+    ) -> Result<Arc<Grant>, FailedLogin> {
+        let logged_in = self.log_in(person, extra).await;
+        logged_in.map_err(|error| self.failed(error))
+    }
+
+    async fn log_in(
         &self,
         person: &mut dyn Person,
         extra: &Scopes,
@@ -103,12 +111,23 @@ impl Credentials {
 
     /// Forgets the login, and tells the authorization server if it wants to know. Whether there
     /// was one.
-    pub async fn logout(&self) -> Result<bool, LoginError> {
+    pub async fn logout(&self) -> Result<bool, FailedLogin> {
+        self.log_out().await.map_err(|error| self.failed(error))
+    }
+
+    async fn log_out(&self) -> Result<bool, LoginError> {
         let _alone = self.logins.keeper.lock(&self.server).await?;
         if let Some(grant) = self.look().await? {
             self.revoke(&grant).await;
         }
         Ok(self.logins.keeper.remove(&self.server).await?)
+    }
+
+    fn failed(&self, error: LoginError) -> FailedLogin {
+        FailedLogin {
+            server: self.server.clone(),
+            error,
+        }
     }
 
     fn port(&self, known: Option<&Client>) -> Port {
@@ -190,7 +209,7 @@ impl Credentials {
         &self,
         bearer: Option<HeaderValue>,
     ) -> Result<Option<(StatusCode, Option<Challenge>)>, LoginError> {
-        let method = if self.speaks_sse {
+        let method = if self.speaks_sse() {
             Method::GET
         } else {
             Method::POST
@@ -203,7 +222,7 @@ impl Credentials {
             HeaderValue::from_static("application/json, text/event-stream"),
         );
         headers.extend(bearer.map(|bearer| (AUTHORIZATION, bearer)));
-        if !self.speaks_sse {
+        if !self.speaks_sse() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             *request.body_mut() = Some(KNOCK.into());
         }
@@ -214,7 +233,7 @@ impl Credentials {
         let answered = tokio::time::timeout(PATIENCE, crate::http::client().execute(request)).await;
         let answered =
             answered.map_err(|_| unreachable(format!("it said nothing for {PATIENCE:?}")))?;
-        let response = answered.map_err(|error| unreachable(describe(&error)))?;
+        let response = answered.map_err(|error| unreachable(kitbag_fetch::cause(error)))?;
         let status = response.status();
         let turned_away = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         Ok(turned_away.then(|| (status, Challenge::read(response.headers()))))
@@ -225,7 +244,7 @@ impl Credentials {
         for (name, template) in self.headers() {
             headers.push((name.clone(), template.resolve(|name| (self.lookup)(name))?));
         }
-        crate::link::header_map(headers).map_err(|reason| LoginError::Person { reason })
+        kitbag_fetch::header_map(headers).map_err(|reason| LoginError::Person { reason })
     }
 
     /// A login that cannot be ended over there ends here all the same.

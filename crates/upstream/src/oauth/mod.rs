@@ -36,7 +36,7 @@ pub use client::{AuthMethod, Client};
 pub use credentials::{Credentials, Logins};
 pub(crate) use credentials::{Trouble, TurnedAway};
 pub use device::DeviceCode;
-pub use error::{LoginError, LoginNeeded, TokenError, WebError, Why};
+pub use error::{FailedLogin, LoginError, LoginNeeded, TokenError, WebError, Why};
 pub use grant::{Grant, Keeper, KeeperError};
 pub use hidden::Hidden;
 pub use login::{Person, Port};

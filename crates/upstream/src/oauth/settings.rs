@@ -1,10 +1,10 @@
 //! What a person may configure about logging in at one server. Most need none of it.
 
+use kitbag_domain::Template;
 use url::Url;
 
 use super::client::AuthMethod;
 use super::scopes::Scopes;
-use crate::spec::Template;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
 use http::{HeaderValue, Method, StatusCode};
+use kitbag_fetch::AddressGuard;
+use kitbag_fetch::guard::{GuardedResolver, literal_address};
 use reqwest::Client;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use url::{Host, Url, form_urlencoded};
+use url::{Url, form_urlencoded};
 
 use super::error::WebError;
-use crate::body::{collect, describe};
-use crate::provider::AddressGuard;
-use crate::provider::guard::GuardedResolver;
+use crate::body::collect;
 
 /// What may be connected to for a public server, and what for one in a private network.
 #[derive(Clone)]
@@ -49,13 +49,10 @@ impl Web {
         } else {
             guards.public.clone()
         };
-        let client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
+        let client = kitbag_fetch::client_without_redirects()
             .dns_resolver(Arc::new(GuardedResolver(guard.clone())))
             .referer(false)
-            .connect_timeout(Duration::from_secs(10))
             .timeout(Duration::from_secs(30))
-            .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
             .build()
             .expect("the client is built from constants");
         Self { client, guard }
@@ -124,7 +121,7 @@ impl Web {
         if !secure {
             return Err(forbidden("it is not https".to_owned()));
         }
-        literal(url)
+        literal_address(url)
             .map_or(Ok(()), |address| (self.guard)(address))
             .map_err(forbidden)
     }
@@ -151,7 +148,7 @@ impl Web {
         let answered = self.client.execute(request).await;
         answered.map_err(|error| WebError::Unreachable {
             url: shown(&url),
-            reason: describe(&error),
+            reason: kitbag_fetch::cause(error),
         })
     }
 }
@@ -201,7 +198,7 @@ pub(super) fn shown(url: &Url) -> String {
 }
 
 async fn addresses(url: &Url) -> Vec<IpAddr> {
-    if let Some(address) = literal(url) {
+    if let Some(address) = literal_address(url) {
         return vec![address];
     }
     let Some(host) = url.host_str() else {
@@ -213,16 +210,8 @@ async fn addresses(url: &Url) -> Vec<IpAddr> {
         .unwrap_or_default()
 }
 
-fn literal(url: &Url) -> Option<IpAddr> {
-    match url.host()? {
-        Host::Ipv4(address) => Some(address.into()),
-        Host::Ipv6(address) => Some(address.into()),
-        Host::Domain(_) => None,
-    }
-}
-
 fn is_loopback(url: &Url) -> bool {
-    literal(url).map_or(url.host_str() == Some("localhost"), |address| {
+    literal_address(url).map_or(url.host_str() == Some("localhost"), |address| {
         address.is_loopback()
     })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kitbag_config::Config;
 use kitbag_clients::{Client, Found, Launch, Places, Scope, find};
-use kitbag_upstream::{ServerSpec, Transport, programs};
+use kitbag_upstream::{ServerSpec, programs};
 use tokio::net::TcpStream;
 use url::Url;
 
@@ -147,15 +147,12 @@ async fn answers(url: &str) -> bool {
 
 /// A program that is only found because a shell has said where.
 fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
-    let Transport::Stdio(launch) = &spec.transport else {
-        return None;
-    };
-    if launch.command.contains(['/', '$']) || launch.env.contains_key("PATH") {
+    let launch = spec.launch()?;
+    let (name, command) = (&spec.name, launch.command.source());
+    if command.contains(['/', '$']) || launch.sets_variable("PATH") {
         return None;
     }
-    let path =
-        programs::on_path(&launch.command).filter(|path| !programs::is_known_everywhere(path))?;
-    let (name, command) = (&spec.name, &launch.command);
+    let path = programs::on_path(command).filter(|path| !programs::is_known_everywhere(path))?;
     let what = format!(
         "from a window it may not find `{command}` of the server {name}: only a shell's PATH has {}",
         path.display()

@@ -7,7 +7,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use kitbag_config::{Config, Project};
 use kitbag_clients::holds_secret;
-use kitbag_upstream::{ServerSpec, Template, Transport};
+use kitbag_domain::{Remedy as _, Template};
+use kitbag_upstream::ServerSpec;
 
 use super::finding::{Area, Finding};
 use super::store::State;
@@ -56,7 +57,7 @@ pub(super) fn providers(config: &Config, state: &State) -> Vec<Finding> {
             .filter_map(|it| it.resolve(|name| lookup(name)).err());
         findings.extend(missing.map(|source| {
             AREA.problem(format!("[providers.{name}]"), source.to_string())
-                .mend(source.remedy())
+                .mend(source.remedy().unwrap_or_default())
         }));
     }
     findings
@@ -120,19 +121,12 @@ fn readable_secrets(path: &Path, config: &Config) -> Option<Finding> {
 
 /// Whether it could be read off the configuration.
 pub(in crate::cli) fn has_literal_secret(spec: &ServerSpec) -> bool {
-    let named = |(name, template): (&String, &Template)| holds_secret(name, template.source());
-    match &spec.transport {
-        Transport::Stdio(launch) => {
-            let words = launch.args.iter().map(Template::source);
-            let before = [""].into_iter().chain(words.clone());
-            launch.env.iter().any(named)
-                || before
-                    .zip(words)
-                    .any(|(name, word)| holds_secret(name, word))
-        }
-        Transport::Http(endpoint) | Transport::Sse(endpoint) => {
-            endpoint.headers.iter().any(named) || holds_secret("url", endpoint.address().source())
-        }
-        Transport::Inside(_) => false,
-    }
+    let mut named = spec.named_values().iter();
+    let args = spec.launch().map_or(&[][..], |launch| &launch.args);
+    let words = args.iter().map(Template::source);
+    let mut pairs = [""].into_iter().chain(words.clone()).zip(words);
+    let url = spec.endpoint().map(|endpoint| endpoint.url.source());
+    named.any(|(name, template)| holds_secret(name, template.source()))
+        || pairs.any(|(name, word)| holds_secret(name, word))
+        || url.is_some_and(|url| holds_secret("url", url))
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
 use kitbag_config::{Config, nearest};
-use kitbag_domain::ServerName;
-use kitbag_upstream::{CallError, Cause, Diagnosis, ServerSpec, Transport};
+use kitbag_domain::{Reach, Remedy as _, ServerName};
+use kitbag_upstream::{CallError, Cause, Diagnosis, ServerKind, ServerSpec};
 
 use super::finding::{Area, Finding};
 use super::store::State;
@@ -36,7 +36,7 @@ pub(super) async fn check(
         return findings;
     };
     for spec in config.running() {
-        let missing = spec.unresolved(lookup);
+        let missing = spec.missing_variables(lookup);
         findings.extend(missing.iter().map(|source| {
             let cause = Cause::MissingVariable {
                 variable: source.variable.clone(),
@@ -44,7 +44,9 @@ pub(super) async fn check(
             let what = format!("was not started: {source}");
             Finding {
                 cause: Some(cause),
-                ..AREA.problem(spec.name.as_str(), what).mend(source.remedy())
+                ..AREA
+                    .problem(spec.name.as_str(), what)
+                    .mend(source.remedy().unwrap_or_default())
             }
         }));
         if missing.is_empty() {
@@ -63,16 +65,16 @@ pub(super) async fn check(
 /// Without starting it.
 fn on_this_machine(spec: &ServerSpec, config: &Config) -> Finding {
     let subject = spec.name.as_str();
-    match &spec.transport {
-        Transport::Stdio(launch) => match launch.obstacle() {
+    match &spec.kind {
+        ServerKind::External(Reach::Command(launch)) => match Cause::before_launch(launch) {
             Some(cause) => diagnosed(
                 AREA.problem(subject, "cannot be launched"),
                 &Diagnosis::of(cause, spec),
             ),
             None => AREA.note(subject, "was not started; its program is there"),
         },
-        Transport::Http(_) | Transport::Sse(_) => AREA.note(subject, "was not reached"),
-        Transport::Inside(_) => {
+        ServerKind::External(Reach::Remote(_)) => AREA.note(subject, "was not reached"),
+        ServerKind::BuiltIn { .. } => {
             let directory = config
                 .agents
                 .as_ref()

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use kitbag_config::Config;
+use kitbag_domain::Lookup;
 use kitbag_store::{Error, Store};
-use kitbag_upstream::Lookup;
 
 use super::finding::{Area, Finding};
 use crate::clock::now;

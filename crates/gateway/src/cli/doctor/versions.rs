@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use kitbag_config::Config;
-use kitbag_upstream::Transport;
 use kitbag_upstream::programs::{self, NODE};
 use tokio::process::Command;
 
@@ -19,8 +18,8 @@ pub(super) async fn check(config: &Config) -> Vec<Finding> {
     let kitbag = AREA.ok("kitbag", env!("CARGO_PKG_VERSION"));
     let mut needed: BTreeMap<PathBuf, &'static str> = BTreeMap::new();
     for spec in config.servers.values() {
-        if let Transport::Stdio(launch) = &spec.transport
-            && let Some((runtime, program)) = runtime(&launch.command)
+        if let Some(launch) = spec.launch()
+            && let Some((runtime, program)) = runtime(launch.command.source())
         {
             needed.insert(program, runtime);
         }

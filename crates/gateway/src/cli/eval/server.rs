@@ -6,9 +6,9 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
-use kitbag_domain::ServerName;
+use kitbag_domain::{Launch, Reach, ServerName, Template};
 use kitbag_exam::{Called, Carried, Reached, Surface, Tool, Tools};
-use kitbag_upstream::{Launch, Limits, ServerSpec, Template, Transport};
+use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 use kitbag_wire::Raw;
 use serde_json::{Map, Value};
 
@@ -195,16 +195,17 @@ fn own_tool(definition: &Value) -> Tool {
 
 fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {
     let launch = Launch {
-        command: command.to_owned(),
+        command: Template::new(command),
         args: args.iter().map(Template::new).collect(),
-        env: Default::default(),
+        env: Vec::new(),
         cwd: None,
     };
     ServerSpec {
         name,
-        transport: Transport::Stdio(launch),
+        kind: ServerKind::External(Reach::Command(launch)),
+        oauth: Default::default(),
         era: None,
-        limits: Limits::default(),
+        limits: ServerLimits::default(),
     }
 }
 

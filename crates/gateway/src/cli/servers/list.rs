@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use kitbag_config::Config;
-use kitbag_domain::ServerName;
+use kitbag_domain::{Reach, RemoteEndpoint, ServerName, Template};
 use kitbag_store::Store;
-use kitbag_upstream::{Endpoint, ServerSpec, Transport};
+use kitbag_upstream::{ServerKind, ServerSpec};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::standing::{Login, Standing, standings};
 use crate::cli::Invocation;
@@ -89,11 +90,12 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
 }
 
 fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
-    let (transport, target) = match &spec.transport {
-        Transport::Stdio(_) => ("stdio", line_of(spec).unwrap_or_default()),
-        Transport::Http(endpoint) => ("http", address(endpoint)),
-        Transport::Sse(endpoint) => ("sse", address(endpoint)),
-        Transport::Inside(_) => ("built-in", "what coding agents can do".to_owned()),
+    let (transport, target) = match &spec.kind {
+        ServerKind::External(Reach::Command(_)) => ("stdio", line_of(spec).unwrap_or_default()),
+        ServerKind::External(Reach::Remote(endpoint)) => {
+            (endpoint.transport.as_str(), address(endpoint))
+        }
+        ServerKind::BuiltIn { .. } => ("built-in", "what coding agents can do".to_owned()),
     };
     let offer = remembered.offers.get(&spec.fingerprint()).cloned();
     let standing = remembered
@@ -112,8 +114,10 @@ fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
 }
 
 /// Without what people hide in URLs: passwords, and keys in the query.
-fn address(endpoint: &Endpoint) -> String {
-    let url = &endpoint.url;
+fn address(endpoint: &RemoteEndpoint<Template>) -> String {
+    let Ok(url) = Url::parse(endpoint.url.source()) else {
+        return String::new();
+    };
     let hidden = if url.query().is_some() { "?…" } else { "" };
     format!(
         "{}{}{hidden}",

@@ -6,10 +6,10 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
-use kitbag_domain::{Action, ServerName};
+use kitbag_domain::{Action, Reach, Remedy as _, ServerName};
 use kitbag_store::Store;
-use kitbag_upstream::oauth::{Credentials, Flow, Grant, LoginError, Person, Scopes};
-use kitbag_upstream::{ServerSpec, Transport};
+use kitbag_upstream::oauth::{Credentials, FailedLogin, Flow, Grant, Person, Scopes};
+use kitbag_upstream::{ServerKind, ServerSpec};
 use serde_json::json;
 
 use super::find;
@@ -69,7 +69,7 @@ pub(super) async fn login(
     };
     let grant = credentials.login(person.as_mut(), &scopes).await;
     drop(person);
-    let grant = advised(grant, name).with_context(|| format!("nobody is logged in at `{name}`"))?;
+    let grant = advised(grant).with_context(|| format!("nobody is logged in at `{name}`"))?;
     let event = trail::change("kitbag servers login", Action::LoggedIn, name.as_str());
     trail::record(&store, event).await?;
     let row = json!({
@@ -91,10 +91,7 @@ pub(super) async fn logout(
     let name = &arguments.name;
     let spec = find(&config, name)?;
     let store = open(&config).await?;
-    let was = advised(
-        credentials(&config, &store, spec).await?.logout().await,
-        name,
-    )?;
+    let was = advised(credentials(&config, &store, spec).await?.logout().await)?;
     if was {
         let event = trail::change("kitbag servers logout", Action::LoggedOut, name.as_str());
         trail::record(&store, event).await?;
@@ -122,19 +119,19 @@ async fn credentials(
     spec: &ServerSpec,
 ) -> anyhow::Result<Arc<Credentials>> {
     let name = &spec.name;
-    let endpoint = match &spec.transport {
-        Transport::Inside(_) => {
+    match &spec.kind {
+        ServerKind::BuiltIn { .. } => {
             return Err(anyhow!("`{name}` is built in, there is nowhere to log in"));
         }
-        Transport::Stdio(_) => {
+        ServerKind::External(Reach::Command(_)) => {
             return Err(anyhow!(
                 "`{name}` runs on this machine, there is nowhere to log in"
             ))
             .advise(|| format!("what it needs to know goes into `env` of [servers.{name}]"));
         }
-        Transport::Http(endpoint) | Transport::Sse(endpoint) => endpoint,
-    };
-    if endpoint.oauth.flow == Flow::ClientCredentials {
+        ServerKind::External(Reach::Remote(_)) => {}
+    }
+    if spec.oauth.flow == Flow::ClientCredentials {
         return Err(anyhow!(
             "`{name}` is logged in at without a person, with its `client_secret`"
         ))
@@ -147,10 +144,10 @@ async fn credentials(
         .advise(|| format!("to log in instead, remove that header from [servers.{name}]"))
 }
 
-fn advised<T>(outcome: Result<T, LoginError>, server: &ServerName) -> anyhow::Result<T> {
+fn advised<T>(outcome: Result<T, FailedLogin>) -> anyhow::Result<T> {
     match outcome {
         Ok(done) => Ok(done),
-        Err(error) => match error.remedy(server) {
+        Err(error) => match error.remedy() {
             Some(remedy) => Err(error).advise(|| remedy),
             None => Err(error.into()),
         },

@@ -8,7 +8,7 @@ use clap_complete::ArgValueCandidates;
 use kitbag_config::{Config, Project};
 use kitbag_domain::{ServerName, ShortText};
 use kitbag_store::Store;
-use kitbag_upstream::{Listing, ServerSpec, Transport};
+use kitbag_upstream::{Listing, ServerSpec};
 use serde::Serialize;
 
 use super::find;
@@ -69,10 +69,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
         name: spec.name.clone(),
         enabled: !config.disabled.contains_key(&spec.name),
         target: review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
-        cwd: match &spec.transport {
-            Transport::Stdio(launch) => launch.cwd.clone(),
-            _ => None,
-        },
+        cwd: spec.launch().and_then(|launch| launch.cwd.clone()),
         given: given(spec),
         file: file(spec, &config),
         standing,
@@ -125,13 +122,10 @@ impl Offer {
 }
 
 fn given(spec: &ServerSpec) -> Vec<String> {
-    match &spec.transport {
-        Transport::Stdio(launch) => launch.env.keys().cloned().collect(),
-        Transport::Http(endpoint) | Transport::Sse(endpoint) => {
-            endpoint.headers.keys().cloned().collect()
-        }
-        Transport::Inside(_) => Vec::new(),
-    }
+    spec.named_values()
+        .iter()
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
@@ -139,7 +133,7 @@ fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
         Project::InForce { path, servers, .. } if servers.contains(&spec.name) => {
             Some(path.clone())
         }
-        _ if spec.is_inside() => None,
+        _ if spec.is_built_in() => None,
         _ => config.origin.clone(),
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kitbag_config::Config;
-use kitbag_domain::ServerName;
+use kitbag_domain::{Lookup, ServerName};
 use kitbag_store::Store;
+use kitbag_upstream::ServerSpec;
 use kitbag_upstream::oauth::{Credentials, Flow, Logins, Settings};
-use kitbag_upstream::{Lookup, ServerSpec, Transport};
 use serde::Serialize;
 
 use crate::{login, vault};
@@ -46,7 +46,7 @@ pub(super) async fn standings(
     let mut standings = BTreeMap::new();
     for spec in config.servers.values().chain(config.disabled.values()) {
         let missing = spec
-            .unresolved(&lookup)
+            .missing_variables(&lookup)
             .into_iter()
             .map(|it| it.variable)
             .collect();
@@ -58,10 +58,7 @@ pub(super) async fn standings(
 
 /// Nothing, where only the server itself could say whether it wants a login.
 async fn standing(spec: &ServerSpec, lookup: &Lookup, logins: Option<&Logins>) -> Option<Login> {
-    let (Transport::Http(endpoint) | Transport::Sse(endpoint)) = &spec.transport else {
-        return None;
-    };
-    if endpoint.oauth.flow == Flow::ClientCredentials {
+    if spec.endpoint().is_none() || spec.oauth.flow == Flow::ClientCredentials {
         return None;
     }
     let credentials = logins.and_then(|logins| Credentials::new(spec, lookup, logins));
@@ -72,6 +69,6 @@ async fn standing(spec: &ServerSpec, lookup: &Lookup, logins: Option<&Logins>) -
     match grant {
         Some(grant) if grant.needs_person() => Some(Login::Needed),
         Some(_) => Some(Login::LoggedIn),
-        None => (endpoint.oauth != Settings::default()).then_some(Login::Needed),
+        None => (spec.oauth != Settings::default()).then_some(Login::Needed),
     }
 }

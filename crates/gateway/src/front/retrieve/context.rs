@@ -1,8 +1,8 @@
 //! The tools that go into the context of the asking program, and those that do not fit there.
 
 use kitbag_budget::estimate;
+use kitbag_fetch::Secrets;
 use kitbag_relevance::{Candidate, Parts};
-use kitbag_upstream::Secrets;
 use kitbag_vendor::{Unfit, Vendor};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde::Serialize;

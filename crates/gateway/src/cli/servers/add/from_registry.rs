@@ -282,7 +282,7 @@ fn literally(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_upstream::Template;
+    use kitbag_domain::Template;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The forms in which a secret may come back, and a search for all of them at once.
 //!
-//! Who was given a secret may show it: as it is, or encoded as programs encode what they write.
+//! A service that was given a secret may show it: as it is, or encoded as programs encode text.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::mask::MASK;
+/// The text that stands in the place of a secret.
+pub const MASK: &str = "•••";
 
 /// Shorter values are words like `true`; masking those would garble the text.
-pub(crate) const MIN_SECRET: usize = 8;
-/// Nobody types a longer one, and each form of it costs memory.
+pub const MIN_SECRET: usize = 8;
+/// No credential is longer, and each form of a secret costs memory.
 const MAX_SECRET: usize = 64 * 1024;
 
 /// Values that must not be shown, in every form they are looked for.
@@ -51,7 +52,7 @@ impl Secrets {
             .is_some_and(|forms| forms.is_match(text))
     }
 
-    /// The text as it may be shown.
+    /// Returns the text as it may be shown.
     pub fn hidden_in<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(forms) = self.forms.as_ref().filter(|forms| forms.is_match(text)) else {
             return Cow::Borrowed(text);
@@ -65,33 +66,32 @@ impl Secrets {
     }
 }
 
-/// The secrets in a value, and the user and password that `Basic` hides.
+/// Returns the secrets in a value, and the user and password that `Basic` hides.
 fn all_in(value: &str) -> Vec<String> {
     let mut secrets: Vec<String> = secrets_in(value).map(str::to_owned).collect();
-    let encoded = value
-        .split_once(' ')
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"));
-    let decoded = encoded.and_then(|(_, text)| {
-        STANDARD_NO_PAD
-            .decode(text.trim().trim_end_matches('='))
-            .ok()
-    });
-    if let Some(pair) = decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
+    if let Some(pair) = basic_login(value) {
         let password = pair
             .split_once(':')
             .map(|(_, password)| password.to_owned());
-        secrets.extend(
-            password
-                .into_iter()
-                .chain([pair])
-                .filter(|it| it.len() >= MIN_SECRET),
-        );
+        let long_enough = |secret: &String| secret.len() >= MIN_SECRET;
+        secrets.extend(password.into_iter().chain([pair]).filter(long_enough));
     }
     secrets
 }
 
-/// Whether a name says that its value is nobody's business.
-pub(crate) fn speaks_of_a_secret(name: &str) -> bool {
+/// Returns the `user:password` of a `Basic` login.
+fn basic_login(value: &str) -> Option<String> {
+    let (scheme, encoded) = value.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let unpadded = encoded.trim().trim_end_matches('=');
+    let bytes = STANDARD_NO_PAD.decode(unpadded).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+/// True if the name of a header or variable says that its value is a secret.
+pub fn speaks_of_a_secret(name: &str) -> bool {
     const WORDS: [&str; 9] = [
         "auth",
         "key",
@@ -107,46 +107,62 @@ pub(crate) fn speaks_of_a_secret(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Each line of a value, because logs are written by the line; and what follows `Bearer`, because a
-/// server may show that alone.
-pub(crate) fn secrets_in(value: &str) -> impl Iterator<Item = &str> {
-    let bare = value
-        .split_once(' ')
-        .filter(|(scheme, _)| is_scheme(scheme))
-        .map(|(_, rest)| rest);
-    [Some(value), bare]
+/// Returns each line of a value, because logs are written by the line; and the part after `Bearer`,
+/// because a server may show that alone.
+pub fn secrets_in(value: &str) -> impl Iterator<Item = &str> {
+    [Some(value), without_scheme(value)]
         .into_iter()
         .flatten()
         .flat_map(str::lines)
         .map(str::trim)
-        .filter(|it| it.len() >= MIN_SECRET)
+        .filter(|line| line.len() >= MIN_SECRET)
 }
 
-pub(crate) fn is_scheme(word: &str) -> bool {
-    ["bearer", "basic"]
-        .iter()
-        .any(|scheme| word.eq_ignore_ascii_case(scheme))
+fn without_scheme(value: &str) -> Option<&str> {
+    let (scheme, rest) = value.split_once(' ')?;
+    is_scheme(scheme).then_some(rest)
+}
+
+/// True for the scheme of an `Authorization` header that a secret follows.
+pub fn is_scheme(word: &str) -> bool {
+    word.eq_ignore_ascii_case("bearer") || word.eq_ignore_ascii_case("basic")
 }
 
 fn forms(secret: &str) -> Vec<String> {
+    let mut forms = spellings(secret);
+    forms.extend(base64_forms(secret));
+    forms.sort();
+    forms.dedup();
+    forms.retain(|form| form.len() >= MIN_SECRET);
+    forms
+}
+
+/// Returns the secret as it is, reversed, and as JSON, a URL, a form and hexadecimal digits spell it.
+fn spellings(secret: &str) -> Vec<String> {
     let quoted = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
-    let sparing: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+    let form_field: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
     let json = serde_json::to_string(secret).unwrap_or_default();
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let mut forms = vec![
+    vec![
         secret.to_owned(),
         secret.chars().rev().collect(),
         json.trim_matches('"').replace('/', "\\/"),
         json.trim_matches('"').to_owned(),
         lower_escapes(&quoted),
         quoted,
-        lower_escapes(&sparing),
-        sparing,
+        lower_escapes(&form_field),
+        form_field,
         hex.to_uppercase(),
         hex,
-    ];
+    ]
+}
+
+/// Returns the encodings of a secret that stands somewhere in an encoded text. Three bytes make four
+/// letters, so the letters depend on the number of bytes before the secret, modulo three.
+fn base64_forms(secret: &str) -> Vec<String> {
+    let mut forms = Vec::new();
     for shift in 0..3 {
-        let shifted = [&[0; 2][..shift.min(2)], secret.as_bytes()].concat();
+        let shifted = [&[0; 2][..shift], secret.as_bytes()].concat();
         for encoded in [
             STANDARD_NO_PAD.encode(&shifted),
             URL_SAFE_NO_PAD.encode(&shifted),
@@ -154,21 +170,19 @@ fn forms(secret: &str) -> Vec<String> {
             forms.extend(steady(&encoded, shift, shifted.len()).map(str::to_owned));
         }
     }
-    forms.sort();
-    forms.dedup();
-    forms.retain(|form| form.len() >= MIN_SECRET);
     forms
 }
 
-/// The part of an encoding that depends on nothing but the secret: three bytes make four letters, so
-/// letters at the edges also depend on what stands before and behind.
+/// Returns the part of an encoding that depends on nothing but the secret: letters at the edges also
+/// depend on the bytes before and behind it.
 fn steady(encoded: &str, shift: usize, length: usize) -> Option<&str> {
-    let start = [0, 2, 3][shift.min(2)];
+    // One byte before the secret spoils two letters, two bytes spoil three.
+    let start = [0, 2, 3][shift];
     let end = encoded.len() - usize::from(!length.is_multiple_of(3));
     encoded.get(start..end)
 }
 
-/// `%2F` as `%2f`.
+/// Writes `%2F` as `%2f`.
 fn lower_escapes(text: &str) -> String {
     let mut pieces = text.split('%');
     let mut lower = pieces.next().unwrap_or_default().to_owned();

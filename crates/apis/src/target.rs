@@ -1,4 +1,4 @@
-//! From the path somebody wrote to a URL that lies below the base, whatever they wrote.
+//! From the path that the caller wrote to a URL below the base, however the path is spelt.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -6,18 +6,25 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
-use super::error::Fault;
+use crate::error::ProviderFault;
 
-/// How often a path may be encoded over and over before nobody means well any more.
+/// Honest clients encode a path once, and a proxy may do so again. One that is encoded more often is
+/// meant to slip past a check.
 const MAX_ENCODINGS: usize = 4;
 
-/// The URL of `path` below `base`. A query in the path is kept, `query` comes after it.
-pub(super) fn below(base: &Url, path: &str, query: &[(String, String)]) -> Result<Url, Fault> {
+const CLIMBS: &str = "it must stay below the address of the API, without `.` and `..`";
+
+/// Returns the URL of `path` below `base`. A query in the path is kept, and `query` comes after it.
+pub(crate) fn below(
+    base: &Url,
+    path: &str,
+    query: &[(String, String)],
+) -> Result<Url, ProviderFault> {
     let (path, own_query) = match path.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (path, None),
     };
-    let path = check(path).map_err(|reason| Fault::Path { reason })?;
+    let path = check(path).map_err(refused)?;
     let folder = base.path().trim_end_matches('/');
     let mut url = base.clone();
     if !path.is_empty() {
@@ -28,50 +35,66 @@ pub(super) fn below(base: &Url, path: &str, query: &[(String, String)]) -> Resul
         url.query_pairs_mut().extend_pairs(query);
     }
     // The checks above should leave nothing for this one.
-    let inside = url
-        .path()
-        .strip_prefix(folder)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if inside && url.origin() == base.origin() {
-        Ok(url)
-    } else {
-        Err(Fault::Path { reason: CLIMBS })
+    match rest_below(base, &url).is_some() && url.origin() == base.origin() {
+        true => Ok(url),
+        false => Err(refused(CLIMBS)),
     }
 }
 
-/// What follows the base's path in a URL of the same API, if the URL lies below it in every reading.
-pub(super) fn relative<'a>(base: &Url, url: &'a Url) -> Option<&'a str> {
-    let rest = url.path().strip_prefix(base.path().trim_end_matches('/'))?;
-    let is_below = rest.is_empty() || rest.starts_with('/');
-    (is_below && check(rest).is_ok()).then_some(rest)
+fn refused(reason: &'static str) -> ProviderFault {
+    ProviderFault::Path { reason }
 }
 
-/// Whether a URL leads to the same API by another name of its host or its other scheme: secrets do
-/// not follow there, but what is asked of it is the same.
-pub(super) fn is_same_place(base: &Url, url: &Url) -> bool {
-    let port = |url: &Url| match url.port_or_known_default() {
-        Some(443) => Some(80),
-        port => port,
-    };
-    let host = |url: &Url| match url.host() {
-        Some(Host::Domain(name)) => match name.trim_end_matches('.') {
-            name if name == "localhost" || name.ends_with(".localhost") => "localhost".to_owned(),
-            name => name.to_owned(),
-        },
-        Some(Host::Ipv4(address)) if address == Ipv4Addr::LOCALHOST => "localhost".to_owned(),
-        Some(Host::Ipv6(address)) if address == Ipv6Addr::LOCALHOST || address == MAPPED => {
-            "localhost".to_owned()
-        }
-        Some(address) => address.to_string(),
-        None => String::new(),
-    };
+/// Returns the path behind the base's path, if the URL lies below the base in every reading.
+pub(crate) fn relative<'a>(base: &Url, url: &'a Url) -> Option<&'a str> {
+    rest_below(base, url).filter(|rest| check(rest).is_ok())
+}
+
+fn rest_below<'a>(base: &Url, url: &'a Url) -> Option<&'a str> {
+    let folder = base.path().trim_end_matches('/');
+    let rest = url.path().strip_prefix(folder)?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+/// True if a URL leads to the same API by another name of its host or by its other scheme. Secrets do
+/// not follow there, but the same rules hold.
+pub(crate) fn is_same_api(base: &Url, url: &Url) -> bool {
     port(base) == port(url) && host(base) == host(url)
 }
 
+/// Returns the port, one for both schemes at their usual port.
+fn port(url: &Url) -> Option<u16> {
+    match url.port_or_known_default() {
+        Some(443) => Some(80),
+        port => port,
+    }
+}
+
+/// Returns the host, one for all names of this machine.
+fn host(url: &Url) -> String {
+    match url.host() {
+        Some(Host::Domain(name)) => domain_name(name.trim_end_matches('.')).to_owned(),
+        Some(Host::Ipv4(address)) if address == Ipv4Addr::LOCALHOST => LOCALHOST.to_owned(),
+        Some(Host::Ipv6(address)) if address == Ipv6Addr::LOCALHOST || address == MAPPED => {
+            LOCALHOST.to_owned()
+        }
+        Some(address) => address.to_string(),
+        None => String::new(),
+    }
+}
+
+fn domain_name(name: &str) -> &str {
+    match name.ends_with(".localhost") {
+        true => LOCALHOST,
+        false => name,
+    }
+}
+
+const LOCALHOST: &str = "localhost";
 const MAPPED: Ipv6Addr = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
 
-/// The path alone as a server may read it: decoded, and without slashes that say nothing.
-pub(super) fn plain(path: &str) -> String {
+/// Returns the path alone as a server may read it: decoded, and without empty steps.
+pub(crate) fn plain(path: &str) -> String {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let mut reading = path.to_owned();
     for _ in 0..MAX_ENCODINGS {
@@ -81,7 +104,7 @@ pub(super) fn plain(path: &str) -> String {
     format!("/{}", steps.join("/"))
 }
 
-/// The path without its leading slash, if every reading of it stays where it is.
+/// Returns the path without its leading slash, if every reading of it stays below the base.
 fn check(path: &str) -> Result<&str, &'static str> {
     if Url::parse(path).is_ok_and(|url| url.has_host()) {
         return Err("it is a whole URL; give the path alone");
@@ -93,12 +116,16 @@ fn check(path: &str) -> Result<&str, &'static str> {
     if path.contains('#') {
         return Err("it has a `#`; write `%23` if that belongs to a name");
     }
-    let mut reading = Cow::Borrowed(relative);
+    check_readings(relative).map(|()| relative)
+}
+
+fn check_readings(path: &str) -> Result<(), &'static str> {
+    let mut reading = Cow::Borrowed(path);
     for _ in 0..MAX_ENCODINGS {
         check_reading(&reading)?;
         let decoded = decoded(&reading);
         if decoded == reading {
-            return Ok(relative);
+            return Ok(());
         }
         reading = Cow::Owned(decoded);
     }
@@ -110,7 +137,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// `%2F` inside a name is how some APIs spell a slash that separates nothing, so it is fine as
-/// long as no step leads upwards. What follows a `;` is taken off, as some servers do.
+/// long as no step leads upwards.
 fn check_reading(path: &str) -> Result<(), &'static str> {
     if path.chars().any(char::is_control) {
         return Err("it has control characters");
@@ -118,17 +145,17 @@ fn check_reading(path: &str) -> Result<(), &'static str> {
     if path.contains('\\') {
         return Err("it has a backslash, which some servers take for a slash");
     }
-    let name = |step: &str| step.split(';').next().unwrap_or_default().trim().to_owned();
-    if path
-        .split('/')
-        .any(|step| matches!(name(step).as_str(), "." | ".."))
-    {
-        return Err(CLIMBS);
+    match path.split('/').any(climbs) {
+        true => Err(CLIMBS),
+        false => Ok(()),
     }
-    Ok(())
 }
 
-const CLIMBS: &str = "it must stay below the address of the API, without `.` and `..`";
+/// True for `.` and `..`, also with parameters behind a `;`, which some servers take off.
+fn climbs(step: &str) -> bool {
+    let name = step.split(';').next().unwrap_or_default().trim();
+    matches!(name, "." | "..")
+}
 
 #[cfg(test)]
 mod tests {
@@ -142,7 +169,7 @@ mod tests {
             .collect();
         let found = match below(&base.parse().unwrap(), path, &query) {
             Ok(url) => url.to_string(),
-            Err(Fault::Path { reason }) => format!("refused: {reason}"),
+            Err(ProviderFault::Path { reason }) => format!("refused: {reason}"),
             Err(other) => panic!("{other:?}"),
         };
         assert_eq!(found, expected, "{path}");
@@ -294,7 +321,7 @@ mod tests {
     #[test]
     fn an_api_is_the_same_under_other_names_of_its_host() {
         let same =
-            |one: &str, other: &str| is_same_place(&one.parse().unwrap(), &other.parse().unwrap());
+            |one: &str, other: &str| is_same_api(&one.parse().unwrap(), &other.parse().unwrap());
         for other in [
             "https://API.example/x",
             "http://api.example/",

@@ -15,7 +15,10 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
-use crate::mask::MASK;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, LOCATION};
+use kitbag_domain::Remedy as _;
+use kitbag_fetch::MASK;
 
 const SECRET: &str = "s3cret-value";
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -1,30 +1,29 @@
-//! Why a call of an API has no answer: what, whose fault, what to do next.
+//! The failures of a call, each with the fault of one side and the advice for it.
 //!
-//! Of a URL only the origin is ever told: a path or a query may hold a secret.
+//! Of a URL only the origin is ever shown: a path or a query may hold a secret.
 
 use std::time::Duration;
 
 use http::Method;
-use kitbag_domain::ServerName;
+use kitbag_domain::{MissingVariable, Remedy, ServerName};
+use kitbag_fetch::guard::AddressRefused;
 use url::Url;
-
-use crate::spec::Unresolved;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{provider}` {fault}")]
 pub struct ProviderError {
     pub provider: ServerName,
-    pub fault: Fault,
+    pub fault: ProviderFault,
 }
 
-/// Told after the name of the API.
+/// Its sentence continues after the name of the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ProviderFault {
     #[error("needs a variable: {0}")]
-    Variable(Unresolved),
+    Variable(MissingVariable),
     #[error("cannot be sent its headers: {reason}")]
     Header { reason: String },
-    #[error("may not be called with {method}, only with {}", listed(allowed))]
+    #[error("may not be called with {method}, only with {}", method_list(allowed))]
     Method {
         method: Method,
         allowed: Vec<Method>,
@@ -47,44 +46,59 @@ pub enum Fault {
     Lost { reason: String },
 }
 
-impl ProviderError {
-    /// What a person can do about it.
-    pub fn remedy(&self) -> Option<String> {
+impl Remedy for ProviderError {
+    fn remedy(&self) -> Option<String> {
         let table = format!("[providers.{}]", self.provider);
-        Some(match &self.fault {
-            Fault::Variable(unresolved) => unresolved.remedy(),
-            Fault::Header { .. } => {
+        match &self.fault {
+            ProviderFault::Variable(missing) => missing.remedy(),
+            fault => fault.remedy_in(&table),
+        }
+    }
+}
+
+impl ProviderFault {
+    /// Advises on the table of the configuration that describes the API.
+    fn remedy_in(&self, table: &str) -> Option<String> {
+        Some(match self {
+            Self::Header { .. } => {
                 format!("check `headers` and `bearer` of {table} and their variables")
             }
-            Fault::Method { method, .. } => {
+            Self::Method { method, .. } => {
                 format!("if it should be allowed, add \"{method}\" to `methods` of {table}")
             }
-            Fault::Address { .. } => {
+            Self::Address { .. } => {
                 format!(
                     "if it should be reachable, say so with `allow_private` or `allow_addresses` of {table}"
                 )
             }
-            Fault::Unreachable { .. } => {
+            Self::Unreachable { .. } => {
                 format!("check that it is running, and the `url` of {table}")
             }
-            Fault::TimedOut { .. } => format!("if it is only slow, raise `timeout` of {table}"),
-            Fault::TooLarge { .. } => {
+            Self::TimedOut { .. } => format!("if it is only slow, raise `timeout` of {table}"),
+            Self::TooLarge { .. } => {
                 format!("ask for less, such as one page, or raise `max_response_bytes` of {table}")
             }
-            Fault::Path { .. }
-            | Fault::Redirect { .. }
-            | Fault::TooManyRedirects { .. }
-            | Fault::Lost { .. } => return None,
+            Self::Variable(_)
+            | Self::Path { .. }
+            | Self::Redirect { .. }
+            | Self::TooManyRedirects { .. }
+            | Self::Lost { .. } => return None,
         })
     }
 }
 
-/// Scheme, host and port: what may be told of a URL.
-pub(super) fn origin(url: &Url) -> String {
+impl From<AddressRefused> for ProviderFault {
+    fn from(AddressRefused { host, reason }: AddressRefused) -> Self {
+        Self::Address { host, reason }
+    }
+}
+
+/// Returns scheme, host and port, which may be shown of a URL.
+pub(crate) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-pub(super) fn listed(methods: &[Method]) -> String {
+pub(crate) fn method_list(methods: &[Method]) -> String {
     methods
         .iter()
         .map(Method::as_str)

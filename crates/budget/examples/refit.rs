@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use kitbag_budget::pieces::{Lead, Piece, Pieces, Shape};
+use kitbag_budget::pieces::{Lead, TextPiece, TextPieces, WordCase};
 use kitbag_budget::{count, estimate};
 use serde::Deserialize;
 
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn add_prices(text: &str, prices: &mut BTreeMap<(String, usize), (usize, usize)>) {
     let mut at = 0;
-    for (piece, end) in Pieces::of(text) {
+    for (piece, end) in TextPieces::of(text) {
         let price = prices.entry(row(piece)).or_default();
         price.0 += 1;
         price.1 += count(&text[at..end]);
@@ -67,35 +67,35 @@ fn add_prices(text: &str, prices: &mut BTreeMap<(String, usize), (usize, usize)>
     }
 }
 
-/// The row a piece belongs to, and its place there.
-fn row(piece: Piece) -> (String, usize) {
+/// Returns the row that a piece belongs to, and its position there.
+fn row(piece: TextPiece) -> (String, usize) {
     let (row, length) = match piece {
-        Piece::Word {
+        TextPiece::Word {
             accented: 1..,
             letters,
             ..
         } => ("accented".to_owned(), letters),
-        Piece::Word {
-            shape: Shape::Upper,
+        TextPiece::Word {
+            case: WordCase::Upper,
             letters,
             ..
         } => ("capitals".to_owned(), letters),
-        Piece::Word {
+        TextPiece::Word {
             lead: Lead::Mark,
             letters,
             ..
         } => ("after mark".to_owned(), letters),
-        Piece::Word { letters, .. } => ("plain".to_owned(), letters),
-        Piece::Script { script, letters } => (format!("{script:?}"), letters),
-        Piece::Digits => ("digits".to_owned(), 0),
-        Piece::Marks {
+        TextPiece::Word { letters, .. } => ("plain".to_owned(), letters),
+        TextPiece::Script { script, letters } => (format!("{script:?}"), letters),
+        TextPiece::Digits => ("digits".to_owned(), 0),
+        TextPiece::Marks {
             wide: 0,
             pictures: 0,
             ascii,
             ..
         } => ("marks".to_owned(), ascii),
-        Piece::Marks { wide, pictures, .. } => ("wide".to_owned(), wide + pictures),
-        Piece::Blank { .. } => ("blank".to_owned(), 0),
+        TextPiece::Marks { wide, pictures, .. } => ("wide".to_owned(), wide + pictures),
+        TextPiece::Blank { .. } => ("blank".to_owned(), 0),
     };
     (row, length.min(12))
 }

@@ -1,4 +1,4 @@
-//! One block of a tool's result, by what can be done with it when room is short.
+//! One block of a tool's result, by the way in which it can be shortened.
 
 use kitbag_wire::{Raw, RawObject};
 use serde::Deserialize;
@@ -8,16 +8,17 @@ use serde_json::value::RawValue;
 pub(crate) struct Block<'a> {
     /// As it arrived.
     pub(crate) raw: &'a RawValue,
-    pub(crate) manner: Manner,
+    pub(crate) kind: BlockKind,
 }
 
 #[derive(Debug)]
-pub(crate) enum Manner {
-    /// Can be shortened and stays what it is.
+pub(crate) enum BlockKind {
+    /// A text block: it can be shortened and stays a text block.
     Text(String),
-    /// Is shown whole, or in part as text: the text of a resource, a link, what we do not know.
+    /// A block that is shown whole, or in part as text: the text of a resource, a link, a block of
+    /// an unknown type.
     Readable { heading: String, text: String },
-    /// Is shown whole or not at all; then the line stands for it.
+    /// A block that is shown whole or not at all; then the line stands for it.
     Binary { line: String, tokens: usize },
 }
 
@@ -25,18 +26,15 @@ impl<'a> Block<'a> {
     pub(crate) fn read(raw: &'a RawValue) -> Self {
         let known = serde_json::from_str(raw.get())
             .ok()
-            .and_then(Written::manner);
-        let unknown = || Manner::Readable {
+            .and_then(ProtocolBlock::kind);
+        let kind = known.unwrap_or_else(|| BlockKind::Readable {
             heading: String::new(),
             text: raw.get().to_owned(),
-        };
-        Self {
-            raw,
-            manner: known.unwrap_or_else(unknown),
-        }
+        });
+        Self { raw, kind }
     }
 
-    /// The block with another text.
+    /// Returns the block with another text.
     pub(crate) fn with_text(&self, text: &str) -> Raw {
         RawObject::open(self.raw)
             .unwrap_or_default()
@@ -45,7 +43,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// A block that says this and nothing else.
+/// Returns a block of this text.
 pub(crate) fn text_block(text: &str) -> Raw {
     RawObject::new()
         .with("type", "text")
@@ -53,10 +51,11 @@ pub(crate) fn text_block(text: &str) -> Raw {
         .to_raw()
 }
 
-/// A block as the protocol writes it, read in one go because its text may be long.
+/// A block as the protocol writes it. All members are read in one pass, because the text may be
+/// long.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct ProtocolBlock<'a> {
     r#type: String,
     text: Option<String>,
     mime_type: Option<String>,
@@ -75,27 +74,27 @@ struct Resource<'a> {
     blob: Option<&'a RawValue>,
 }
 
-impl Written<'_> {
-    fn manner(self) -> Option<Manner> {
+impl ProtocolBlock<'_> {
+    fn kind(self) -> Option<BlockKind> {
         let mime = self.mime_type.as_deref();
         match self.r#type.as_str() {
-            "text" => self.text.map(Manner::Text),
+            "text" => self.text.map(BlockKind::Text),
             "image" => Some(binary("image", mime, self.data?, |bytes| {
                 bytes.min(IMAGE_TOKENS)
             })),
             "audio" => Some(binary("audio", mime, self.data?, |bytes| {
                 bytes / AUDIO_BYTES_PER_TOKEN
             })),
-            "resource" => self.resource?.manner(),
+            "resource" => self.resource?.kind(),
             _ => None,
         }
     }
 }
 
 impl Resource<'_> {
-    fn manner(self) -> Option<Manner> {
+    fn kind(self) -> Option<BlockKind> {
         match (self.text, self.blob) {
-            (Some(text), _) => Some(Manner::Readable {
+            (Some(text), _) => Some(BlockKind::Readable {
                 heading: format!("{}:", self.uri),
                 text,
             }),
@@ -110,23 +109,23 @@ impl Resource<'_> {
     }
 }
 
-/// Base64 is a third longer than what it stands for.
+/// A block of binary data. Base64 is a third longer than the bytes it stands for.
 fn binary(
     name: &str,
     mime: Option<&str>,
     base64: &RawValue,
     tokens: impl Fn(usize) -> usize,
-) -> Manner {
+) -> BlockKind {
     let bytes = base64.get().len() * 3 / 4;
     let mime = mime.unwrap_or("of unknown type");
     let line = format!("[{name}, {mime}, {} kB: left out]", bytes.div_ceil(1_000));
-    Manner::Binary {
+    BlockKind::Binary {
         line,
         tokens: tokens(bytes),
     }
 }
 
-/// Models are charged for an image by its area, up to about this.
+/// Vendors charge for an image by its area, up to about this many tokens.
 const IMAGE_TOKENS: usize = 1_500;
-/// Some 30 tokens for a second of sound, of 16 kB.
+/// Some 30 tokens for a second of sound, which is about 16 kB.
 const AUDIO_BYTES_PER_TOKEN: usize = 500;

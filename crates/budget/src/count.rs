@@ -1,7 +1,7 @@
-//! How many tokens a text is, exactly, in the o200k vocabulary.
+//! Counts the tokens of a text exactly, in the o200k vocabulary.
 //!
 //! The vocabulary is in the binary and becomes a table at the first count, which takes a tenth of
-//! a second and some 130 MB. What serves requests therefore uses [`estimate`](crate::estimate());
+//! a second and some 130 MB. Requests are therefore served with [`estimate`](crate::estimate());
 //! this is for reports and benchmarks. For models with another vocabulary it is an estimate too.
 
 use std::collections::HashSet;
@@ -13,13 +13,13 @@ static O200K: LazyLock<CoreBPE> = LazyLock::new(|| {
     tiktoken_rs::o200k_base().expect("the vocabulary in the binary is well-formed")
 });
 
-/// The tokens of a text. Words that mark the parts of a conversation, such as `<|endoftext|>`, are
-/// text here like any other.
+/// Returns the number of tokens of a text. Words that mark the parts of a conversation, such as
+/// `<|endoftext|>`, are text here like any other.
 pub fn count(text: &str) -> usize {
     match O200K.encode(text, &HashSet::new()) {
         Ok((tokens, _)) => tokens.len(),
-        // Only a million blanks in a row are too much for it. Where such a run is halved, a token
-        // more or less does not matter.
+        // The library fails only on about a million blanks in a row. Halving such a run may cost
+        // a token more or less, which does not matter.
         Err(_) => {
             let (begin, end) = text.split_at(text.ceil_char_boundary(text.len() / 2));
             count(begin) + count(end)

@@ -1,16 +1,17 @@
-//! About how many tokens a text is, told without a vocabulary.
+//! Estimates the number of tokens of a text, without a vocabulary.
 //!
-//! The text is split as the o200k vocabulary splits it, and each piece is given the price that
-//! pieces of its kind have on average. `cargo run -p kitbag-budget --example refit` takes these
+//! The text is split as the o200k vocabulary splits it, and each piece gets the price that pieces
+//! of its kind have on average. `cargo run -p kitbag-budget --example refit` computes these
 //! averages anew from a file of texts.
 
-use crate::pieces::{Lead, Piece, Pieces, Script, Shape};
+use crate::pieces::{Lead, Script, TextPiece, TextPieces, WordCase};
 
-/// About as many tokens as [`count`](crate::count()) would find: in one pass, without allocating.
+/// Returns about as many tokens as [`count`](crate::count()) would find, in one pass and without
+/// allocating.
 pub fn estimate(text: &str) -> usize {
-    let mut meter = Meter::default();
+    let mut meter = TokenMeter::default();
     let mut at = 0;
-    for (piece, end) in Pieces::of(text) {
+    for (piece, end) in TextPieces::of(text) {
         meter.add(piece, &text.as_bytes()[at..end]);
         at = end;
     }
@@ -22,37 +23,40 @@ pub(crate) fn roughly(text: &str) -> usize {
     if text.len() <= SAMPLES * SAMPLE_BYTES {
         return estimate(text);
     }
-    let sample = |number: usize| {
-        let start = text.floor_char_boundary(number * (text.len() / SAMPLES));
-        &text[start..text.floor_char_boundary(start + SAMPLE_BYTES)]
-    };
-    let (bytes, tokens) = (0..SAMPLES)
-        .map(sample)
-        .fold((0, 0), |(bytes, tokens), sample| {
-            (bytes + sample.len(), tokens + estimate(sample))
-        });
+    let (mut bytes, mut tokens) = (0, 0);
+    for number in 0..SAMPLES {
+        let sample = sample(text, number);
+        bytes += sample.len();
+        tokens += estimate(sample);
+    }
+    // The same as `text.len() * tokens / bytes`, which could overflow.
     text.len() / bytes * tokens + text.len() % bytes * tokens / bytes
 }
 
+fn sample(text: &str, number: usize) -> &str {
+    let start = text.floor_char_boundary(number * (text.len() / SAMPLES));
+    &text[start..text.floor_char_boundary(start + SAMPLE_BYTES)]
+}
+
+// A quarter of a megabyte altogether: read in a few milliseconds, however long the text.
 const SAMPLES: usize = 32;
 const SAMPLE_BYTES: usize = 8_192;
 
-/// How many bytes of a text these tokens pay for, and how many of the tokens that takes. A piece is
-/// paid for as a whole, unless it is long.
+/// Returns how many bytes of a text these tokens pay for, and how many of the tokens that takes. A
+/// piece is paid for as a whole, unless it is long.
 pub(crate) fn affordable(text: &str, tokens: usize) -> (usize, usize) {
-    let mut meter = Meter::default();
+    let mut meter = TokenMeter::default();
     let mut at = 0;
-    for (piece, end) in Pieces::of(text) {
+    for (piece, end) in TextPieces::of(text) {
         let before = meter.tokens();
         meter.add(piece, &text.as_bytes()[at..end]);
         if meter.tokens() > tokens {
             let price = price(piece, &text.as_bytes()[at..end]);
+            if price <= LONG {
+                return (at, tokens);
+            }
             let share = (end - at) * (tokens - before) * 100 / price.max(1);
-            let end = if price > LONG {
-                text.floor_char_boundary(at + share.min(end - at))
-            } else {
-                at
-            };
+            let end = text.floor_char_boundary(at + share.min(end - at));
             return (end, tokens);
         }
         at = end;
@@ -62,21 +66,21 @@ pub(crate) fn affordable(text: &str, tokens: usize) -> (usize, usize) {
 
 /// Adds up prices, in hundredths of a token.
 #[derive(Debug, Default)]
-struct Meter {
+struct TokenMeter {
     sum: usize,
-    /// What the long words would cost in addition, were they not English.
+    /// The additional price of the long words if they are not English.
     surplus: usize,
     words: usize,
-    /// How many words are such as only English has many of.
+    /// The number of words that only English has many of.
     english: usize,
 }
 
-impl Meter {
-    fn add(&mut self, piece: Piece, text: &[u8]) {
+impl TokenMeter {
+    fn add(&mut self, piece: TextPiece, text: &[u8]) {
         self.sum += price(piece, text);
-        if let Piece::Word {
+        if let TextPiece::Word {
             lead: Lead::Space,
-            shape: Shape::Lower | Shape::Title,
+            case: WordCase::Lower | WordCase::Title,
             letters,
             ..
         } = piece
@@ -104,29 +108,30 @@ fn is_english(word: &[u8]) -> bool {
     )
 }
 
-fn price(piece: Piece, text: &[u8]) -> usize {
+/// Returns the price of a piece in hundredths of a token.
+fn price(piece: TextPiece, text: &[u8]) -> usize {
     match piece {
-        Piece::Word {
+        TextPiece::Word {
             lead,
-            shape,
+            case,
             letters,
             accented,
         } => {
-            let row = match (lead, shape) {
-                (_, Shape::Upper) => &CAPITALS,
+            let row = match (lead, case) {
+                (_, WordCase::Upper) => &CAPITALS,
                 (Lead::Mark, _) => &AFTER_MARK,
                 _ => &PLAIN,
             };
             at(row, letters) + ACCENT * accented
         }
-        Piece::Script { script, letters } => {
+        TextPiece::Script { script, letters } => {
             let (first, next) = script_price(script);
             first + next * (letters - 1)
         }
-        Piece::Digits => 100,
-        Piece::Blank { bytes } => 100 + bytes / LONGEST_RUN * 100,
-        Piece::Marks { .. } if is_joint(text) => 100,
-        Piece::Marks {
+        TextPiece::Digits => 100,
+        TextPiece::Blank { bytes } => 100 + bytes / LONGEST_RUN * 100,
+        TextPiece::Marks { .. } if is_joint(text) => 100,
+        TextPiece::Marks {
             ascii,
             changes,
             wide,
@@ -159,13 +164,13 @@ fn is_joint(marks: &[u8]) -> bool {
     )
 }
 
-/// The price for a length; beyond the row, each step costs what the last one did.
+/// Returns the price for a length; beyond the row, each step costs as much as the last one did.
 fn at(row: &[usize; 13], length: usize) -> usize {
     let last = row.len() - 1;
     row[length.min(last)] + (row[last] - row[last - 1]) * length.saturating_sub(last)
 }
 
-/// The price of the first letter, and of each further one.
+/// Returns the price of the first letter, and of each further one.
 fn script_price(script: Script) -> (usize, usize) {
     match script {
         Script::Greek => (85, 30),
@@ -198,16 +203,23 @@ const CAPITALS: [usize; 13] = [
 const MARKS: [usize; 13] = [
     0, 100, 101, 130, 195, 205, 290, 315, 385, 430, 500, 550, 600,
 ];
+/// For each letter with an accent, in addition.
 const ACCENT: usize = 50;
+/// For a mark beyond ASCII.
 const WIDE: usize = 105;
+/// For a picture such as an emoji.
 const PICTURE: usize = 210;
 /// The vocabulary has runs of one character up to about this length.
 const LONGEST_RUN: usize = 64;
 /// From this price on, a piece may be paid for in part.
 const LONG: usize = 1_600;
 
-// What English has as one token, other languages have in parts; the vocabulary knows English best.
+// The vocabulary knows English best: a word that is one token there is several in other languages.
+/// For each letter of a word that is not English, in addition.
 const FOREIGN_LETTER: usize = 18;
+/// Words up to this length are one token in most languages.
 const FREE_LETTERS: usize = 4;
+/// In English prose, at least one word of so many is one of [`is_english`].
 const ENGLISH_EVERY: usize = 14;
+/// Fewer words than this say too little about the language.
 const UNDECIDED: usize = 20;

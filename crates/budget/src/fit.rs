@@ -3,16 +3,16 @@
 use kitbag_wire::{Raw, RawObject};
 use serde_json::value::RawValue;
 
-use crate::block::{Block, Manner, text_block};
+use crate::block::{Block, BlockKind, text_block};
+use crate::cut_point::CutPoint;
 use crate::estimate::{estimate, roughly};
-use crate::pages::{Pages, Part};
-use crate::place::Place;
-use crate::same;
+use crate::pages::{PagePart, Pages};
+use crate::repeated;
 
-/// A result that was held against a budget.
+/// The outcome of comparing a result with a budget.
 #[derive(Debug)]
 pub enum Fitted {
-    /// It may pass as it is.
+    /// The result is within the budget, and passes as it is.
     Whole,
     Cut(Box<Cut>),
 }
@@ -20,23 +20,23 @@ pub enum Fitted {
 /// A result of which a part is shown.
 #[derive(Debug)]
 pub struct Cut {
-    /// All there is to read, as text; the shown part is its beginning.
+    /// The whole result as text; the shown part is its beginning.
     pub pages: Pages,
-    /// Where to read on, if more is to be read; binary data is left out of the text too.
+    /// The offset to read on from, if there is more text; binary data is not in the text.
     pub next_offset: Option<usize>,
     /// About how many tokens are shown, without the notice.
     pub shown_tokens: usize,
-    /// About how many the result would have been.
+    /// About how many tokens the whole result is.
     pub total_tokens: usize,
     pub structured: Structured,
-    /// How many images, sounds and files were left out.
+    /// The number of images, sounds and files that were left out.
     pub binaries_left_out: usize,
     result: RawObject,
     content: Vec<Raw>,
 }
 
-/// What became of `structuredContent`. A part of it may not be what the tool's schema promises, so
-/// it is there as a whole or not at all.
+/// The fate of `structuredContent`. A part of it may break the promise of the tool's schema, so it
+/// is there as a whole or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Structured {
     /// As it was, or there was none.
@@ -47,8 +47,8 @@ pub enum Structured {
     MovedToText,
 }
 
-/// Holds the result of a tool call, JSON, against a budget in tokens. What is within it, and what
-/// is no such result, is not touched.
+/// Compares the result of a tool call, JSON, with a budget in tokens, and cuts it if it is longer.
+/// A text that is no such result is not touched.
 pub fn fit(result: &str, budget: usize) -> Fitted {
     // No token is shorter than a byte.
     if result.len() <= budget {
@@ -61,7 +61,7 @@ pub fn fit(result: &str, budget: usize) -> Fitted {
 }
 
 impl Cut {
-    /// The result to hand on: what is shown, and last the [notice](crate::notice::cut).
+    /// Returns the result to hand on: the shown part, and last the [notice](crate::notice::cut).
     pub fn answer(mut self, notice: &str) -> Raw {
         self.content.push(text_block(notice));
         self.result.put("content", &self.content);
@@ -72,17 +72,13 @@ impl Cut {
 fn cut(mut result: RawObject, budget: usize) -> Option<Cut> {
     let content = result.get("content").map(ToOwned::to_owned);
     let layout = Layout::of(content.as_deref(), result.get("structuredContent"))?;
-    let binary_tokens: usize = layout
-        .blocks
-        .iter()
-        .filter_map(|(block, _)| tokens_of(block))
-        .sum();
+    let binary_tokens = layout.binary_tokens();
     if binary_tokens <= budget && layout.pages.cut(0, budget - binary_tokens).is_none() {
         return None;
     }
     let text_tokens = roughly(layout.pages.whole());
     let room = budget - NOTICE_TOKENS.min(budget / 2);
-    // Binary data can not be read later; so it comes first, as long as half is left for text.
+    // Binary data cannot be read later, so it comes first, as long as half is left for text.
     let kept = layout.keep(room - text_tokens.min(room / 2));
     let end = layout.end(room - kept.tokens);
     let structured = layout.fate_of_structured(&end);
@@ -106,23 +102,24 @@ fn cut(mut result: RawObject, budget: usize) -> Option<Cut> {
 
 /// A result, laid out as text.
 struct Layout<'a> {
-    blocks: Vec<(Block<'a>, Part)>,
+    blocks: Vec<(Block<'a>, PagePart)>,
     structured: StructuredText,
     pages: Pages,
 }
 
-/// How `structuredContent` is to be read.
+/// The way in which `structuredContent` can be read as text.
 enum StructuredText {
     Absent,
+    /// The text blocks say the same.
     InBlocks,
-    Apart(Part),
+    Apart(PagePart),
 }
 
-/// Where the shown text ends.
-enum End {
-    /// There is no more of it.
+/// The end of the shown text.
+enum ShownEnd {
+    /// All of the text is shown.
     Whole(usize),
-    Inside(Place, Part),
+    Inside(CutPoint, PagePart),
 }
 
 impl<'a> Layout<'a> {
@@ -134,7 +131,7 @@ impl<'a> Layout<'a> {
             .ok()?;
         let blocks: Vec<Block<'a>> = content.into_iter().map(Block::read).collect();
         let texts: Vec<&str> = blocks.iter().filter_map(text_of).collect();
-        let repeated = structured.is_some_and(|structured| same::repeats(&texts, structured));
+        let repeated = structured.is_some_and(|structured| repeated::repeats(&texts, structured));
         let mut pages = Pages::empty();
         let blocks = blocks
             .into_iter()
@@ -155,9 +152,16 @@ impl<'a> Layout<'a> {
         })
     }
 
-    /// Which binary blocks are shown, within so many tokens.
-    fn keep(&self, room: usize) -> Kept {
-        let mut kept = Kept {
+    fn binary_tokens(&self) -> usize {
+        self.blocks
+            .iter()
+            .filter_map(|(block, _)| tokens_of(block))
+            .sum()
+    }
+
+    /// Chooses the binary blocks that are shown, within so many tokens.
+    fn keep(&self, room: usize) -> KeptBinaries {
+        let mut kept = KeptBinaries {
             blocks: vec![false; self.blocks.len()],
             tokens: 0,
             left_out: 0,
@@ -175,60 +179,64 @@ impl<'a> Layout<'a> {
         kept
     }
 
-    fn end(&self, tokens: usize) -> End {
+    fn end(&self, tokens: usize) -> ShownEnd {
         let cut = self.pages.cut(0, tokens);
         cut.map_or_else(
-            || End::Whole(self.pages.whole().len()),
-            |(place, part)| End::Inside(place, part),
+            || ShownEnd::Whole(self.pages.whole().len()),
+            |(cut, part)| ShownEnd::Inside(cut, part),
         )
     }
 
-    fn fate_of_structured(&self, end: &End) -> Structured {
+    fn fate_of_structured(&self, end: &ShownEnd) -> Structured {
         match (&self.structured, end) {
-            (StructuredText::InBlocks, End::Inside(..)) => Structured::SaidByText,
+            (StructuredText::InBlocks, ShownEnd::Inside(..)) => Structured::SaidByText,
             (StructuredText::Apart(part), _) if part.end > end.at() => Structured::MovedToText,
             _ => Structured::Unchanged,
         }
     }
 
-    fn content(&self, end: &End, kept: &Kept, structured: Structured) -> Vec<Raw> {
-        let show = |(at, (block, part)): (usize, &(Block<'_>, Part))| match &block.manner {
-            Manner::Binary { .. } if kept.blocks[at] => Some(block.raw.to_owned()),
-            Manner::Binary { line, .. } => (part.end <= end.at()).then(|| text_block(line)),
-            _ if part.end <= end.at() => Some(block.raw.to_owned()),
-            Manner::Text(_) => end
-                .shown_of(*part, &self.pages)
-                .map(|text| block.with_text(&text)),
-            Manner::Readable { .. } => end
-                .shown_of(*part, &self.pages)
-                .map(|text| text_block(&text)),
-        };
-        let mut content: Vec<Raw> = self.blocks.iter().enumerate().filter_map(show).collect();
+    fn content(&self, end: &ShownEnd, kept: &KeptBinaries, structured: Structured) -> Vec<Raw> {
+        let mut content = Vec::new();
+        for ((block, part), is_kept) in self.blocks.iter().zip(&kept.blocks) {
+            content.extend(self.shown(block, *part, end, *is_kept));
+        }
         if let (StructuredText::Apart(part), Structured::MovedToText) =
             (&self.structured, structured)
         {
-            content.extend(
-                end.shown_of(*part, &self.pages)
-                    .map(|text| text_block(&text)),
-            );
+            let text = end.shown_of(*part, &self.pages);
+            content.extend(text.map(|text| text_block(&text)));
         }
         content
     }
+
+    /// Returns the block as it is shown: whole, shortened, as the line that stands for it, or not
+    /// at all.
+    fn shown(&self, block: &Block<'_>, part: PagePart, end: &ShownEnd, kept: bool) -> Option<Raw> {
+        let is_reached = part.end <= end.at();
+        match &block.kind {
+            BlockKind::Binary { .. } if kept => Some(block.raw.to_owned()),
+            BlockKind::Binary { line, .. } => is_reached.then(|| text_block(line)),
+            _ if is_reached => Some(block.raw.to_owned()),
+            BlockKind::Text(_) => Some(block.with_text(&end.shown_of(part, &self.pages)?)),
+            BlockKind::Readable { .. } => Some(text_block(&end.shown_of(part, &self.pages)?)),
+        }
+    }
 }
 
-impl End {
+impl ShownEnd {
     fn at(&self) -> usize {
         match self {
             Self::Whole(at) => *at,
-            Self::Inside(place, _) => place.at,
+            Self::Inside(cut, _) => cut.at,
         }
     }
 
-    /// The beginning of a part, if it is the one that is cut; those after it are not shown.
-    fn shown_of(&self, part: Part, pages: &Pages) -> Option<String> {
+    /// Returns the beginning of a part, if it is the one that is cut; the parts after it are not
+    /// shown.
+    fn shown_of(&self, part: PagePart, pages: &Pages) -> Option<String> {
         match self {
-            Self::Inside(place, cut) if *cut == part && place.at > part.start => {
-                Some(pages.mended(part, place))
+            Self::Inside(cut, cut_part) if *cut_part == part && cut.at > part.start => {
+                Some(pages.mended(part, cut))
             }
             _ => None,
         }
@@ -236,37 +244,39 @@ impl End {
 }
 
 /// The binary blocks that are shown.
-struct Kept {
+struct KeptBinaries {
+    /// One for each block of the result.
     blocks: Vec<bool>,
     tokens: usize,
     left_out: usize,
 }
 
-fn lay<'a>(pages: &mut Pages, block: Block<'a>) -> (Block<'a>, Part) {
-    let part = match &block.manner {
-        Manner::Text(text) => pages.push(text),
-        Manner::Readable { heading, text } => {
+/// Writes a block into the pages as text.
+fn lay<'a>(pages: &mut Pages, block: Block<'a>) -> (Block<'a>, PagePart) {
+    let part = match &block.kind {
+        BlockKind::Text(text) => pages.push(text),
+        BlockKind::Readable { heading, text } => {
             pages.push(heading);
             pages.push(text)
         }
-        Manner::Binary { line, .. } => pages.push(line),
+        BlockKind::Binary { line, .. } => pages.push(line),
     };
     (block, part)
 }
 
 fn text_of<'b>(block: &'b Block<'_>) -> Option<&'b str> {
-    match &block.manner {
-        Manner::Text(text) => Some(text),
+    match &block.kind {
+        BlockKind::Text(text) => Some(text),
         _ => None,
     }
 }
 
 fn tokens_of(block: &Block<'_>) -> Option<usize> {
-    match block.manner {
-        Manner::Binary { tokens, .. } => Some(tokens),
+    match block.kind {
+        BlockKind::Binary { tokens, .. } => Some(tokens),
         _ => None,
     }
 }
 
-/// What the notice takes.
+/// The tokens of the longest notice.
 const NOTICE_TOKENS: usize = 60;

@@ -1,30 +1,29 @@
 //! Follows JSON text byte by byte and remembers where it could be cut.
 //!
-//! Nothing here recurses: how deep a text is nested costs two numbers.
+//! Nothing here recurses: the open levels are two numbers.
 
-/// Texts nested deeper are not cut as JSON.
+/// Texts nested deeper are not cut as JSON: the open levels are the bits of a `u128`.
 pub(crate) const DEEPEST: usize = 128;
 
-/// What is open at some place of a JSON text.
+/// The arrays and objects that are open at a point of a JSON text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Open {
+pub(crate) struct OpenLevels {
     depth: usize,
-    /// For each open level, from the innermost at the lowest bit: whether it is an object.
+    /// One bit for each open level, the innermost lowest: 1 for an object, 0 for an array.
     objects: u128,
 }
 
-impl Open {
-    /// What has to follow so that the text is complete.
+impl OpenLevels {
+    /// Returns the brackets that complete the text.
     pub(crate) fn closers(self) -> String {
-        (0..self.depth)
-            .map(|level| {
-                if self.objects >> level & 1 == 1 {
-                    '}'
-                } else {
-                    ']'
-                }
-            })
-            .collect()
+        (0..self.depth).map(|level| self.closer(level)).collect()
+    }
+
+    fn closer(self, level: usize) -> char {
+        match self.objects >> level & 1 {
+            1 => '}',
+            _ => ']',
+        }
     }
 
     fn enter(&mut self, object: bool) {
@@ -42,41 +41,41 @@ impl Open {
     }
 }
 
-/// A place between two elements or members.
+/// A point between two elements or members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gap {
     pub(crate) at: usize,
-    pub(crate) open: Open,
+    pub(crate) open: OpenLevels,
 }
 
 /// A string that is a value and had not ended where the reading stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Inside {
+pub(crate) struct OpenString {
     /// Where its text begins, after the quotation mark.
     pub(crate) start: usize,
-    /// The last place that splits neither a character nor an escape.
+    /// The last point that splits neither a character nor an escape.
     pub(crate) safe: usize,
-    pub(crate) open: Open,
+    pub(crate) open: OpenLevels,
 }
 
-/// Where a JSON text could be cut between two places of it.
+/// The points where a JSON text could be cut.
 #[derive(Debug)]
 pub(crate) struct Gaps {
     /// The last gap of each depth.
     last: Vec<Option<Gap>>,
-    pub(crate) inside: Option<Inside>,
+    pub(crate) inside: Option<OpenString>,
 }
 
 impl Gaps {
-    /// Reads valid JSON from its beginning to `end`, and remembers the gaps after `from`. Nothing,
-    /// if it is nested too deep.
+    /// Reads valid JSON from its beginning to `end`, and remembers the gaps after `from`. Returns
+    /// nothing if the text is nested too deep.
     pub(crate) fn find(json: &str, from: usize, end: usize) -> Option<Self> {
         let bytes = json.as_bytes();
         let mut gaps = Self {
             last: vec![None; DEEPEST + 1],
             inside: None,
         };
-        let mut open = Open::default();
+        let mut open = OpenLevels::default();
         let mut key = false;
         let mut at = 0;
         while at < end {
@@ -100,7 +99,7 @@ impl Gaps {
                 b'"' => {
                     let (safe, ended) = string(bytes, at, end);
                     if !ended {
-                        gaps.inside = (!key).then_some(Inside {
+                        gaps.inside = (!key).then_some(OpenString {
                             start: at,
                             safe,
                             open,
@@ -115,7 +114,7 @@ impl Gaps {
         Some(gaps)
     }
 
-    /// The outermost gap that lies at `floor` or after it.
+    /// Returns the outermost gap that lies at `floor` or after it.
     pub(crate) fn outermost(&self, floor: usize) -> Option<Gap> {
         self.last
             .iter()
@@ -124,7 +123,7 @@ impl Gaps {
             .find(|gap| gap.at >= floor)
     }
 
-    /// The gap nearest to the end.
+    /// Returns the gap nearest to the end.
     pub(crate) fn nearest(&self) -> Option<Gap> {
         self.last.iter().flatten().copied().max_by_key(|gap| gap.at)
     }
@@ -137,7 +136,8 @@ fn blanks(bytes: &[u8]) -> usize {
         .count()
 }
 
-/// Reads on inside a string: to behind its quotation mark, or to the last safe place before `end`.
+/// Reads on inside a string. Returns the point behind its quotation mark and true, or the last safe
+/// point before `end` and false.
 fn string(bytes: &[u8], mut at: usize, end: usize) -> (usize, bool) {
     loop {
         let width = match bytes.get(at) {
@@ -156,7 +156,7 @@ fn string(bytes: &[u8], mut at: usize, end: usize) -> (usize, bool) {
     }
 }
 
-/// How long an escape is; the two halves of a surrogate pair are one.
+/// Returns the length of an escape; the two halves of a surrogate pair are one.
 fn escape(bytes: &[u8]) -> usize {
     match bytes {
         [

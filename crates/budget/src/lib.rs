@@ -1,29 +1,30 @@
-//! What text costs a model, and how to cut it to a price.
+//! Counts the tokens of a text, and cuts a tool's result to a budget.
 //!
 //! # Layout
 //! - [`count()`]: the tokens of a text, exactly, for reports
 //! - [`estimate()`]: about as many, at once and without tables, for the serving path; it splits
 //!   text into [`pieces`]
-//! - [`price()`]: about what a tool's result costs, whatever it is made of
-//! - [`fit()`]: a tool's result within a budget; what it leaves out stays readable as [`Pages`]
-//! - [`notice`]: what the model is told about that
+//! - [`price()`]: about how many tokens a tool's result costs
+//! - [`fit()`]: cuts a tool's result to a budget, at a `cut_point`; the rest stays readable as
+//!   [`Pages`]
+//! - [`notice`]: the line that tells the model about the cut
 //!
-//! Nothing here reads a clock or waits for anything.
+//! Nothing here reads a clock or waits.
 
 mod block;
 mod count;
+mod cut_point;
 mod estimate;
 mod fit;
 mod json;
 pub mod notice;
 mod pages;
 pub mod pieces;
-mod place;
 mod price;
-mod same;
+mod repeated;
 
 pub use count::count;
 pub use estimate::estimate;
 pub use fit::{Cut, Fitted, Structured, fit};
-pub use pages::{Page, Pages};
+pub use pages::{Pages, ResultPage};
 pub use price::price;

@@ -1,48 +1,47 @@
-//! What a model is told when it sees less than everything.
+//! The line that tells a model that it sees only a part of a result.
 
 use crate::fit::{Cut, Structured};
-use crate::pages::Page;
+use crate::pages::ResultPage;
 
-/// The line below a result that was cut. `read_on` says how to read from an offset on, such as
-/// `call_api(result: "r1", offset: 8000)`.
+/// Returns the line below a result that was cut. `read_on` writes the call that reads from an
+/// offset on, such as `call_api(result: "r1", offset: 8000)`.
 pub fn cut(cut: &Cut, read_on: impl FnOnce(usize) -> String) -> String {
-    let mut said = format!(
+    // Both figures are estimates; the total must not look smaller than its part.
+    let mut line = format!(
         "Cut: about {} of {} tokens shown.",
         grouped(cut.shown_tokens),
         grouped(cut.total_tokens.max(cut.shown_tokens))
     );
     if cut.binaries_left_out > 0 {
-        said += &format!(" Binary blocks left out: {}.", cut.binaries_left_out);
+        line += &format!(" Binary blocks left out: {}.", cut.binaries_left_out);
     }
-    match cut.structured {
-        Structured::Unchanged => {}
-        Structured::SaidByText => {
-            said += " structuredContent left out; it says the same as the text."
-        }
-        Structured::MovedToText => said += " structuredContent is given as text.",
-    }
+    line += match cut.structured {
+        Structured::Unchanged => "",
+        Structured::SaidByText => " structuredContent left out; it says the same as the text.",
+        Structured::MovedToText => " structuredContent is given as text.",
+    };
     if let Some(offset) = cut.next_offset {
-        said += &format!(" Read on: {}", read_on(offset));
+        line += &format!(" Read on: {}", read_on(offset));
     }
-    format!("[{said}]")
+    format!("[{line}]")
 }
 
-/// The line below a page.
-pub fn page(page: &Page<'_>, read_on: impl FnOnce(usize) -> String) -> String {
+/// Returns the line below a page.
+pub fn page(page: &ResultPage<'_>, read_on: impl FnOnce(usize) -> String) -> String {
     let end = page.offset + page.text.len();
-    let place = format!(
+    let position = format!(
         "Bytes {} to {} of {}",
         grouped(page.offset),
         grouped(end),
         grouped(page.total)
     );
     match page.next_offset {
-        Some(offset) => format!("[{place}. Read on: {}]", read_on(offset)),
-        None => format!("[{place}, the end.]"),
+        Some(offset) => format!("[{position}. Read on: {}]", read_on(offset)),
+        None => format!("[{position}, the end.]"),
     }
 }
 
-/// `51200` as `51,200`.
+/// Writes `51200` as `51,200`.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -61,8 +60,7 @@ mod tests {
 
     #[test]
     fn a_page_says_where_it_is_and_how_to_read_on() {
-        let read_on = |offset| format!("call_api(result: \"r1\", offset: {offset})");
-        let first = Page {
+        let first = ResultPage {
             text: "abcd",
             offset: 0,
             next_offset: Some(4),
@@ -72,12 +70,16 @@ mod tests {
             page(&first, read_on),
             "[Bytes 0 to 4 of 1,234,567. Read on: call_api(result: \"r1\", offset: 4)]"
         );
-        let last = Page {
+        let last = ResultPage {
             text: "abcd",
             offset: 4,
             next_offset: None,
             total: 8,
         };
         assert_eq!(page(&last, read_on), "[Bytes 4 to 8 of 8, the end.]");
+    }
+
+    fn read_on(offset: usize) -> String {
+        format!("call_api(result: \"r1\", offset: {offset})")
     }
 }

@@ -1,34 +1,34 @@
 //! A long text, read page by page.
 
+use crate::cut_point::{self, CutKind, CutPoint, CutRange, TextKind};
 use crate::estimate::{affordable, estimate};
-use crate::place::{self, Kind, Place, Seam};
 
 /// A text that is too long to be shown at once. Offsets are bytes; pages that follow each other
 /// are the whole text, without a gap and without an overlap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pages {
     whole: String,
-    parts: Vec<Part>,
+    parts: Vec<PagePart>,
 }
 
-/// One page.
+/// One page of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page<'a> {
+pub struct ResultPage<'a> {
     pub text: &'a str,
-    /// Where the text begins.
+    /// The start of the text in the whole.
     pub offset: usize,
-    /// Where the next page begins, if there is one.
+    /// The start of the next page, if there is one.
     pub next_offset: Option<usize>,
-    /// The bytes of the whole.
+    /// The length of the whole, in bytes.
     pub total: usize,
 }
 
-/// A stretch of one kind, up to where the next one begins.
+/// A stretch of text of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct PagePart {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    kind: Kind,
+    kind: TextKind,
 }
 
 impl Pages {
@@ -45,15 +45,15 @@ impl Pages {
         }
     }
 
-    /// Adds a part that begins on a line of its own; nothing, if there is nothing to add.
-    pub(crate) fn push(&mut self, text: &str) -> Part {
+    /// Adds a part that begins on a line of its own. An empty text adds nothing.
+    pub(crate) fn push(&mut self, text: &str) -> PagePart {
         if !text.is_empty() && !self.whole.is_empty() {
             self.whole.push_str(SEPARATOR);
         }
-        let part = Part {
+        let part = PagePart {
             start: self.whole.len(),
             end: self.whole.len() + text.len(),
-            kind: Kind::of(text),
+            kind: TextKind::of(text),
         };
         if !text.is_empty() {
             self.whole.push_str(text);
@@ -66,15 +66,15 @@ impl Pages {
         &self.whole
     }
 
-    /// About as much as these tokens pay for, from an offset on, up to a clean border: between
-    /// texts, between the elements of an array, at a paragraph, or the best there is. However few
-    /// the tokens, a page is not empty before the end.
-    pub fn page(&self, offset: usize, tokens: usize) -> Page<'_> {
+    /// Returns about as much as these tokens pay for, from an offset on, up to a clean border:
+    /// between texts, between the elements of an array, at a paragraph, or the best there is.
+    /// However few the tokens, a page is not empty before the end.
+    pub fn page(&self, offset: usize, tokens: usize) -> ResultPage<'_> {
         let offset = self.whole.floor_char_boundary(offset);
         let end = self
             .cut(offset, tokens)
-            .map_or(self.whole.len(), |(place, _)| place.at);
-        Page {
+            .map_or(self.whole.len(), |(cut, _)| cut.at);
+        ResultPage {
             text: &self.whole[offset..end],
             offset,
             next_offset: (end < self.whole.len()).then_some(end),
@@ -82,14 +82,19 @@ impl Pages {
         }
     }
 
-    /// Where the page from an offset on ends, unless it is the last, with the part that is cut.
-    pub(crate) fn cut(&self, offset: usize, tokens: usize) -> Option<(Place, Part)> {
+    /// Returns the end of the page that begins at an offset, unless it is the last, with the part
+    /// that is cut.
+    pub(crate) fn cut(&self, offset: usize, tokens: usize) -> Option<(CutPoint, PagePart)> {
         let mut left = tokens;
         let mut at = offset;
         for &part in self.parts.iter().filter(|part| part.end > offset) {
             let (bytes, price) = affordable(&self.whole[at..part.end], left);
             if at + bytes < part.end {
-                return Some((self.cut_in(part, offset, at, at + bytes), part));
+                let page = CutRange {
+                    start: offset,
+                    end: at + bytes,
+                };
+                return Some((self.cut_in(part, page, at > offset), part));
             }
             left -= price.min(left);
             at = part.end;
@@ -97,40 +102,45 @@ impl Pages {
         None
     }
 
-    /// Between this part and the one before it, where that is not too early, or else inside it.
-    fn cut_in(&self, part: Part, offset: usize, at: usize, end: usize) -> Place {
-        let behind_previous = part.start.max(offset);
-        if at > offset && (behind_previous - offset) * 3 >= end - offset {
-            return Place {
-                at: behind_previous,
-                seam: Seam::Open,
+    /// Cuts in front of this part, if the page holds others before it and they use the page well;
+    /// or else inside it.
+    fn cut_in(&self, part: PagePart, page: CutRange, follows_others: bool) -> CutPoint {
+        let start = part.start.max(page.start);
+        if follows_others && page.is_well_used_by(start) {
+            return CutPoint {
+                at: start,
+                kind: CutKind::Plain,
             };
         }
-        let from = at.max(part.start);
-        let end = end.max(self.whole.ceil_char_boundary(from + 1));
-        let text = &self.whole[part.start..part.end];
-        let place = place::choose(text, part.kind, from - part.start, end - part.start);
-        Place {
-            at: part.start + place.at,
-            ..place
+        // Even if the tokens pay for nothing of it, one character is shown.
+        let end = page.end.max(self.whole.ceil_char_boundary(start + 1));
+        let within = CutRange {
+            start: start - part.start,
+            end: end - part.start,
+        };
+        let cut = cut_point::choose(&self.whole[part.start..part.end], part.kind, within);
+        CutPoint {
+            at: part.start + cut.at,
+            ..cut
         }
     }
 
-    /// A part up to where it is cut, made whole.
-    pub(crate) fn mended(&self, part: Part, place: &Place) -> String {
-        let within = Place {
-            at: place.at - part.start,
-            seam: place.seam.clone(),
+    /// Returns a part up to where it is cut, made whole.
+    pub(crate) fn mended(&self, part: PagePart, cut: &CutPoint) -> String {
+        let within = CutPoint {
+            at: cut.at - part.start,
+            kind: cut.kind,
         };
-        place::mended(&self.whole[part.start..part.end], &within)
+        cut_point::mended(&self.whole[part.start..part.end], &within)
     }
 }
 
-impl Page<'_> {
-    /// About how many tokens the page is.
+impl ResultPage<'_> {
+    /// Returns about how many tokens the page is.
     pub fn tokens(&self) -> usize {
         estimate(self.text)
     }
 }
 
+/// Stands between two parts.
 const SEPARATOR: &str = "\n\n";

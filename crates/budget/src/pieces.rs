@@ -1,15 +1,15 @@
 //! Splits text where the o200k vocabulary splits it before it looks for tokens: into words with
 //! the blank or mark before them, up to three digits, runs of marks, and blanks.
 //!
-//! No token reaches over such a border, so what a text costs is the sum of what its pieces cost.
+//! No token reaches over such a border, so the price of a text is the sum of those of its pieces.
 
-/// A stretch of text, by what its price depends on.
+/// A stretch of text, with the facts that its price depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece {
+pub enum TextPiece {
     /// Letters of the Latin script; `accented` of them are not ASCII.
     Word {
         lead: Lead,
-        shape: Shape,
+        case: WordCase,
         letters: usize,
         accented: usize,
     },
@@ -33,7 +33,7 @@ pub enum Piece {
     },
 }
 
-/// What a word takes along from before it.
+/// The character before a word that belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lead {
     Nothing,
@@ -42,7 +42,7 @@ pub enum Lead {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum WordCase {
     Lower,
     /// One capital, then small letters.
     Title,
@@ -65,58 +65,55 @@ pub enum Script {
     Other,
 }
 
-/// The pieces of a text, each with where it ends.
+/// The pieces of a text, each with its end.
 #[derive(Debug, Clone)]
-pub struct Pieces<'a> {
+pub struct TextPieces<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> TextPieces<'a> {
     pub fn of(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 }
 
-impl Iterator for Pieces<'_> {
-    type Item = (Piece, usize);
+impl Iterator for TextPieces<'_> {
+    type Item = (TextPiece, usize);
 
-    fn next(&mut self) -> Option<(Piece, usize)> {
+    fn next(&mut self) -> Option<(TextPiece, usize)> {
         let first = self.class(self.at)?;
         let piece = match first.kind {
-            Kind::Digit => self.digits(),
+            CharKind::Digit => self.digits(),
             kind if kind.is_letter() => self.word(Lead::Nothing),
-            Kind::Space | Kind::Mark if self.kind(self.at + first.bytes).is_letter() => {
+            CharKind::Space | CharKind::Mark if self.kind(self.at + first.bytes).is_letter() => {
                 self.at += first.bytes;
-                self.word(if first.kind == Kind::Space {
+                self.word(if first.kind == CharKind::Space {
                     Lead::Space
                 } else {
                     Lead::Mark
                 })
             }
-            Kind::Mark => self.marks(),
+            CharKind::Mark => self.marks(),
             _ => self.blank(),
         };
         Some((piece, self.at))
     }
 }
 
-impl Pieces<'_> {
-    fn digits(&mut self) -> Piece {
-        for _ in 0..3 {
-            let Some(class) = self
-                .class(self.at)
-                .filter(|class| class.kind == Kind::Digit)
-            else {
-                break;
-            };
-            self.at += class.bytes;
+impl TextPieces<'_> {
+    fn digits(&mut self) -> TextPiece {
+        for _ in 0..MAX_DIGITS {
+            match self.class(self.at) {
+                Some(class) if class.kind == CharKind::Digit => self.at += class.bytes,
+                _ => break,
+            }
         }
-        Piece::Digits
+        TextPiece::Digits
     }
 
     /// Capitals, then small letters, then `'s` and its like. Letters without case are both.
-    fn word(&mut self, lead: Lead) -> Piece {
+    fn word(&mut self, lead: Lead) -> TextPiece {
         let script = self.class(self.at).and_then(|class| class.script);
         let (mut capitals, mut letters, mut accented) = (0, 0, 0);
         let mut small = false;
@@ -126,10 +123,10 @@ impl Pieces<'_> {
             match class.kind {
                 // The vocabulary would go on, but has few tokens of two scripts.
                 _ if class.script != script && class.kind.is_letter() => break,
-                Kind::Upper if small => break,
-                Kind::Upper => capitals += 1,
-                Kind::Lower => small = true,
-                Kind::Letter => {}
+                CharKind::Upper if small => break,
+                CharKind::Upper => capitals += 1,
+                CharKind::Lower => small = true,
+                CharKind::Letter => {}
                 _ => break,
             }
             letters += 1;
@@ -137,23 +134,23 @@ impl Pieces<'_> {
             self.at += class.bytes;
         }
         if let Some(script) = script {
-            return Piece::Script { script, letters };
+            return TextPiece::Script { script, letters };
         }
         letters += self.contraction();
-        let shape = match capitals {
-            0 => Shape::Lower,
-            1 if small => Shape::Title,
-            _ => Shape::Upper,
+        let case = match capitals {
+            0 => WordCase::Lower,
+            1 if small => WordCase::Title,
+            _ => WordCase::Upper,
         };
-        Piece::Word {
+        TextPiece::Word {
             lead,
-            shape,
+            case,
             letters,
             accented,
         }
     }
 
-    /// Takes `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d` along; how many characters that is.
+    /// Skips `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d`, and returns the number of characters.
     fn contraction(&mut self) -> usize {
         let rest = &self.text.as_bytes()[self.at..];
         let length = match *rest {
@@ -162,6 +159,7 @@ impl Pieces<'_> {
                 b's' | b't' | b'm' | b'd' | b'S' | b'T' | b'M' | b'D',
                 ..,
             ] => 2,
+            // Setting bit 0x20 makes a letter of ASCII lower case.
             [b'\'', a, b, ..] => match [a | 0x20, b | 0x20] {
                 [b'r' | b'v', b'e'] | [b'l', b'l'] => 3,
                 _ => 0,
@@ -172,12 +170,14 @@ impl Pieces<'_> {
         length
     }
 
-    /// Marks and the line ends and slashes after them.
-    fn marks(&mut self) -> Piece {
+    /// Marks, and the line ends and slashes after them.
+    fn marks(&mut self) -> TextPiece {
         let (mut ascii, mut changes, mut wide, mut pictures) = (0, 0, 0, 0);
         let mut before = 0;
         while ascii + wide + pictures < LONGEST
-            && let Some(class) = self.class(self.at).filter(|class| class.kind == Kind::Mark)
+            && let Some(class) = self
+                .class(self.at)
+                .filter(|class| class.kind == CharKind::Mark)
         {
             let byte = self.text.as_bytes()[self.at];
             match class.bytes {
@@ -199,7 +199,7 @@ impl Pieces<'_> {
         {
             self.at += 1;
         }
-        Piece::Marks {
+        TextPiece::Marks {
             ascii,
             changes,
             wide,
@@ -208,57 +208,78 @@ impl Pieces<'_> {
     }
 
     /// Blanks to the last line end among them. Without a line end: all but the last, which belongs
-    /// to what follows, if something does.
-    fn blank(&mut self) -> Piece {
+    /// to the piece that follows, if there is one.
+    fn blank(&mut self) -> TextPiece {
         let start = self.at;
-        let (mut end, mut last, mut after_line) = (start, start, None);
-        while end - start < LONGEST
-            && let Some(class) = self.class(end).filter(|class| class.kind.is_blank())
+        let run = self.blank_run();
+        let is_single = run.last == start;
+        // A single space before marks is part of them.
+        if run.after_line.is_none()
+            && is_single
+            && self.text.as_bytes()[start] == b' '
+            && self
+                .class(run.end)
+                .is_some_and(|class| class.kind == CharKind::Mark)
         {
-            last = end;
-            end += class.bytes;
-            if class.kind == Kind::Line {
-                after_line = Some(end);
-            }
+            self.at = run.end;
+            return self.marks();
         }
-        self.at = match after_line {
+        self.at = match run.after_line {
             Some(after) => after,
-            None if end == self.text.len() => end,
-            None if last == start => {
-                // A single space before marks is part of them.
-                let next = self.kind(end);
-                self.at = end;
-                if next == Kind::Mark && self.text.as_bytes()[start] == b' ' {
-                    return self.marks();
-                }
-                end
-            }
-            None => last,
+            None if is_single || run.end == self.text.len() => run.end,
+            None => run.last,
         };
-        Piece::Blank {
+        TextPiece::Blank {
             bytes: self.at - start,
         }
     }
 
-    fn kind(&self, at: usize) -> Kind {
-        self.class(at).map_or(Kind::Line, |class| class.kind)
+    fn blank_run(&self) -> BlankRun {
+        let mut run = BlankRun {
+            last: self.at,
+            end: self.at,
+            after_line: None,
+        };
+        while run.end - self.at < LONGEST
+            && let Some(class) = self.class(run.end).filter(|class| class.kind.is_blank())
+        {
+            run.last = run.end;
+            run.end += class.bytes;
+            if class.kind == CharKind::Line {
+                run.after_line = Some(run.end);
+            }
+        }
+        run
     }
 
-    fn class(&self, at: usize) -> Option<Class> {
+    fn kind(&self, at: usize) -> CharKind {
+        self.class(at).map_or(CharKind::Line, |class| class.kind)
+    }
+
+    fn class(&self, at: usize) -> Option<CharClass> {
         let byte = *self.text.as_bytes().get(at)?;
         if byte < 0x80 {
-            return Some(Class {
+            return Some(CharClass {
                 kind: ASCII[usize::from(byte)],
                 bytes: 1,
                 script: None,
             });
         }
-        self.text[at..].chars().next().map(Class::of)
+        self.text[at..].chars().next().map(CharClass::of)
     }
 }
 
+/// Blanks that follow each other.
+struct BlankRun {
+    /// The start of the last blank.
+    last: usize,
+    end: usize,
+    /// The end of the last line break.
+    after_line: Option<usize>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharKind {
     Upper,
     Lower,
     /// Without case.
@@ -269,7 +290,7 @@ enum Kind {
     Line,
 }
 
-impl Kind {
+impl CharKind {
     fn is_letter(self) -> bool {
         matches!(self, Self::Upper | Self::Lower | Self::Letter)
     }
@@ -280,24 +301,24 @@ impl Kind {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Class {
-    kind: Kind,
+struct CharClass {
+    kind: CharKind,
     bytes: usize,
     script: Option<Script>,
 }
 
-impl Class {
+impl CharClass {
     fn of(letter: char) -> Self {
         let script = script(letter);
         let kind = match letter {
-            _ if letter.is_uppercase() => Kind::Upper,
-            _ if letter.is_lowercase() => Kind::Lower,
+            _ if letter.is_uppercase() => CharKind::Upper,
+            _ if letter.is_lowercase() => CharKind::Lower,
             // Signs that join the letters of India's scripts are no letters to the standard library.
-            _ if letter.is_alphabetic() || script == Some(Script::Indic) => Kind::Letter,
-            _ if letter.is_numeric() => Kind::Digit,
-            _ if letter.is_whitespace() => Kind::Space,
-            '\u{300}'..='\u{36f}' => Kind::Letter,
-            _ => Kind::Mark,
+            _ if letter.is_alphabetic() || script == Some(Script::Indic) => CharKind::Letter,
+            _ if letter.is_numeric() => CharKind::Digit,
+            _ if letter.is_whitespace() => CharKind::Space,
+            '\u{300}'..='\u{36f}' => CharKind::Letter,
+            _ => CharKind::Mark,
         };
         Self {
             kind,
@@ -321,22 +342,26 @@ fn script(letter: char) -> Option<Script> {
     }
 }
 
-/// The vocabulary sets no limit, but to find out what a little room holds, little should be read.
+/// The vocabulary splits numbers into groups of three.
+const MAX_DIGITS: usize = 3;
+
+/// The vocabulary sets no limit to a piece. With one, little is read to find out how much of a
+/// long text fits into a small budget.
 const LONGEST: usize = 1_024;
 
-static ASCII: [Kind; 128] = ascii();
+static ASCII: [CharKind; 128] = ascii();
 
-const fn ascii() -> [Kind; 128] {
-    let mut kinds = [Kind::Mark; 128];
+const fn ascii() -> [CharKind; 128] {
+    let mut kinds = [CharKind::Mark; 128];
     let mut byte = 0;
     while byte < 128 {
         kinds[byte] = match byte as u8 {
-            b'A'..=b'Z' => Kind::Upper,
-            b'a'..=b'z' => Kind::Lower,
-            b'0'..=b'9' => Kind::Digit,
-            b'\r' | b'\n' => Kind::Line,
-            b' ' | b'\t' | 0x0b | 0x0c => Kind::Space,
-            _ => Kind::Mark,
+            b'A'..=b'Z' => CharKind::Upper,
+            b'a'..=b'z' => CharKind::Lower,
+            b'0'..=b'9' => CharKind::Digit,
+            b'\r' | b'\n' => CharKind::Line,
+            b' ' | b'\t' | 0x0b | 0x0c => CharKind::Space,
+            _ => CharKind::Mark,
         };
         byte += 1;
     }
@@ -361,7 +386,7 @@ mod tests {
             ("网关 · 😀", "网关| ·| 😀"),
         ] {
             let mut at = 0;
-            let pieces: Vec<&str> = Pieces::of(text)
+            let pieces: Vec<&str> = TextPieces::of(text)
                 .map(|(_, end)| &text[std::mem::replace(&mut at, end)..end])
                 .collect();
             assert_eq!(pieces.join("|"), expected);

@@ -1,14 +1,14 @@
-//! About what a tool's result costs whoever reads it.
+//! Estimates how many tokens a tool's result costs a model that reads it.
 
 use kitbag_wire::RawObject;
 use serde_json::value::RawValue;
 
-use crate::block::{Block, Manner};
+use crate::block::{Block, BlockKind};
 use crate::estimate::roughly;
 
-/// About how many tokens a result, JSON, is to a model: its content, with binary data at the price
-/// of its kind. `structuredContent` counts where it is all there is, since clients show a model one
-/// of the two. What is no such result is priced as text.
+/// Returns about how many tokens a result, JSON, is to a model: its content, with binary data at
+/// the price of its kind. `structuredContent` counts only without content, since clients show a
+/// model one of the two. A text that is no such result is priced as text.
 pub fn price(result: &str) -> usize {
     let Ok(object) = serde_json::from_str::<RawObject>(result) else {
         return roughly(result);
@@ -17,20 +17,19 @@ pub fn price(result: &str) -> usize {
         .get("content")
         .and_then(|content| serde_json::from_str(content.get()).ok());
     match (content, object.get("structuredContent")) {
-        (Some(content), structured) if !content.is_empty() || structured.is_none() => content
-            .into_iter()
-            .map(|block| price_of(&Block::read(block)))
-            .sum(),
+        (Some(content), structured) if !content.is_empty() || structured.is_none() => {
+            content.into_iter().map(block_price).sum()
+        }
         (_, Some(structured)) => roughly(structured.get()),
         (_, None) => roughly(result),
     }
 }
 
-fn price_of(block: &Block<'_>) -> usize {
-    match &block.manner {
-        Manner::Text(text) => roughly(text),
-        Manner::Readable { heading, text } => roughly(heading) + roughly(text),
-        Manner::Binary { tokens, .. } => *tokens,
+fn block_price(block: &RawValue) -> usize {
+    match &Block::read(block).kind {
+        BlockKind::Text(text) => roughly(text),
+        BlockKind::Readable { heading, text } => roughly(heading) + roughly(text),
+        BlockKind::Binary { tokens, .. } => *tokens,
     }
 }
 
@@ -42,7 +41,7 @@ mod tests {
     use crate::estimate;
 
     #[test]
-    fn a_result_costs_what_a_model_reads_of_it() {
+    fn only_the_content_that_a_model_reads_is_priced() {
         let text = "the quick brown fox jumps over the lazy dog";
         let alone = estimate(text);
         let block = json!({ "type": "text", "text": text });

@@ -1,4 +1,4 @@
-//! Who asks, for which tenant and in which role.
+//! The caller of a request: its tenant, its key and its role.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The party on whose behalf everything happens: what it may see, what it has done.
+/// The party that a caller belongs to. Rules, records and figures are kept per tenant.
 ///
-/// A tenant is only ever taken from a credential, never from an argument.
+/// The gateway takes a tenant from a credential, never from an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Tenant(Arc<str>);
@@ -23,7 +23,8 @@ pub struct TenantError {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KeyId(pub String);
 
-/// What a key is for. No role may do what another may: who watches a gateway need not use it.
+/// The purpose of a key. No role includes another: a person who watches a gateway need not call
+/// its tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -37,7 +38,7 @@ pub enum Role {
 /// The authenticated origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// An operator belongs to no tenant; `local` stands here then, and no rule is asked about it.
+    /// An operator belongs to no tenant. It has `local` here, which no rule is compared with.
     pub tenant: Tenant,
     /// Absent for the person at this machine, who needs no key.
     pub key: Option<KeyId>,
@@ -45,7 +46,10 @@ pub struct Caller {
 }
 
 impl Tenant {
-    /// The tenant of whoever reaches the gateway from this machine without a key.
+    /// In characters; a file name and a table of the configuration can have a tenant's name.
+    const MAX: usize = 64;
+
+    /// The tenant of a caller that reaches the gateway from this machine without a key.
     pub fn local() -> Self {
         Self("local".into())
     }
@@ -65,7 +69,7 @@ impl Caller {
         }
     }
 
-    /// Who presents a key of that tenant.
+    /// A caller with a key of that tenant.
     pub fn user(tenant: Tenant, key: KeyId) -> Self {
         Self {
             tenant,
@@ -86,8 +90,8 @@ impl Caller {
         self.key.is_none()
     }
 
-    /// Whether figures and records of other tenants may be shown to this caller, and the last words
-    /// of servers, which may be about the calls of others.
+    /// True if the gateway may show this caller figures and records of other tenants, and the last
+    /// output of servers, which may be about calls of other tenants.
     pub fn sees_all_tenants(&self) -> bool {
         self.is_local() || self.role == Role::Operator
     }
@@ -131,9 +135,7 @@ impl FromStr for Tenant {
     type Err = TenantError;
 
     fn from_str(name: &str) -> Result<Self, TenantError> {
-        let fits =
-            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
-        if (1..=64).contains(&name.len()) && name.chars().all(fits) {
+        if (1..=Self::MAX).contains(&name.len()) && name.chars().all(is_tenant_char) {
             Ok(Self(name.into()))
         } else {
             Err(TenantError {
@@ -141,6 +143,10 @@ impl FromStr for Tenant {
             })
         }
     }
+}
+
+fn is_tenant_char(c: char) -> bool {
+    matches!(c, 'a'..='z' | '0'..='9' | '-' | '_' | '.')
 }
 
 impl TryFrom<String> for Tenant {

@@ -1,7 +1,4 @@
-//! One thing a server offers, and the name a client sees for it.
-
-use std::fmt;
-use std::sync::Arc;
+//! The identity of a tool, prompt or resource.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +12,7 @@ pub enum Kind {
     Resource,
 }
 
-/// The identity of a tool, prompt or resource: which server, and its own name for it
+/// The identity of a tool, prompt or resource: its server, and the name that the server gave it
 /// (for a resource, the URI).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Capability {
@@ -33,7 +30,8 @@ impl Capability {
         }
     }
 
-    /// As it is written down. Rules are asked about the whole name, records keep a short one.
+    /// Returns the capability as records keep it, with a short name. Rules are compared with the
+    /// whole name.
     pub fn shortened(mut self) -> Self {
         let short = ShortText::cut(&self.name);
         if short.as_str() != self.name {
@@ -56,122 +54,5 @@ impl Kind {
 
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-}
-
-/// `<server>__<name>`: what a client sees where several servers are merged.
-///
-/// Models accept 64 characters of `[A-Za-z0-9_-]`, and clients put a prefix of their own in
-/// front (`mcp__kitbag__`), so [`ExposedName::MAX`] is what is left. A name that fits is
-/// kept as it is; one that does not, or has other characters, is cut and marked with a hash
-/// of the whole, so that the result depends on nothing but the two names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ExposedName(Arc<str>);
-
-impl ExposedName {
-    pub const MAX: usize = 50;
-    const SEPARATOR: &str = "__";
-    const HASH_LENGTH: usize = 8;
-
-    pub fn new(server: &ServerName, name: &str) -> Self {
-        let plain = format!("{server}{}{name}", Self::SEPARATOR);
-        if plain.len() <= Self::MAX && !name.is_empty() && name.chars().all(allowed) {
-            return Self(plain.into());
-        }
-        Self::hashed(server, name, 0)
-    }
-
-    /// Another name for the same thing, for the case that `new` gave one already taken.
-    pub fn alternative(server: &ServerName, name: &str, attempt: u32) -> Self {
-        Self::hashed(server, name, attempt)
-    }
-
-    fn hashed(server: &ServerName, name: &str, attempt: u32) -> Self {
-        let digest = blake3::hash(format!("{server}\0{name}\0{attempt}").as_bytes()).to_hex();
-        let hash = &digest[..Self::HASH_LENGTH];
-        let readable: String = name
-            .chars()
-            .map(|c| if allowed(c) { c } else { '_' })
-            .collect();
-        let room =
-            Self::MAX - server.as_str().len() - Self::SEPARATOR.len() - 1 - Self::HASH_LENGTH;
-        let kept = &readable[..readable.len().min(room)];
-        Self(format!("{server}{}{kept}_{hash}", Self::SEPARATOR).into())
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ExposedName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::borrow::Borrow<str> for ExposedName {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-fn allowed(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn exposed(server: &str, name: &str) -> ExposedName {
-        ExposedName::new(&server.parse().unwrap(), name)
-    }
-
-    #[test]
-    fn a_name_that_fits_is_only_prefixed() {
-        assert_eq!(
-            exposed("github", "create_issue").as_str(),
-            "github__create_issue"
-        );
-        assert_eq!(exposed("github", "_hidden").as_str(), "github___hidden");
-    }
-
-    #[test]
-    fn a_long_name_keeps_its_beginning_and_gains_a_hash() {
-        let name = exposed(
-            "google-workspace",
-            "set_spreadsheet_conditional_formatting_rule",
-        );
-        assert_eq!(name.as_str().len(), ExposedName::MAX);
-        assert!(
-            name.as_str()
-                .starts_with("google-workspace__set_spreadsheet_condi"),
-            "{name}"
-        );
-    }
-
-    fn server() -> impl Strategy<Value = String> {
-        "[a-zA-Z0-9-]{1,16}(_[a-zA-Z0-9-]{1,14})?"
-    }
-
-    proptest! {
-        #[test]
-        fn every_name_fits_what_models_accept(server in server(), name in ".{0,200}") {
-            let it = exposed(&server, &name);
-            prop_assert!(it.as_str().len() <= ExposedName::MAX);
-            prop_assert!(it.as_str().chars().all(allowed));
-        }
-
-        #[test]
-        fn different_tools_get_different_names(
-            a in (server(), "[a-zA-Z0-9_.-]{1,60}"),
-            b in (server(), "[a-zA-Z0-9_.-]{1,60}"),
-        ) {
-            prop_assume!(a != b);
-            prop_assert_ne!(exposed(&a.0, &a.1), exposed(&b.0, &b.1));
-        }
     }
 }

@@ -1,6 +1,6 @@
-//! May it happen.
+//! The decision of policy about one request.
 
-/// The answer of policy to one request.
+/// The answer of policy: the caller may use the capability, or may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     Allow,

@@ -1,14 +1,13 @@
-//! What happened beside calls and belongs into the record: who was turned away, and what an
-//! operator changed.
+//! The record of events beside calls: callers that were refused, and changes by an operator.
 
 use crate::{KeyId, Origin, ShortText, Tenant, Timestamp};
 
-/// Something that was refused or changed, by whom, and what it was about.
+/// A refusal or a change, with its actor and its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub at: Timestamp,
     pub action: Action,
-    /// The tenant it concerns, where it concerns one.
+    /// The tenant that the event concerns, if it concerns one.
     pub tenant: Option<Tenant>,
     pub key: Option<KeyId>,
     /// The user of the operating system who did it.
@@ -16,37 +15,38 @@ pub struct Event {
     /// The program that did it.
     pub client: Option<ShortText>,
     pub origin: Origin,
-    /// What it was about, such as the name of a secret. Never a secret itself.
+    /// The name of the thing that was refused or changed, such as that of a secret. Never a secret
+    /// itself.
     pub subject: ShortText,
-    /// What else there is to say of it.
+    /// Further facts.
     pub detail: Option<ShortText>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// A client came with a key that opens nothing.
+    /// A client presented a key that is unknown or revoked.
     KeyRefused,
     KeyCreated,
     KeyRevoked,
     KeyRotated,
     SecretSet,
     SecretRemoved,
-    /// The key that secrets are encrypted under is another one, or elsewhere.
+    /// The key that encrypts the secrets was replaced or moved.
     SecretKeyChanged,
-    /// The operator logged in at a server, for every caller who uses it from here.
+    /// The operator logged in at a server, for every caller that uses it through this gateway.
     LoggedIn,
     LoggedOut,
-    /// The servers that a project brings along are in force in its folder.
+    /// The operator trusted the servers of a project in its folder.
     ProjectTrusted,
     ProjectWithdrawn,
-    /// The file was changed by a verb of the command line.
+    /// A command changed the configuration file.
     ConfigurationEdited,
-    /// A running gateway works by another configuration from then on.
+    /// A running gateway took over another configuration.
     ConfigurationInForce,
 }
 
 impl Event {
-    /// Of something that a person or the gateway did here.
+    /// Returns an event of a person at this machine, or of the gateway itself.
     pub fn new(at: Timestamp, action: Action, subject: &str) -> Self {
         Self {
             at,

@@ -1,26 +1,28 @@
-//! The nouns everyone shares, with their invariants.
+//! The nouns that all crates share, with their invariants.
 //!
-//! Plain data: no I/O, no clock, no wire format. Whatever has a rule about its shape is
-//! parsed here once, so that no other room has to doubt it.
+//! Plain data: no I/O, no clock, no wire format. A value with a rule about its shape is parsed
+//! here once, so that no other crate has to doubt it.
 //!
 //! # Layout
 //! - [`server`]: the name of an upstream server
-//! - [`capability`]: one thing a server offers, and the name a client sees for it
-//! - [`caller`]: who asks, for which tenant and in which role
-//! - [`decision`]: may it happen
-//! - [`observation`]: what happened to a request; [`event`]: what happened beside requests
+//! - [`capability`]: a tool, prompt or resource of a server; [`exposed_name`]: the name that a
+//!   client sees for it
+//! - [`caller`]: the authenticated caller, its tenant and its role
+//! - [`decision`]: the answer of policy
+//! - [`observation`]: the record of a request; [`event`]: the record of other events
 //! - [`origin`]: where a request came from
 //! - [`reach`]: how a server is reached; [`template`]: text with variables in it
-//! - [`surface`]: how much a client is shown; [`write_class`]: what a tool does to the world
+//! - [`surface`]: how much a client is shown; [`write_class`]: the effect of a tool
 //! - [`remedy`]: the advice that comes with an error
 //! - [`sync`]: how a lock is taken
-//! - [`short_text`]: what strangers call themselves and their things, cut
-//! - [`text`]: what other people wrote, without what cannot be seen in it
+//! - [`short_text`]: names that clients and servers chose, cut
+//! - [`text`]: text of servers without its invisible characters
 
 pub mod caller;
 pub mod capability;
 pub mod decision;
 pub mod event;
+pub mod exposed_name;
 pub mod observation;
 pub mod origin;
 pub mod reach;
@@ -34,9 +36,10 @@ pub mod text;
 pub mod write_class;
 
 pub use caller::{Caller, KeyId, Role, RoleError, Tenant, TenantError};
-pub use capability::{Capability, ExposedName, Kind};
+pub use capability::{Capability, Kind};
 pub use decision::Decision;
 pub use event::{Action, Event};
+pub use exposed_name::ExposedName;
 pub use observation::{Observation, Outcome, Purpose, Timestamp};
 pub use origin::{NoTraceParent, Origin, TraceParent};
 pub use reach::{Launch, Reach, RemoteEndpoint, RemoteTransport};

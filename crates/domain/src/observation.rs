@@ -1,4 +1,4 @@
-//! What happened: one line per request that took the road to an upstream.
+//! The record of a request that went through the pipeline: one line for each.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub enum Outcome {
     ToolError,
     /// The upstream answered with a protocol error.
     Refused,
-    /// Policy said no; the upstream was not asked.
+    /// Policy refused it; the upstream was not asked.
     Denied,
     /// The request was wrong in a way the gateway could see.
     Invalid,
@@ -29,12 +29,12 @@ pub enum Outcome {
     Cancelled,
     /// The upstream needs an answer from the user before it can go on.
     InputRequired,
-    /// It was let through, and how it ended has not been recorded yet, or never was because the
-    /// gateway died meanwhile.
+    /// Policy permitted it, and its end has not been recorded yet, or never was because the gateway
+    /// died meanwhile.
     Unfinished,
 }
 
-/// What a call was for. What is called to measure something says nothing of what people use.
+/// The purpose of a call. Calls of a measurement do not count as use of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Purpose {
     #[default]
@@ -42,12 +42,12 @@ pub enum Purpose {
     Measurement,
 }
 
-/// Who asked for what, when, how it ended and how long it took.
+/// The caller, the capability, the time, the outcome and the latency of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
     pub at: Timestamp,
     pub caller: Caller,
-    /// What the client calls itself; unverified, for people to read.
+    /// The name that the client gave itself; unverified, for people to read.
     pub client: Option<ShortText>,
     pub origin: Origin,
     pub purpose: Purpose,

@@ -1,4 +1,4 @@
-//! Where a request came from, as far as that is known, and how it can be found again elsewhere.
+//! The origin of a request, as far as it is known, with the ids to find it again elsewhere.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use crate::ShortText;
 
-/// What a record needs, beside the caller, to find a request again: in the access log, in the
-/// traces of the client, at the proxy.
+/// The ids by which a person finds a request again: in the access log, in the traces of the
+/// client, at the proxy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin {
-    /// Given out by the gateway; all calls of one request have the same.
+    /// The id that the gateway gave the request; all calls of one request have the same.
     pub request: Option<ShortText>,
-    /// Of whoever holds the other end of the connection.
+    /// The address of the other end of the connection.
     pub address: Option<IpAddr>,
     pub trace: Option<TraceParent>,
 }
@@ -30,7 +30,7 @@ pub struct TraceParent {
 pub struct NoTraceParent;
 
 impl TraceParent {
-    /// The id of the trace in 32 hexadecimal digits.
+    /// Returns the id of the trace in 32 hexadecimal digits.
     pub fn trace_id(&self) -> String {
         hex(&self.trace)
     }
@@ -39,19 +39,22 @@ impl TraceParent {
 impl FromStr for TraceParent {
     type Err = NoTraceParent;
 
-    /// `00-<trace>-<span>-<flags>`. Later versions may have more fields behind these four.
+    /// Reads `00-<trace>-<span>-<flags>`. Later versions may have more fields behind these four.
     fn from_str(text: &str) -> Result<Self, NoTraceParent> {
-        let mut fields = text.trim().split('-');
-        let mut next = || fields.next().ok_or(NoTraceParent);
-        let [version] = bytes::<1>(next()?)?;
-        let parent = Self {
-            trace: bytes(next()?)?,
-            span: bytes(next()?)?,
-            flags: bytes::<1>(next()?)?[0],
+        let fields: Vec<&str> = text.trim().split('-').collect();
+        let [version, trace, span, flags, more @ ..] = &*fields else {
+            return Err(NoTraceParent);
         };
-        let more = fields.next().is_some();
-        let empty = parent.trace == [0; 16] || parent.span == [0; 8];
-        if version == 0xff || (version == 0 && more) || empty {
+        let [version] = bytes(version)?;
+        let [flags] = bytes(flags)?;
+        let parent = Self {
+            trace: bytes(trace)?,
+            span: bytes(span)?,
+            flags,
+        };
+        let is_empty = parent.trace == [0; 16] || parent.span == [0; 8];
+        // The standard forbids version ff, and version 00 has four fields.
+        if version == 0xff || (version == 0 && !more.is_empty()) || is_empty {
             Err(NoTraceParent)
         } else {
             Ok(parent)
@@ -75,10 +78,10 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Exactly this many bytes in lower-case hexadecimal digits.
+/// Reads exactly this many bytes in lower-case hexadecimal digits.
 fn bytes<const N: usize>(text: &str) -> Result<[u8; N], NoTraceParent> {
-    let digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
-    if text.len() != 2 * N || !text.bytes().all(digit) {
+    let mut digits = text.bytes();
+    if text.len() != 2 * N || !digits.all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
         return Err(NoTraceParent);
     }
     let mut read = [0; N];
@@ -105,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_quite_a_traceparent_is_none() {
+    fn a_text_that_is_not_quite_a_traceparent_is_refused() {
         for wrong in [
             "",
             "garbage",

@@ -5,6 +5,6 @@
 /// The sentence of the error says what happened. The advice is apart from it, because a terminal, a
 /// model and a log show it in different ways, and some of them not at all.
 pub trait Remedy {
-    /// What to do now, as an imperative without a full stop; nothing where there is no good advice.
+    /// Returns the advice, as an imperative without a full stop; nothing if there is no good advice.
     fn remedy(&self) -> Option<String>;
 }

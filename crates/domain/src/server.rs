@@ -1,4 +1,4 @@
-//! The name of an upstream server, as it stands in the configuration.
+//! The name of an upstream server, as the configuration has it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,13 +29,14 @@ pub enum ServerNameError {
 }
 
 impl ServerName {
+    /// Leaves room for the name of a tool in an [`ExposedName`](crate::ExposedName).
     pub const MAX: usize = 32;
 
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The nearest name to what somebody else calls it.
+    /// Returns the valid name that is nearest to a name from elsewhere, such as a client's file.
     pub fn nearest(text: &str) -> Self {
         let mut name = String::new();
         for c in text.chars() {

@@ -1,11 +1,11 @@
-//! Text that strangers chose and that is kept: cut, and without characters that do not show.
+//! Text that a client or a server chose and that records keep: cut, and without control characters.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// What a client calls itself, or how it named what it wanted. It is stored with every call, so
-/// its length must not be the client's choice.
+/// The name that a client gave itself, or the name of the tool it asked for. It is stored with
+/// every call, so the client must not choose its length.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShortText(Arc<str>);
 
@@ -14,20 +14,19 @@ impl ShortText {
     /// resources mostly fit.
     pub const MAX: usize = 200;
 
-    /// Keeps what fits. What was cut ends with `…`.
+    /// Keeps the part that fits. A text that was cut ends with `…`.
     pub fn cut(text: &str) -> Self {
         // A text that is within the limit in bytes is within it in characters, too.
         if text.len() <= Self::MAX && !text.chars().any(char::is_control) {
             return Self(text.into());
         }
-        let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
         let mut rest = text.chars();
-        let mut kept: String = rest.by_ref().take(Self::MAX).map(shown).collect();
+        let mut kept: String = rest.by_ref().take(Self::MAX).collect();
         if rest.next().is_some() {
             kept.pop();
             kept.push('…');
         }
-        Self(kept.into())
+        Self(kept.replace(char::is_control, "\u{fffd}").into())
     }
 
     pub fn as_str(&self) -> &str {
@@ -65,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_kept_and_what_does_not_is_cut_at_a_character() {
+    fn a_text_that_fits_is_kept_and_a_longer_one_is_cut_at_a_character() {
         check("", "");
         check("Claude Code", "Claude Code");
         check(&"é".repeat(200), &"é".repeat(200));
@@ -74,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_move_a_terminal_do_not_stay() {
+    fn control_characters_are_replaced() {
         check("a\u{1b}[2Jb\nc\u{0}", "a\u{fffd}[2Jb\u{fffd}c\u{fffd}");
     }
 }

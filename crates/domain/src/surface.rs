@@ -1,4 +1,4 @@
-//! How much of all there is a client is shown.
+//! The surface: how many of the tools a client is shown.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,8 @@ impl Surface {
         }
     }
 
-    /// Whether answers are made to fit a context. A client that wants everything gets it.
+    /// True if answers are cut to fit a model's context. A client that asked for every tool gets
+    /// every answer whole, too.
     pub fn is_frugal(self) -> bool {
         self != Self::All
     }

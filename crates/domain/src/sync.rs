@@ -1,4 +1,4 @@
-//! The one way a short lock is taken.
+//! The one way to take a short lock.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What calling a tool does to the world, as far as it says.
+/// The effect of a call on the world outside, as far as the tool's definition says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteClass {
@@ -16,7 +16,8 @@ pub enum WriteClass {
 impl WriteClass {
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Destructive, Self::Unknown];
 
-    /// From MCP's hints: a tool that says it only reads, reads; one that may destroy, destroys.
+    /// Reads MCP's hints. A tool that says that it only reads is taken to read, and one that says
+    /// that it may destroy is taken to destroy.
     pub fn from_hints(read_only: Option<bool>, destructive: Option<bool>) -> Self {
         match (read_only, destructive) {
             (Some(true), _) => Self::Read,

@@ -1,8 +1,9 @@
-//! Which addresses a request may be sent to.
+//! The addresses that a request may be sent to.
 //!
-//! A host name chosen by a stranger can lead anywhere: to a service that trusts this machine, to
-//! the neighbours in its network, or to the place where a cloud hands out its credentials. So
-//! only addresses of the public internet are fine; for any other, somebody must have said so.
+//! A host name that a server or a model chose can lead anywhere: to a service that trusts this
+//! machine, to other machines in its network, or to the metadata service of a cloud, which hands
+//! out credentials. So only addresses of the public internet are permitted; the operator must
+//! permit any other in the configuration.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,7 +11,7 @@ use std::str::FromStr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// What is permitted beyond the public internet.
+/// The addresses that are permitted beyond the public internet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressRules {
     /// This machine and the networks it is in. Link-local addresses and those of a cloud's
@@ -24,10 +25,10 @@ pub struct AddressRules {
 pub struct Network(IpNet);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{address} is {sort}")]
+#[error("{address} is {kind}")]
 pub struct RefusedAddress {
     pub address: IpAddr,
-    pub sort: Sort,
+    pub kind: AddressKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,9 +37,9 @@ pub struct NetworkError {
     pub text: String,
 }
 
-/// What is special about an address.
+/// The kind of an address that is not one of the public internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum AddressKind {
     Unspecified,
     Loopback,
     Private,
@@ -53,121 +54,128 @@ pub enum Sort {
 
 impl AddressRules {
     pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
-        let seen_as = [Some(address), embedded(address).map(IpAddr::V4)];
-        if seen_as
-            .into_iter()
-            .flatten()
-            .any(|it| self.networks.iter().any(|network| network.0.contains(&it)))
-        {
+        let inner = embedded(address).map(IpAddr::V4);
+        if self.names(address) || inner.is_some_and(|inner| self.names(inner)) {
             return Ok(());
         }
-        match sort(address) {
-            Some(sort) if !(self.private && sort.is_private()) => {
-                Err(RefusedAddress { address, sort })
+        match kind(address) {
+            Some(kind) if !(self.private && kind.is_private()) => {
+                Err(RefusedAddress { address, kind })
             }
             _ => Ok(()),
         }
     }
+
+    /// True if the operator named a network that has this address.
+    fn names(&self, address: IpAddr) -> bool {
+        let mut networks = self.networks.iter();
+        networks.any(|network| network.0.contains(&address))
+    }
 }
 
-/// What is special about the address, or about the one it is translated to on the way.
-fn sort(address: IpAddr) -> Option<Sort> {
+/// Returns the kind of the address, or of the one it is translated to on the way.
+fn kind(address: IpAddr) -> Option<AddressKind> {
     match address {
-        IpAddr::V4(address) => sort_v4(address),
-        // The two lowest look like an embedded 0.0.0.0 and 0.0.0.1.
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Some(Sort::Unspecified),
-        IpAddr::V6(Ipv6Addr::LOCALHOST) => Some(Sort::Loopback),
+        IpAddr::V4(address) => kind_v4(address),
+        // These two look like an embedded 0.0.0.0 and 0.0.0.1.
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Some(AddressKind::Unspecified),
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => Some(AddressKind::Loopback),
         IpAddr::V6(six) => match embedded(address) {
-            Some(four) => sort_v4(four),
-            None => sort_v6(six),
+            Some(four) => kind_v4(four),
+            None => kind_v6(six),
         },
     }
 }
 
-fn sort_v4(address: Ipv4Addr) -> Option<Sort> {
+fn kind_v4(address: Ipv4Addr) -> Option<AddressKind> {
     V4.iter()
         .find(|(network, _)| network.contains(&address))
-        .map(|(_, sort)| *sort)
+        .map(|(_, kind)| *kind)
 }
 
-/// Only 2000::/3 is handed out to anybody, so whatever lies outside is special.
-fn sort_v6(address: Ipv6Addr) -> Option<Sort> {
+/// Only 2000::/3 is handed out, so all addresses outside of it are special.
+fn kind_v6(address: Ipv6Addr) -> Option<AddressKind> {
     let special = V6
         .iter()
         .find(|(network, _)| network.contains(&address))
-        .map(|(_, sort)| *sort);
-    special.or_else(|| (!GLOBAL.contains(&address)).then_some(Sort::Reserved))
+        .map(|(_, kind)| *kind);
+    special.or_else(|| (!GLOBAL.contains(&address)).then_some(AddressKind::Reserved))
 }
 
-/// The IPv4 address inside an IPv6 one, in the ways that routers and gateways translate them.
+/// Returns the IPv4 address inside an IPv6 one, in the ways that routers and gateways translate
+/// them.
 fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else {
         return None;
     };
-    let bytes = address.octets();
-    let four = |at: usize| {
-        Some(Ipv4Addr::new(
-            bytes[at],
-            bytes[at + 1],
-            bytes[at + 2],
-            bytes[at + 3],
-        ))
-    };
     match address.segments() {
         // Mapped, compatible, translated, and the well-known prefix of NAT64.
-        [0, 0, 0, 0, 0, 0xffff | 0, _, _]
-        | [0, 0, 0, 0, 0xffff, 0, _, _]
-        | [0x64, 0xff9b, 0, 0, 0, 0, _, _] => four(12),
+        [0, 0, 0, 0, 0, 0xffff | 0, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         // 6to4.
-        [0x2002, ..] => four(2),
+        | [0x2002, high, low, ..]
         // ISATAP, under any prefix.
-        [_, _, _, _, 0 | 0x200, 0x5efe, _, _] => four(12),
+        | [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => Some(joined(high, low)),
         _ => None,
     }
 }
 
+fn joined(high: u16, low: u16) -> Ipv4Addr {
+    Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))
+}
+
 /// The first that fits counts, so single addresses stand before the ranges around them.
-const V4: &[(Ipv4Net, Sort)] = &[
-    (v4([169, 254, 169, 254], 32), Sort::Metadata),
-    (v4([169, 254, 170, 0], 24), Sort::Metadata),
-    (v4([100, 100, 100, 200], 32), Sort::Metadata),
-    (v4([192, 0, 0, 192], 32), Sort::Metadata),
-    (v4([168, 63, 129, 16], 32), Sort::Metadata),
-    (v4([0, 0, 0, 0], 8), Sort::Unspecified),
-    (v4([127, 0, 0, 0], 8), Sort::Loopback),
-    (v4([10, 0, 0, 0], 8), Sort::Private),
-    (v4([172, 16, 0, 0], 12), Sort::Private),
-    (v4([192, 168, 0, 0], 16), Sort::Private),
-    (v4([100, 64, 0, 0], 10), Sort::Carrier),
-    (v4([169, 254, 0, 0], 16), Sort::LinkLocal),
-    (v4([192, 0, 2, 0], 24), Sort::Documentation),
-    (v4([198, 51, 100, 0], 24), Sort::Documentation),
-    (v4([203, 0, 113, 0], 24), Sort::Documentation),
-    (v4([192, 0, 0, 0], 24), Sort::Reserved),
-    (v4([192, 88, 99, 0], 24), Sort::Reserved),
-    (v4([198, 18, 0, 0], 15), Sort::Reserved),
-    (v4([224, 0, 0, 0], 4), Sort::Multicast),
-    (v4([255, 255, 255, 255], 32), Sort::Broadcast),
-    (v4([240, 0, 0, 0], 4), Sort::Reserved),
+const V4: &[(Ipv4Net, AddressKind)] = &[
+    (v4([169, 254, 169, 254], 32), AddressKind::Metadata),
+    (v4([169, 254, 170, 0], 24), AddressKind::Metadata),
+    (v4([100, 100, 100, 200], 32), AddressKind::Metadata),
+    (v4([192, 0, 0, 192], 32), AddressKind::Metadata),
+    (v4([168, 63, 129, 16], 32), AddressKind::Metadata),
+    (v4([0, 0, 0, 0], 8), AddressKind::Unspecified),
+    (v4([127, 0, 0, 0], 8), AddressKind::Loopback),
+    (v4([10, 0, 0, 0], 8), AddressKind::Private),
+    (v4([172, 16, 0, 0], 12), AddressKind::Private),
+    (v4([192, 168, 0, 0], 16), AddressKind::Private),
+    (v4([100, 64, 0, 0], 10), AddressKind::Carrier),
+    (v4([169, 254, 0, 0], 16), AddressKind::LinkLocal),
+    (v4([192, 0, 2, 0], 24), AddressKind::Documentation),
+    (v4([198, 51, 100, 0], 24), AddressKind::Documentation),
+    (v4([203, 0, 113, 0], 24), AddressKind::Documentation),
+    (v4([192, 0, 0, 0], 24), AddressKind::Reserved),
+    (v4([192, 88, 99, 0], 24), AddressKind::Reserved),
+    (v4([198, 18, 0, 0], 15), AddressKind::Reserved),
+    (v4([224, 0, 0, 0], 4), AddressKind::Multicast),
+    (v4([255, 255, 255, 255], 32), AddressKind::Broadcast),
+    (v4([240, 0, 0, 0], 4), AddressKind::Reserved),
 ];
 
-const V6: &[(Ipv6Net, Sort)] = &[
-    (v6([0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0], 32), Sort::Metadata),
+const V6: &[(Ipv6Net, AddressKind)] = &[
+    (
+        v6([0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0], 32),
+        AddressKind::Metadata,
+    ),
     (
         v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),
-        Sort::Metadata,
+        AddressKind::Metadata,
     ),
-    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), Sort::Private),
-    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), Sort::Private),
-    (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), Sort::LinkLocal),
-    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), Sort::Multicast),
+    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), AddressKind::Private),
+    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), AddressKind::Private),
+    (
+        v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
+        AddressKind::LinkLocal,
+    ),
+    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), AddressKind::Multicast),
     (
         v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
-        Sort::Documentation,
+        AddressKind::Documentation,
     ),
-    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), Sort::Documentation),
+    (
+        v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
+        AddressKind::Documentation,
+    ),
     // Teredo, benchmarks and identifiers that are no addresses.
-    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), Sort::Reserved),
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), AddressKind::Reserved),
 ];
 
 const GLOBAL: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
@@ -180,13 +188,13 @@ const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], length: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), length)
 }
 
-impl Sort {
+impl AddressKind {
     fn is_private(self) -> bool {
         matches!(self, Self::Loopback | Self::Private | Self::Carrier)
     }
 }
 
-impl fmt::Display for Sort {
+impl fmt::Display for AddressKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unspecified => "an unspecified address",
@@ -207,9 +215,9 @@ impl FromStr for Network {
     type Err = NetworkError;
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
-        let single = || text.parse::<IpAddr>().ok().map(IpNet::from);
-        let found = text.parse::<IpNet>().ok().or_else(single);
-        found.map(Self).ok_or_else(|| NetworkError {
+        let network = text.parse::<IpNet>();
+        let found = network.or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        found.map(Self).map_err(|_| NetworkError {
             text: text.to_owned(),
         })
     }
@@ -221,7 +229,7 @@ mod tests {
 
     /// Rules are words: `private`, or networks.
     #[track_caller]
-    fn check(rules: &str, addresses: &str, expected: Option<Sort>) {
+    fn check(rules: &str, addresses: &str, expected: Option<AddressKind>) {
         let mut parsed = AddressRules::default();
         for word in rules.split_whitespace() {
             match word {
@@ -231,13 +239,13 @@ mod tests {
         }
         for address in addresses.split_whitespace() {
             let address: IpAddr = address.parse().unwrap();
-            let found = parsed.check(address).err().map(|refused| refused.sort);
+            let found = parsed.check(address).err().map(|refused| refused.kind);
             assert_eq!(found, expected, "{address} under `{rules}`");
         }
     }
 
     #[test]
-    fn the_public_internet_is_fine() {
+    fn addresses_of_the_public_internet_are_permitted() {
         check(
             "",
             "1.1.1.1 8.8.8.8 93.184.216.34 172.15.255.255 172.32.0.0 100.63.255.255 100.128.0.0",
@@ -257,119 +265,131 @@ mod tests {
 
     #[test]
     fn special_ipv4_addresses_are_refused_up_to_their_edges() {
-        check("", "0.0.0.0 0.0.0.1 0.255.255.255", Some(Sort::Unspecified));
+        check(
+            "",
+            "0.0.0.0 0.0.0.1 0.255.255.255",
+            Some(AddressKind::Unspecified),
+        );
         check(
             "",
             "127.0.0.1 127.0.0.0 127.1.2.3 127.255.255.255",
-            Some(Sort::Loopback),
+            Some(AddressKind::Loopback),
         );
         check(
             "",
             "10.0.0.0 10.255.255.255 172.16.0.0 172.31.255.255 192.168.0.0 192.168.255.255",
-            Some(Sort::Private),
+            Some(AddressKind::Private),
         );
-        check("", "100.64.0.0 100.127.255.255", Some(Sort::Carrier));
+        check("", "100.64.0.0 100.127.255.255", Some(AddressKind::Carrier));
         check(
             "",
             "169.254.0.0 169.254.169.253 169.254.255.255",
-            Some(Sort::LinkLocal),
+            Some(AddressKind::LinkLocal),
         );
         check(
             "",
             "169.254.169.254 169.254.170.2 169.254.170.23 100.100.100.200 192.0.0.192 168.63.129.16",
-            Some(Sort::Metadata),
+            Some(AddressKind::Metadata),
         );
         check(
             "",
             "192.0.2.1 198.51.100.7 203.0.113.255",
-            Some(Sort::Documentation),
+            Some(AddressKind::Documentation),
         );
-        check("", "224.0.0.1 239.255.255.255", Some(Sort::Multicast));
-        check("", "255.255.255.255", Some(Sort::Broadcast));
+        check(
+            "",
+            "224.0.0.1 239.255.255.255",
+            Some(AddressKind::Multicast),
+        );
+        check("", "255.255.255.255", Some(AddressKind::Broadcast));
         check(
             "",
             "192.0.0.1 192.88.99.1 198.18.0.0 198.19.255.255 240.0.0.1",
-            Some(Sort::Reserved),
+            Some(AddressKind::Reserved),
         );
     }
 
     #[test]
     fn special_ipv6_addresses_are_refused() {
-        check("", "::", Some(Sort::Unspecified));
-        check("", "::1", Some(Sort::Loopback));
-        check("", "fc00::1 fdff::1 fec0::1", Some(Sort::Private));
-        check("", "fe80::1 febf::1", Some(Sort::LinkLocal));
+        check("", "::", Some(AddressKind::Unspecified));
+        check("", "::1", Some(AddressKind::Loopback));
+        check("", "fc00::1 fdff::1 fec0::1", Some(AddressKind::Private));
+        check("", "fe80::1 febf::1", Some(AddressKind::LinkLocal));
         check(
             "",
             "fd00:ec2::254 fd00:ec2::23 fd20:ce::254",
-            Some(Sort::Metadata),
+            Some(AddressKind::Metadata),
         );
-        check("", "ff02::1 ff0e::1", Some(Sort::Multicast));
-        check("", "2001:db8::1 3fff::1", Some(Sort::Documentation));
+        check("", "ff02::1 ff0e::1", Some(AddressKind::Multicast));
+        check("", "2001:db8::1 3fff::1", Some(AddressKind::Documentation));
         check(
             "",
             "2001::1 2001:2::1 100::1 64:ff9b:1::1 4000::1 5f00::1 e000::1",
-            Some(Sort::Reserved),
+            Some(AddressKind::Reserved),
         );
     }
 
     #[test]
-    fn an_address_inside_another_is_found() {
+    fn an_address_inside_another_is_refused_too() {
         check(
             "",
             "::ffff:127.0.0.1 ::127.0.0.1 ::ffff:0:127.0.0.1 64:ff9b::7f00:1",
-            Some(Sort::Loopback),
+            Some(AddressKind::Loopback),
         );
         check(
             "",
             "2002:7f00:1:: 2606:4700::5efe:7f00:1 2606:4700::200:5efe:7f00:1",
-            Some(Sort::Loopback),
+            Some(AddressKind::Loopback),
         );
         check(
             "",
             "::ffff:10.0.0.1 ::10.0.0.1 64:ff9b::a00:1 2002:a00:1::5",
-            Some(Sort::Private),
+            Some(AddressKind::Private),
         );
         check(
             "",
             "::ffff:169.254.169.254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::",
-            Some(Sort::Metadata),
+            Some(AddressKind::Metadata),
         );
         check("", "::ffff:8.8.8.8 64:ff9b::808:808 2002:808:808::1", None);
     }
 
     #[test]
-    fn private_opens_this_machine_and_its_networks_and_nothing_else() {
+    fn private_permits_this_machine_and_its_networks_and_nothing_else() {
         check(
             "private",
             "127.0.0.1 ::1 10.1.2.3 192.168.1.1 100.64.0.1 fd12::1 ::ffff:10.0.0.1",
             None,
         );
-        check("private", "169.254.1.1 fe80::1", Some(Sort::LinkLocal));
+        check(
+            "private",
+            "169.254.1.1 fe80::1",
+            Some(AddressKind::LinkLocal),
+        );
         check(
             "private",
             "169.254.169.254 100.100.100.200 fd00:ec2::254",
-            Some(Sort::Metadata),
+            Some(AddressKind::Metadata),
         );
-        check("private", "0.0.0.0 ::", Some(Sort::Unspecified));
+        check("private", "0.0.0.0 ::", Some(AddressKind::Unspecified));
     }
 
     #[test]
-    fn a_named_network_is_open_and_its_neighbours_are_not() {
+    fn a_named_network_is_permitted_and_its_neighbours_are_not() {
         check(
             "10.1.0.0/16 127.0.0.2",
             "10.1.2.3 127.0.0.2 ::ffff:10.1.2.3 64:ff9b::a01:203",
             None,
         );
-        check("10.1.0.0/16", "10.2.0.0", Some(Sort::Private));
-        check("127.0.0.2", "127.0.0.1 ::1", Some(Sort::Loopback));
+        check("10.1.0.0/16", "10.2.0.0", Some(AddressKind::Private));
+        check("127.0.0.2", "127.0.0.1 ::1", Some(AddressKind::Loopback));
         check(
             "169.254.169.254/32 fd00:ec2::/32",
             "169.254.169.254 fd00:ec2::254",
             None,
         );
         check("fe80::/10", "fe80::1", None);
-        check("::/0", "10.0.0.1", Some(Sort::Private));
+        check("::/0", "10.0.0.1", Some(AddressKind::Private));
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Given a caller and a capability, may this happen?
+//! Decides if a caller may use a capability.
 //!
 //! Pure: no I/O, no clock, no state that changes, so that every decision can be replayed.
 //!
 //! # Layout
-//! - [`address`]: which addresses a request may be sent to
+//! - [`address`]: the addresses that a request may be sent to
 //! - [`rules`]: allow and deny lists; [`pattern`]: the patterns in them
-//! - `reach`: whether a server could have anything for a caller
+//! - `reach`: says if a server could have a tool for a caller
 //! - `spelling`: the many ways to write one name
-//! - this file: whose rules apply, and the sentence a refused caller reads
+//! - this file: the rules that apply to a caller, and the sentence that a refused caller reads
 
 pub mod address;
 pub mod pattern;
@@ -21,7 +21,7 @@ use kitbag_domain::{Caller, Capability, Decision, ServerName, Tenant};
 
 pub use address::{AddressRules, Network, NetworkError, RefusedAddress};
 pub use pattern::{Pattern, PatternError};
-use rules::{Refusal, Subject};
+use rules::{RuleRefusal, RuleSubject};
 pub use rules::{RuleText, Rules};
 use spelling::Evasion;
 
@@ -33,13 +33,13 @@ pub struct Policy {
     unknown: UnknownTenants,
 }
 
-/// What holds for a key of a tenant that the configuration does not name.
+/// The rule for keys of a tenant that the configuration does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownTenants {
-    /// It may use nothing: a slip in a tenant's name must not give away everything.
+    /// Such a tenant may use nothing: a slip in a tenant's name must not give away everything.
     #[default]
     Deny,
-    /// It has the rules for every tenant.
+    /// Such a tenant has the rules for every tenant.
     Allow,
 }
 
@@ -56,7 +56,7 @@ impl Policy {
         }
     }
 
-    /// Whether keys of this tenant may be used at all. The tenant of the person at this machine
+    /// True if keys of this tenant may be used at all. The tenant of the person at this machine
     /// needs no table.
     pub fn knows(&self, tenant: &Tenant) -> bool {
         self.unknown == UnknownTenants::Allow
@@ -64,7 +64,8 @@ impl Policy {
             || self.tenants.contains_key(tenant)
     }
 
-    /// Why this caller may use nothing at all, if its tenant is one that nobody has named.
+    /// Returns the reason why this caller may use nothing at all, if the configuration does not
+    /// name its tenant.
     pub fn unknown_tenant(&self, caller: &Caller) -> Option<String> {
         let tenant = &caller.tenant;
         (!caller.is_local() && !self.knows(tenant)).then(|| {
@@ -79,49 +80,48 @@ impl Policy {
         if let Some(reason) = self.unknown_tenant(caller) {
             return Decision::Deny(reason);
         }
-        match self.refusal(caller, &Subject::capability(capability)) {
+        match self.refusal(caller, &RuleSubject::capability(capability)) {
             None => Decision::Allow,
-            Some((origin, refusal)) => {
-                Decision::Deny(explain(caller, capability, origin, &refusal))
-            }
+            Some((owner, refusal)) => Decision::Deny(explain(caller, capability, owner, &refusal)),
         }
     }
 
     pub fn visible(&self, caller: &Caller, capability: &Capability) -> bool {
         self.unknown_tenant(caller).is_none()
             && self
-                .refusal(caller, &Subject::capability(capability))
+                .refusal(caller, &RuleSubject::capability(capability))
                 .is_none()
     }
 
-    /// Whether the caller may know of the server at all; what it offers is asked one by one.
+    /// True if the caller may know of the server at all. [`visible`](Self::visible) decides about
+    /// each of its tools.
     pub fn server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
         self.unknown_tenant(caller).is_none()
-            && self.refusal(caller, &Subject::server(server)).is_none()
+            && self.refusal(caller, &RuleSubject::server(server)).is_none()
     }
 
-    /// The rules for every tenant, and those of this caller's.
+    /// The rules for every tenant, and those of this caller's tenant.
     pub(crate) fn rules_for(&self, caller: &Caller) -> impl Iterator<Item = &Rules> {
         std::iter::once(&self.default).chain(self.tenants.get(&caller.tenant))
     }
 
-    fn refusal(&self, caller: &Caller, subject: &Subject<'_>) -> Option<(Origin, Refusal<'_>)> {
-        let by_default = self
-            .default
-            .refuse(subject)
-            .map(|refusal| (Origin::Default, refusal));
-        by_default.or_else(|| {
-            let rules = self.tenants.get(&caller.tenant)?;
-            rules
-                .refuse(subject)
-                .map(|refusal| (Origin::Tenant, refusal))
-        })
+    fn refusal(
+        &self,
+        caller: &Caller,
+        subject: &RuleSubject<'_>,
+    ) -> Option<(RuleOwner, RuleRefusal<'_>)> {
+        if let Some(refusal) = self.default.refuse(subject) {
+            return Some((RuleOwner::Default, refusal));
+        }
+        let refusal = self.tenants.get(&caller.tenant)?.refuse(subject)?;
+        Some((RuleOwner::Tenant, refusal))
     }
 }
 
-/// Whose rule it was, so that a person knows which part of the configuration to look at.
+/// The owner of the rule that refused, so that the operator knows which part of the configuration
+/// to read.
 #[derive(Clone, Copy)]
-enum Origin {
+enum RuleOwner {
     Default,
     Tenant,
 }
@@ -129,28 +129,33 @@ enum Origin {
 fn explain(
     caller: &Caller,
     capability: &Capability,
-    origin: Origin,
-    refusal: &Refusal<'_>,
+    owner: RuleOwner,
+    refusal: &RuleRefusal<'_>,
 ) -> String {
     let tenant = &caller.tenant;
     let kind = capability.kind.as_str();
     let Capability { server, name, .. } = capability;
-    let whose = match origin {
-        Origin::Default => "the rules for every tenant",
-        Origin::Tenant => "the rules of this tenant",
+    let whose = match owner {
+        RuleOwner::Default => "the rules for every tenant",
+        RuleOwner::Tenant => "the rules of this tenant",
     };
-    let why = match refusal {
-        Refusal::Denied { pattern } => format!("deny `{pattern}`"),
-        Refusal::NotAllowed { patterns } => format!("allow only {}", listed(patterns)),
-        Refusal::Evasive(Evasion::DotSegments) => {
+    let why = reason(refusal);
+    format!("tenant `{tenant}` may not use the {kind} `{server}/{name}`: {whose} {why}")
+}
+
+/// Returns the rest of a sentence that begins with the owner of the rule.
+fn reason(refusal: &RuleRefusal<'_>) -> String {
+    match refusal {
+        RuleRefusal::Denied { pattern } => format!("deny `{pattern}`"),
+        RuleRefusal::NotAllowed { patterns } => format!("allow only {}", listed(patterns)),
+        RuleRefusal::Evasive(Evasion::DotSegments) => {
             "permit no `.` and `..` as steps of it".to_owned()
         }
-        Refusal::Evasive(Evasion::EncodedOverAndOver) => {
+        RuleRefusal::Evasive(Evasion::EncodedOverAndOver) => {
             "permit nothing encoded over and over".to_owned()
         }
-        Refusal::Evasive(Evasion::TooLong) => "permit nothing as long as that".to_owned(),
-    };
-    format!("tenant `{tenant}` may not use the {kind} `{server}/{name}`: {whose} {why}")
+        RuleRefusal::Evasive(Evasion::TooLong) => "permit nothing as long as that".to_owned(),
+    }
 }
 
 fn listed(patterns: &[&str]) -> String {
@@ -211,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Of all the capabilities in the test world, those the tenant may use.
+    /// Compares the capabilities of `WORLD` that the tenant may use with those expected.
     #[track_caller]
     fn check(text: &str, tenant: &str, expected: &str) {
         const WORLD: [&str; 6] = [
@@ -283,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_of_one_tenant_do_not_touch_another() {
+    fn the_rules_of_one_tenant_do_not_hold_for_another() {
         check("| -server:*", "acme", "");
         check("| -server:*", "globex", ALL);
     }
@@ -327,9 +332,8 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_a_tenant_that_nobody_has_named_opens_nothing() {
-        let key = || KeyId("3f9c1a20".to_owned());
-        let of = |tenant: &str| Caller::user(tenant.parse().unwrap(), key());
+    fn a_key_of_a_tenant_without_a_table_may_use_nothing() {
+        let of = |tenant: &str| Caller::user(tenant.parse().unwrap(), KeyId("3f9c1a20".to_owned()));
         let mail = capability("mail/send");
         let check = |policy: &Policy, caller: &Caller, expected: bool| {
             assert_eq!(policy.visible(caller, &mail), expected, "{caller:?}");

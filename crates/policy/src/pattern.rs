@@ -1,4 +1,4 @@
-//! Patterns as people write them into lists: `*` stands for anything.
+//! Patterns as operators write them into lists: `*` stands for any text.
 //!
 //! A server pattern is matched against the server's name, a tool pattern against
 //! `<server>/<name>` of a tool, prompt or resource. `*` reaches across `/`, because the name
@@ -14,7 +14,7 @@ use crate::spelling;
 #[derive(Debug, Clone)]
 pub struct Pattern {
     exact: GlobMatcher,
-    /// For the readings of a name that can be spelt in several ways.
+    /// Matches the readings of a name that can be spelt in several ways.
     folded: Option<GlobMatcher>,
 }
 
@@ -25,61 +25,50 @@ pub struct PatternError {
     pub reason: String,
 }
 
+impl PatternError {
+    fn new(pattern: &str, reason: impl Into<String>) -> Self {
+        Self {
+            pattern: pattern.to_owned(),
+            reason: reason.into(),
+        }
+    }
+}
+
 impl Pattern {
-    /// For names without a `/`: of servers, of clients.
+    /// Compiles a pattern for names without a `/`: of servers, of clients.
     pub fn name(text: &str) -> Result<Self, PatternError> {
         // Such a pattern can never match, and a deny rule that never matches protects nothing.
         if text.contains('/') {
-            let reason =
-                "a server has no `/` in its name; to choose tools, use a tool list".to_owned();
-            return Err(PatternError {
-                pattern: text.to_owned(),
-                reason,
-            });
+            let reason = "a server has no `/` in its name; to choose tools, use a tool list";
+            return Err(PatternError::new(text, reason));
         }
         Self::any(text)
     }
 
-    /// For `<server>/<tool>`.
+    /// Compiles a pattern for `<server>/<tool>`.
     pub fn tool(text: &str) -> Result<Self, PatternError> {
-        // `delete_*` would mean "servers whose name begins with delete_", which nobody means.
-        let anchored = text.contains('/') || text.starts_with('*');
-        if !anchored && !text.is_empty() {
+        // `delete_*` would mean "servers whose name begins with delete_", which an operator hardly
+        // ever means.
+        let is_anchored = text.contains('/') || text.starts_with('*');
+        if !is_anchored && !text.is_empty() {
             let reason =
                 format!("a tool is named `<server>/<tool>`; for every server, write `*/{text}`");
-            return Err(PatternError {
-                pattern: text.to_owned(),
-                reason,
-            });
+            return Err(PatternError::new(text, reason));
         }
-        // The name of a server has one spelling; what it offers may have many.
-        let folded = match text.split_once('/') {
-            Some((server, name)) => format!(
-                "{server}/{}",
-                spelling::pattern(name).trim_start_matches('/')
-            ),
-            None => spelling::pattern(text),
-        };
         Ok(Self {
-            folded: glob(&folded).ok().map(|glob| glob.compile_matcher()),
+            folded: glob(&folded(text)).ok().map(|glob| glob.compile_matcher()),
             ..Self::any(text)?
         })
     }
 
-    /// For text of any kind.
+    /// Compiles a pattern for text of any kind.
     pub fn any(text: &str) -> Result<Self, PatternError> {
-        let wrong = |reason: String| PatternError {
-            pattern: text.to_owned(),
-            reason,
-        };
         if text.is_empty() {
-            return Err(wrong("it is empty".to_owned()));
+            return Err(PatternError::new(text, "it is empty"));
         }
-        let exact = glob(text)
-            .map_err(|error| wrong(error.kind().to_string()))?
-            .compile_matcher();
+        let glob = glob(text).map_err(|error| PatternError::new(text, error.kind().to_string()))?;
         Ok(Self {
-            exact,
+            exact: glob.compile_matcher(),
             folded: None,
         })
     }
@@ -88,14 +77,14 @@ impl Pattern {
         self.exact.is_match(text)
     }
 
-    /// Whether a tool pattern matches what some server may read.
+    /// True if a tool pattern matches a reading of a name.
     pub(crate) fn matches_reading(&self, path: &str) -> bool {
         self.folded
             .as_ref()
             .is_some_and(|folded| folded.is_match(path))
     }
 
-    /// Whether a tool pattern may be about something of this server.
+    /// True if a tool pattern may match a tool of this server.
     pub(crate) fn concerns(&self, server: &str) -> bool {
         let Some((named, _)) = self.as_str().split_once('/') else {
             return true;
@@ -103,7 +92,7 @@ impl Pattern {
         named == server || named.contains(['*', '?', '[', '{', '\\'])
     }
 
-    /// For tool patterns.
+    /// True if a tool pattern matches the capability.
     pub fn covers(&self, capability: &Capability) -> bool {
         self.matches(&path(capability))
     }
@@ -120,7 +109,19 @@ fn glob(text: &str) -> Result<Glob, globset::Error> {
         .build()
 }
 
-/// What a tool pattern is matched against.
+/// Returns a tool pattern in the form that readings of names have. The name of a server has one
+/// spelling; the names of its tools and resources may have many.
+fn folded(text: &str) -> String {
+    match text.split_once('/') {
+        Some((server, name)) => {
+            let name = spelling::pattern(name);
+            format!("{server}/{}", name.trim_start_matches('/'))
+        }
+        None => spelling::pattern(text),
+    }
+}
+
+/// Returns the text that a tool pattern is matched against.
 pub(crate) fn path(capability: &Capability) -> String {
     format!("{}/{}", capability.server, capability.name)
 }

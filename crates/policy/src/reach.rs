@@ -1,4 +1,4 @@
-//! What a caller could use of a server of which nobody knows yet what it offers.
+//! Says if a caller could use anything of a server whose tools are not known yet.
 
 use kitbag_domain::{Caller, ServerName};
 
@@ -7,26 +7,26 @@ use crate::pattern::Pattern;
 use crate::rules::Rules;
 
 impl Policy {
-    /// Whether any rule for this caller is about single tools, prompts or resources.
+    /// True if any rule for this caller is about single tools, prompts or resources.
     pub fn judges_tools(&self, caller: &Caller) -> bool {
         self.rules_for(caller).any(Rules::judges_tools)
     }
 
-    /// Whether anything that the server could offer might be used. It errs on the side of yes: only
-    /// what is on offer says it exactly.
+    /// True if the rules may permit something that the server could offer. It errs on the side of
+    /// yes: only the tools themselves tell exactly.
     pub fn may_reach(&self, caller: &Caller, server: &ServerName) -> bool {
         self.server_visible(caller, server)
             && self.rules_for(caller).all(|rules| rules.may_reach(server))
     }
 }
 
-/// Whether a deny pattern leaves nothing of a server. What is matched against it begins with the
-/// server's name and a slash, and a star at its end takes in whatever follows.
+/// True if a deny pattern leaves nothing of a server. The text that it is matched against begins
+/// with the server's name and a slash, and a star at its end matches any rest.
 pub(crate) fn covers_all_of(pattern: &Pattern, server: &ServerName) -> bool {
     pattern.as_str().ends_with('*') && pattern.matches(&format!("{server}/"))
 }
 
-/// Whether an allow pattern can match anything of a server.
+/// True if an allow pattern can match anything of a server.
 pub(crate) fn may_cover_some_of(pattern: &Pattern, server: &ServerName) -> bool {
     let text = pattern.as_str();
     let literal = text
@@ -49,10 +49,9 @@ mod tests {
 
     #[track_caller]
     fn check(allow: &[&str], deny: &[&str], reached: &[&str]) {
-        let words = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect();
         let text = RuleText {
-            allow_tools: words(allow),
-            deny_tools: words(deny),
+            allow_tools: allow.iter().map(ToString::to_string).collect(),
+            deny_tools: deny.iter().map(ToString::to_string).collect(),
             ..RuleText::default()
         };
         let rules = Rules::compile(&text).unwrap();

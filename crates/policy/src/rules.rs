@@ -1,4 +1,4 @@
-//! Allow and deny lists, compiled from the patterns people write.
+//! Allow and deny lists, compiled from the patterns that the operator writes.
 
 use std::cell::OnceCell;
 
@@ -20,47 +20,44 @@ pub struct RuleText {
 /// Deny beats allow; an empty allow list allows everything.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    servers: Lists,
-    tools: Lists,
+    servers: AllowDenyLists,
+    tools: AllowDenyLists,
 }
 
 impl Rules {
     pub fn compile(text: &RuleText) -> Result<Self, PatternError> {
         Ok(Self {
-            servers: Lists {
+            servers: AllowDenyLists {
                 allow: patterns(&text.allow_servers, Pattern::name)?,
                 deny: patterns(&text.deny_servers, Pattern::name)?,
             },
-            tools: Lists {
+            tools: AllowDenyLists {
                 allow: patterns(&text.allow_tools, Pattern::tool)?,
                 deny: patterns(&text.deny_tools, Pattern::tool)?,
             },
         })
     }
 
-    /// Why these rules do not permit the subject, or nothing if they do.
-    pub(crate) fn refuse(&self, subject: &Subject<'_>) -> Option<Refusal<'_>> {
-        let path = subject.path.as_deref();
-        let denied = self
-            .servers
+    /// Returns the reason why these rules do not permit the subject, or nothing if they do. Deny
+    /// lists come first.
+    pub(crate) fn refuse(&self, subject: &RuleSubject<'_>) -> Option<RuleRefusal<'_>> {
+        self.servers
             .deny(subject.server)
-            .or_else(|| self.tools.deny(path?));
-        let denied = denied.or_else(|| self.tools.deny_readings(subject));
-        let missed = self.servers.miss(|pattern| pattern.matches(subject.server));
-        denied.or(missed).or_else(|| {
-            let path = path?;
-            self.tools.miss(|pattern| subject.is_allowed(path, pattern))
-        })
+            .or_else(|| self.tools.deny(subject.path.as_deref()?))
+            .or_else(|| self.tools.deny_readings(subject))
+            .or_else(|| self.servers.miss(|pattern| pattern.matches(subject.server)))
+            .or_else(|| {
+                let path = subject.path.as_deref()?;
+                self.tools.miss(|pattern| subject.is_allowed(path, pattern))
+            })
     }
-}
 
-impl Rules {
     pub(crate) fn judges_tools(&self) -> bool {
         !(self.tools.allow.is_empty() && self.tools.deny.is_empty())
     }
 
     pub(crate) fn may_reach(&self, server: &ServerName) -> bool {
-        let Lists { allow, deny } = &self.tools;
+        let AllowDenyLists { allow, deny } = &self.tools;
         !deny.iter().any(|pattern| covers_all_of(pattern, server))
             && (allow.is_empty()
                 || allow
@@ -69,16 +66,16 @@ impl Rules {
     }
 }
 
-/// What is asked about: a server, or one thing it offers.
-pub(crate) struct Subject<'a> {
+/// The subject of a decision: a server, or one of its tools, prompts or resources.
+pub(crate) struct RuleSubject<'a> {
     server: &'a str,
     path: Option<String>,
-    /// The name of something that can be spelt in several ways.
+    /// The name, if it can be spelt in several ways.
     spelt: Option<&'a str>,
     readings: OnceCell<Readings>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> RuleSubject<'a> {
     pub(crate) fn server(server: &'a ServerName) -> Self {
         Self {
             server: server.as_str(),
@@ -98,7 +95,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What is written in an unusual way must be allowed as it is read, too.
+    /// A name in an unusual spelling must be allowed in one of its readings, too.
     fn is_allowed(&self, path: &str, pattern: &Pattern) -> bool {
         pattern.matches(path)
             && self
@@ -119,7 +116,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// `GET /items/3`: a request to an HTTP API, as opposed to the name of a tool.
+/// True for a request to an HTTP API, such as `GET /items/3`, as opposed to the name of a tool.
 fn is_request(name: &str) -> bool {
     let Some((method, path)) = name.split_once(' ') else {
         return false;
@@ -129,47 +126,47 @@ fn is_request(name: &str) -> bool {
         && method.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-pub(crate) enum Refusal<'a> {
+pub(crate) enum RuleRefusal<'a> {
     Denied { pattern: &'a str },
     NotAllowed { patterns: Vec<&'a str> },
     Evasive(Evasion),
 }
 
 #[derive(Debug, Clone, Default)]
-struct Lists {
+struct AllowDenyLists {
     allow: Vec<Pattern>,
     deny: Vec<Pattern>,
 }
 
-impl Lists {
-    fn deny(&self, subject: &str) -> Option<Refusal<'_>> {
+impl AllowDenyLists {
+    fn deny(&self, subject: &str) -> Option<RuleRefusal<'_>> {
         let hit = self.deny.iter().find(|pattern| pattern.matches(subject))?;
-        Some(Refusal::Denied {
+        Some(RuleRefusal::Denied {
             pattern: hit.as_str(),
         })
     }
 
-    /// Holds the rules against every reading of a name. One that no rule can be held against is
-    /// refused wherever there are rules about its server.
-    fn deny_readings(&self, subject: &Subject<'_>) -> Option<Refusal<'_>> {
-        let concerned = |pattern: &&Pattern| pattern.concerns(subject.server);
-        self.deny.iter().chain(&self.allow).find(concerned)?;
+    /// Compares the deny rules with every reading of a name. A name that no rule can be compared
+    /// with is refused if there are rules about its server.
+    fn deny_readings(&self, subject: &RuleSubject<'_>) -> Option<RuleRefusal<'_>> {
+        let mut rules = self.deny.iter().chain(&self.allow);
+        rules.find(|pattern| pattern.concerns(subject.server))?;
         let readings = subject.readings()?;
         let hit = self
             .deny
             .iter()
             .find(|pattern| subject.is_read_as(readings, pattern))
-            .map(|hit| Refusal::Denied {
+            .map(|hit| RuleRefusal::Denied {
                 pattern: hit.as_str(),
             });
-        hit.or_else(|| readings.evasion.map(Refusal::Evasive))
+        hit.or_else(|| readings.evasion.map(RuleRefusal::Evasive))
     }
 
-    fn miss(&self, allows: impl Fn(&Pattern) -> bool) -> Option<Refusal<'_>> {
+    fn miss(&self, allows: impl Fn(&Pattern) -> bool) -> Option<RuleRefusal<'_>> {
         if self.allow.is_empty() || self.allow.iter().any(allows) {
             return None;
         }
-        Some(Refusal::NotAllowed {
+        Some(RuleRefusal::NotAllowed {
             patterns: self.allow.iter().map(Pattern::as_str).collect(),
         })
     }
@@ -192,10 +189,9 @@ mod tests {
 
     #[track_caller]
     fn check(servers: &str, tools: &str, expected: &str) {
-        let listed = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let text = RuleText {
-            deny_servers: listed(servers),
-            allow_tools: listed(tools),
+            deny_servers: servers.split_whitespace().map(str::to_owned).collect(),
+            allow_tools: tools.split_whitespace().map(str::to_owned).collect(),
             ..RuleText::default()
         };
         let found =
@@ -261,7 +257,9 @@ mod tests {
         ] {
             let capability = Capability::tool(server.parse().unwrap(), name);
             assert!(
-                rules.refuse(&Subject::capability(&capability)).is_some(),
+                rules
+                    .refuse(&RuleSubject::capability(&capability))
+                    .is_some(),
                 "{server}/{name}"
             );
         }

@@ -1,8 +1,8 @@
-//! The many ways to write one URI or path, brought together: a rule must hold however a name is spelt.
+//! The many ways to write one URI or path: a rule must hold for every spelling of a name.
 //!
 //! Servers read names in their own ways: decoded once or twice, in lower case, with a backslash for a
-//! slash, without what stands behind a `;`. Which of these a server does is not known here, so a
-//! name is denied if any reading of it is.
+//! slash, without the part behind a `;`. The gateway does not know which of these a server does, so
+//! a name is denied if any reading of it is.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,22 @@ use kitbag_domain::text::visible;
 use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// How often a name may be encoded over and over before it counts as an attempt to hide it.
+/// A name that is encoded more often than this counts as an attempt to hide it. Honest names are
+/// encoded once, or twice by mistake.
 const MAX_ENCODINGS: usize = 8;
 
-/// Longer than any URI that people write; reading one in every way takes its time.
+/// In bytes; longer than any URI of honest use. The time that reading in every way takes grows with
+/// the length.
 const MAX_LENGTH: usize = 8 * 1024;
 
-/// What a server may make of a name.
+/// The ways in which a server may read a name.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
     /// In lower case, and in the same form as [`pattern`] gives.
     pub(crate) forms: BTreeSet<String>,
-    /// Why no rule can be held against it.
+    /// The reason why no rule can be compared with the name.
     pub(crate) evasion: Option<Evasion>,
-    /// It is written in the one way that needs no decoding.
+    /// The name is written in the one way that needs no decoding.
     pub(crate) is_plain: bool,
 }
 
@@ -43,35 +45,40 @@ impl Readings {
             };
         }
         let (decoded, is_settled) = decoded(name, |_| true);
-        let dots = climbs(name) || climbs(&decoded);
-        // Bytes that are no text may become some together with what others make of the rest.
+        // Bytes that are no text may become text in the decoding of a server.
         let is_text = !decoded.contains(char::REPLACEMENT_CHARACTER);
-        let evasion = match (dots, is_settled && is_text) {
-            (true, _) => Some(Evasion::DotSegments),
-            (false, false) => Some(Evasion::EncodedOverAndOver),
-            (false, true) => None,
+        let evasion = if climbs(name) || climbs(&decoded) {
+            Some(Evasion::DotSegments)
+        } else if is_settled && is_text {
+            None
+        } else {
+            Some(Evasion::EncodedOverAndOver)
         };
-        let mut forms = BTreeSet::from([decoded.replace('\\', "/")]);
-        for other in [without_parameters, without_query, without_authority_details] {
-            let others: Vec<String> = forms.iter().map(|form| other(form)).collect();
-            forms.extend(others);
-        }
-        let is_plain = decoded == name.to_lowercase() && !name.contains(['\\', ';', '%']);
         Self {
-            forms: forms.iter().map(|form| single_slashes(form)).collect(),
+            is_plain: decoded == name.to_lowercase() && !name.contains(['\\', ';', '%']),
+            forms: forms(&decoded),
             evasion,
-            is_plain,
         }
     }
 }
 
-/// A pattern in the form that readings have. What it says with `*`, `?`, `[…]` and `{…}` it still says.
+/// Returns a decoded name with and without each of the parts that some servers drop.
+fn forms(decoded: &str) -> BTreeSet<String> {
+    let mut forms = BTreeSet::from([decoded.replace('\\', "/")]);
+    for shorten in [without_parameters, without_query, without_authority_details] {
+        let shortened: Vec<String> = forms.iter().map(|form| shorten(form)).collect();
+        forms.extend(shortened);
+    }
+    forms.iter().map(|form| single_slashes(form)).collect()
+}
+
+/// Returns a pattern in the form that readings have. `*`, `?`, `[…]` and `{…}` keep their meaning.
 pub(crate) fn pattern(text: &str) -> String {
     single_slashes(&decoded(text, |byte| !b"*?[]{}\\!,%".contains(&byte)).0)
 }
 
-/// Decoded until nothing is left to decode, in lower case, with one spelling for each letter; and
-/// whether that came to an end.
+/// Decodes a text until nothing is left to decode, in lower case, with one spelling for each letter.
+/// Returns true with it if that came to an end.
 fn decoded(text: &str, decodes: impl Fn(u8) -> bool) -> (String, bool) {
     let mut reading = text.to_owned();
     for _ in 0..MAX_ENCODINGS {
@@ -85,14 +92,13 @@ fn decoded(text: &str, decodes: impl Fn(u8) -> bool) -> (String, bool) {
 }
 
 fn decoded_once(text: &str, decodes: impl Fn(u8) -> bool) -> String {
-    let stays = |escape: &str| u8::from_str_radix(escape, 16).is_ok_and(|byte| !decodes(byte));
     // An escape that stays is doubled for a moment, so that decoding gives it back.
     let mut doubled = String::with_capacity(text.len());
     for (number, piece) in text.split('%').enumerate() {
-        let escape = piece.get(..2).unwrap_or_default();
+        let escaped = u8::from_str_radix(piece.get(..2).unwrap_or_default(), 16);
         match number {
             0 => {}
-            _ if stays(escape) => doubled.push_str("%25"),
+            _ if escaped.is_ok_and(|byte| !decodes(byte)) => doubled.push_str("%25"),
             _ => doubled.push('%'),
         }
         doubled.push_str(piece);
@@ -113,53 +119,52 @@ fn folded(text: &str) -> String {
         .collect()
 }
 
-/// Whether a step of it is `.` or `..`, in the eyes of some server.
+/// True if a step of the path is `.` or `..` for some server.
 fn climbs(text: &str) -> bool {
-    let step = |step: &str| {
-        matches!(
-            step.split([';', '?', '#'])
-                .next()
-                .unwrap_or_default()
-                .trim(),
-            "." | ".."
-        )
-    };
-    text.split(['/', '\\']).any(step)
+    text.split(['/', '\\']).any(is_dot_segment)
 }
 
-/// `scheme://user@host:port/…` as `scheme://host/…`, however many slashes there are; a file's host is
-/// this machine, named or not.
+fn is_dot_segment(step: &str) -> bool {
+    let name = step.split([';', '?', '#']).next().unwrap_or_default();
+    matches!(name.trim(), "." | "..")
+}
+
+/// Writes `scheme://user@host:port/…` as `scheme://host/…`, however many slashes there are. The host
+/// of a file is this machine, named or not.
 fn without_authority_details(uri: &str) -> String {
-    let is_scheme = |text: &str| {
-        text.chars()
-            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    };
     let Some((scheme, rest)) = uri.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
         return uri.to_owned();
     };
     let rest = rest.trim_start_matches('/');
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = match host(authority) {
+        "localhost" if scheme == "file" => "",
+        host => host.trim_end_matches('.'),
+    };
+    format!("{scheme}://{host}{tail}")
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
+/// Returns an authority without its user and its port.
+fn host(authority: &str) -> &str {
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
-    let port = |port: &str| port.chars().all(|c| c.is_ascii_digit());
-    let host = host
-        .rsplit_once(':')
-        .filter(|(_, it)| port(it))
-        .map_or(host, |(host, _)| host);
-    let host = if scheme == "file" && host == "localhost" {
-        ""
-    } else {
-        host.trim_end_matches('.')
-    };
-    format!("{scheme}://{host}{tail}")
+    match host.rsplit_once(':') {
+        Some((host, port)) if port.chars().all(|c| c.is_ascii_digit()) => host,
+        _ => host,
+    }
 }
 
 fn without_query(uri: &str) -> String {
     uri.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
-/// Some servers take off what follows a `;` in a step of the path.
+/// Some servers drop the part behind a `;` in each step of the path.
 fn without_parameters(uri: &str) -> String {
     let steps = uri
         .split('/')
@@ -167,7 +172,7 @@ fn without_parameters(uri: &str) -> String {
     steps.collect::<Vec<_>>().join("/")
 }
 
-/// However many slashes stand together, behind the scheme as well, and none at the end.
+/// Writes one slash for many, behind the scheme as well, and none at the end.
 fn single_slashes(text: &str) -> String {
     let mut single = String::with_capacity(text.len());
     for c in text.chars() {

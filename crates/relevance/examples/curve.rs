@@ -1,10 +1,11 @@
-//! How the index grows: time to build, time to search and memory for so many tools, on one thread.
+//! Measures how the index grows: time to build, time to search and memory for so many tools, on
+//! one thread.
 //!
 //!     cargo run --release -p kitbag-relevance --example curve 1000 10000 100000 [TOOLS]
 //!
 //! TOOLS is a file with one tool a line, `name | description`. Beyond its lines, tools are
-//! variations of them: their words mixed with those of others and some that nobody else has,
-//! their vectors turned a little, so that nothing needs embedding for hours. Prints one JSON
+//! variations of them: their words mixed with those of others and some that no other tool has,
+//! their vectors turned a little, because embedding so many texts would take hours. Prints one JSON
 //! object for each size.
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
@@ -14,7 +15,9 @@ use std::{env, fs};
 
 use kitbag_relevance::embed::Encoder;
 use kitbag_relevance::text::ToolText;
-use kitbag_relevance::{Document, Entry, Index, Intent, MAX_TOP_K, Options, Step, retrieve, steps};
+use kitbag_relevance::{
+    Document, Index, IndexedTool, Intent, IntentStep, MAX_TOP_K, Options, retrieve, steps,
+};
 
 const MODEL: &[u8] = include_bytes!("../../../training/kitbag-embedder.bin");
 const TOOLS: &str = include_str!("../../../evals/small/tools.jsonl");
@@ -65,11 +68,11 @@ fn measure(encoder: &Encoder, size: usize, documents: Vec<Document>, intents: &[
             .collect();
         let mut vectors = encoder.embed_batch(&texts).into_iter();
         let vector = vectors.next().unwrap_or_default();
-        let embedded = |(text, vector): (String, Vec<f32>)| Step {
+        let embedded = |(text, vector): (String, Vec<f32>)| IntentStep {
             text,
             vector: vector.into(),
         };
-        let steps: Vec<Step> = parts.into_iter().zip(vectors).map(embedded).collect();
+        let steps: Vec<IntentStep> = parts.into_iter().zip(vectors).map(embedded).collect();
         let embedded = Instant::now();
         let intent = Intent {
             text,
@@ -101,7 +104,7 @@ fn quantile(times: &mut [Duration], share: f64) -> f64 {
     times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }
 
-/// What the system counts as in memory; 0 where it does not say.
+/// The memory that the system counts for this process; 0 if it does not say.
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -136,12 +139,12 @@ impl Tool {
             description: &self.description,
             ..ToolText::default()
         };
-        let entry = Entry {
+        let entry = IndexedTool {
             tool_name: exposed,
             description: self.description.clone(),
             scopes: text.scopes(),
             tags: text.tags(),
-            ..Entry::default()
+            ..IndexedTool::default()
         };
         Document {
             entry: Arc::new(entry),
@@ -208,7 +211,7 @@ fn documents(real: &[Tool], vectors: &[Vec<f32>], size: usize) -> Vec<Document> 
     (0..size).map(document).collect()
 }
 
-/// Every third word is another tool's, and one is nobody else's.
+/// Every third word is another tool's, and one is in no other tool.
 fn varied(base: &Tool, words: &[&str], number: usize, noise: &mut Noise) -> Tool {
     let mix = |word| {
         if noise.next().is_multiple_of(3) {

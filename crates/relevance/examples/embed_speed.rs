@@ -1,4 +1,4 @@
-//! How long the encoder takes on this machine, on one core.
+//! Measures how long the encoder takes on this machine, on one core.
 //!
 //!     cargo run --release -p kitbag-relevance --example embed_speed [MODEL]
 //!
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let batch = vec![short.as_str(); 64];
     report("24 tokens, alone", 1, || drop(encoder.embed(&short)));
     report("24 tokens, in a batch of 64", 64, || {
-        drop(encoder.embed_batch(&batch))
+        drop(encoder.embed_batch(&batch));
     });
     for (name, text) in [
         ("100 kB of emoji", "🎒".repeat(25_000)),

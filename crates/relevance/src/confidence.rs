@@ -1,29 +1,27 @@
-//! Whether the best that was found is likely to do what was asked, or only the nearest there is.
+//! Says if the best tool found is likely to do what the request asks, or is only the nearest.
 //!
 //! The limits were chosen on the requests of `evals/p0` and `evals/small` against those of
 //! `evals/absent`, with the model in the binary. Vectors of other models have other cosines, so
-//! there these limits say nothing.
+//! the limits say nothing about them.
 
 use crate::retrieve::Candidate;
 
-/// Below this score, most of what is found is not what was asked for.
+/// Below this score, most of the best tools are not the ones that were asked for.
 const LIKELY: f32 = 0.35;
-/// Where not one word is shared, gibberish comes this far.
+/// Gibberish reaches this score where not one word is shared.
 const LIKELY_WITHOUT_WORDS: f32 = 0.40;
 
-/// Nothing where it cannot be told, because the best has no vector to compare.
+/// Returns nothing if the best has no vector to compare, because then nothing can be said.
 pub fn confident(found: &[Candidate]) -> Option<bool> {
     let Some(best) = found.first() else {
         return Some(false);
     };
     best.cosine?;
     let shares_words = found.iter().any(|it| it.parts.lexical > 0.0);
-    Some(
-        best.score
-            >= if shares_words {
-                LIKELY
-            } else {
-                LIKELY_WITHOUT_WORDS
-            },
-    )
+    let limit = if shares_words {
+        LIKELY
+    } else {
+        LIKELY_WITHOUT_WORDS
+    };
+    Some(best.score >= limit)
 }

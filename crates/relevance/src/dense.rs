@@ -1,39 +1,28 @@
-//! Vectors side by side: which tools mean what an intent means.
+//! Compares vectors: finds the tools that mean what an intent means.
 //!
-//! All of them are compared, each time: as bytes, which is fast enough for a hundred thousand
-//! tools. The few that come into question are then compared exactly.
+//! Each search compares all of them as bytes, which is fast enough for a hundred thousand tools.
+//! The few best are then compared exactly.
 
 use std::sync::Arc;
 
-use crate::simd::{self, Level, PANEL, Panels, Sink};
+use crate::simd::{self, PANEL, Panels, SimdLevel, Sink};
 
 #[derive(Debug, Default)]
 pub struct Dense {
     dimension: usize,
     bytes: Option<Panels>,
-    /// What one step of a document's bytes is worth; 0 where there is no vector.
+    /// The worth of one step of a document's bytes; 0 where there is no vector.
     steps: Vec<f32>,
     exact: Vec<Option<Arc<[f32]>>>,
     present: usize,
 }
 
 impl Dense {
-    /// One vector for each document; a document whose vector is not there yet has none.
-    /// Vectors of another length than the first are left out.
+    /// Takes one vector for each document, and none for a document whose vector is not computed
+    /// yet. Vectors of another length than the first are left out.
     pub fn build(vectors: impl IntoIterator<Item = Option<Arc<[f32]>>>) -> Self {
         let mut exact: Vec<_> = vectors.into_iter().collect();
-        for vector in &mut exact {
-            vector.take_if(|vector| !is_sound(vector));
-        }
-        let dimension = exact
-            .iter()
-            .flatten()
-            .map(|vector| vector.len())
-            .next()
-            .unwrap_or(0);
-        for vector in &mut exact {
-            vector.take_if(|vector| vector.len() != dimension);
-        }
+        let dimension = keep_comparable(&mut exact);
         let present = exact.iter().flatten().count();
         if present == 0 {
             return Self {
@@ -42,22 +31,17 @@ impl Dense {
                 ..Self::default()
             };
         }
-        let mut bytes = vec![0; exact.len() * dimension];
-        let rows = exact.iter().zip(bytes.chunks_exact_mut(dimension));
-        let steps = rows
-            .map(|(vector, row)| vector.as_ref().map_or(0.0, |it| quantise(it, row)))
-            .collect();
-        let bytes = Some(Panels::pack(Level::best(), &bytes, dimension));
+        let (bytes, steps) = quantise_all(&exact, dimension);
         Self {
             dimension,
-            bytes,
+            bytes: Some(Panels::pack(SimdLevel::best(), &bytes, dimension)),
             steps,
             exact,
             present,
         }
     }
 
-    /// How many documents have a vector.
+    /// The number of documents with a vector.
     pub fn present(&self) -> usize {
         self.present
     }
@@ -66,13 +50,13 @@ impl Dense {
         self.steps.get(document).is_some_and(|step| *step > 0.0)
     }
 
-    /// Whether vectors of this length can be compared with those here.
+    /// True if this vector can be compared with those of the documents.
     pub fn understands(&self, query: &[f32]) -> bool {
         self.present > 0 && query.len() == self.dimension && is_sound(query)
     }
 
-    /// The cosines of every document with every query, to two or three digits; 0 where there is
-    /// no vector. All queries must be understood.
+    /// Returns the cosines of every document with every query, to two or three digits; 0 where
+    /// there is no vector. Each query must be one that [`understands`](Self::understands) accepts.
     pub(crate) fn rough(&self, queries: &[&[f32]]) -> Vec<Vec<f32>> {
         let Some(bytes) = self.bytes.as_ref().filter(|_| !queries.is_empty()) else {
             return Vec::new();
@@ -91,13 +75,14 @@ impl Dense {
         scaled.cosines
     }
 
-    /// The exact cosine of one document. Vectors are of length one, so it is the product.
+    /// Returns the exact cosine of one document. Vectors are of length one, so it is the product.
     pub fn cosine(&self, query: &[f32], document: usize) -> Option<f32> {
         let vector = self.exact.get(document)?.as_deref()?;
         (query.len() == self.dimension).then(|| simd::product(query, vector))
     }
 }
 
+/// Turns sums of bytes back into cosines.
 struct Scaled<'a> {
     steps: &'a [f32],
     query_steps: &'a [f32],
@@ -118,12 +103,37 @@ impl Sink for Scaled<'_> {
     }
 }
 
-/// Whether a vector can be compared at all: every number finite, and not all of them nothing.
-pub fn is_sound(vector: &[f32]) -> bool {
-    vector.iter().all(|x| x.is_finite()) && vector.iter().map(|x| x * x).sum::<f32>() > 1e-6
+/// Drops the vectors that cannot be compared, and returns the length of the others.
+fn keep_comparable(vectors: &mut [Option<Arc<[f32]>>]) -> usize {
+    for vector in &mut *vectors {
+        vector.take_if(|vector| !is_sound(vector));
+    }
+    let first = vectors.iter().flatten().next();
+    let dimension = first.map_or(0, |vector| vector.len());
+    for vector in vectors {
+        vector.take_if(|vector| vector.len() != dimension);
+    }
+    dimension
 }
 
-/// Writes the vector as bytes and returns what one step is worth.
+/// True if a vector can be compared: every number is finite, and they are not all zero.
+pub fn is_sound(vector: &[f32]) -> bool {
+    // Vectors have length one; a square this small is a rounding error of nothing.
+    const LEAST_SQUARE: f32 = 1e-6;
+    vector.iter().all(|x| x.is_finite()) && vector.iter().map(|x| x * x).sum::<f32>() > LEAST_SQUARE
+}
+
+/// Returns all vectors as bytes, row by row, and the worth of a step in each row.
+fn quantise_all(vectors: &[Option<Arc<[f32]>>], dimension: usize) -> (Vec<i8>, Vec<f32>) {
+    let mut bytes = vec![0; vectors.len() * dimension];
+    let rows = vectors.iter().zip(bytes.chunks_exact_mut(dimension));
+    let steps = rows
+        .map(|(vector, row)| vector.as_ref().map_or(0.0, |vector| quantise(vector, row)))
+        .collect();
+    (bytes, steps)
+}
+
+/// Writes the vector as bytes between -127 and 127, and returns the worth of one step.
 fn quantise(vector: &[f32], bytes: &mut [i8]) -> f32 {
     let largest = vector
         .iter()
@@ -145,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_say_nearly_what_the_exact_product_says() {
+    fn products_of_bytes_are_nearly_the_exact_ones() {
         let vectors =
             (0..40).map(|at| (at % 7 != 3).then(|| unit([1.0, at as f32, 0.3, -0.1 * at as f32])));
         let dense = Dense::build(vectors);

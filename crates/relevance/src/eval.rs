@@ -1,4 +1,4 @@
-//! How good a ranking is, given which answers would have been right.
+//! How good a ranking is, given the answers that would have been right.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,9 +12,9 @@ pub struct Judged<'a> {
 /// Means over queries, each between 0 and 1.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metrics {
-    /// By cut-off: which share of the right answers is among the first so many.
+    /// By cut-off: the share of the right answers that is among the first so many.
     pub recall: BTreeMap<usize, f64>,
-    /// Whether any right answer is among the first three.
+    /// The share of queries with a right answer among the first three.
     pub hit3: f64,
     /// How near to the top the right answers are among the first ten.
     pub ndcg10: f64,
@@ -29,17 +29,19 @@ impl Metrics {
             .into_iter()
             .filter(|query| !query.relevant.is_empty())
             .collect();
-        let mean = |measure: &dyn Fn(&Judged<'_>) -> f64| {
-            queries.iter().map(|query| measure(query)).sum::<f64>() / queries.len().max(1) as f64
-        };
         Self {
             recall: Self::CUTOFFS
-                .map(|cutoff| (cutoff, mean(&|query| query.recall(cutoff))))
+                .map(|cutoff| (cutoff, mean(&queries, |query| query.recall(cutoff))))
                 .into(),
-            hit3: mean(&|query| f64::from(u8::from(query.found(3).next().is_some()))),
-            ndcg10: mean(&|query| query.ndcg(10)),
+            hit3: mean(&queries, |query| query.hit(3)),
+            ndcg10: mean(&queries, |query| query.ndcg(10)),
         }
     }
+}
+
+fn mean(queries: &[&Judged<'_>], measure: impl Fn(&Judged<'_>) -> f64) -> f64 {
+    let sum: f64 = queries.iter().map(|query| measure(query)).sum();
+    sum / queries.len().max(1) as f64
 }
 
 impl Judged<'_> {
@@ -47,21 +49,28 @@ impl Judged<'_> {
         self.found(cutoff).count() as f64 / self.relevant.len() as f64
     }
 
+    fn hit(&self, cutoff: usize) -> f64 {
+        f64::from(u8::from(self.found(cutoff).next().is_some()))
+    }
+
     fn ndcg(&self, cutoff: usize) -> f64 {
         let ideal: f64 = (0..self.relevant.len().min(cutoff)).map(discount).sum();
         self.found(cutoff).map(discount).sum::<f64>() / ideal
     }
 
-    /// The places of right answers among the first `cutoff`, counted from 0. An answer given
-    /// twice is right only once.
+    /// Returns the places of right answers among the first `cutoff`, counted from 0.
     fn found(&self, cutoff: usize) -> impl Iterator<Item = usize> {
-        let first = |at: usize| !self.ranked[..at].contains(&self.ranked[at]);
-        let right = move |at: &usize| self.relevant.contains(self.ranked[*at]) && first(*at);
-        (0..self.ranked.len().min(cutoff)).filter(right)
+        (0..self.ranked.len().min(cutoff)).filter(|place| self.is_right_at(*place))
+    }
+
+    /// An answer given twice is right only once.
+    fn is_right_at(&self, place: usize) -> bool {
+        let answer = self.ranked[place];
+        self.relevant.contains(answer) && !self.ranked[..place].contains(&answer)
     }
 }
 
-/// What a right answer is worth at this place.
+/// The worth of a right answer at this place, by the usual definition of nDCG.
 fn discount(place: usize) -> f64 {
     1.0 / (place as f64 + 2.0).log2()
 }

@@ -1,24 +1,24 @@
-//! The capability index: an immutable snapshot, searched with an intent, replaced when anything
+//! The index of tools: an immutable snapshot, searched with an intent, replaced when a tool
 //! changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::dense::Dense;
-use crate::entry::Entry;
-use crate::lexical::{Fields, Lexical};
+use crate::indexed_tool::IndexedTool;
+use crate::lexical::{Lexical, ToolFields};
 
-/// What is put into the index for one capability.
+/// Everything that the index needs of one tool.
 #[derive(Debug, Clone)]
 pub struct Document {
-    pub entry: Arc<Entry>,
-    /// Its own name, without the server in front.
+    pub entry: Arc<IndexedTool>,
+    /// The tool's own name, without the server in front.
     pub name: String,
     pub parameters: Vec<String>,
-    /// The same in copies of one tool, which only their servers tell apart; nothing where a tool
-    /// says too little of itself to know.
+    /// The same number in copies of one tool, which only their servers tell apart; nothing if the
+    /// definition says too little to tell.
     pub twin: Option<u64>,
-    /// Absent until it has been computed; until then the words must do.
+    /// Absent until the embedder has computed it; until then the tool is found by its words.
     pub vector: Option<Arc<[f32]>>,
 }
 
@@ -35,27 +35,21 @@ impl Index {
         Self {
             lexical: Arc::new(words_of(&documents)),
             dense: Dense::build(documents.iter().map(|it| it.vector.clone())),
-            by_name: Arc::new(
-                documents
-                    .iter()
-                    .enumerate()
-                    .map(|(at, it)| (it.entry.tool_name.clone(), at))
-                    .collect(),
-            ),
+            by_name: Arc::new(numbered(&documents)),
             documents,
         }
     }
 
-    /// The same capabilities with other vectors, one for each in the order they were given;
-    /// their words are not read again.
+    /// Returns an index of the same tools with other vectors, one for each in the order they were
+    /// given; their words are not read again.
     pub fn with_vectors(&self, vectors: impl IntoIterator<Item = Option<Arc<[f32]>>>) -> Self {
         let mut vectors = vectors.into_iter();
         let documents: Vec<Document> = self
             .documents
             .iter()
-            .map(|it| Document {
+            .map(|document| Document {
                 vector: vectors.next().flatten(),
-                ..it.clone()
+                ..document.clone()
             })
             .collect();
         Self {
@@ -74,29 +68,39 @@ impl Index {
         self.documents.is_empty()
     }
 
-    /// How many capabilities have a vector that can be compared.
+    /// The number of tools with a vector that can be compared.
     pub fn embedded(&self) -> usize {
         self.dense.present()
     }
 
     pub fn get(&self, tool_name: &str) -> Option<&Document> {
-        self.by_name.get(tool_name).map(|at| &self.documents[*at])
+        let number = *self.by_name.get(tool_name)?;
+        Some(&self.documents[number])
     }
 }
 
+fn numbered(documents: &[Document]) -> HashMap<String, usize> {
+    let names = documents.iter().map(|it| it.entry.tool_name.clone());
+    names.zip(0..).collect()
+}
+
 fn words_of(documents: &[Document]) -> Lexical {
-    Lexical::build(documents.iter().map(|it| {
-        let tags = it.entry.tags.iter().chain(&it.entry.scopes);
-        Fields {
-            name: &it.name,
-            description: &it.entry.description,
-            provider: &it.entry.provider,
-            parameters: it.parameters.join(" ").into(),
-            tags: tags
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(" ")
-                .into(),
-        }
-    }))
+    Lexical::build(documents.iter().map(fields))
+}
+
+fn fields(document: &Document) -> ToolFields<'_> {
+    let tool = &document.entry;
+    let tags: Vec<&str> = tool
+        .tags
+        .iter()
+        .chain(&tool.scopes)
+        .map(String::as_str)
+        .collect();
+    ToolFields {
+        name: &document.name,
+        description: &tool.description,
+        provider: &tool.provider,
+        parameters: document.parameters.join(" ").into(),
+        tags: tags.join(" ").into(),
+    }
 }

@@ -1,4 +1,4 @@
-//! BM25F: which tools share words with an intent, where a word in the name counts for more
+//! BM25F: finds the tools that share words with an intent. A word in the name counts for more
 //! than one in the description.
 
 use std::borrow::Cow;
@@ -23,9 +23,12 @@ const FIELDS: [Field; 5] = [
     Field::Parameters,
     Field::Tags,
 ];
+/// How soon further occurrences of a word add little: the usual value of BM25.
 const K1: f32 = 1.2;
 
 impl Field {
+    /// A name says most about a tool, and parameters share their words with those of many tools.
+    /// `models/lexical.py` has the same weights; the fusion was fitted with them.
     fn weight(self) -> f32 {
         match self {
             Self::Name => 2.5,
@@ -36,7 +39,8 @@ impl Field {
         }
     }
 
-    /// How much a long field is held against its words.
+    /// How much the length of a field lowers the worth of its words, between 0 and 1. Names are
+    /// all short; lists of parameters and tags differ most.
     fn length_penalty(self) -> f32 {
         match self {
             Self::Description => 0.5,
@@ -48,7 +52,7 @@ impl Field {
 
 /// One tool's text, by field.
 #[derive(Debug, Clone, Default)]
-pub struct Fields<'a> {
+pub struct ToolFields<'a> {
     pub name: &'a str,
     pub description: &'a str,
     pub provider: &'a str,
@@ -56,11 +60,11 @@ pub struct Fields<'a> {
     pub tags: Cow<'a, str>,
 }
 
-/// For every word, the documents that have it.
+/// The documents that have a word, for every word.
 #[derive(Debug, Default)]
 pub struct Lexical {
     numbers: HashMap<Box<str>, u32>,
-    /// By the number of the word, where its postings begin; one more for the end.
+    /// The start of the postings of each word, by its number; one more for the end.
     starts: Vec<usize>,
     postings: Vec<Posting>,
     documents: usize,
@@ -69,13 +73,13 @@ pub struct Lexical {
 #[derive(Debug, Clone, Copy, Default)]
 struct Posting {
     document: u32,
-    /// What the word is worth there, before how rare it is.
+    /// The worth of the word in this document, before its rarity counts.
     worth: f32,
 }
 
-/// What a text has in common with every document.
+/// The score of every document for the words it shares with a text.
 #[derive(Debug)]
-pub struct Shared {
+pub struct SharedWords {
     /// Zero for documents without a common word.
     pub scores: Vec<f32>,
     /// The score of a document that is all about every word of the text; never zero.
@@ -83,43 +87,27 @@ pub struct Shared {
 }
 
 impl Lexical {
-    pub fn build<'a>(documents: impl Iterator<Item = Fields<'a>>) -> Self {
-        let mut counted = Counted::default();
+    pub fn build<'a>(documents: impl Iterator<Item = ToolFields<'a>>) -> Self {
+        let mut counted = WordCounts::default();
         for fields in documents {
             counted.add(&fields);
         }
         let starts = counted.starts();
-        let mut next = starts.clone();
-        let mut postings = vec![Posting::default(); counted.occurrences.len()];
-        let averages = averages(&counted.documents);
-        for (document, number) in counted.documents.iter().zip(0..) {
-            for occurrence in &counted.occurrences[document.begin..document.end] {
-                let place = &mut next[occurrence.term as usize];
-                postings[*place] = Posting {
-                    document: number,
-                    worth: document.worth(occurrence, &averages),
-                };
-                *place += 1;
-            }
-        }
         Self {
-            numbers: counted.numbers,
+            postings: counted.postings(&starts),
             starts,
-            postings,
             documents: counted.documents.len(),
+            numbers: counted.numbers,
         }
     }
 
-    /// Each word of the text counts once.
-    pub fn shared(&self, text: &str) -> Shared {
-        let mut shared = Shared {
+    /// Compares a text with every document. Each word of the text counts once.
+    pub fn shared(&self, text: &str) -> SharedWords {
+        let mut shared = SharedWords {
             scores: vec![0.0; self.documents],
             attainable: f32::MIN_POSITIVE,
         };
-        let mut asked = terms(text);
-        asked.sort_unstable();
-        asked.dedup();
-        for term in asked {
+        for term in distinct_terms(text) {
             let postings = self.postings(&term);
             let idf = self.idf(postings.len());
             shared.attainable += idf * (K1 + 1.0);
@@ -137,6 +125,7 @@ impl Lexical {
         })
     }
 
+    /// The inverse document frequency, as BM25 defines it: the rarer a word, the higher.
     fn idf(&self, with: usize) -> f32 {
         let (total, with) = (self.documents as f32, with as f32);
         (1.0 + (total - with + 0.5) / (with + 0.5)).ln()
@@ -145,7 +134,7 @@ impl Lexical {
 
 /// The words of all documents, before they are weighed against each other.
 #[derive(Debug, Default)]
-struct Counted {
+struct WordCounts {
     numbers: HashMap<Box<str>, u32>,
     occurrences: Vec<Occurrence>,
     documents: Vec<CountedDocument>,
@@ -165,8 +154,8 @@ struct CountedDocument {
     lengths: [f32; FIELDS.len()],
 }
 
-impl Counted {
-    fn add(&mut self, fields: &Fields<'_>) {
+impl WordCounts {
+    fn add(&mut self, fields: &ToolFields<'_>) {
         let texts = [
             fields.name,
             fields.description,
@@ -183,16 +172,8 @@ impl Counted {
         }
         found.sort_unstable();
         let begin = self.occurrences.len();
-        for of_one_term in found.chunk_by(|a, b| a.0 == b.0) {
-            let mut counts = [0_u8; FIELDS.len()];
-            for (_, field) in of_one_term {
-                counts[*field] = counts[*field].saturating_add(1);
-            }
-            self.occurrences.push(Occurrence {
-                term: of_one_term[0].0,
-                counts,
-            });
-        }
+        let of_each_term = found.chunk_by(|a, b| a.0 == b.0);
+        self.occurrences.extend(of_each_term.map(Occurrence::of));
         self.documents.push(CountedDocument {
             begin,
             end: self.occurrences.len(),
@@ -205,7 +186,7 @@ impl Counted {
         *self.numbers.entry(term.into_boxed_str()).or_insert(next)
     }
 
-    /// Where the postings of each word begin when they lie one after another.
+    /// Returns where the postings of each word begin when they lie one after another.
     fn starts(&self) -> Vec<usize> {
         let mut starts = vec![0; self.numbers.len() + 1];
         for occurrence in &self.occurrences {
@@ -216,24 +197,63 @@ impl Counted {
         }
         starts
     }
+
+    fn postings(&self, starts: &[usize]) -> Vec<Posting> {
+        let mut next = starts.to_vec();
+        let mut postings = vec![Posting::default(); self.occurrences.len()];
+        let averages = averages(&self.documents);
+        for (document, number) in self.documents.iter().zip(0..) {
+            for occurrence in &self.occurrences[document.begin..document.end] {
+                let place = &mut next[occurrence.term as usize];
+                postings[*place] = Posting {
+                    document: number,
+                    worth: document.worth(occurrence, &averages),
+                };
+                *place += 1;
+            }
+        }
+        postings
+    }
+}
+
+impl Occurrence {
+    /// Counts the occurrences of one term, each given as the term and the field.
+    fn of(of_one_term: &[(u32, usize)]) -> Self {
+        let mut counts = [0_u8; FIELDS.len()];
+        for (_, field) in of_one_term {
+            counts[*field] = counts[*field].saturating_add(1);
+        }
+        Self {
+            term: of_one_term[0].0,
+            counts,
+        }
+    }
 }
 
 impl CountedDocument {
     /// The saturated, weighted frequency of a word over all fields.
     fn worth(&self, occurrence: &Occurrence, averages: &[f32; FIELDS.len()]) -> f32 {
-        let counts = &occurrence.counts;
-        let frequency: f32 = FIELDS
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| counts[*at] > 0)
-            .map(|(at, field)| {
-                let relative = self.lengths[at] / averages[at].max(1.0);
-                let norm = 1.0 - field.length_penalty() + field.length_penalty() * relative;
-                field.weight() * f32::from(counts[at]) / norm
-            })
+        let counts = occurrence.counts.map(f32::from);
+        let frequency: f32 = (0..FIELDS.len())
+            .filter(|at| counts[*at] > 0.0)
+            .map(|at| FIELDS[at].weight() * counts[at] / self.length_norm(at, averages))
             .sum();
         frequency * (K1 + 1.0) / (frequency + K1)
     }
+
+    /// Divides the worth of a word: 1 for a field of average length, more for a longer one.
+    fn length_norm(&self, at: usize, averages: &[f32; FIELDS.len()]) -> f32 {
+        let penalty = FIELDS[at].length_penalty();
+        let relative = self.lengths[at] / averages[at].max(1.0);
+        1.0 - penalty + penalty * relative
+    }
+}
+
+fn distinct_terms(text: &str) -> Vec<String> {
+    let mut terms = terms(text);
+    terms.sort_unstable();
+    terms.dedup();
+    terms
 }
 
 fn averages(documents: &[CountedDocument]) -> [f32; FIELDS.len()] {
@@ -253,10 +273,10 @@ mod tests {
     /// `name: description` lines in, names by falling score out.
     #[track_caller]
     fn check(tools: &[(&str, &str)], intent: &str, expect: &[&str]) {
-        let fields = tools.iter().map(|(name, description)| Fields {
+        let fields = tools.iter().map(|(name, description)| ToolFields {
             name,
             description,
-            ..Fields::default()
+            ..ToolFields::default()
         });
         let scores = Lexical::build(fields).shared(intent).scores;
         let mut ranked: Vec<_> = (0..tools.len()).filter(|at| scores[*at] > 0.0).collect();
@@ -294,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn no_common_word_no_score() {
+    fn a_tool_without_a_common_word_has_no_score() {
         check(&TOOLS, "", &[]);
         check(&TOOLS, "the of and", &[]);
         check(&TOOLS, "zebra", &[]);

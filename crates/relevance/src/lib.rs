@@ -1,25 +1,29 @@
-//! Given capabilities and an intent, which are worth showing.
+//! Finds the tools that are worth showing for an intent.
 //!
-//! Pure: no network, no disk, no clock. Model bytes and vectors are handed in, time is an
-//! argument, and the same input gives the same answer.
+//! Pure: no network, no disk, no clock. The caller hands in model bytes, vectors and the time, and
+//! the same input gives the same answer.
 //!
 //! # Layout
-//! - [`entry`]: what is known of a capability
-//! - [`index`]: the snapshot; [`mod@retrieve`]: searching it, with one `question` or several
+//! - [`indexed_tool`]: the facts about a tool
+//! - [`index`]: the snapshot; [`mod@retrieve`]: searching it, with one `query` or several
 //! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
-//! - [`options`]: which capabilities come into question; [`steps`]: an intent for several taken apart
-//! - [`text`]: what stands for a tool; [`embed`]: text into vectors; `simd`: the arithmetic under it
-//! - `confidence`: whether the best is likely to do; [`eval`]: how good a ranking is
+//! - `ranking`: the best first, with a bonus for the steps of an intent
+//! - [`options`]: filters on the tools; [`steps`]: splits an intent into its steps
+//! - [`text`]: the text that stands for a tool; [`embed`]: text into vectors; `simd`: the
+//!   arithmetic under it
+//! - `confidence`: says if the best tool is likely to be the right one; [`eval`]: how good a
+//!   ranking is
 
 mod confidence;
 pub mod dense;
 pub mod embed;
-pub mod entry;
 pub mod eval;
 pub mod index;
+pub mod indexed_tool;
 pub mod lexical;
 pub mod options;
-mod question;
+mod query;
+mod ranking;
 pub mod retrieve;
 pub mod score;
 mod simd;
@@ -28,9 +32,9 @@ pub mod terms;
 pub mod text;
 
 pub use confidence::confident;
-pub use entry::Entry;
 pub use index::{Document, Index};
+pub use indexed_tool::IndexedTool;
 pub use options::{MAX_TOP_K, Options};
 pub use retrieve::{Candidate, Intent, retrieve};
-pub use score::{Parts, Unit, Weights};
-pub use steps::Step;
+pub use score::{Parts, ScoreUnit, Weights};
+pub use steps::IntentStep;

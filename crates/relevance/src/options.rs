@@ -1,13 +1,12 @@
-//! Which capabilities come into question, and how many are wanted.
+//! The filters of a search, and the number of tools it returns.
 
-use kitbag_domain::Tenant;
-use kitbag_domain::WriteClass;
+use kitbag_domain::{Tenant, WriteClass};
 use serde::{Deserialize, Serialize};
 
-use crate::entry::Entry;
+use crate::indexed_tool::IndexedTool;
 use crate::score::Weights;
 
-/// The most that is ever surfaced.
+/// The most tools that one search returns: more than that, and a model has too many to read again.
 pub const MAX_TOP_K: usize = 20;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -16,12 +15,13 @@ pub struct Options {
     pub max_cost_usd: Option<f64>,
     pub max_latency_ms_p99: Option<f64>,
     pub tenant: Option<Tenant>,
-    /// Any of these; none given means all.
+    /// A tool passes with any of these; an empty list lets all pass. The same holds for the three
+    /// lists below.
     pub scopes: Vec<String>,
     pub providers: Vec<String>,
     pub tags: Vec<String>,
     pub write_classes: Vec<WriteClass>,
-    /// Names of tools that are not wanted, since a context has them already.
+    /// Names of tools to leave out, because the model's context has them already.
     pub exclude: Vec<String>,
     pub weights: Weights,
 }
@@ -44,37 +44,44 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether a capability comes into question at all. What is not known of it is not held
-    /// against it.
-    pub(crate) fn admits(&self, entry: &Entry) -> bool {
-        let within = |limit: Option<f64>, value: Option<f64>| match (limit, value) {
-            (Some(limit), Some(value)) => value <= limit,
-            _ => true,
-        };
-        let any = |wanted: &[String], has: &[String]| {
-            wanted.is_empty() || wanted.iter().any(|it| has.contains(it))
-        };
-        !self.exclude.contains(&entry.tool_name)
-            && within(self.max_cost_usd, entry.estimated_cost_usd)
-            && within(
-                self.max_latency_ms_p99,
-                entry.p99_latency_ms.or(entry.p95_latency_ms),
-            )
-            && (entry.tenants.is_empty()
-                || self
-                    .tenant
-                    .as_ref()
-                    .is_some_and(|tenant| entry.tenants.contains(tenant)))
-            && any(&self.scopes, &entry.scopes)
-            && any(&self.tags, &entry.tags)
-            && (self.providers.is_empty() || self.providers.contains(&entry.provider))
-            && (self.write_classes.is_empty() || self.write_classes.contains(&entry.write_class))
+    pub(crate) fn places(&self) -> usize {
+        self.top_k.min(MAX_TOP_K)
     }
 
-    /// Whether the latency limit was checked against p95, because no p99 is known.
-    pub(crate) fn judges_by_p95(&self, entry: &Entry) -> bool {
-        self.max_latency_ms_p99.is_some()
-            && entry.p99_latency_ms.is_none()
-            && entry.p95_latency_ms.is_some()
+    /// True if a tool passes all filters. A fact that is not known of a tool does not count
+    /// against it.
+    pub(crate) fn admits(&self, tool: &IndexedTool) -> bool {
+        let latency = tool.p99_latency_ms.or(tool.p95_latency_ms);
+        !self.exclude.contains(&tool.tool_name)
+            && is_within(self.max_cost_usd, tool.estimated_cost_usd)
+            && is_within(self.max_latency_ms_p99, latency)
+            && self.may_see(tool)
+            && has_any(&self.scopes, &tool.scopes)
+            && has_any(&self.tags, &tool.tags)
+            && (self.providers.is_empty() || self.providers.contains(&tool.provider))
+            && (self.write_classes.is_empty() || self.write_classes.contains(&tool.write_class))
     }
+
+    fn may_see(&self, tool: &IndexedTool) -> bool {
+        let tenant = self.tenant.as_ref();
+        tool.tenants.is_empty() || tenant.is_some_and(|tenant| tool.tenants.contains(tenant))
+    }
+
+    /// True if the latency limit was checked against p95, because no p99 is known.
+    pub(crate) fn judges_by_p95(&self, tool: &IndexedTool) -> bool {
+        self.max_latency_ms_p99.is_some()
+            && tool.p99_latency_ms.is_none()
+            && tool.p95_latency_ms.is_some()
+    }
+}
+
+fn is_within(limit: Option<f64>, value: Option<f64>) -> bool {
+    match (limit, value) {
+        (Some(limit), Some(value)) => value <= limit,
+        _ => true,
+    }
+}
+
+fn has_any(wanted: &[String], present: &[String]) -> bool {
+    wanted.is_empty() || wanted.iter().any(|it| present.contains(it))
 }

@@ -1,16 +1,16 @@
 //! The arithmetic under vectors: products of bytes, summed.
 //!
-//! Everything here is exact integer arithmetic, so every machine gives the same answer; what
-//! differs between machines is only how many products fit into one instruction. The plain
-//! Rust below runs anywhere and says what is meant; `x86` computes the same faster where the
-//! processor allows it: a short query takes MiniLM 18 ms, 2.2 ms with AVX2, 1 ms with VNNI.
+//! Everything here is exact integer arithmetic, so every machine gives the same answer; machines
+//! differ only in how many products fit into one instruction. The plain Rust below runs anywhere
+//! and defines the result; `x86` computes the same faster where the processor allows it: a short
+//! query takes MiniLM 18 ms, 2.2 ms with AVX2, 1 ms with VNNI.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 /// The product of two vectors of floats, in the same order of additions on every machine.
 pub(crate) fn product(a: &[f32], b: &[f32]) -> f32 {
-    Level::best().run(Product { a, b })
+    SimdLevel::best().run(Product { a, b })
 }
 
 struct Product<'a> {
@@ -18,7 +18,7 @@ struct Product<'a> {
     b: &'a [f32],
 }
 
-impl Work for Product<'_> {
+impl VectorWork for Product<'_> {
     type Output = f32;
 
     #[inline(always)]
@@ -42,9 +42,10 @@ fn dot(a: &[i16], b: &[i8]) -> i32 {
         .sum()
 }
 
-/// Which instructions this machine has. The two fast levels can only be had by finding them.
+/// The instructions that this machine has. A value of the two fast levels exists only where they
+/// were detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub(crate) enum SimdLevel {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2(x86::Avx2),
@@ -52,12 +53,12 @@ pub(crate) enum Level {
     Vnni(x86::Vnni),
 }
 
-impl Level {
+impl SimdLevel {
     pub(crate) fn best() -> Self {
         Self::all().last().unwrap_or(Self::Portable)
     }
 
-    /// Every level this machine can run, the plainest first.
+    /// Returns every level that this machine can run, the plainest first.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let found = [
             Some(Self::Portable),
@@ -71,7 +72,7 @@ impl Level {
 
     /// Runs `work` compiled for this level.
     #[inline(always)]
-    pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
+    pub(crate) fn run<W: VectorWork>(self, work: W) -> W::Output {
         match self {
             Self::Portable => work.run(),
             #[cfg(target_arch = "x86_64")]
@@ -82,13 +83,13 @@ impl Level {
     }
 }
 
-/// Plain Rust that gains from wider vectors. Loops over slices get them from the compiler;
-/// what they compute stays the same, because nothing reorders or fuses float operations.
-pub(crate) trait Work {
+/// Plain Rust that gains from wider vectors. The compiler uses them in loops over slices; the
+/// result stays the same, because nothing reorders or fuses float operations.
+pub(crate) trait VectorWork {
     type Output;
 
-    /// To be `#[inline(always)]` with all it calls, which is why this is a trait: a closure
-    /// may be compiled on its own, and then for the plainest level.
+    /// Implementations are `#[inline(always)]` with all they call, which is why this is a trait: a
+    /// closure may be compiled on its own, and then for the plainest level.
     fn run(self) -> Self::Output;
 }
 
@@ -99,14 +100,14 @@ pub(crate) const PANEL: usize = 16;
 /// zeros to a multiple of four.
 #[derive(Debug)]
 pub(crate) struct Panels {
-    level: Level,
+    level: SimdLevel,
     width: usize,
     bytes: Vec<i8>,
 }
 
 impl Panels {
-    /// `weights` row by row, `columns` values each.
-    pub(crate) fn pack(level: Level, weights: &[i8], columns: usize) -> Self {
+    /// Takes `weights` row by row, `columns` values each.
+    pub(crate) fn pack(level: SimdLevel, weights: &[i8], columns: usize) -> Self {
         let width = padded(columns);
         let panels = (weights.len() / columns).div_ceil(PANEL);
         let mut bytes = vec![0; panels * PANEL * width];
@@ -116,7 +117,7 @@ impl Panels {
             }
         }
         #[cfg(target_arch = "x86_64")]
-        if matches!(level, Level::Vnni(_)) {
+        if matches!(level, SimdLevel::Vnni(_)) {
             x86::Vnni::offset(&mut bytes);
         }
         Self {
@@ -130,34 +131,35 @@ impl Panels {
     /// them -128.
     pub(crate) fn multiply(&self, tokens: &[i8], sink: &mut impl Sink) {
         match self.level {
-            Level::Portable => portable(&self.bytes, tokens, self.width, sink),
+            SimdLevel::Portable => portable(&self.bytes, tokens, self.width, sink),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2(avx2) => avx2.multiply(&self.bytes, tokens, self.width, sink),
+            SimdLevel::Avx2(avx2) => avx2.multiply(&self.bytes, tokens, self.width, sink),
             #[cfg(target_arch = "x86_64")]
-            Level::Vnni(vnni) => vnni.multiply(&self.bytes, tokens, self.width, sink),
+            SimdLevel::Vnni(vnni) => vnni.multiply(&self.bytes, tokens, self.width, sink),
         }
     }
 }
 
-/// Where products go, sixteen rows of one token at a time.
+/// Receives the sums of products, sixteen rows of one token at a time.
 pub(crate) trait Sink {
-    /// To be `#[inline(always)]`, like [`Work::run`].
+    /// Implementations are `#[inline(always)]`, like [`VectorWork::run`].
     fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]);
 }
 
-/// The width of a token that `columns` values are padded to.
+/// Returns the width that a token of `columns` values is padded to: the fast levels take four
+/// bytes at once.
 pub(crate) fn padded(columns: usize) -> usize {
     columns.next_multiple_of(4)
 }
 
-/// Plain code likes rows one after another; the fast levels want four columns of all sixteen
-/// rows side by side, so that one load feeds sixteen sums.
-fn place(level: Level, width: usize, row: usize, column: usize) -> usize {
+/// Plain code reads rows one after another; the fast levels read four columns of all sixteen rows
+/// side by side, so that one load feeds sixteen sums.
+fn place(level: SimdLevel, width: usize, row: usize, column: usize) -> usize {
     let (panel, row) = (row / PANEL, row % PANEL);
     let within = match level {
-        Level::Portable => row * width + column,
+        SimdLevel::Portable => row * width + column,
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(_) | Level::Vnni(_) => column / 4 * PANEL * 4 + row * 4 + column % 4,
+        SimdLevel::Avx2(_) | SimdLevel::Vnni(_) => column / 4 * PANEL * 4 + row * 4 + column % 4,
     };
     panel * PANEL * width + within
 }
@@ -191,7 +193,7 @@ mod tests {
             let weights = noise(seed, rows * columns, i8::MIN);
             let values = noise(!seed, tokens * columns, -i8::MAX);
             let expected = naive(&weights, &values, columns);
-            for level in Level::all() {
+            for level in SimdLevel::all() {
                 prop_assert_eq!(&multiplied(level, &weights, &values, columns), &expected, "{:?}", level);
             }
         }
@@ -209,7 +211,7 @@ mod tests {
         for (weight, value) in [(i8::MIN, -127), (i8::MIN, 127), (127, 127), (127, -127)] {
             let (weights, values) = (vec![weight; 16 * 1536], vec![value; 7 * 1536]);
             let expected = naive(&weights, &values, 1536);
-            for level in Level::all() {
+            for level in SimdLevel::all() {
                 assert_eq!(
                     multiplied(level, &weights, &values, 1536),
                     expected,
@@ -219,7 +221,7 @@ mod tests {
         }
     }
 
-    fn multiplied(level: Level, weights: &[i8], values: &[i8], columns: usize) -> Vec<i32> {
+    fn multiplied(level: SimdLevel, weights: &[i8], values: &[i8], columns: usize) -> Vec<i32> {
         let (rows, width) = (weights.len() / columns, padded(columns));
         let tokens: Vec<i8> = values
             .chunks_exact(columns)
@@ -252,17 +254,14 @@ mod tests {
     }
 
     fn naive(weights: &[i8], values: &[i8], columns: usize) -> Vec<i32> {
-        let rows = || weights.chunks_exact(columns);
-        let product = |a: &[i8], b: &[i8]| {
-            a.iter()
-                .zip(b)
-                .map(|(a, b)| i32::from(*a) * i32::from(*b))
-                .sum()
-        };
-        values
-            .chunks_exact(columns)
-            .flat_map(|token| rows().map(move |row| product(row, token)))
-            .collect()
+        let mut sums = Vec::new();
+        for token in values.chunks_exact(columns) {
+            for row in weights.chunks_exact(columns) {
+                let products = row.iter().zip(token);
+                sums.push(products.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum());
+            }
+        }
+        sums
     }
 
     fn noise(seed: u32, count: usize, least: i8) -> Vec<i8> {

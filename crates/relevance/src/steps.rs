@@ -1,25 +1,25 @@
 //! Splits an intent for several steps into its steps: "find the invoice and mail it to Ann" asks
 //! for two tools, and each is better found by its own words.
 //!
-//! `training/clauses.py` says the same.
+//! `training/clauses.py` splits in the same way for training.
 
 use std::sync::Arc;
 
 use crate::text::is_action;
 
-/// Steps beyond this many share the twenty places badly.
+/// More steps than this share the twenty places badly, of which half are kept for steps.
 const MAX_STEPS: usize = 6;
 /// Fewer words are a fragment rather than a step.
 const MIN_WORDS: usize = 3;
 
 /// One step of an intent, embedded.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct IntentStep {
     pub text: String,
     pub vector: Arc<[f32]>,
 }
 
-/// The steps of an intent in its own words; none when there is only one.
+/// Returns the steps of an intent in its own words; none if there is only one.
 pub fn split(text: &str) -> Vec<String> {
     let mut steps: Vec<String> = text.lines().flat_map(steps_of).take(MAX_STEPS).collect();
     if steps.len() < 2 {
@@ -45,7 +45,7 @@ fn steps_of(line: &str) -> impl Iterator<Item = String> {
     .filter(|step| step.split(' ').count() >= MIN_WORDS)
 }
 
-/// Whether a step begins with the word at this place, which is not the first.
+/// True if a step begins with the word at this position, which is not the first.
 fn begins_step(words: &[&str], at: usize) -> bool {
     let (before, word, after) = (words[at - 1], words[at], words.get(at + 1));
     if before.ends_with(['.', '?', '!', ';']) || is_number(word) {
@@ -60,7 +60,7 @@ fn begins_step(words: &[&str], at: usize) -> bool {
     }
 }
 
-/// Without what only joins a step to the others.
+/// Drops the words and marks that only join a step to the others.
 fn trimmed(mut words: &[&str]) -> String {
     while let [first, rest @ ..] = words
         && (OPENINGS.contains(&bare(first).as_str()) || is_number(first))
@@ -119,7 +119,7 @@ const OPENINGS: [&str; 16] = [
     "moreover",
 ];
 
-/// What else requests of the training data begin with, where it is rarely a noun.
+/// Other verbs with which requests of the training data begin, and which are rarely nouns.
 const MORE_VERBS: &str = "
     activate adjust append apply approve archive arrange ask assess attach automate book bring buy choose
     clean click clone close compare compile complete compress compute conduct confirm connect copy detect
@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_splits_into_none_or_a_few(text in ".{0,300}") {
+        fn any_text_splits_into_no_step_or_a_few(text in ".{0,300}") {
             let steps = split(&text);
             prop_assert!(steps.len() != 1 && steps.len() <= MAX_STEPS);
         }

@@ -1,12 +1,13 @@
-//! Words out of text, the same way for tools and for intents.
+//! Splits text into words, the same way for tools and for intents.
 //!
 //! Identifiers are taken apart (`createIssue_v2` is `create`, `issue`, `v2`), small words are
-//! left out, and endings are cut lightly: enough that `issues` meets `issue`, not so much that
-//! `organisation` meets `organ`.
+//! left out, and endings are cut lightly: enough that `issues` equals `issue`, not so much that
+//! `organisation` equals `organ`.
 
 /// Words beyond this many say nothing new about a text; they only cost time.
 pub const MAX_TERMS: usize = 2_000;
 
+/// In characters. Hardly any word of a language is longer; encoded data is.
 const LONGEST_WORD: usize = 40;
 
 const SMALL_WORDS: [&str; 62] = [
@@ -17,7 +18,7 @@ const SMALL_WORDS: [&str; 62] = [
     "when", "which", "will", "with", "would", "you", "your", "all",
 ];
 
-/// The terms of a text, in order, with repeats.
+/// Returns the terms of a text, in order, with repeats.
 pub fn terms(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for word in words(text).flat_map(|word| units(&word)) {
@@ -31,7 +32,8 @@ pub fn terms(text: &str) -> Vec<String> {
     found
 }
 
-/// Lower-case words of a text, identifiers taken apart: `HTTPServer` is `http`, `server`.
+/// Returns the words of a text in lower case, identifiers taken apart: `HTTPServer` is `http`,
+/// `server`.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
     let mut rest = text.chars().peekable();
     let mut before = None;
@@ -61,7 +63,7 @@ pub fn words(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A word as it is compared: cut if endless, and sign by sign in a script without spaces.
+/// Returns a word as it is compared: cut if endless, and sign by sign in a script without spaces.
 fn units(word: &str) -> Vec<String> {
     if word.chars().any(is_ideograph) {
         return word.chars().map(String::from).collect();
@@ -73,38 +75,49 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{2ffff}')
 }
 
-/// Cuts what marks number and tense, and a last `e`, so that `issues`, `issue`, `creating` and
-/// `create` meet. What is left need not be a word, only the same for its family.
+/// Cuts the endings of number and tense, and a last `e`, so that `issues` equals `issue` and
+/// `creating` equals `create`. The rest need not be a word, only the same for its family.
 fn stem(mut word: String) -> String {
+    // Words of three letters are stems, and names with a number are names.
     if !word.is_ascii() || word.len() < 4 || word.ends_with(|c: char| c.is_ascii_digit()) {
         return word;
     }
-    let plain = word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end));
-    if word.len() > 4 && (word.ends_with("ies") || word.ends_with("ied")) {
-        word.truncate(word.len() - 3);
-        word.push('y');
-    } else if ["sses", "xes", "ches", "shes", "zes"]
-        .iter()
-        .any(|end| word.ends_with(end))
-    {
-        word.truncate(word.len() - 2);
-    } else if plain {
-        word.truncate(word.len() - 1);
-    }
-    for ending in ["ing", "ed"] {
-        if word.ends_with(ending) && word.len() - ending.len() >= 3 {
-            word.truncate(word.len() - ending.len());
-            undouble(&mut word);
-            break;
-        }
-    }
+    cut_number(&mut word);
+    cut_tense(&mut word);
     if word.len() > 3 && word.ends_with('e') {
         word.truncate(word.len() - 1);
     }
     word
 }
 
-/// `running` without its ending is `runn`; the doubled letter came with the ending.
+/// Cuts the ending of the plural, which is also that of the third person.
+fn cut_number(word: &mut String) {
+    if word.len() > 4 && ends_with_any(word, &["ies", "ied"]) {
+        word.truncate(word.len() - 3);
+        word.push('y');
+    } else if ends_with_any(word, &["sses", "xes", "ches", "shes", "zes"]) {
+        word.truncate(word.len() - 2);
+    } else if word.ends_with('s') && !ends_with_any(word, &["ss", "us", "is"]) {
+        word.truncate(word.len() - 1);
+    }
+}
+
+fn cut_tense(word: &mut String) {
+    for ending in ["ing", "ed"] {
+        // Fewer than three letters are no stem: `bed` and `king` stay.
+        if word.ends_with(ending) && word.len() - ending.len() >= 3 {
+            word.truncate(word.len() - ending.len());
+            undouble(word);
+            break;
+        }
+    }
+}
+
+fn ends_with_any(word: &str, endings: &[&str]) -> bool {
+    endings.iter().any(|ending| word.ends_with(ending))
+}
+
+/// Drops the letter that an ending doubled: `running` without its ending is `runn`.
 fn undouble(word: &mut String) {
     let mut last = word.bytes().rev();
     if let (Some(a), Some(b)) = (last.next(), last.next())
@@ -138,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_one_family_meet() {
+    fn words_of_one_family_have_the_same_stem() {
         for family in [
             "issue issues",
             "create creates created creating",

@@ -1,14 +1,16 @@
-//! The text that stands for a tool: what the embedder reads.
+//! The text that stands for a tool, which the embedder reads.
 //!
 //! `{tool_name} | {description} | scopes: {scopes} | tags: {tags}`, bounded in length. Declared
-//! scopes and tags are used as they are; where there are none they are derived from the
-//! provider, the name and the parameters, so that the text carries what a request is likely to
-//! mention. The model was trained on exactly this text, so `training/document.py` says the same.
+//! scopes and tags are used as they are; without them they are derived from the provider, the
+//! name and the parameters, so that the text has the words that a request is likely to mention.
+//! The model was trained on exactly this text, so `training/document.py` writes the same.
 
 use std::collections::HashSet;
 
 use crate::terms::words;
 
+// These are the limits of the texts that the model was trained on; a change of one needs a new
+// training. 448 bytes are about the 128 tokens that the model reads.
 const TEXT_BYTES: usize = 448;
 const NAME_BYTES: usize = 96;
 const SCOPES_BYTES: usize = 64;
@@ -16,7 +18,7 @@ const TAGS_BYTES: usize = 128;
 const MAX_PARAMETERS: usize = 8;
 const MAX_PROVIDER_WORDS: usize = 6;
 
-/// What is known of a tool before it becomes text.
+/// The parts of a tool's definition that go into its text.
 #[derive(Debug, Clone, Default)]
 pub struct ToolText<'a> {
     pub name: &'a str,
@@ -25,13 +27,14 @@ pub struct ToolText<'a> {
     pub group: &'a str,
     /// Required ones first.
     pub parameters: &'a [String],
-    /// As declared; empty where the definition says nothing.
+    /// As declared; empty if the definition declares none.
     pub scopes: &'a [String],
     pub tags: &'a [String],
 }
 
 impl ToolText<'_> {
-    /// The declared scopes, or where the tool acts and how: provider, group, kind of action.
+    /// Returns the declared scopes. Without any, they are the provider, the group and the kind of
+    /// action.
     pub fn scopes(&self) -> Vec<String> {
         if !self.scopes.is_empty() {
             return self.scopes.to_vec();
@@ -45,7 +48,8 @@ impl ToolText<'_> {
             .collect()
     }
 
-    /// The declared tags, or the name as words and the parameters that add a word to it.
+    /// Returns the declared tags. Without any, they are the name as words and the parameters that
+    /// add a word to it.
     pub fn tags(&self) -> Vec<String> {
         if !self.tags.is_empty() {
             return self.tags.to_vec();
@@ -64,7 +68,7 @@ impl ToolText<'_> {
         tags
     }
 
-    /// The text of record.
+    /// Returns the text that is embedded. The description gets the room that the rest leaves.
     pub fn document(&self) -> String {
         let name = cut(&collapse(self.name), NAME_BYTES);
         let scopes = joined(&self.scopes(), SCOPES_BYTES);
@@ -74,44 +78,49 @@ impl ToolText<'_> {
         format!("{name} | {}{tail}", cut(&collapse(self.description), room))
     }
 
-    /// The first verb of the name, else the first word of the description (`Lists` is list).
+    /// Returns the kind of action that the first verb of the name says, or else the first word of
+    /// the description (`Lists` is list).
     fn action(&self) -> Option<&'static str> {
         words(self.name)
             .find_map(|word| action_of(&word))
-            .or_else(|| {
-                let first = words(self.description.split_whitespace().next()?).next()?;
-                action_of(&first).or_else(|| action_of(first.strip_suffix('s')?))
-            })
+            .or_else(|| self.described_action())
+    }
+
+    fn described_action(&self) -> Option<&'static str> {
+        let first = words(self.description.split_whitespace().next()?).next()?;
+        action_of(&first).or_else(|| action_of(first.strip_suffix('s')?))
     }
 }
 
-/// `@acme/weather-mcp-server` is `weather`: that it is a server is true of every provider.
+/// Returns the words that tell a provider from others: of `@acme/weather-mcp-server`, `weather`.
 fn provider_words(provider: &str) -> Vec<String> {
-    let meaningful = |text: &str| -> Vec<String> {
-        let noise = |word: &String| {
-            ["mcp", "server", "servers"].contains(&word.as_str())
-                || word.chars().all(char::is_numeric)
-        };
-        words(text).filter(|word| !noise(word)).collect()
-    };
     let last = provider.rsplit('/').next().unwrap_or_default();
-    let kept = [
-        meaningful(last),
-        meaningful(provider),
+    let choices = [
+        meaningful_words(last),
+        meaningful_words(provider),
         words(provider).collect(),
     ];
-    let kept = kept
+    let mut seen = HashSet::new();
+    choices
         .into_iter()
         .find(|words| !words.is_empty())
-        .unwrap_or_default();
-    let mut seen = HashSet::new();
-    kept.into_iter()
+        .into_iter()
+        .flatten()
         .filter(|word| seen.insert(word.clone()))
         .take(MAX_PROVIDER_WORDS)
         .collect()
 }
 
-/// Whether a word says that something is to be done.
+fn meaningful_words(text: &str) -> Vec<String> {
+    words(text).filter(|word| !is_noise(word)).collect()
+}
+
+/// Every provider is a server, and the number of one says nothing.
+fn is_noise(word: &str) -> bool {
+    matches!(word, "mcp" | "server" | "servers") || word.chars().all(char::is_numeric)
+}
+
+/// True if a word says that something is to be done.
 pub(crate) fn is_action(word: &str) -> bool {
     action_of(word).is_some()
 }
@@ -192,7 +201,7 @@ const ACTIONS: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// As many whole items as fit; the first one is cut if it alone is too long.
+/// Joins as many whole items as fit; the first one is cut if it alone is too long.
 fn joined(items: &[String], limit: usize) -> String {
     let mut text = String::new();
     for item in items {
@@ -214,8 +223,8 @@ fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text, or its longest run of whole words within `limit` bytes (of whole characters, where
-/// the first word alone is longer).
+/// Returns the text, or its longest run of whole words within `limit` bytes (of whole characters,
+/// if the first word alone is longer).
 fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -235,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_becomes_the_text_of_record() {
+    fn a_tool_becomes_the_text_that_is_embedded() {
         let parameters = ["owner", "repo", "issue_title"].map(str::to_owned);
         let tool = ToolText {
             name: "createIssue",

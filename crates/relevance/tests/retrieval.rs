@@ -1,4 +1,4 @@
-//! Searching an index, also one that is not whole and with intents that are none.
+//! Searches an index, also one without some of its vectors and with intents that say nothing.
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
 use std::sync::{Arc, LazyLock};
@@ -6,7 +6,8 @@ use std::sync::{Arc, LazyLock};
 use kitbag_relevance::embed::Encoder;
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{
-    Candidate, Document, Entry, Index, Intent, MAX_TOP_K, Options, Step, Weights, retrieve, steps,
+    Candidate, Document, Index, IndexedTool, Intent, IntentStep, MAX_TOP_K, Options, Weights,
+    retrieve, steps,
 };
 
 static ENCODER: LazyLock<Encoder> = LazyLock::new(|| {
@@ -47,7 +48,7 @@ const TOOLS: [(&str, &str); 10] = [
     ),
 ];
 
-/// Which tools have their vector already.
+/// The tools that have their vector already.
 #[derive(Debug, Clone, Copy)]
 enum Vectors {
     All,
@@ -74,12 +75,12 @@ fn document(name: &str, description: &str, vectors: Vectors) -> Document {
         Vectors::None => false,
         Vectors::AllBut(missing) => name != missing,
     };
-    let entry = Entry {
+    let entry = IndexedTool {
         tool_name: name.to_owned(),
         description: description.to_owned(),
         scopes: text.scopes(),
         tags: text.tags(),
-        ..Entry::default()
+        ..IndexedTool::default()
     };
     Document {
         entry: Arc::new(entry),
@@ -92,11 +93,11 @@ fn document(name: &str, description: &str, vectors: Vectors) -> Document {
 
 fn ask(index: &Index, text: &str, options: &Options) -> Vec<Candidate> {
     let vector = ENCODER.embed(text);
-    let embedded = |text: String| Step {
+    let embedded = |text: String| IntentStep {
         vector: ENCODER.embed(&text).into(),
         text,
     };
-    let steps: Vec<Step> = steps::split(text).into_iter().map(embedded).collect();
+    let steps: Vec<IntentStep> = steps::split(text).into_iter().map(embedded).collect();
     sound(retrieve(
         index,
         Intent {
@@ -122,7 +123,7 @@ fn ask_by_words(index: &Index, text: &str) -> Vec<Candidate> {
     ))
 }
 
-/// What is true of every answer.
+/// Checks the claims that hold for every answer.
 #[track_caller]
 fn sound(found: Vec<Candidate>) -> Vec<Candidate> {
     assert!(found.len() <= MAX_TOP_K);
@@ -301,7 +302,7 @@ fn what_is_not_allowed_is_not_found() {
 }
 
 #[test]
-fn intents_that_are_none_do_no_harm() {
+fn intents_that_say_nothing_do_no_harm() {
     let long = "restart the pod and then open an issue. ".repeat(2_500);
     let no_vectors = index(Vectors::None);
     for (index, has_vectors) in [

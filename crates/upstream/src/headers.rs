@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use http::{HeaderName, HeaderValue};
 use kitbag_wire::meta::method;
-use kitbag_wire::mirror::{MARK, Mark, encode, header, marks};
+use kitbag_wire::mirror::{HeaderMark, MARK, encode, header, marks};
 use kitbag_wire::{ProtocolVersion, Raw, RawObject};
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ const METHOD: HeaderName = HeaderName::from_static(header::METHOD);
 const NAME: HeaderName = HeaderName::from_static(header::NAME);
 
 /// For each tool that has any, the arguments to mirror.
-pub(crate) type MirrorTable = HashMap<String, Vec<(HeaderName, Mark)>>;
+pub(crate) type MirrorTable = HashMap<String, Vec<(HeaderName, HeaderMark)>>;
 
 pub(crate) fn standard(method: &str, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
     let mut headers = vec![(
@@ -60,8 +60,8 @@ pub(crate) fn read_marks(tools: &[Raw]) -> (MirrorTable, HashMap<String, String>
         match marks(&schema) {
             Ok(marked) if marked.is_empty() => {}
             Ok(marked) => {
-                let header = |mark: &Mark| HeaderName::try_from(mark.header());
-                let with_header = |mark: Mark| {
+                let header = |mark: &HeaderMark| HeaderName::try_from(mark.header());
+                let with_header = |mark: HeaderMark| {
                     (
                         header(&mark).expect("a mark names only what can be a header"),
                         mark,

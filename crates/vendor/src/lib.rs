@@ -1,8 +1,8 @@
 //! Tool definitions in the form that the APIs of model vendors accept.
 //!
 //! An MCP server may write any JSON Schema and a description of any length. The vendors' APIs refuse a
-//! whole request for one definition they do not like, so every definition is put into a form that they
-//! take before it is sent. What a server accepts as arguments stays decided by its own schema.
+//! whole request for one definition that they do not accept, so every definition is put into a form
+//! that they accept before it is sent. The server's own schema still decides about the arguments.
 //!
 //! # Layout
 //! - this file: a definition for a vendor, and the limits each vendor has
@@ -12,14 +12,15 @@ pub mod schema;
 
 use serde_json::{Value, json};
 
-/// Whose API a definition is for.
+/// The vendor whose API a definition is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vendor {
     Anthropic,
     OpenAi,
 }
 
-/// A definition that no rewriting makes acceptable: a call could not be told apart, or not be made.
+/// The reason why no rewriting makes a definition acceptable: a call of the tool could not be told
+/// from others, or not be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error("its name is not 1 to 64 letters, digits, `_` and `-`")]
@@ -36,7 +37,7 @@ const LONGEST_NAME: usize = 64;
 impl Vendor {
     pub const ALL: [Self; 2] = [Self::Anthropic, Self::OpenAi];
 
-    /// The definition as it stands in a request.
+    /// Returns the definition as a request has it.
     pub fn tool(self, name: &str, description: &str, schema: &Value) -> Result<Value, Unfit> {
         if !is_name(name, "_-") {
             return Err(Unfit::Name);
@@ -55,7 +56,7 @@ impl Vendor {
         })
     }
 
-    /// How many tools one request may name; nothing, where no number is documented.
+    /// Returns the most tools that one request may name; nothing if the vendor documents no number.
     pub fn most_tools(self) -> Option<usize> {
         match self {
             Self::Anthropic => None,
@@ -63,7 +64,7 @@ impl Vendor {
         }
     }
 
-    /// The longest description, in characters; nothing, where no number is documented.
+    /// Returns the longest description, in characters; nothing if the vendor documents no number.
     pub fn longest_description(self) -> Option<usize> {
         match self {
             Self::Anthropic => None,
@@ -71,7 +72,7 @@ impl Vendor {
         }
     }
 
-    /// The description with the remark behind it, cut to what the vendor takes.
+    /// Returns the description with the remark behind it, cut to the vendor's limit.
     fn description(self, description: &str, remark: Option<&str>) -> String {
         let remark = remark
             .map(|remark| format!(" {remark}"))
@@ -84,7 +85,7 @@ impl Vendor {
         .to_owned()
     }
 
-    /// Only Anthropic looks at the names of parameters.
+    /// Only Anthropic has rules for the names of parameters.
     fn check_parameters(self, schema: &Value) -> Result<(), Unfit> {
         let properties = schema.get("properties").and_then(Value::as_object);
         let mut names = properties
@@ -100,30 +101,34 @@ impl Vendor {
 }
 
 fn is_name(name: &str, beside_letters: &str) -> bool {
-    let letter = |c: char| c.is_ascii_alphanumeric() || beside_letters.contains(c);
-    (1..=LONGEST_NAME).contains(&name.chars().count()) && name.chars().all(letter)
+    (1..=LONGEST_NAME).contains(&name.chars().count())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || beside_letters.contains(c))
 }
 
-/// At most that many characters, up to the end of a sentence if one ends in the second half, or else of
-/// a word.
+/// Returns at most that many characters, up to the end of a sentence if one ends in the second half, or
+/// else of a word.
 fn cut(text: &str, most: usize) -> String {
     const MARK: char = '…';
     let Some((end, _)) = text.char_indices().nth(most) else {
         return text.to_owned();
     };
     let kept: String = text[..end].chars().take(most.saturating_sub(1)).collect();
-    let late = |at: &usize| *at > kept.len() / 2;
-    let sentence = [". ", ".\n"]
-        .iter()
-        .filter_map(|stop| kept.rfind(stop))
-        .max()
-        .map(|at| at + 1);
-    let word = kept.rfind(char::is_whitespace);
-    let at = sentence
-        .filter(late)
-        .or(word.filter(late))
+    // A cut in the first half would lose more than an open sentence does.
+    let late = kept.len() / 2 + 1..;
+    let end = [last_sentence(&kept), kept.rfind(char::is_whitespace)]
+        .into_iter()
+        .flatten()
+        .find(|at| late.contains(at))
         .unwrap_or(kept.len());
-    format!("{}{MARK}", kept[..at].trim_end())
+    format!("{}{MARK}", kept[..end].trim_end())
+}
+
+/// Returns the end of the last sentence.
+fn last_sentence(text: &str) -> Option<usize> {
+    let stop = text.rfind(". ").max(text.rfind(".\n"))?;
+    Some(stop + 1)
 }
 
 #[cfg(test)]
@@ -148,17 +153,8 @@ mod tests {
     fn a_description_is_cut_at_a_sentence_where_there_is_a_limit() {
         let sentence = "A sentence of some thirty letters. ";
         let long = sentence.repeat(60);
-        let described = |vendor: Vendor| {
-            let tool = vendor.tool("t", &long, &json!({})).unwrap();
-            tool.pointer("/function/description")
-                .or(tool.get("description"))
-                .unwrap()
-                .as_str()
-                .unwrap()
-                .to_owned()
-        };
-        assert_eq!(described(Vendor::Anthropic), long.trim());
-        let cut = described(Vendor::OpenAi);
+        assert_eq!(described(Vendor::Anthropic, &long), long.trim());
+        let cut = described(Vendor::OpenAi, &long);
         assert!(
             cut.chars().count() <= 1024 && cut.ends_with("letters.…"),
             "{cut}"
@@ -167,8 +163,15 @@ mod tests {
         assert_eq!(words.chars().count(), 1024);
     }
 
+    fn described(vendor: Vendor, description: &str) -> String {
+        let tool = vendor.tool("t", description, &json!({})).unwrap();
+        let found = tool.pointer("/function/description");
+        let found = found.or(tool.get("description")).unwrap();
+        found.as_str().unwrap().to_owned()
+    }
+
     #[test]
-    fn what_could_not_be_called_is_refused_with_the_reason() {
+    fn a_tool_that_could_not_be_called_is_refused_with_the_reason() {
         let schema = json!({ "properties": { "größe": {} } });
         let refused = Unfit::Parameter {
             parameter: "größe".to_owned(),

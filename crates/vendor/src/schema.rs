@@ -1,13 +1,13 @@
 //! From any schema to one whose outermost level is a plain object with properties.
 //!
 //! Vendors refuse a choice between schemas at the outermost level, lists without a type for their items,
-//! and schemas that are no objects. Where a schema is a choice, its alternatives are laid into one object
-//! and a sentence says what they need. Only the outermost level is rewritten so; below it, choices are
-//! accepted as they are.
+//! and schemas that are no objects. If a schema is a choice, its alternatives are merged into one object
+//! and a sentence says what each of them needs. Only the outermost level is rewritten so; below it,
+//! vendors accept choices as they are.
 
 use serde_json::{Map, Value, json};
 
-/// A schema that vendors accept, and what it can no longer say itself.
+/// A schema that vendors accept, and a remark about the facts that it lost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plain {
     pub schema: Value,
@@ -17,8 +17,9 @@ pub struct Plain {
 
 type Object = Map<String, Value>;
 
-/// What must not stand at the outermost level.
+/// Keywords that vendors refuse at the outermost level, and whose alternatives are merged.
 const CHOICES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+/// Further keywords that vendors refuse at the outermost level; they are dropped.
 const NOT_OUTERMOST: [&str; 9] = [
     "enum",
     "const",
@@ -36,7 +37,7 @@ const LONGEST_CHAIN: usize = 16;
 const MOST_ALTERNATIVES: usize = 256;
 
 pub fn plain(schema: &Value) -> Plain {
-    let mut definitions = Definitions {
+    let mut definitions = SchemaDefinitions {
         whole: schema,
         left: MOST_ALTERNATIVES,
     };
@@ -61,15 +62,16 @@ pub fn plain(schema: &Value) -> Plain {
     Plain { schema, remark }
 }
 
-/// Where `$ref` leads within a schema.
-struct Definitions<'a> {
+/// The schema in which a `$ref` is looked up.
+struct SchemaDefinitions<'a> {
     whole: &'a Value,
-    /// How many alternatives may still be laid into the object: a schema may contain itself.
+    /// The number of alternatives that may still be merged: a schema may contain itself.
     left: usize,
 }
 
-impl<'a> Definitions<'a> {
-    /// What a schema stands for; itself, where a reference leads nowhere.
+impl<'a> SchemaDefinitions<'a> {
+    /// Returns the schema that a reference leads to; the schema itself if it is no reference, or one
+    /// that leads nowhere.
     fn follow<'s>(&self, schema: &'s Value) -> &'s Value
     where
         'a: 's,
@@ -88,7 +90,7 @@ impl<'a> Definitions<'a> {
         found
     }
 
-    /// An alternative as an object, with its own choices laid into it.
+    /// Returns an alternative as an object, with its own choices merged.
     fn open(&mut self, schema: &Value) -> Option<Object> {
         self.left = self.left.checked_sub(1)?;
         let mut object = self.follow(schema).as_object()?.clone();
@@ -97,7 +99,7 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// A schema that was a reference has its definitions elsewhere, and what it refers to still needs them.
+/// Copies the definitions into a schema that was a reference: the schema it led to may refer to them.
 fn keep_definitions(outer: &mut Object, whole: &Value) {
     for key in ["$defs", "definitions"] {
         if let (None, Some(definitions)) = (outer.get(key), whole.get(key)) {
@@ -107,8 +109,8 @@ fn keep_definitions(outer: &mut Object, whole: &Value) {
     outer.remove("$ref");
 }
 
-/// Lays the alternatives into the object, and says what they need.
-fn flatten(outer: &mut Object, definitions: &mut Definitions<'_>) -> Option<String> {
+/// Merges the alternatives into the object, and returns a sentence about what they need.
+fn flatten(outer: &mut Object, definitions: &mut SchemaDefinitions<'_>) -> Option<String> {
     let mut remark = None;
     for choice in CHOICES {
         let Some(Value::Array(alternatives)) = outer.remove(choice) else {
@@ -118,20 +120,25 @@ fn flatten(outer: &mut Object, definitions: &mut Definitions<'_>) -> Option<Stri
             .iter()
             .filter_map(|it| definitions.open(it))
             .collect();
-        let together = choice == "allOf";
-        add_properties(outer, &alternatives, together);
-        let needs: Vec<Vec<String>> = alternatives.iter().map(required).collect();
-        if together {
-            add_required(outer, needs.into_iter().flatten());
-        } else {
-            add_required(outer, common(&needs));
-            remark = remark.or_else(|| sentence(&needs));
-        }
-        // What one alternative does not name, another may.
-        outer.remove("additionalProperties");
-        outer.remove("unevaluatedProperties");
+        let merged = merge(outer, &alternatives, choice == "allOf");
+        remark = remark.or(merged);
     }
     remark
+}
+
+/// `together` says that all alternatives hold at once.
+fn merge(outer: &mut Object, alternatives: &[Object], together: bool) -> Option<String> {
+    add_properties(outer, alternatives, together);
+    // One alternative may name parameters that another does not.
+    outer.remove("additionalProperties");
+    outer.remove("unevaluatedProperties");
+    let needs: Vec<Vec<String>> = alternatives.iter().map(required).collect();
+    if together {
+        add_required(outer, needs.into_iter().flatten());
+        return None;
+    }
+    add_required(outer, common(&needs));
+    sentence(&needs)
 }
 
 /// A parameter that several alternatives describe in different ways may be any of those.
@@ -142,14 +149,11 @@ fn add_properties(outer: &mut Object, alternatives: &[Object], together: bool) {
         .cloned()
         .unwrap_or_default();
     let mut united = own.clone();
-    for (name, schema) in alternatives
+    let properties = alternatives
         .iter()
         .filter_map(|it| it.get("properties")?.as_object())
-        .flatten()
-    {
-        if own.contains_key(name) {
-            continue;
-        }
+        .flatten();
+    for (name, schema) in properties.filter(|(name, _)| !own.contains_key(*name)) {
         let known = united.entry(name.clone()).or_insert_with(|| schema.clone());
         if known != schema && !together {
             add_alternative(known, schema);
@@ -189,23 +193,21 @@ fn add_required(outer: &mut Object, names: impl IntoIterator<Item = String>) {
     outer.insert("required".to_owned(), json!(all));
 }
 
-/// What every alternative needs.
+/// Returns the parameters that every alternative needs.
 fn common(needs: &[Vec<String>]) -> Vec<String> {
     let Some((first, others)) = needs.split_first() else {
         return Vec::new();
     };
-    let in_all = |name: &&String| others.iter().all(|other| other.contains(name));
-    first.iter().filter(in_all).cloned().collect()
+    let mut common = first.clone();
+    common.retain(|name| others.iter().all(|other| other.contains(name)));
+    common
 }
 
-/// `Needs path, or url and key.`
+/// Returns a sentence such as `Needs path, or url and key.`
 fn sentence(needs: &[Vec<String>]) -> Option<String> {
     let mut sets: Vec<String> = Vec::new();
-    for set in needs
-        .iter()
-        .filter(|set| !set.is_empty())
-        .map(|set| set.join(" and "))
-    {
+    for set in needs.iter().filter(|set| !set.is_empty()) {
+        let set = set.join(" and ");
         if !sets.contains(&set) {
             sets.push(set);
         }
@@ -250,7 +252,7 @@ fn mend(schema: &mut Value) {
             mend(inner);
         }
     }
-    // True and false are as good here as a schema.
+    // Here vendors accept true and false in place of a schema.
     if let Some(inner) = object
         .get_mut("additionalProperties")
         .filter(|it| it.is_object())
@@ -263,8 +265,12 @@ const TYPES: [&str; 7] = [
     "object", "array", "string", "number", "integer", "boolean", "null",
 ];
 
+fn is_known(kind: &Value) -> bool {
+    kind.as_str().is_some_and(|kind| TYPES.contains(&kind))
+}
+
+/// Drops the types that JSON does not have.
 fn mend_type(object: &mut Object) {
-    let is_known = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
     let Some(kind) = object.get_mut("type") else {
         return;
     };
@@ -280,6 +286,7 @@ fn mend_type(object: &mut Object) {
     }
 }
 
+/// Gives every list a schema for its items.
 fn mend_items(object: &mut Object) {
     let is_list = match object.get("type") {
         Some(Value::String(kind)) => kind == "array",
@@ -287,16 +294,13 @@ fn mend_items(object: &mut Object) {
         _ => false,
     };
     match object.get_mut("items") {
-        // One schema for each place, as it was written before 2020. Behind them anything may stand.
+        // One schema for each place, as drafts before 2020 write it. Any items may follow, unless
+        // `additionalItems` forbids them.
         Some(Value::Array(places)) => {
             let places = std::mem::take(places);
             let ends = object.get("additionalItems") == Some(&json!(false)) && !places.is_empty();
-            let any = if ends {
-                json!({ "anyOf": places })
-            } else {
-                json!({})
-            };
-            object.insert("items".to_owned(), any);
+            let any = ends.then(|| json!({ "anyOf": places }));
+            object.insert("items".to_owned(), any.unwrap_or_else(|| json!({})));
         }
         None if is_list => drop(object.insert("items".to_owned(), json!({}))),
         _ => {}
@@ -314,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_becomes_one() {
+    fn a_schema_that_is_no_object_becomes_one() {
         let empty = json!({ "type": "object", "properties": {} });
         for schema in [
             json!({}),
@@ -328,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_at_the_outermost_level_is_laid_into_one_object_and_said() {
+    fn a_choice_at_the_outermost_level_is_merged_into_one_object_with_a_remark() {
         check(
             &json!({
                 "type": "object",

@@ -1,14 +1,16 @@
-//! Newline framing, as stdio has it: a line is a message, and no line is held beyond a limit.
+//! Newline framing, as stdio has it: each line is a message, and a line is kept up to a limit.
 
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
+/// The state in which [`read_line`] left its buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
     Whole,
-    /// Longer than the limit; the beginning is there, the rest was skipped.
+    /// The line is longer than the limit: its beginning was read, the rest was skipped.
     Cut,
+    /// The stream has ended.
     End,
 }
 
@@ -23,11 +25,9 @@ pub async fn read_line(
     loop {
         let buffer = reader.fill_buf().await?;
         if buffer.is_empty() {
-            return Ok(if line.is_empty() {
-                Line::End
-            } else {
-                Line::Whole
-            });
+            // The last line may lack its line break.
+            let is_end = line.is_empty();
+            return Ok(if is_end { Line::End } else { Line::Whole });
         }
         let end = buffer.iter().position(|byte| *byte == b'\n');
         let taken = end.unwrap_or(buffer.len());

@@ -1,16 +1,11 @@
-//! The JSON-RPC envelope, from bytes and back.
-//!
-//! Reading is strict about what makes a message (so that stray output of a server is
-//! never taken for one) and indifferent to what it carries.
+//! The messages of JSON-RPC: requests, notifications and responses.
 
-use std::fmt;
+use serde::{Deserialize, Serialize};
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
-
-use crate::nesting::{MAX_NESTING, is_too_deep};
+use crate::envelope::{Envelope, Malformed};
+use crate::nesting::is_too_deep;
 use crate::object::{Raw, RawObject, raw};
+use crate::request_id::RequestId;
 
 #[derive(Debug, Clone)]
 pub enum Message {
@@ -39,13 +34,6 @@ pub struct Response {
     pub outcome: Result<Raw, ErrorObject>,
 }
 
-/// JSON-RPC ids are strings or integers; the two never equal each other.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum RequestId {
-    Number(i64),
-    Text(String),
-}
-
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ErrorObject {
     pub code: i64,
@@ -54,44 +42,13 @@ pub struct ErrorObject {
     pub data: Option<Raw>,
 }
 
-/// Why bytes are not a message. `id` is there when it could be read, so that the
-/// sender can be told which of its requests was wrong.
-#[derive(Debug, thiserror::Error)]
-pub enum Malformed {
-    #[error("the message is not valid JSON: {0}")]
-    NotJson(#[source] serde_json::Error),
-    #[error("JSON-RPC batches are not part of MCP since 2025-06-18; send one message at a time")]
-    Batch,
-    #[error("not a JSON-RPC message: {why}")]
-    NotJsonRpc {
-        why: &'static str,
-        id: Option<RequestId>,
-    },
-    #[error(
-        "the message is nested deeper than {MAX_NESTING} levels; send the same in a flatter shape"
-    )]
-    TooDeep { id: Option<RequestId> },
-}
-
-impl Malformed {
-    /// The id of the request that was wrong, as far as it could be read.
-    pub fn id(&self) -> Option<&RequestId> {
-        match self {
-            Self::NotJson(_) | Self::Batch => None,
-            Self::NotJsonRpc { id, .. } | Self::TooDeep { id } => id.as_ref(),
-        }
-    }
-}
-
 impl Message {
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
-        let envelope: Envelope =
-            serde_json::from_slice(bytes).map_err(|error| not_an_envelope(bytes, error))?;
-        envelope.into_message()
+        Envelope::read(bytes)?.into_message()
     }
 
-    /// Like [`parse`](Self::parse), for a sender whose words are handed on to others: what is
-    /// nested too deep for them is refused.
+    /// Like [`parse`](Self::parse), for a message that the gateway hands on: one that is nested
+    /// too deep for the receiver's parser is refused.
     pub fn parse_shallow(bytes: &[u8]) -> Result<Self, Malformed> {
         let message = Self::parse(bytes)?;
         if !is_too_deep(bytes) {
@@ -108,8 +65,8 @@ impl Message {
         serde_json::to_vec(self).expect("messages are plain JSON")
     }
 
-    /// One line, however the carried JSON was laid out: inside JSON a line break can
-    /// only be white space, so a space says the same.
+    /// Writes the message on one line, however the JSON in it was laid out. Outside of strings a
+    /// line break is white space, and inside of strings JSON has none, so a space says the same.
     pub fn to_line(&self) -> Vec<u8> {
         let mut line = self.to_bytes();
         for byte in &mut line {
@@ -130,7 +87,7 @@ impl Request {
         }
     }
 
-    /// The params as an object; absent params are an empty one.
+    /// Opens the params as an object; absent params are an empty one.
     pub fn object(&self) -> Result<RawObject, serde_json::Error> {
         RawObject::open_or_empty(self.params.as_deref())
     }
@@ -198,238 +155,6 @@ impl From<Response> for Message {
     }
 }
 
-impl From<i64> for RequestId {
-    fn from(number: i64) -> Self {
-        Self::Number(number)
-    }
-}
-
-impl From<String> for RequestId {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<&str> for RequestId {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Text(text) => text.fmt(f),
-        }
-    }
-}
-
-impl Serialize for RequestId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Number(number) => serializer.serialize_i64(*number),
-            Self::Text(text) => serializer.serialize_str(text),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for RequestId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Id {
-            Number(i64),
-            // JavaScript peers may write a whole number as `1.0`.
-            Float(f64),
-            Text(String),
-        }
-        match Id::deserialize(deserializer)? {
-            Id::Number(number) => Ok(Self::Number(number)),
-            Id::Text(text) => Ok(Self::Text(text)),
-            Id::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 =>
-            {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "whole and within ±2^53, checked above"
-                )]
-                Ok(Self::Number(number as i64))
-            }
-            Id::Float(_) => Err(D::Error::custom("a request id is a string or an integer")),
-        }
-    }
-}
-
-impl Serialize for Message {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Out<'a> {
-            jsonrpc: &'static str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            id: Option<&'a RequestId>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            method: Option<&'a str>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            params: Option<&'a RawValue>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            result: Option<&'a RawValue>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            error: Option<&'a ErrorObject>,
-        }
-        let blank = Out {
-            jsonrpc: "2.0",
-            id: None,
-            method: None,
-            params: None,
-            result: None,
-            error: None,
-        };
-        match self {
-            Self::Request(it) => Out {
-                id: Some(&it.id),
-                method: Some(&it.method),
-                params: it.params.as_deref(),
-                ..blank
-            },
-            Self::Notification(it) => Out {
-                method: Some(&it.method),
-                params: it.params.as_deref(),
-                ..blank
-            },
-            Self::Response(it) => match &it.outcome {
-                Ok(result) => Out {
-                    id: it.id.as_ref(),
-                    result: Some(result),
-                    ..blank
-                },
-                Err(error) => Out {
-                    id: it.id.as_ref(),
-                    error: Some(error),
-                    ..blank
-                },
-            },
-        }
-        .serialize(serializer)
-    }
-}
-
-/// What arrives, before it is known which kind of message it is.
-#[derive(Deserialize)]
-struct Envelope {
-    jsonrpc: Option<Raw>,
-    #[serde(default, deserialize_with = "even_null")]
-    id: Option<Raw>,
-    method: Option<Raw>,
-    params: Option<Raw>,
-    #[serde(default, deserialize_with = "even_null")]
-    result: Option<Raw>,
-    error: Option<Raw>,
-}
-
-/// A member that is `null` is there all the same: a request whose id is null is no
-/// notification, and a null result is an answer.
-fn even_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, D::Error> {
-    Raw::deserialize(deserializer).map(Some)
-}
-
-impl Envelope {
-    fn into_message(self) -> Result<Message, Malformed> {
-        let id = self.id.as_deref().and_then(parse::<RequestId>);
-        if self
-            .jsonrpc
-            .as_deref()
-            .is_none_or(|version| version.get() != r#""2.0""#)
-        {
-            return Err(Malformed::NotJsonRpc {
-                why: "`jsonrpc` must be \"2.0\"",
-                id,
-            });
-        }
-        let id_is_wrong = self.id.as_deref().is_some_and(|id| id.get() != "null") && id.is_none();
-        if id_is_wrong {
-            return Err(Malformed::NotJsonRpc {
-                why: "`id` must be a string or an integer",
-                id: None,
-            });
-        }
-        if let Some(method) = &self.method {
-            let Some(method) = parse::<String>(method) else {
-                return Err(Malformed::NotJsonRpc {
-                    why: "`method` must be a string",
-                    id,
-                });
-            };
-            let params = self.params.filter(|params| params.get() != "null");
-            if params
-                .as_deref()
-                .is_some_and(|params| !params.get().starts_with('{'))
-            {
-                return Err(Malformed::NotJsonRpc {
-                    why: "`params` must be an object",
-                    id,
-                });
-            }
-            return match (id, self.id) {
-                (Some(id), _) => Ok(Message::Request(Request { id, method, params })),
-                (None, Some(_)) => Err(Malformed::NotJsonRpc {
-                    why: "`id` must not be null",
-                    id: None,
-                }),
-                (None, None) => Ok(Message::Notification(Notification { method, params })),
-            };
-        }
-        // Some servers write both members and leave one of them null.
-        let result = self
-            .result
-            .filter(|result| self.error.is_none() || result.get() != "null");
-        match (result, self.error) {
-            (Some(result), None) if id.is_some() => Ok(Message::Response(Response {
-                id,
-                outcome: Ok(result),
-            })),
-            (None, Some(error)) => match parse::<ErrorObject>(&error) {
-                Some(error) => Ok(Message::Response(Response {
-                    id,
-                    outcome: Err(error),
-                })),
-                None => Err(Malformed::NotJsonRpc {
-                    why: "`error` must have a code and a message",
-                    id,
-                }),
-            },
-            (Some(_), Some(_)) => Err(Malformed::NotJsonRpc {
-                why: "both `result` and `error` are present",
-                id,
-            }),
-            (Some(_), None) => Err(Malformed::NotJsonRpc {
-                why: "a result needs an `id`",
-                id,
-            }),
-            (None, None) => Err(Malformed::NotJsonRpc {
-                why: "neither `method`, `result` nor `error` is present",
-                id,
-            }),
-        }
-    }
-}
-
-fn parse<T: serde::de::DeserializeOwned>(json: &RawValue) -> Option<T> {
-    serde_json::from_str(json.get()).ok()
-}
-
-/// Tells broken JSON from JSON that is something else, which are different mistakes.
-fn not_an_envelope(bytes: &[u8], error: serde_json::Error) -> Malformed {
-    match serde_json::from_slice::<&RawValue>(bytes) {
-        Err(error) => Malformed::NotJson(error),
-        Ok(json) if json.get().starts_with('[') => Malformed::Batch,
-        Ok(json) if json.get().starts_with('{') => Malformed::NotJson(error),
-        Ok(_) => Malformed::NotJsonRpc {
-            why: "a message is a JSON object",
-            id: None,
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -466,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_message_says_why() {
+    fn bytes_that_are_no_message_are_refused_with_the_reason() {
         check_rejected("Server listening on 3000", "not valid JSON");
         check_rejected(r#"{"level":"info","msg":"hello"}"#, "`jsonrpc` must be");
         check_rejected(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "batches");

@@ -1,4 +1,4 @@
-//! The names both halves of the gateway read and write: methods, `_meta` keys, error codes.
+//! The names that clients and servers agree on: methods, `_meta` keys, error codes.
 
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
@@ -48,7 +48,7 @@ pub mod code {
     pub const HEADER_MISMATCH: i64 = -32020;
     pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
     pub const UNSUPPORTED_VERSION: i64 = -32022;
-    /// What legacy revisions say when a resource is unknown; modern ones say `INVALID_PARAMS`.
+    /// Legacy revisions answer this for an unknown resource; modern ones answer `INVALID_PARAMS`.
     pub const LEGACY_RESOURCE_NOT_FOUND: i64 = -32002;
 }
 

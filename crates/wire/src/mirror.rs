@@ -1,14 +1,14 @@
-//! What HTTP repeats of a modern request: the method, the name it is about, and the arguments
-//! that a tool has marked with `x-mcp-header`.
+//! The parts of a modern request that HTTP repeats in headers: the method, the name it is about,
+//! and the arguments that a tool has marked with `x-mcp-header`.
 //!
-//! Whoever sends such a request and whoever checks one must read the marks alike, and spell
-//! values alike.
+//! The side that sends such a request and the side that checks it both use this file, so that they
+//! read the marks alike and spell the values alike.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// The headers every request has, in small letters.
+/// The headers that every request has, in lower case.
 pub mod header {
     pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
     pub const METHOD: &str = "mcp-method";
@@ -18,25 +18,23 @@ pub mod header {
 /// The key in a schema that marks an argument.
 pub const MARK: &str = "x-mcp-header";
 
-/// An argument that travels as a header too.
+/// A mark in a schema: the argument at this path is repeated in a header of this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub struct HeaderMark {
     path: Vec<String>,
     name: String,
 }
 
-impl Mark {
+impl HeaderMark {
     pub fn header(&self) -> String {
         format!("Mcp-Param-{}", self.name)
     }
 
-    /// What the header says of these arguments, if they have something to say.
+    /// Returns the value of the header for these arguments. There is no header if the argument is
+    /// absent, null, a list or an object.
     pub fn value(&self, arguments: &Value) -> Option<String> {
-        match self
-            .path
-            .iter()
-            .try_fold(arguments, |value, key| value.get(key))?
-        {
+        let mut path = self.path.iter();
+        match path.try_fold(arguments, |value, key| value.get(key))? {
             Value::String(text) => Some(text.clone()),
             Value::Bool(flag) => Some(flag.to_string()),
             Value::Number(number) => Some(number.to_string()),
@@ -45,35 +43,43 @@ impl Mark {
     }
 }
 
-/// All marks of a schema. A tool whose marks break the rules must not be offered.
-pub fn marks(schema: &Value) -> Result<Vec<Mark>, String> {
-    let mut found = Vec::new();
-    walk(schema, &mut Vec::new(), true, &mut found)?;
-    for (index, mark) in found.iter().enumerate() {
-        if found[..index]
-            .iter()
-            .any(|other| other.name.eq_ignore_ascii_case(&mark.name))
-        {
-            return Err(format!("two parameters use the header `{}`", mark.header()));
-        }
+/// Finds all marks of a schema. A tool whose marks break the rules must not be offered.
+pub fn marks(schema: &Value) -> Result<Vec<HeaderMark>, String> {
+    let mut search = MarkSearch::default();
+    search.walk(schema, true)?;
+    match repeated(&search.found) {
+        Some(mark) => Err(format!("two parameters use the header `{}`", mark.header())),
+        None => Ok(search.found),
     }
-    Ok(found)
 }
 
-/// Plain where HTTP allows it, otherwise in base64 between the agreed markers.
+/// HTTP does not tell upper from lower case in the name of a header.
+fn repeated(marks: &[HeaderMark]) -> Option<&HeaderMark> {
+    marks.iter().enumerate().find_map(|(index, mark)| {
+        let mut before = marks[..index].iter();
+        let is_taken = before.any(|other| other.name.eq_ignore_ascii_case(&mark.name));
+        is_taken.then_some(mark)
+    })
+}
+
+/// Spells a value for a header: plain where HTTP allows it, otherwise in base64 between the agreed
+/// markers.
 pub fn encode(text: &str) -> String {
-    let visible = text
-        .bytes()
-        .all(|byte| (0x20..=0x7e).contains(&byte) || byte == b'\t');
-    let padded = text.trim() != text || text.is_empty();
-    if visible && !padded && encoded(text).is_none() {
+    // A text that looks as if it were encoded is encoded, so that it is not decoded by mistake.
+    if survives_http(text) && encoded(text).is_none() {
         text.to_owned()
     } else {
         format!("{BEGIN}{}{END}", STANDARD.encode(text))
     }
 }
 
-/// Nothing where what stands between the markers is no text.
+/// HTTP takes visible ASCII characters, and drops blanks at either end.
+fn survives_http(text: &str) -> bool {
+    let is_padded = text.trim() != text || text.is_empty();
+    !is_padded && text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'))
+}
+
+/// Reads a value that [`encode`] spelt; nothing if the bytes between the markers are no text.
 pub fn decode(value: &str) -> Option<String> {
     match encoded(value) {
         None => Some(value.to_owned()),
@@ -88,64 +94,78 @@ fn encoded(value: &str) -> Option<&str> {
     value.strip_prefix(BEGIN)?.strip_suffix(END)
 }
 
-/// A mark counts only where a chain of `properties` leads; anywhere else it is an error.
-fn walk(
-    schema: &Value,
-    path: &mut Vec<String>,
-    reachable: bool,
-    found: &mut Vec<Mark>,
-) -> Result<(), String> {
-    match schema {
-        Value::Object(members) => {
-            if let Some(mark) = members.get(MARK) {
-                if !reachable || path.is_empty() {
-                    return Err(format!("`{MARK}` stands where no argument can be read"));
-                }
-                found.push(Mark {
-                    path: path.clone(),
-                    name: name(mark, schema)?,
-                });
+/// A walk through a schema.
+#[derive(Default)]
+struct MarkSearch {
+    /// The names of the properties that lead to the schema at hand.
+    path: Vec<String>,
+    found: Vec<HeaderMark>,
+}
+
+impl MarkSearch {
+    /// A mark counts only where a chain of `properties` leads (`is_reachable`); anywhere else it
+    /// is an error.
+    fn walk(&mut self, schema: &Value, is_reachable: bool) -> Result<(), String> {
+        match schema {
+            Value::Object(members) => {
+                self.take_mark(schema, is_reachable)?;
+                members
+                    .iter()
+                    .try_for_each(|(key, value)| self.walk_member(key, value, is_reachable))
             }
-            for (key, value) in members.iter().filter(|(key, _)| *key != MARK) {
-                match (key.as_str(), value) {
-                    ("properties", Value::Object(properties)) => {
-                        for (name, property) in properties {
-                            path.push(name.clone());
-                            walk(property, path, reachable, found)?;
-                            path.pop();
-                        }
-                    }
-                    // What these hold are example values, not schemas.
-                    ("default" | "enum" | "const" | "examples", _) => {}
-                    _ => walk(value, path, false, found)?,
-                }
-            }
-            Ok(())
+            Value::Array(items) => items.iter().try_for_each(|item| self.walk(item, false)),
+            _ => Ok(()),
         }
-        Value::Array(items) => items
-            .iter()
-            .try_for_each(|item| walk(item, path, false, found)),
-        _ => Ok(()),
+    }
+
+    fn take_mark(&mut self, schema: &Value, is_reachable: bool) -> Result<(), String> {
+        let Some(mark) = schema.get(MARK) else {
+            return Ok(());
+        };
+        if !is_reachable || self.path.is_empty() {
+            return Err(format!("`{MARK}` stands where no argument can be read"));
+        }
+        let name = name(mark, schema)?;
+        let path = self.path.clone();
+        self.found.push(HeaderMark { path, name });
+        Ok(())
+    }
+
+    fn walk_member(&mut self, key: &str, value: &Value, is_reachable: bool) -> Result<(), String> {
+        match (key, value) {
+            (MARK, _) => Ok(()),
+            ("properties", Value::Object(properties)) => {
+                for (name, property) in properties {
+                    self.path.push(name.clone());
+                    self.walk(property, is_reachable)?;
+                    self.path.pop();
+                }
+                Ok(())
+            }
+            // These hold example values, not schemas.
+            ("default" | "enum" | "const" | "examples", _) => Ok(()),
+            _ => self.walk(value, false),
+        }
     }
 }
 
 fn name(mark: &Value, schema: &Value) -> Result<String, String> {
-    let name = mark
-        .as_str()
-        .filter(|name| !name.is_empty())
-        .ok_or("the header name is empty")?;
-    if !matches!(
-        schema.get("type").and_then(Value::as_str),
-        Some("string" | "integer" | "boolean")
-    ) {
+    let Some(name) = mark.as_str().filter(|name| !name.is_empty()) else {
+        return Err("the header name is empty".to_owned());
+    };
+    let kind = schema.get("type").and_then(Value::as_str);
+    if !matches!(kind, Some("string" | "integer" | "boolean")) {
         return Err(format!("`{name}` is not on a string, integer or boolean"));
     }
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.bytes().all(fits) {
-        Ok(name.to_owned())
-    } else {
-        Err(format!("`{name}` is not a header name"))
+    if !name.bytes().all(is_header_byte) {
+        return Err(format!("`{name}` is not a header name"));
     }
+    Ok(name.to_owned())
+}
+
+/// A character of a token in RFC 9110.
+fn is_header_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]
@@ -155,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_header_cannot_hold_is_encoded_and_comes_back() {
+    fn a_value_that_a_header_cannot_hold_is_encoded_and_comes_back() {
         for (text, expected) in [
             ("us-west1", "us-west1"),
             ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),

@@ -1,12 +1,14 @@
-//! How deep JSON may be nested, told by one pass over its bytes.
+//! How deep JSON may be nested, found out in one pass over its bytes.
 //!
-//! What a message carries stays text here, so no parser's own limit applies to it. Many parsers
-//! behind the gateway go one call deeper for each bracket, and some die of it with all they hold.
+//! `params` and `result` stay text here, so the limit of our own parser does not apply to them.
+//! Many parsers behind the gateway go one call deeper for each bracket, and some of them overflow
+//! the stack of their process.
 
-/// Far deeper than any arguments, result or schema of honest use, and what common parsers take.
+/// Far deeper than any arguments, result or schema of honest use, and within the limits of common
+/// parsers (`serde_json` has the same).
 pub const MAX_NESTING: usize = 128;
 
-/// Whether brackets are nested deeper than [`MAX_NESTING`]. The text must be JSON, or part of it.
+/// True if brackets are nested deeper than [`MAX_NESTING`]. The text must be JSON, or part of it.
 pub fn is_too_deep(json: &[u8]) -> bool {
     is_deeper_than(json, MAX_NESTING)
 }
@@ -14,14 +16,12 @@ pub fn is_too_deep(json: &[u8]) -> bool {
 fn is_deeper_than(json: &[u8], limit: usize) -> bool {
     // Most messages have fewer brackets than the limit altogether; counting them takes a fraction
     // of the time that telling strings apart does.
-    if json
-        .iter()
-        .filter(|byte| matches!(byte, b'[' | b'{'))
-        .count()
-        <= limit
-    {
-        return false;
-    }
+    let openings = json.iter().filter(|byte| matches!(byte, b'[' | b'{'));
+    openings.count() > limit && is_open_deeper_than(json, limit)
+}
+
+/// Brackets inside of strings do not count.
+fn is_open_deeper_than(json: &[u8], limit: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in json {
         match byte {

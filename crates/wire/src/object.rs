@@ -44,8 +44,8 @@ impl RawObject {
         json.map_or_else(|| Ok(Self::new()), Self::open)
     }
 
-    /// One member of an object that need not be opened otherwise; of a member written twice, the
-    /// last. What is no object has no members.
+    /// Finds one member without opening the whole object. Of a member written twice it is the
+    /// last; JSON that is no object has no members.
     pub fn peek<'a>(json: &'a RawValue, key: &str) -> Option<&'a RawValue> {
         let mut reader = serde_json::Deserializer::from_str(json.get());
         reader.deserialize_map(Member(key)).ok().flatten()
@@ -58,7 +58,7 @@ impl RawObject {
             .map(|(_, value)| &**value)
     }
 
-    /// Reads one member into a type; absent, `null` and ill-typed members are all `None`.
+    /// Reads one member into a type. Absent, `null` and ill-typed members are all `None`.
     pub fn read<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.get(key)
             .and_then(|value| serde_json::from_str(value.get()).ok())
@@ -148,29 +148,33 @@ impl Serialize for RawObject {
 
 impl<'de> Deserialize<'de> for RawObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-
-        impl<'de> Visitor<'de> for Members {
-            type Value = RawObject;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawObject, A::Error> {
-                let mut members = Vec::with_capacity(map.size_hint().unwrap_or(8));
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(RawObject {
-                    members: without_repeats(members),
-                })
-            }
-        }
-
         deserializer.deserialize_map(Members)
     }
 }
+
+/// Reads all members.
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = RawObject;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawObject, A::Error> {
+        let mut members = Vec::with_capacity(USUAL_MEMBERS);
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(RawObject {
+            members: without_repeats(members),
+        })
+    }
+}
+
+/// JSON does not say in advance how many members come; params and results seldom have more.
+const USUAL_MEMBERS: usize = 8;
 
 /// Looks for one member and skips all others.
 struct Member<'k>(&'k str);
@@ -195,7 +199,7 @@ impl<'de> Visitor<'de> for Member<'_> {
     }
 }
 
-/// Whether a name is the one looked for, told without keeping it.
+/// Compares the name of a member with the one looked for, without keeping it.
 struct IsKey<'k>(&'k str);
 
 impl<'de> DeserializeSeed<'de> for IsKey<'_> {
@@ -218,9 +222,9 @@ impl Visitor<'_> for IsKey<'_> {
     }
 }
 
-/// A member written twice means different things to different readers. If we decided by the
-/// first and the server acted on the last, a name could slip past the rules; so, as for most
-/// readers, only the last one counts, and only that one travels on.
+/// Drops all but the last of members with the same name. Readers disagree about such members: if
+/// the gateway decided by the first and the server acted on the last, a name could slip past the
+/// rules. So, as for most readers, only the last one counts, and only that one travels on.
 fn without_repeats(members: Vec<(String, Raw)>) -> Vec<(String, Raw)> {
     if !repeats(&members) {
         return members;
@@ -236,8 +240,9 @@ fn without_repeats(members: Vec<(String, Raw)>) -> Vec<(String, Raw)> {
 }
 
 fn repeats(members: &[(String, Raw)]) -> bool {
-    // For the handful of members there usually are, comparing all is faster than hashing.
-    if members.len() <= 16 {
+    // Up to about this many members, comparing each with each is faster than hashing.
+    const FEW: usize = 16;
+    if members.len() <= FEW {
         return (1..members.len())
             .any(|at| members[..at].iter().any(|(name, _)| *name == members[at].0));
     }
@@ -254,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_touched_keeps_its_exact_text() {
+    fn members_that_are_not_touched_keep_their_exact_text() {
         let text =
             r#"{"z":1.00,"a":12345678901234567890123,"n":{"y" : 1e2,"x":null},"z2":"\u00e9"}"#;
         assert_eq!(object(text).to_raw().get(), text);
@@ -262,11 +267,11 @@ mod tests {
 
     #[test]
     fn a_member_is_replaced_where_it_stood() {
-        let mut it = object(r#"{"a":1,"b":2,"c":3}"#);
-        it.put("b", "two");
-        it.remove("a");
-        it.put("d", &4);
-        assert_eq!(it.to_raw().get(), r#"{"b":"two","c":3,"d":4}"#);
+        let mut object = object(r#"{"a":1,"b":2,"c":3}"#);
+        object.put("b", "two");
+        object.remove("a");
+        object.put("d", &4);
+        assert_eq!(object.to_raw().get(), r#"{"b":"two","c":3,"d":4}"#);
     }
 
     #[test]
@@ -277,18 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peek_finds_what_opening_would_find() {
-        let check = |text: &str, key: &str| {
-            let json: Raw = serde_json::from_str(text).unwrap();
-            let opened = RawObject::open(&json)
-                .ok()
-                .and_then(|it| it.get(key).map(|it| it.get().to_owned()));
-            assert_eq!(
-                RawObject::peek(&json, key).map(|it| it.get().to_owned()),
-                opened,
-                "{key} in {text}"
-            );
-        };
+    fn a_peek_finds_the_member_that_opening_finds() {
         for text in [
             r#"{"a":{"b":1},"b":[2],"b" : null,"a/b":3}"#,
             r#"{"a\/b":"x"}"#,
@@ -297,9 +291,20 @@ mod tests {
             "7",
         ] {
             for key in ["a", "b", "a/b", "c"] {
-                check(text, key);
+                check_peek(text, key);
             }
         }
+    }
+
+    #[track_caller]
+    fn check_peek(text: &str, key: &str) {
+        let json: Raw = serde_json::from_str(text).unwrap();
+        let opened = RawObject::open(&json).unwrap_or_default();
+        assert_eq!(
+            RawObject::peek(&json, key).map(RawValue::get),
+            opened.get(key).map(RawValue::get),
+            "{key} in {text}"
+        );
     }
 
     #[test]

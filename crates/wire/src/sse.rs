@@ -2,22 +2,17 @@
 
 use crate::message::Message;
 
-/// One message as one event. The line never contains a line break, so one `data:` is enough.
+/// Writes one message as one event. The line has no line break, so one `data:` is enough.
 pub fn event(message: &Message) -> Vec<u8> {
-    let line = message.to_line();
-    let mut event = Vec::with_capacity(line.len() + 24);
-    event.extend_from_slice(b"event: message\ndata: ");
-    event.extend_from_slice(&line);
-    event.extend_from_slice(b"\n\n");
-    event
+    [b"event: message\ndata: ", &*message.to_line(), b"\n\n"].concat()
 }
 
-/// Like [`event`], with the id a client may resume after.
+/// Like [`event`], with the id after which a client may resume.
 pub fn event_with_id(message: &Message, id: &str) -> Vec<u8> {
     let mut bytes = format!("id: {id}\n").into_bytes();
     bytes.extend_from_slice(&event(message));
     bytes
 }
 
-/// A comment, which keeps a quiet connection from being taken for a dead one.
+/// A comment. Proxies and clients close a connection that stays quiet for too long.
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Which half of MCP's history a peer speaks.
+/// The half of MCP's history that a peer speaks.
 ///
 /// The revision of 2026-07-28 is a break: no handshake, no sessions, no requests from
 /// server to client. Everything before it is one family.
@@ -59,7 +59,8 @@ impl ProtocolVersion {
         }
     }
 
-    /// What a legacy server answers to the version a client proposed in `initialize`.
+    /// Returns the version that a legacy server answers to the one a client proposed in
+    /// `initialize`.
     pub fn negotiate_legacy(proposed: &str) -> Self {
         Self::parse(proposed)
             .filter(|version| version.era() == Era::Legacy)

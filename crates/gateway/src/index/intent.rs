@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kitbag_relevance::{Intent, Step, steps};
+use kitbag_relevance::{Intent, IntentStep, steps};
 
 use super::CapabilityIndex;
 use super::embedder::EmbedderError;
@@ -20,7 +20,7 @@ pub(crate) struct EmbeddedIntent {
 
 pub(super) struct Vectors {
     whole: Arc<[f32]>,
-    steps: Vec<Step>,
+    steps: Vec<IntentStep>,
 }
 
 impl CapabilityIndex {
@@ -72,7 +72,7 @@ impl Vectors {
         let steps = steps
             .into_iter()
             .zip(vectors)
-            .map(|(text, vector)| Step { text, vector })
+            .map(|(text, vector)| IntentStep { text, vector })
             .collect();
         Self { whole, steps }
     }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kitbag_domain::ServerName;
-use kitbag_relevance::Entry;
+use kitbag_relevance::IndexedTool;
 use kitbag_store::{Error, Store, TextHash};
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub(super) struct Mirror {
 #[derive(Serialize)]
 struct Written<'a> {
     #[serde(flatten)]
-    entry: &'a Entry,
+    entry: &'a IndexedTool,
     definition: &'a str,
     /// Which text its vector was made from.
     text: String,

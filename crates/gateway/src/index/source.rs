@@ -8,7 +8,7 @@ use kitbag_config::DeclaredTool;
 use kitbag_domain::text::{visible, visible_line};
 use kitbag_domain::{Timestamp, WriteClass};
 use kitbag_relevance::text::ToolText;
-use kitbag_relevance::{Document, Entry};
+use kitbag_relevance::{Document, IndexedTool};
 use kitbag_store::TextHash;
 use kitbag_wire::RawObject;
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ impl Tool {
             tags: &self.tags,
         };
         let (scopes, tags, text) = (text.scopes(), text.tags(), text.document());
-        let entry = Entry {
+        let entry = IndexedTool {
             tool_name: self.exposed,
             description: self.description,
             scopes,

@@ -1,7 +1,8 @@
-//! Self-attention: every token of a text gathers from the others what concerns it.
+//! Self-attention: every token of a text takes from the others in proportion to how well they
+//! match it.
 
-use super::math::{self, LANES};
-use crate::simd::Work;
+use super::math::{self, FloatRows, LANES};
+use crate::simd::VectorWork;
 
 /// The attention of one text.
 #[derive(Debug)]
@@ -11,13 +12,13 @@ pub(super) struct Attention<'a> {
     /// Query, key and value of every token side by side.
     pub(super) mixed: &'a [f32],
     pub(super) attended: &'a mut [f32],
-    pub(super) room: &'a mut Room,
+    pub(super) buffers: &'a mut HeadBuffers,
 }
 
 /// One head's numbers laid out for multiplying: keys turned so that the lanes are tokens, and
 /// all rows padded with zeros to whole lanes.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct HeadBuffers {
     queries: Vec<f32>,
     keys: Vec<f32>,
     values: Vec<f32>,
@@ -25,7 +26,7 @@ pub(super) struct Room {
     out: Vec<f32>,
 }
 
-impl Work for Attention<'_> {
+impl VectorWork for Attention<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -35,32 +36,35 @@ impl Work for Attention<'_> {
             width,
             mixed,
             attended,
-            room,
+            buffers,
         } = self;
         let tokens = attended.len() / width;
         let (many, wide) = (tokens.next_multiple_of(LANES), head.next_multiple_of(LANES));
-        room.clear(tokens, head, many, wide);
+        buffers.clear(tokens, head, many, wide);
         for first in (0..width).step_by(head) {
             for (token, mixed) in mixed.chunks_exact(3 * width).enumerate() {
-                let part = |which: usize| &mixed[which * width + first..][..head];
-                room.put(token, part(0), part(1), part(2));
+                let [query, key, value] =
+                    [0, 1, 2].map(|part| &mixed[part * width + first..][..head]);
+                buffers.put(token, query, key, value);
             }
-            math::product(&room.queries, head, &room.keys, many, &mut room.scores);
-            for row in room.scores.chunks_exact_mut(many) {
+            let queries = FloatRows::new(&buffers.queries, head);
+            let keys = FloatRows::new(&buffers.keys, many);
+            math::product(queries, keys, &mut buffers.scores);
+            for row in buffers.scores.chunks_exact_mut(many) {
                 math::softmax(&mut row[..tokens]);
             }
-            math::product(&room.scores, many, &room.values, wide, &mut room.out);
-            for (attended, out) in attended
-                .chunks_exact_mut(width)
-                .zip(room.out.chunks_exact(wide))
-            {
+            let scores = FloatRows::new(&buffers.scores, many);
+            let values = FloatRows::new(&buffers.values, wide);
+            math::product(scores, values, &mut buffers.out);
+            let outs = buffers.out.chunks_exact(wide);
+            for (attended, out) in attended.chunks_exact_mut(width).zip(outs) {
                 attended[first..][..head].copy_from_slice(&out[..head]);
             }
         }
     }
 }
 
-impl Room {
+impl HeadBuffers {
     #[inline(always)]
     fn clear(&mut self, tokens: usize, head: usize, many: usize, wide: usize) {
         let sizes = [

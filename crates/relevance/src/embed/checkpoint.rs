@@ -2,26 +2,26 @@
 
 use super::error::ModelError;
 use super::tensors::Tensors;
-use super::weights::{LayerWeights, Matrix, Norm, Shape, Weights};
+use super::weights::{LayerWeights, Matrix, ModelShape, ModelWeights, Norm};
 
 #[derive(Debug)]
 pub(super) struct Checkpoint<'a> {
     pub(super) tensors: Tensors<'a>,
-    pub(super) names: Names,
+    pub(super) names: TensorNames,
     pub(super) epsilon: f32,
 }
 
-/// What a file calls `word`, `position`, `norm.weight`, `0.query.weight` and so on.
+/// The names that a file has for `word`, `position`, `norm.weight`, `0.query.weight` and so on.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Names {
+pub(super) enum TensorNames {
     Ours,
-    /// As Hugging Face has them, some with the name of the architecture before each.
+    /// As Hugging Face publishes them, in some files with the name of the architecture in front.
     Published {
         prefix: &'static str,
     },
 }
 
-impl Names {
+impl TensorNames {
     pub(super) fn published_in(tensors: &Tensors<'_>) -> Self {
         let all = ["", "bert.", "model."].map(|prefix| Self::Published { prefix });
         all.into_iter()
@@ -64,8 +64,8 @@ fn published(ours: &str) -> String {
 }
 
 impl Checkpoint<'_> {
-    pub(super) fn weights(&self, shape: &Shape) -> Result<Weights, ModelError> {
-        Ok(Weights {
+    pub(super) fn weights(&self, shape: &ModelShape) -> Result<ModelWeights, ModelError> {
+        Ok(ModelWeights {
             words: self.matrix("word", shape.vocabulary, shape.hidden)?,
             positions: self.positions(shape)?,
             norm: self.norm("norm", shape)?,
@@ -75,63 +75,78 @@ impl Checkpoint<'_> {
         })
     }
 
-    /// The type of every token is the first; our own files have it added to the positions.
-    fn positions(&self, shape: &Shape) -> Result<Vec<f32>, ModelError> {
-        let Names::Published { .. } = self.names else {
-            let positions = self.matrix("position", shape.positions, shape.hidden)?;
-            return Ok((0..shape.positions)
-                .flat_map(|position| positions.row(position))
-                .collect());
-        };
+    /// Returns position and token type, added up. The type of every token is the first; our own
+    /// files have it added to the positions already.
+    fn positions(&self, shape: &ModelShape) -> Result<Vec<f32>, ModelError> {
+        match self.names {
+            TensorNames::Ours => {
+                let positions = self.matrix("position", shape.positions, shape.hidden)?;
+                let rows = 0..shape.positions;
+                Ok(rows.flat_map(|position| positions.row(position)).collect())
+            }
+            TensorNames::Published { .. } => self.published_positions(shape),
+        }
+    }
+
+    fn published_positions(&self, shape: &ModelShape) -> Result<Vec<f32>, ModelError> {
+        let name = self.names.of("position");
         let mut positions = self
             .tensors
-            .floats(&self.names.of("position"), &[shape.positions, shape.hidden])?;
+            .floats(&name, &[shape.positions, shape.hidden])?;
         let types = self.names.of("type");
         let (rows, _) = self.tensors.size(&types)?;
         let types = self.tensors.floats(&types, &[rows, shape.hidden])?;
-        for (value, first) in positions
-            .iter_mut()
-            .zip(types[..shape.hidden].iter().cycle())
-        {
+        let first_type = types[..shape.hidden].iter().cycle();
+        for (value, first) in positions.iter_mut().zip(first_type) {
             *value += first;
         }
         Ok(positions)
     }
 
-    fn layer(&self, layer: usize, shape: &Shape) -> Result<LayerWeights, ModelError> {
-        let Shape {
+    fn layer(&self, layer: usize, shape: &ModelShape) -> Result<LayerWeights, ModelError> {
+        let ModelShape {
             hidden,
             intermediate,
             ..
         } = *shape;
-        let matrix = |part: &str, rows, columns| {
-            self.matrix(&format!("{layer}.{part}.weight"), rows, columns)
-        };
-        let bias = |part: &str, rows| self.floats(&format!("{layer}.{part}.bias"), rows);
-        let norm = |part: &str| self.norm(&format!("{layer}.{part}"), shape);
-        let [query, key, value] =
-            ["query", "key", "value"].map(|part| matrix(part, hidden, hidden));
-        let [query_bias, key_bias, value_bias] =
-            ["query", "key", "value"].map(|part| bias(part, hidden));
+        let (query, query_bias) = self.linear(layer, "query", hidden, hidden)?;
+        let (key, key_bias) = self.linear(layer, "key", hidden, hidden)?;
+        let (value, value_bias) = self.linear(layer, "value", hidden, hidden)?;
+        let (merge, merge_bias) = self.linear(layer, "merge", hidden, hidden)?;
+        let (inner, inner_bias) = self.linear(layer, "inner", intermediate, hidden)?;
+        let (output, output_bias) = self.linear(layer, "output", hidden, intermediate)?;
         Ok(LayerWeights {
-            mix: query?.below(key?).below(value?),
-            mix_bias: [query_bias?, key_bias?, value_bias?].concat(),
-            merge: matrix("merge", hidden, hidden)?,
-            merge_bias: bias("merge", hidden)?,
-            attention_norm: norm("attention_norm")?,
-            inner: matrix("inner", intermediate, hidden)?,
-            inner_bias: bias("inner", intermediate)?,
-            output: matrix("output", hidden, intermediate)?,
-            output_bias: bias("output", hidden)?,
-            output_norm: norm("output_norm")?,
+            mix: query.below(key).below(value),
+            mix_bias: [query_bias, key_bias, value_bias].concat(),
+            merge,
+            merge_bias,
+            attention_norm: self.norm(&format!("{layer}.attention_norm"), shape)?,
+            inner,
+            inner_bias,
+            output,
+            output_bias,
+            output_norm: self.norm(&format!("{layer}.output_norm"), shape)?,
         })
     }
 
-    fn norm(&self, name: &str, shape: &Shape) -> Result<Norm, ModelError> {
-        let part = |part| self.floats(&format!("{name}.{part}"), shape.hidden);
+    /// A matrix of a layer and its bias.
+    fn linear(
+        &self,
+        layer: usize,
+        part: &str,
+        rows: usize,
+        columns: usize,
+    ) -> Result<(Matrix, Vec<f32>), ModelError> {
+        Ok((
+            self.matrix(&format!("{layer}.{part}.weight"), rows, columns)?,
+            self.floats(&format!("{layer}.{part}.bias"), rows)?,
+        ))
+    }
+
+    fn norm(&self, name: &str, shape: &ModelShape) -> Result<Norm, ModelError> {
         Ok(Norm {
-            weight: part("weight")?,
-            bias: part("bias")?,
+            weight: self.floats(&format!("{name}.weight"), shape.hidden)?,
+            bias: self.floats(&format!("{name}.bias"), shape.hidden)?,
             epsilon: self.epsilon,
         })
     }

@@ -1,4 +1,4 @@
-//! Our own model file: everything the encoder needs, in bytes, in one safetensors file.
+//! Our own model file: everything that the encoder needs, in bytes, in one safetensors file.
 //!
 //! Tensors are named `word`, `position`, `norm.weight`, `0.query.weight`, … as in
 //! `training/bases.py`. A matrix is `I8` with its steps per row in `F32` under the same name and
@@ -6,15 +6,15 @@
 //! has `format` = `kitbag-embedder-1`, `heads` and, unless it is 1e-12, `epsilon`. All other
 //! sizes are those of the tensors.
 
-use super::checkpoint::{Checkpoint, Names};
+use super::checkpoint::{Checkpoint, TensorNames};
 use super::error::ModelError;
 use super::tensors::Tensors;
-use super::weights::{Shape, Weights};
+use super::weights::{ModelShape, ModelWeights};
 use super::wordpiece::WordPiece;
 
 const FORMAT: &str = "kitbag-embedder-1";
 
-pub(super) fn read(bytes: &[u8]) -> Result<(Shape, Weights, WordPiece), ModelError> {
+pub(super) fn read(bytes: &[u8]) -> Result<(ModelShape, ModelWeights, WordPiece), ModelError> {
     let tensors = Tensors::parse(bytes)?;
     let format = tensors.metadata("format").unwrap_or_default();
     if format != FORMAT {
@@ -31,14 +31,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Shape, Weights, WordPiece), ModelErr
     let epsilon = number(&tensors, "epsilon", Some(1e-12))?;
     let weights = Checkpoint {
         tensors,
-        names: Names::Ours,
+        names: TensorNames::Ours,
         epsilon,
     }
     .weights(&shape)?;
     Ok((shape, weights, words))
 }
 
-fn shape(tensors: &Tensors<'_>) -> Result<Shape, ModelError> {
+fn shape(tensors: &Tensors<'_>) -> Result<ModelShape, ModelError> {
     let (vocabulary, hidden) = tensors.size("word")?;
     let (positions, _) = tensors.size("position")?;
     let (intermediate, _) = tensors.size("0.inner.weight")?;
@@ -46,7 +46,7 @@ fn shape(tensors: &Tensors<'_>) -> Result<Shape, ModelError> {
         .take_while(|layer| tensors.has(&format!("{layer}.query.weight")))
         .count();
     let heads = number(tensors, "heads", None)?;
-    Shape {
+    ModelShape {
         layers,
         hidden,
         heads,

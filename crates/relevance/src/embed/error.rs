@@ -1,4 +1,4 @@
-//! What can be wrong with a model someone hands us.
+//! The errors in model files.
 
 use super::wordpiece::VocabularyError;
 

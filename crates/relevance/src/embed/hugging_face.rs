@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::checkpoint::{Checkpoint, Names};
+use super::checkpoint::{Checkpoint, TensorNames};
 use super::error::ModelError;
 use super::tensors::Tensors;
-use super::weights::{Shape, Weights};
+use super::weights::{ModelShape, ModelWeights};
 use super::wordpiece::WordPiece;
 
 /// The contents of a model folder.
@@ -21,7 +21,7 @@ pub struct ModelFiles<'a> {
     pub pooling: Pooling,
 }
 
-/// How the vectors of a text's tokens become one.
+/// The way in which the vectors of a text's tokens become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pooling {
     #[default]
@@ -39,8 +39,8 @@ pub enum Vocabulary<'a> {
 }
 
 impl ModelFiles<'_> {
-    pub(super) fn read(&self) -> Result<(Shape, Weights, WordPiece), ModelError> {
-        let config: Config =
+    pub(super) fn read(&self) -> Result<(ModelShape, ModelWeights, WordPiece), ModelError> {
+        let config: BertConfig =
             serde_json::from_slice(self.config).map_err(|source| ModelError::Json {
                 file: "config",
                 source,
@@ -48,7 +48,7 @@ impl ModelFiles<'_> {
         let shape = config.shape()?;
         let words = self.vocabulary.read(shape.vocabulary)?;
         let tensors = Tensors::parse(self.weights)?;
-        let names = Names::published_in(&tensors);
+        let names = TensorNames::published_in(&tensors);
         let weights = Checkpoint {
             tensors,
             names,
@@ -60,7 +60,7 @@ impl ModelFiles<'_> {
 }
 
 #[derive(Deserialize)]
-struct Config {
+struct BertConfig {
     #[serde(default = "bert")]
     model_type: String,
     #[serde(default = "gelu")]
@@ -77,8 +77,8 @@ struct Config {
     max_position_embeddings: usize,
 }
 
-impl Config {
-    fn shape(&self) -> Result<Shape, ModelError> {
+impl BertConfig {
+    fn shape(&self) -> Result<ModelShape, ModelError> {
         supported("model_type", &self.model_type, "bert")?;
         supported("hidden_act", &self.hidden_act, "gelu")?;
         supported(
@@ -86,7 +86,7 @@ impl Config {
             &self.position_embedding_type,
             "absolute",
         )?;
-        let shape = Shape {
+        let shape = ModelShape {
             layers: self.num_hidden_layers,
             hidden: self.hidden_size,
             heads: self.num_attention_heads,
@@ -122,6 +122,7 @@ fn absolute() -> String {
     "absolute".to_owned()
 }
 
+/// The default of BERT's own configuration.
 fn layer_norm_eps() -> f32 {
     1e-12
 }
@@ -139,22 +140,7 @@ impl Vocabulary<'_> {
                 let pieces: Vec<_> = text.lines().zip(0..).collect();
                 Ok(WordPiece::new(&pieces, known)?)
             }
-            Self::Json(text) => {
-                let file: TokenizerFile =
-                    serde_json::from_str(text).map_err(|source| ModelError::Json {
-                        file: "tokenizer",
-                        source,
-                    })?;
-                supported("tokenizer", &file.model.kind, "WordPiece")?;
-                supported("casing", file.normalizer.casing(), "lower case")?;
-                let pieces: Vec<_> = file
-                    .model
-                    .vocab
-                    .iter()
-                    .map(|(piece, number)| (piece.as_str(), *number))
-                    .collect();
-                Ok(WordPiece::new(&pieces, known)?)
-            }
+            Self::Json(text) => TokenizerFile::parse(text)?.words(known),
         }
     }
 }
@@ -164,6 +150,25 @@ struct TokenizerFile {
     model: TokenizerModel,
     #[serde(default)]
     normalizer: Normalizer,
+}
+
+impl TokenizerFile {
+    fn parse(text: &str) -> Result<Self, ModelError> {
+        serde_json::from_str(text).map_err(|source| ModelError::Json {
+            file: "tokenizer",
+            source,
+        })
+    }
+
+    fn words(&self, known: usize) -> Result<WordPiece, ModelError> {
+        supported("tokenizer", &self.model.kind, "WordPiece")?;
+        supported("casing", self.normalizer.casing(), "lower case")?;
+        let pieces = self.model.vocab.iter();
+        let pieces: Vec<_> = pieces
+            .map(|(piece, number)| (piece.as_str(), *number))
+            .collect();
+        Ok(WordPiece::new(&pieces, known)?)
+    }
 }
 
 #[derive(Deserialize)]

@@ -6,14 +6,14 @@
 
 use std::ops::Range;
 
-use super::attention::{Attention, Room};
+use super::attention::{Attention, HeadBuffers};
 use super::math;
 use super::weights::{LayerWeights, Matrix, Norm};
-use crate::simd::{self, Level, PANEL, Panels, Sink, Work};
+use crate::simd::{self, PANEL, Panels, SimdLevel, Sink, VectorWork};
 
 #[derive(Debug)]
 pub(super) struct Layer {
-    level: Level,
+    level: SimdLevel,
     heads: usize,
     mix: Linear,
     merge: Linear,
@@ -23,17 +23,17 @@ pub(super) struct Layer {
     output_norm: Norm,
 }
 
-/// Room for what one pass computes on its way.
+/// Buffers for the intermediate values of one pass.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     rounded: Rounded,
     wide: Vec<f32>,
     narrow: Vec<f32>,
-    room: Room,
+    head: HeadBuffers,
 }
 
 impl Layer {
-    pub(super) fn new(level: Level, heads: usize, weights: LayerWeights) -> Self {
+    pub(super) fn new(level: SimdLevel, heads: usize, weights: LayerWeights) -> Self {
         Self {
             level,
             heads,
@@ -46,28 +46,31 @@ impl Layer {
         }
     }
 
-    /// Replaces `hidden`, one row per token; `texts` says which tokens see each other.
+    /// Replaces `hidden`, one row per token. The tokens within a range of `texts` see each other.
     pub(super) fn apply(&self, hidden: &mut [f32], texts: &[Range<usize>], scratch: &mut Scratch) {
+        self.attend(hidden, texts, scratch);
+        self.feed_forward(hidden, scratch);
+    }
+
+    fn attend(&self, hidden: &mut [f32], texts: &[Range<usize>], scratch: &mut Scratch) {
         let Scratch {
             rounded,
             wide,
             narrow,
-            room,
+            head,
         } = scratch;
         let width = self.merge.rows;
-
         rounded.fill(self.level, hidden, width);
         self.mix.apply(rounded, wide);
         narrow.resize(hidden.len(), 0.0);
         for text in texts {
-            let attention = Attention {
+            self.level.run(Attention {
                 head: width / self.heads,
                 width,
                 mixed: &wide[text.start * 3 * width..text.end * 3 * width],
                 attended: &mut narrow[text.start * width..text.end * width],
-                room,
-            };
-            self.level.run(attention);
+                buffers: head,
+            });
         }
         rounded.fill(self.level, narrow, width);
         self.merge.apply(rounded, narrow);
@@ -76,8 +79,16 @@ impl Layer {
             update: narrow,
             norm: &self.attention_norm,
         });
+    }
 
-        rounded.fill(self.level, hidden, width);
+    fn feed_forward(&self, hidden: &mut [f32], scratch: &mut Scratch) {
+        let Scratch {
+            rounded,
+            wide,
+            narrow,
+            ..
+        } = scratch;
+        rounded.fill(self.level, hidden, self.merge.rows);
         self.inner.apply(rounded, wide);
         self.level.run(Gelu(wide));
         rounded.fill(self.level, wide, self.inner.rows);
@@ -105,7 +116,7 @@ struct AddNorm<'a> {
     norm: &'a Norm,
 }
 
-impl Work for AddNorm<'_> {
+impl VectorWork for AddNorm<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -119,7 +130,7 @@ impl Work for AddNorm<'_> {
 
 struct Gelu<'a>(&'a mut [f32]);
 
-impl Work for Gelu<'_> {
+impl VectorWork for Gelu<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -138,7 +149,7 @@ struct Rounded {
 }
 
 impl Rounded {
-    fn fill(&mut self, level: Level, hidden: &[f32], width: usize) {
+    fn fill(&mut self, level: SimdLevel, hidden: &[f32], width: usize) {
         let tokens = hidden.len() / width;
         self.values.clear();
         self.values.resize(tokens * simd::padded(width), 0);
@@ -157,7 +168,7 @@ struct Round<'a> {
     out: &'a mut Rounded,
 }
 
-impl Work for Round<'_> {
+impl VectorWork for Round<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -180,18 +191,12 @@ struct Linear {
 }
 
 impl Linear {
-    fn new(level: Level, matrix: &Matrix, bias: Vec<f32>) -> Self {
-        let rows = matrix.steps.len();
-        let whole = |mut values: Vec<f32>| {
-            values.resize(rows.next_multiple_of(PANEL), 0.0);
-            values
-        };
-        let panels = Panels::pack(level, &matrix.values, matrix.columns);
+    fn new(level: SimdLevel, matrix: &Matrix, bias: Vec<f32>) -> Self {
         Self {
-            rows,
-            panels,
-            steps: whole(matrix.steps.clone()),
-            bias: whole(bias),
+            rows: matrix.steps.len(),
+            panels: Panels::pack(level, &matrix.values, matrix.columns),
+            steps: whole_panels(matrix.steps.clone()),
+            bias: whole_panels(bias),
         }
     }
 
@@ -199,7 +204,7 @@ impl Linear {
         out.resize(input.steps.len() * self.rows, 0.0);
         self.panels.multiply(
             &input.values,
-            &mut Scale {
+            &mut ScaledSums {
                 linear: self,
                 tokens: &input.steps,
                 out,
@@ -208,14 +213,19 @@ impl Linear {
     }
 }
 
+fn whole_panels(mut values: Vec<f32>) -> Vec<f32> {
+    values.resize(values.len().next_multiple_of(PANEL), 0.0);
+    values
+}
+
 /// Turns sums of bytes back into floats.
-struct Scale<'a> {
+struct ScaledSums<'a> {
     linear: &'a Linear,
     tokens: &'a [f32],
     out: &'a mut [f32],
 }
 
-impl Sink for Scale<'_> {
+impl Sink for ScaledSums<'_> {
     #[inline(always)]
     fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
         let (first, rows) = (panel * PANEL, self.linear.rows);

@@ -1,12 +1,13 @@
 //! The float arithmetic of a transformer: small functions over rows.
 //!
 //! Sums run in sixteen lanes and functions are polynomials of plain operations, none of them
-//! left to a system library. So every machine gives the same bits, and the compiler may use
-//! whatever vectors it has: all of this is inlined into code compiled per level.
+//! left to a system library. So every machine gives the same bits, and the compiler may use the
+//! widest vectors it has: all of this is inlined into code compiled per level.
 
+/// The floats in one vector register at the widest level.
 pub(super) const LANES: usize = 16;
 
-/// How an absent direction is told from a short one.
+/// A square this small is a rounding error: such a row has no direction, and no widest value.
 const TINY: f32 = 1e-30;
 
 #[inline(always)]
@@ -97,6 +98,7 @@ pub(super) fn gelu(x: f32) -> f32 {
 /// `e^x` for `x ≤ 0`: a power of two by its exponent bits, the rest by Taylor's series.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
+    // Below e^-87 a float has no exponent left.
     let x = if x > -87.0 { x } else { -87.0 };
     let whole = x * std::f32::consts::LOG2_E + ROUNDER;
     let exponent = whole
@@ -109,7 +111,8 @@ fn exp(x: f32) -> f32 {
     (series * part + 1.0) * f32::from_bits(exponent << 23)
 }
 
-/// Adding this rounds to the nearest whole number, which the low bits of the sum then hold.
+/// 1.5 · 2^23. Adding it rounds to the nearest whole number, which the low bits of the sum then
+/// hold.
 const ROUNDER: f32 = 12_582_912.0;
 
 /// Puts a row on a grid of 255 steps, the widest value at 127, and returns the size of a step.
@@ -124,33 +127,44 @@ pub(super) fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
     widest / 127.0
 }
 
-/// `a` (rows of `inner`) times `b` (rows of `columns`, a multiple of the lanes).
+/// A matrix of floats, row by row.
+#[derive(Clone, Copy)]
+pub(super) struct FloatRows<'a> {
+    values: &'a [f32],
+    width: usize,
+}
+
+impl<'a> FloatRows<'a> {
+    #[inline(always)]
+    pub(super) fn new(values: &'a [f32], width: usize) -> Self {
+        Self { values, width }
+    }
+}
+
+/// `a` times `b`. The width of `b` is a multiple of the lanes. Four rows at a time, so that each
+/// value of `b` is loaded once for four products.
 #[inline(always)]
-pub(super) fn product(a: &[f32], inner: usize, b: &[f32], columns: usize, out: &mut [f32]) {
-    for (a, out) in a.chunks(4 * inner).zip(out.chunks_mut(4 * columns)) {
-        for column in (0..columns).step_by(LANES) {
-            match a.len() / inner {
-                4 => tile::<4>(a, inner, b, columns, column, out),
-                3 => tile::<3>(a, inner, b, columns, column, out),
-                2 => tile::<2>(a, inner, b, columns, column, out),
-                _ => tile::<1>(a, inner, b, columns, column, out),
+pub(super) fn product(a: FloatRows<'_>, b: FloatRows<'_>, out: &mut [f32]) {
+    let chunks = a.values.chunks(4 * a.width);
+    for (chunk, out) in chunks.zip(out.chunks_mut(4 * b.width)) {
+        let chunk = FloatRows::new(chunk, a.width);
+        for column in (0..b.width).step_by(LANES) {
+            match chunk.values.len() / a.width {
+                4 => tile::<4>(chunk, b, column, out),
+                3 => tile::<3>(chunk, b, column, out),
+                2 => tile::<2>(chunk, b, column, out),
+                _ => tile::<1>(chunk, b, column, out),
             }
         }
     }
 }
 
+/// The columns from `column` on, as many as there are lanes, of the product of `ROWS` rows.
 #[inline(always)]
-fn tile<const ROWS: usize>(
-    a: &[f32],
-    inner: usize,
-    b: &[f32],
-    columns: usize,
-    column: usize,
-    out: &mut [f32],
-) {
-    let rows: [&[f32]; ROWS] = std::array::from_fn(|row| &a[row * inner..][..inner]);
+fn tile<const ROWS: usize>(a: FloatRows<'_>, b: FloatRows<'_>, column: usize, out: &mut [f32]) {
+    let rows: [&[f32]; ROWS] = std::array::from_fn(|row| &a.values[row * a.width..][..a.width]);
     let mut sums = [[0.0; LANES]; ROWS];
-    for (at, b) in b.chunks_exact(columns).take(inner).enumerate() {
+    for (at, b) in b.values.chunks_exact(b.width).take(a.width).enumerate() {
         let b = &b[column..][..LANES];
         for (row, sums) in rows.iter().zip(&mut sums) {
             for (sum, b) in sums.iter_mut().zip(b) {
@@ -159,7 +173,7 @@ fn tile<const ROWS: usize>(
         }
     }
     for (row, sums) in sums.iter().enumerate() {
-        out[row * columns + column..][..LANES].copy_from_slice(sums);
+        out[row * b.width + column..][..LANES].copy_from_slice(sums);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Text into vectors, by a small transformer that runs on any machine.
+//! Turns text into vectors, with a small transformer that runs on any machine.
 //!
-//! [`Encoder`] reads a text with `wordpiece` (over `words`), passes it through `layers` and
-//! averages what comes out. Models come from our own `container` or a folder as
-//! `hugging_face` has them; `checkpoint` finds the `tensors` in either.
+//! [`Encoder`] reads a text with `wordpiece` (over `words`), passes its tokens through `layers`
+//! and averages their vectors. A model comes from our own `container` or from a folder as
+//! `hugging_face` publishes it; `checkpoint` finds the `tensors` in either.
 
 mod attention;
 mod checkpoint;
@@ -20,5 +20,5 @@ mod words;
 pub use error::ModelError;
 pub use hugging_face::{ModelFiles, Pooling, Vocabulary};
 pub use model::{Encoder, MAX_TOKENS, ModelId};
-pub use weights::Shape;
+pub use weights::ModelShape;
 pub use wordpiece::VocabularyError;

@@ -1,4 +1,5 @@
-//! The encoder: a text becomes a unit vector, and texts that mean alike point alike.
+//! The encoder: a text becomes a vector of length one, and texts of like meaning get vectors of
+//! like direction.
 
 use std::ops::Range;
 
@@ -7,15 +8,16 @@ use super::error::ModelError;
 use super::hugging_face::{ModelFiles, Pooling};
 use super::layers::{Layer, Scratch};
 use super::math;
-use super::weights::{Matrix, Norm, Shape, Weights};
+use super::weights::{Matrix, ModelShape, ModelWeights, Norm};
 use super::wordpiece::WordPiece;
-use crate::simd::{Level, Work};
+use crate::simd::{SimdLevel, VectorWork};
 
-/// A longer text is cut; tool descriptions say what matters at the start.
+/// A longer text is cut. The model was trained on texts of this length, and the start of a tool's
+/// description says most.
 pub const MAX_TOKENS: usize = 128;
 
-/// Tokens that share one pass over the weights: enough to use every weight well while what is
-/// computed still fits into a core's cache.
+/// Tokens that share one pass over the weights: enough to use every weight often, and so few that
+/// the intermediate values still fit into a core's cache.
 const BATCH_TOKENS: usize = 128;
 
 /// A BERT-family sentence encoder. Shared freely between threads; gives the same bits for a
@@ -23,8 +25,8 @@ const BATCH_TOKENS: usize = 128;
 #[derive(Debug)]
 pub struct Encoder {
     id: ModelId,
-    shape: Shape,
-    level: Level,
+    shape: ModelShape,
+    level: SimdLevel,
     pieces: WordPiece,
     pooling: Pooling,
     words: Matrix,
@@ -38,7 +40,8 @@ pub struct Encoder {
 pub struct ModelId(String);
 
 impl ModelId {
-    /// Arithmetic that would give other vectors from the same files gets another number here.
+    /// A change of the arithmetic that gives other vectors from the same files needs another number
+    /// here.
     const ARITHMETIC: &str = "kitbag encoder 1";
 
     fn of(files: &[&[u8]]) -> Self {
@@ -46,6 +49,7 @@ impl ModelId {
         for file in files {
             hasher.update(blake3::hash(file).as_bytes());
         }
+        // 128 bits, in hexadecimal digits, are enough to tell models apart.
         Self(hasher.finalize().to_hex()[..32].to_owned())
     }
 
@@ -55,11 +59,11 @@ impl ModelId {
 }
 
 impl Encoder {
-    /// Our own model, the whole file.
+    /// Reads our own model file.
     pub fn from_container(bytes: &[u8]) -> Result<Self, ModelError> {
         let (shape, weights, pieces) = container::read(bytes)?;
         Ok(Self::new(
-            Level::best(),
+            SimdLevel::best(),
             ModelId::of(&[bytes]),
             shape,
             weights,
@@ -67,7 +71,7 @@ impl Encoder {
         ))
     }
 
-    /// A model as published: float weights, rounded here.
+    /// Reads a model as it is published: float weights, rounded here.
     pub fn from_files(files: ModelFiles<'_>) -> Result<Self, ModelError> {
         let (shape, weights, pieces) = files.read()?;
         let pooling: &[u8] = match files.pooling {
@@ -82,7 +86,7 @@ impl Encoder {
         ]);
         Ok(Self {
             pooling: files.pooling,
-            ..Self::new(Level::best(), id, shape, weights, pieces)
+            ..Self::new(SimdLevel::best(), id, shape, weights, pieces)
         })
     }
 
@@ -90,7 +94,7 @@ impl Encoder {
         &self.id
     }
 
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> ModelShape {
         self.shape
     }
 
@@ -105,7 +109,8 @@ impl Encoder {
             .remove(0)
     }
 
-    /// The same vectors as one by one, with less work per text when texts are short.
+    /// Returns the same vectors as [`embed`](Self::embed), with less work per text when texts are
+    /// short.
     pub fn embed_batch(&self, texts: &[&str]) -> Vec<Vec<f32>> {
         let mut scratch = Scratch::default();
         let mut vectors = Vec::with_capacity(texts.len());
@@ -124,13 +129,13 @@ impl Encoder {
     }
 
     pub(super) fn new(
-        level: Level,
+        level: SimdLevel,
         id: ModelId,
-        shape: Shape,
-        weights: Weights,
+        shape: ModelShape,
+        weights: ModelWeights,
         pieces: WordPiece,
     ) -> Self {
-        let layer = |weights| Layer::new(level, shape.heads, weights);
+        let layers = weights.layers.into_iter();
         Self {
             id,
             shape,
@@ -140,7 +145,9 @@ impl Encoder {
             words: weights.words,
             positions: weights.positions,
             norm: weights.norm,
-            layers: weights.layers.into_iter().map(layer).collect(),
+            layers: layers
+                .map(|weights| Layer::new(level, shape.heads, weights))
+                .collect(),
         }
     }
 
@@ -149,7 +156,7 @@ impl Encoder {
             .encode(text, MAX_TOKENS.min(self.shape.positions))
     }
 
-    /// One vector for each text, whose tokens `texts` points at.
+    /// Returns one vector for each text; `texts` has the range of its tokens.
     fn pass(&self, tokens: &[u32], texts: &[Range<usize>], scratch: &mut Scratch) -> Vec<Vec<f32>> {
         let mut hidden = self.level.run(LookUp {
             model: self,
@@ -159,20 +166,22 @@ impl Encoder {
         for layer in &self.layers {
             layer.apply(&mut hidden, texts, scratch);
         }
-        let width = self.shape.hidden;
-        let rows = |text: &Range<usize>| match self.pooling {
-            Pooling::Mean => &hidden[text.start * width..text.end * width],
-            Pooling::First => &hidden[text.start * width..][..width],
-        };
         texts
             .iter()
-            .map(|text| {
-                self.level.run(Pool {
-                    hidden: rows(text),
-                    width,
-                })
-            })
+            .map(|text| self.level.run(self.pool(&hidden, text)))
             .collect()
+    }
+
+    fn pool<'h>(&self, hidden: &'h [f32], text: &Range<usize>) -> Pool<'h> {
+        let width = self.shape.hidden;
+        let tokens = match self.pooling {
+            Pooling::Mean => text.len(),
+            Pooling::First => 1,
+        };
+        Pool {
+            hidden: &hidden[text.start * width..][..tokens * width],
+            width,
+        }
     }
 }
 
@@ -182,7 +191,7 @@ struct LookUp<'a> {
     texts: &'a [Range<usize>],
 }
 
-impl Work for LookUp<'_> {
+impl VectorWork for LookUp<'_> {
     type Output = Vec<f32>;
 
     #[inline(always)]
@@ -213,7 +222,7 @@ struct Pool<'a> {
     width: usize,
 }
 
-impl Work for Pool<'_> {
+impl VectorWork for Pool<'_> {
     type Output = Vec<f32>;
 
     #[inline(always)]
@@ -236,7 +245,7 @@ mod tests {
     #[test]
     fn every_level_gives_the_same_bits() {
         let bytes = include_bytes!("../../tests/fixtures/tiny/embedder.bin");
-        let mut vectors = Level::all().map(|level| {
+        let mut vectors = SimdLevel::all().map(|level| {
             let (shape, weights, pieces) = container::read(bytes).unwrap();
             let encoder = Encoder::new(level, ModelId::of(&[bytes]), shape, weights, pieces);
             ["", "create_issue", "list the files in a mail to a user"]

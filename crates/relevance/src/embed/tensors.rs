@@ -11,12 +11,12 @@ use super::weights::Matrix;
 #[derive(Debug)]
 pub(super) struct Tensors<'a> {
     metadata: HashMap<String, String>,
-    entries: HashMap<String, Entry>,
+    headers: HashMap<String, TensorHeader>,
     data: &'a [u8],
 }
 
 #[derive(Debug, Deserialize)]
-struct Entry {
+struct TensorHeader {
     dtype: String,
     shape: Vec<usize>,
     data_offsets: (usize, usize),
@@ -24,38 +24,14 @@ struct Entry {
 
 impl<'a> Tensors<'a> {
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, ModelError> {
-        let truncated = |part, needed| ModelError::Truncated {
-            part,
-            needed,
-            present: bytes.len(),
-        };
-        let (length, rest) = bytes
-            .split_first_chunk()
-            .ok_or_else(|| truncated("start", 8))?;
-        let length = u64::from_le_bytes(*length);
-        let split = usize::try_from(length)
-            .ok()
-            .and_then(|length| rest.split_at_checked(length));
-        let (header, data) = split.ok_or_else(|| truncated("header", length))?;
-
-        let json = |source| ModelError::Json {
+        let (header, data) = split_header(bytes)?;
+        let (metadata, headers) = parse_header(header).map_err(|source| ModelError::Json {
             file: "header of the weights",
             source,
-        };
-        let mut header: HashMap<String, serde_json::Value> =
-            serde_json::from_slice(header).map_err(json)?;
-        let metadata = header
-            .remove("__metadata__")
-            .map(serde_json::from_value)
-            .transpose()
-            .map_err(json)?;
-        let entries = header
-            .into_iter()
-            .map(|(name, entry)| Ok((name, serde_json::from_value(entry)?)));
-        let entries = entries.collect::<Result<_, _>>().map_err(json)?;
+        })?;
         Ok(Self {
-            metadata: metadata.unwrap_or_default(),
-            entries,
+            metadata,
+            headers,
             data,
         })
     }
@@ -65,21 +41,21 @@ impl<'a> Tensors<'a> {
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.entries.contains_key(name)
+        self.headers.contains_key(name)
     }
 
-    /// Rows and columns of a matrix, whatever they are.
+    /// Returns the rows and columns of a matrix.
     pub(super) fn size(&self, name: &str) -> Result<(usize, usize), ModelError> {
-        let entry = self.entry(name)?;
-        match entry.shape[..] {
+        let header = self.header(name)?;
+        match header.shape[..] {
             [rows, columns] if rows > 0 && columns > 0 => Ok((rows, columns)),
             _ => Err(ModelError::Shape {
-                reason: format!("{name} is {:?}, which is no matrix", entry.shape),
+                reason: format!("{name} is {:?}, which is no matrix", header.shape),
             }),
         }
     }
 
-    /// A matrix of this shape in bytes: stored as such, with a step per row beside it, or
+    /// Returns a matrix of this shape in bytes: stored as bytes, with a step per row beside it, or
     /// rounded here.
     pub(super) fn matrix(
         &self,
@@ -87,15 +63,15 @@ impl<'a> Tensors<'a> {
         rows: usize,
         columns: usize,
     ) -> Result<Matrix, ModelError> {
-        let entry = self.shaped(name, &[rows, columns])?;
-        if entry.dtype != "I8" {
+        let header = self.shaped(name, &[rows, columns])?;
+        if header.dtype != "I8" {
             return Ok(Matrix::round(
                 &self.floats(name, &[rows, columns])?,
                 columns,
             ));
         }
         let values = self
-            .read(name, entry)?
+            .read(name, header)?
             .map(|[byte]| i8::from_ne_bytes([byte]))
             .collect();
         let steps = self.floats(&format!("{name} scale"), &[rows])?;
@@ -106,20 +82,14 @@ impl<'a> Tensors<'a> {
         })
     }
 
-    /// The values of a float tensor of exactly this shape.
+    /// Returns the values of a float tensor of exactly this shape.
     pub(super) fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        let entry = self.shaped(name, shape)?;
-        let values: Vec<f32> = match entry.dtype.as_str() {
-            "F32" => self.read(name, entry)?.map(f32::from_le_bytes).collect(),
-            "F16" => self
-                .read(name, entry)?
-                .map(|bytes| half(u16::from_le_bytes(bytes)))
-                .collect(),
-            "BF16" => self
-                .read(name, entry)?
-                .map(|[low, high]| f32::from_le_bytes([0, 0, low, high]))
-                .collect(),
-            _ => return Err(entry.mistyped(name, "F32, F16 or BF16")),
+        let header = self.shaped(name, shape)?;
+        let values: Vec<f32> = match header.dtype.as_str() {
+            "F32" => self.read(name, header)?.map(f32::from_le_bytes).collect(),
+            "F16" => self.read(name, header)?.map(half).collect(),
+            "BF16" => self.read(name, header)?.map(brain_half).collect(),
+            _ => return Err(header.mistyped(name, "F32, F16 or BF16")),
         };
         if values.iter().all(|value| value.is_finite()) {
             Ok(values)
@@ -131,26 +101,25 @@ impl<'a> Tensors<'a> {
     }
 
     pub(super) fn text(&self, name: &str) -> Result<String, ModelError> {
-        let entry = self.entry(name)?;
-        let not_text = || entry.mistyped(name, "text in U8");
-        if entry.dtype != "U8" {
-            return Err(not_text());
-        }
-        String::from_utf8(self.read(name, entry)?.map(|[byte]| byte).collect())
-            .map_err(|_| not_text())
+        let header = self.header(name)?;
+        let text = match header.dtype.as_str() {
+            "U8" => String::from_utf8(self.read(name, header)?.map(|[byte]| byte).collect()).ok(),
+            _ => None,
+        };
+        text.ok_or_else(|| header.mistyped(name, "text in U8"))
     }
 
-    fn shaped(&self, name: &str, shape: &[usize]) -> Result<&Entry, ModelError> {
-        let entry = self.entry(name)?;
-        if entry.shape == shape {
-            Ok(entry)
+    fn shaped(&self, name: &str, shape: &[usize]) -> Result<&TensorHeader, ModelError> {
+        let header = self.header(name)?;
+        if header.shape == shape {
+            Ok(header)
         } else {
-            Err(entry.misshapen(name, shape))
+            Err(header.misshapen(name, shape))
         }
     }
 
-    fn entry(&self, name: &str) -> Result<&Entry, ModelError> {
-        self.entries.get(name).ok_or_else(|| ModelError::Missing {
+    fn header(&self, name: &str) -> Result<&TensorHeader, ModelError> {
+        self.headers.get(name).ok_or_else(|| ModelError::Missing {
             name: name.to_owned(),
         })
     }
@@ -158,36 +127,70 @@ impl<'a> Tensors<'a> {
     fn read<const SIZE: usize>(
         &self,
         name: &str,
-        entry: &Entry,
+        header: &TensorHeader,
     ) -> Result<impl Iterator<Item = [u8; SIZE]>, ModelError> {
-        let (begin, end) = entry.data_offsets;
-        let count = entry
-            .shape
-            .iter()
-            .try_fold(SIZE, |product, size| product.checked_mul(*size));
-        let needed = count.unwrap_or(usize::MAX);
-        let found = self
-            .data
-            .get(begin..end)
-            .filter(|found| found.len() == needed);
-        let found = found.ok_or_else(|| ModelError::TensorPlace {
-            name: name.to_owned(),
-            begin,
-            end,
-            needed,
-            present: self.data.len(),
-        })?;
-        Ok(found.as_chunks().0.iter().copied())
+        let (begin, end) = header.data_offsets;
+        let needed = header.bytes(SIZE);
+        match self.data.get(begin..end) {
+            Some(found) if found.len() == needed => Ok(found.as_chunks().0.iter().copied()),
+            _ => Err(ModelError::TensorPlace {
+                name: name.to_owned(),
+                begin,
+                end,
+                needed,
+                present: self.data.len(),
+            }),
+        }
     }
 }
 
-impl Entry {
+/// Splits a file into the header, whose length is its first eight bytes, and the numbers.
+fn split_header(bytes: &[u8]) -> Result<(&[u8], &[u8]), ModelError> {
+    let Some((length, rest)) = bytes.split_first_chunk() else {
+        return Err(truncated(bytes, "start", 8));
+    };
+    let length = u64::from_le_bytes(*length);
+    usize::try_from(length)
+        .ok()
+        .and_then(|length| rest.split_at_checked(length))
+        .ok_or_else(|| truncated(bytes, "header", length))
+}
+
+fn truncated(bytes: &[u8], part: &'static str, needed: u64) -> ModelError {
+    ModelError::Truncated {
+        part,
+        needed,
+        present: bytes.len(),
+    }
+}
+
+type Header = (HashMap<String, String>, HashMap<String, TensorHeader>);
+
+/// The header has one member for each tensor, and one for the metadata.
+fn parse_header(json: &[u8]) -> Result<Header, serde_json::Error> {
+    let mut members: HashMap<String, serde_json::Value> = serde_json::from_slice(json)?;
+    let metadata = members.remove("__metadata__").map(serde_json::from_value);
+    let headers = members
+        .into_iter()
+        .map(|(name, header)| Ok((name, serde_json::from_value(header)?)));
+    let headers = headers.collect::<Result<_, serde_json::Error>>()?;
+    Ok((metadata.transpose()?.unwrap_or_default(), headers))
+}
+
+impl TensorHeader {
+    /// The bytes of the tensor, if one number has `size`. A shape that overflows fits no file.
+    fn bytes(&self, size: usize) -> usize {
+        let mut sizes = self.shape.iter();
+        sizes
+            .try_fold(size, |product, size| product.checked_mul(*size))
+            .unwrap_or(usize::MAX)
+    }
+
     fn misshapen(&self, name: &str, expected: &[usize]) -> ModelError {
-        let (expected, found) = (expected.to_vec(), self.shape.clone());
         ModelError::TensorShape {
             name: name.to_owned(),
-            expected,
-            found,
+            expected: expected.to_vec(),
+            found: self.shape.clone(),
         }
     }
 
@@ -201,18 +204,23 @@ impl Entry {
 }
 
 /// A number of sixteen bits: one for the sign, five for the exponent, ten for the rest.
-fn half(bits: u16) -> f32 {
-    let (sign, exponent, rest) = (
-        u32::from(bits >> 15),
-        u32::from(bits >> 10 & 31),
-        u32::from(bits & 1023),
-    );
+fn half(bytes: [u8; 2]) -> f32 {
+    let bits = u32::from(u16::from_le_bytes(bytes));
+    let (sign, exponent, rest) = (bits >> 15, bits >> 10 & 31, bits & 1023);
     let size = match exponent {
+        // Numbers below the smallest exponent are counted in steps of 2^-24.
         0 => rest as f32 / 16_777_216.0,
+        // Infinity, or no number.
         31 => f32::from_bits(0x7f80_0000 | rest << 13),
+        // The exponent of a float is counted from 127 instead of 15, and its rest is 13 bits longer.
         _ => f32::from_bits((exponent + 112) << 23 | rest << 13),
     };
     if sign == 1 { -size } else { size }
+}
+
+/// The upper half of a float.
+fn brain_half([low, high]: [u8; 2]) -> f32 {
+    f32::from_le_bytes([0, 0, low, high])
 }
 
 #[cfg(test)]
@@ -256,7 +264,7 @@ mod tests {
             Ok(&[1.0, -2.0]),
         );
         assert_eq!(
-            [0x0001, 0x03ff, 0x7bff].map(half),
+            [0x0001, 0x03ff, 0x7bff].map(|bits: u16| half(bits.to_le_bytes())),
             [2f32.powi(-24), 1023.0 * 2f32.powi(-24), 65504.0]
         );
     }

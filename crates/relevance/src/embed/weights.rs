@@ -3,9 +3,9 @@
 use super::error::ModelError;
 use super::math;
 
-/// What a BERT-family encoder is made of.
+/// The sizes of a BERT-family encoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct ModelShape {
     pub layers: usize,
     pub hidden: usize,
     pub heads: usize,
@@ -14,10 +14,10 @@ pub struct Shape {
     pub positions: usize,
 }
 
-/// A row of byte products this long still fits its sum into 32 bits.
+/// The sum of a row of byte products this long still fits into 32 bits (2^16 · 2^14 < 2^31).
 const MAX_WIDTH: usize = 1 << 16;
 
-impl Shape {
+impl ModelShape {
     pub(super) fn checked(self) -> Result<Self, ModelError> {
         let parts = [
             ("layers", self.layers),
@@ -26,34 +26,28 @@ impl Shape {
             ("intermediate", self.intermediate),
             ("vocabulary", self.vocabulary),
         ];
-        if let Some((part, _)) = parts.into_iter().find(|(_, size)| *size == 0) {
-            return Err(ModelError::Shape {
-                reason: format!("{part} is 0"),
-            });
-        }
-        if self.hidden.max(self.intermediate) > MAX_WIDTH {
-            return Err(ModelError::Shape {
-                reason: format!("rows are longer than {MAX_WIDTH}"),
-            });
-        }
-        if !self.hidden.is_multiple_of(self.heads) {
-            let reason = format!(
-                "{} heads do not divide a width of {}",
-                self.heads, self.hidden
-            );
-            return Err(ModelError::Shape { reason });
-        }
-        if self.positions < 2 {
-            return Err(ModelError::Shape {
-                reason: "fewer than two positions".to_owned(),
-            });
-        }
-        Ok(self)
+        let empty = parts.into_iter().find(|(_, size)| *size == 0);
+        let reason = if let Some((part, _)) = empty {
+            format!("{part} is 0")
+        } else if self.hidden.max(self.intermediate) > MAX_WIDTH {
+            format!("rows are longer than {MAX_WIDTH}")
+        } else if !self.hidden.is_multiple_of(self.heads) {
+            let Self { heads, hidden, .. } = self;
+            format!("{heads} heads do not divide a width of {hidden}")
+        } else if self.positions < MIN_POSITIONS {
+            "fewer than two positions".to_owned()
+        } else {
+            return Ok(self);
+        };
+        Err(ModelError::Shape { reason })
     }
 }
 
+/// The tokens that mark the start and the end of a text take one each.
+const MIN_POSITIONS: usize = 2;
+
 #[derive(Debug)]
-pub(super) struct Weights {
+pub(super) struct ModelWeights {
     pub(super) words: Matrix,
     /// Position and token type, added up.
     pub(super) positions: Vec<f32>,
@@ -92,6 +86,7 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
+    /// Rounds floats to bytes, row by row.
     pub(super) fn round(values: &[f32], columns: usize) -> Self {
         let mut bytes = vec![0; values.len()];
         let rows = values
@@ -105,13 +100,14 @@ impl Matrix {
         }
     }
 
+    /// Puts another matrix below this one.
     pub(super) fn below(mut self, other: Self) -> Self {
         self.values.extend(other.values);
         self.steps.extend(other.steps);
         self
     }
 
-    /// A row in its own units.
+    /// Returns a row as floats.
     #[inline(always)]
     pub(super) fn row(&self, number: usize) -> impl Iterator<Item = f32> {
         let step = self.steps[number];

@@ -1,18 +1,18 @@
-//! Text into token numbers, as BERT's uncased vocabulary has it.
+//! Turns text into token numbers, with BERT's uncased vocabulary.
 //!
-//! Words are what [`words`](super::words) finds; each becomes the longest known piece from the
+//! [`words`](super::words) finds the words; each is split into the longest known piece from the
 //! left, again and again. Reading stops when the limit is reached, so a long text costs no more
-//! than the part that fits. Text is only text: `[SEP]` written in a description is four
-//! characters and a bracket, never the separator.
+//! than the part that fits. Text is only text: `[SEP]` written in a description is three letters
+//! between brackets, never the separator.
 
 use std::collections::HashMap;
 
-use super::words::{Word, words};
+use super::words::{BertWord, words};
 
 #[derive(Debug)]
 pub(crate) struct WordPiece {
-    starts: Pieces,
-    continuations: Pieces,
+    starts: PieceTable,
+    continuations: PieceTable,
     start: u32,
     end: u32,
     unknown: u32,
@@ -30,43 +30,38 @@ pub enum VocabularyError {
 }
 
 impl WordPiece {
-    /// Pieces with their numbers, for a model that has a row for `known` of them. `##` marks
-    /// those that continue a word.
+    /// Takes pieces with their numbers, for a model that has a row for `known` of them. `##` marks
+    /// the pieces that continue a word.
     pub(crate) fn new(pieces: &[(&str, u32)], known: usize) -> Result<Self, VocabularyError> {
-        let (mut starts, mut continuations) = (Pieces::default(), Pieces::default());
+        let last = pieces.iter().map(|(_, number)| *number).max();
+        if let Some(last) = last.filter(|last| *last as usize >= known) {
+            return Err(VocabularyError::Unknown { last, known });
+        }
+        let (mut starts, mut continuations) = (PieceTable::default(), PieceTable::default());
         for (piece, number) in pieces {
             match piece.strip_prefix("##") {
                 Some(rest) if !rest.is_empty() => continuations.insert(rest, *number),
                 _ => starts.insert(piece, *number),
             }
         }
-        let last = pieces.iter().map(|(_, number)| *number).max();
-        if let Some(last) = last.filter(|last| *last as usize >= known) {
-            return Err(VocabularyError::Unknown { last, known });
-        }
-        let lacks = |missing| VocabularyError::Lacks {
-            pieces: pieces.len(),
-            missing,
-        };
-        let special = |name| starts.get(name).ok_or_else(|| lacks(name));
-        let (start, end, unknown) = (special("[CLS]")?, special("[SEP]")?, special("[UNK]")?);
         Ok(Self {
+            start: starts.special("[CLS]", pieces.len())?,
+            end: starts.special("[SEP]", pieces.len())?,
+            unknown: starts.special("[UNK]", pieces.len())?,
             starts,
             continuations,
-            start,
-            end,
-            unknown,
         })
     }
 
-    /// Token numbers between start and end, at most `limit` of them with both.
+    /// Returns token numbers between those of start and end, at most `limit` of them with both.
     pub(crate) fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
+        // One place is kept for the end, and the start takes one.
         let limit = limit.max(2) - 1;
         let mut tokens = vec![self.start];
         words(text, |word| {
             match word {
-                Word::Whole(word) => self.split(word, &mut tokens),
-                Word::TooLong => tokens.push(self.unknown),
+                BertWord::Whole(word) => self.split(word, &mut tokens),
+                BertWord::TooLong => tokens.push(self.unknown),
             }
             tokens.len() < limit
         });
@@ -96,12 +91,12 @@ impl WordPiece {
 }
 
 #[derive(Debug, Default)]
-struct Pieces {
+struct PieceTable {
     numbers: HashMap<Box<str>, u32>,
     longest: usize,
 }
 
-impl Pieces {
+impl PieceTable {
     fn insert(&mut self, piece: &str, number: u32) {
         self.longest = self.longest.max(piece.len());
         self.numbers.insert(piece.into(), number);
@@ -111,8 +106,17 @@ impl Pieces {
         self.numbers.get(piece).copied()
     }
 
-    /// No piece is longer than `longest` bytes, which keeps a word of a hundred characters
-    /// at a hundred times that many look-ups and not at five thousand.
+    fn special(&self, name: &'static str, pieces: usize) -> Result<u32, VocabularyError> {
+        let missing = VocabularyError::Lacks {
+            pieces,
+            missing: name,
+        };
+        self.get(name).ok_or(missing)
+    }
+
+    /// Finds the longest piece that a text begins with. No piece is longer than `longest` bytes,
+    /// which keeps a word of a hundred characters at a hundred times that many look-ups and not at
+    /// five thousand.
     fn longest(&self, text: &str) -> Option<(usize, u32)> {
         let ends = (1..=text.len().min(self.longest))
             .rev()
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn words_fall_into_their_longest_known_pieces() {
+    fn words_are_split_into_their_longest_known_pieces() {
         check("Created issue", "create ##d issue");
         check("create_issue", "create _ issue");
         check("abbb abc", "a ##b ##b ##b [UNK]");
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn special_tokens_cannot_be_written() {
+    fn a_special_token_written_in_a_text_is_only_text() {
         check("[SEP]", "[ [UNK] ]");
     }
 
@@ -196,7 +200,6 @@ mod tests {
 
     #[test]
     fn a_vocabulary_the_model_cannot_serve_is_refused() {
-        let refused = |pieces: &[(&str, u32)]| WordPiece::new(pieces, 12).unwrap_err().to_string();
         assert_eq!(
             refused(&[("[UNK]", 0), ("[CLS]", 1)]),
             "the vocabulary of 2 pieces lacks [SEP]"
@@ -205,5 +208,9 @@ mod tests {
             refused(&[("far", 12)]),
             "the vocabulary goes up to 12, and the model knows 12 pieces"
         );
+    }
+
+    fn refused(pieces: &[(&str, u32)]) -> String {
+        WordPiece::new(pieces, 12).unwrap_err().to_string()
     }
 }

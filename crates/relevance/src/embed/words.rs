@@ -1,22 +1,22 @@
-//! Text into the words BERT's uncased models were trained on.
+//! Splits text into the words that BERT's uncased models were trained on.
 //!
-//! Control characters go, accents go, letters become small; a word ends at a blank, and every
-//! punctuation mark and every Chinese character is a word by itself.
+//! Control characters and accents are dropped, letters become lower case; a word ends at a blank,
+//! and every punctuation mark and every Chinese character is a word by itself.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Longer words stand for one unknown token.
+/// A longer word becomes one unknown token, as in the reference implementation.
 const MAX_WORD_CHARS: usize = 100;
 
-pub(crate) enum Word<'a> {
+pub(crate) enum BertWord<'a> {
     Whole(&'a str),
     TooLong,
 }
 
-/// Hands over one word after another until `take` has had enough.
-pub(crate) fn words(text: &str, mut take: impl FnMut(Word<'_>) -> bool) {
-    let mut word = Partial::default();
+/// Hands over one word after another until `take` returns false.
+pub(crate) fn words(text: &str, mut take: impl FnMut(BertWord<'_>) -> bool) {
+    let mut word = PartialWord::default();
     for char in plain(text) {
         let alone = is_punctuation(char) || is_chinese(char);
         if (alone || char.is_whitespace()) && !word.finish(&mut take) {
@@ -33,12 +33,12 @@ pub(crate) fn words(text: &str, mut take: impl FnMut(Word<'_>) -> bool) {
 }
 
 #[derive(Default)]
-struct Partial {
+struct PartialWord {
     text: String,
     chars: usize,
 }
 
-impl Partial {
+impl PartialWord {
     fn push(&mut self, char: char) {
         self.chars += 1;
         if self.chars <= MAX_WORD_CHARS {
@@ -46,12 +46,12 @@ impl Partial {
         }
     }
 
-    /// Whether more words are wanted.
-    fn finish(&mut self, take: &mut impl FnMut(Word<'_>) -> bool) -> bool {
+    /// Hands over the word, if there is one. Returns true if `take` wants more words.
+    fn finish(&mut self, take: &mut impl FnMut(BertWord<'_>) -> bool) -> bool {
         let more = match self.chars {
             0 => true,
-            1..=MAX_WORD_CHARS => take(Word::Whole(&self.text)),
-            _ => take(Word::TooLong),
+            1..=MAX_WORD_CHARS => take(BertWord::Whole(&self.text)),
+            _ => take(BertWord::TooLong),
         };
         self.text.clear();
         self.chars = 0;
@@ -59,7 +59,7 @@ impl Partial {
     }
 }
 
-/// Small letters without accents or control characters.
+/// Lower-case letters without accents or control characters.
 fn plain(text: &str) -> impl Iterator<Item = char> {
     let kept = text.chars().filter(|char| !is_control(*char));
     kept.nfd()

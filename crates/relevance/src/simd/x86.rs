@@ -11,7 +11,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{PANEL, Sink, Work};
+use super::{PANEL, Sink, VectorWork};
 
 /// Four columns of sixteen rows.
 type Quad = [i8; 4 * PANEL];
@@ -26,7 +26,7 @@ impl Avx2 {
     }
 
     #[inline(always)]
-    pub(super) fn run<W: Work>(self, work: W) -> W::Output {
+    pub(super) fn run<W: VectorWork>(self, work: W) -> W::Output {
         // SAFETY: `self` exists only where AVX2 was detected.
         unsafe { run_avx2(work) }
     }
@@ -48,11 +48,11 @@ impl Vnni {
     }
 
     #[inline(always)]
-    pub(super) fn run<W: Work>(self, work: W) -> W::Output {
+    pub(super) fn run<W: VectorWork>(self, work: W) -> W::Output {
         self.0.run(work)
     }
 
-    /// The instruction wants one side unsigned: weights are stored 128 too large, and
+    /// The instruction needs one side unsigned: weights are stored 128 too large, and
     /// [`multiply_vnni`] starts each sum that much too low.
     pub(super) fn offset(weights: &mut [i8]) {
         for weight in weights {
@@ -67,7 +67,7 @@ impl Vnni {
 }
 
 #[target_feature(enable = "avx2")]
-fn run_avx2<W: Work>(work: W) -> W::Output {
+fn run_avx2<W: VectorWork>(work: W) -> W::Output {
     work.run()
 }
 
@@ -86,7 +86,7 @@ fn multiply_avx2(panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sin
     for (panel, bytes) in panels.chunks_exact(PANEL * width).enumerate() {
         let quads = bytes.as_chunks().0;
         for (token, tile) in tiles::<4>(tokens, width) {
-            let at = Place { panel, token };
+            let at = TilePosition { panel, token };
             with_tile_size!(tile.len() / width, tile_avx2(quads, tile, at, sink), 1 2 3 4);
         }
     }
@@ -96,7 +96,12 @@ fn multiply_avx2(panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sin
 /// Two such products fit into sixteen bits because neither exceeds 128 × 127.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn tile_avx2<const TOKENS: usize>(quads: &[Quad], tokens: &[i8], at: Place, sink: &mut impl Sink) {
+fn tile_avx2<const TOKENS: usize>(
+    quads: &[Quad],
+    tokens: &[i8],
+    at: TilePosition,
+    sink: &mut impl Sink,
+) {
     let ones = _mm256_set1_epi16(1);
     let tokens = split::<TOKENS>(tokens, quads.len());
     let mut sums = [[_mm256_setzero_si256(); 2]; TOKENS];
@@ -125,7 +130,7 @@ fn multiply_vnni(panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sin
     for (panel, bytes) in panels.chunks_exact(PANEL * width).enumerate() {
         let quads = bytes.as_chunks().0;
         for (token, tile) in tiles::<12>(tokens, width) {
-            let (at, starts) = (Place { panel, token }, &starts[token..]);
+            let (at, starts) = (TilePosition { panel, token }, &starts[token..]);
             with_tile_size!(tile.len() / width, tile_vnni(quads, tile, starts, at, sink), 1 2 3 4 5 6 7 8 9 10 11 12);
         }
     }
@@ -137,7 +142,7 @@ fn tile_vnni<const TOKENS: usize>(
     quads: &[Quad],
     tokens: &[i8],
     starts: &[i32],
-    at: Place,
+    at: TilePosition,
     sink: &mut impl Sink,
 ) {
     let tokens = split::<TOKENS>(tokens, quads.len());
@@ -158,7 +163,7 @@ fn tile_vnni<const TOKENS: usize>(
 
 /// The panel and the first token of a tile.
 #[derive(Clone, Copy)]
-struct Place {
+struct TilePosition {
     panel: usize,
     token: usize,
 }

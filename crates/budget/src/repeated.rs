@@ -1,10 +1,10 @@
-//! Whether a tool says the same thing twice: as text and as `structuredContent`.
+//! Finds out if a tool says the same twice: as text and as `structuredContent`.
 
 use kitbag_wire::RawObject;
 use serde_json::value::RawValue;
 
-/// Whether the texts hold everything that the structured content holds. Servers write it as JSON
-/// into one text, and what is no object they wrap in an object of one member: then the text is
+/// True if the texts hold everything that the structured content holds. Servers write it as JSON
+/// into one text. A value that is no object they wrap in an object of one member: then the text is
 /// that member, or there is one text for each element of it.
 pub(crate) fn repeats(texts: &[&str], structured: &RawValue) -> bool {
     if let [text] = texts
@@ -16,15 +16,20 @@ pub(crate) fn repeats(texts: &[&str], structured: &RawValue) -> bool {
         return false;
     };
     let mut members = object.iter();
-    let (Some((_, only)), None) = (members.next(), members.next()) else {
-        return false;
-    };
+    match (members.next(), members.next()) {
+        (Some((_, only)), None) => repeats_value(texts, only),
+        _ => false,
+    }
+}
+
+/// True if the only text is this value, or if there is one text for each element of it.
+fn repeats_value(texts: &[&str], value: &RawValue) -> bool {
     if let [text] = texts
-        && says(text, only)
+        && says(text, value)
     {
         return true;
     }
-    let elements: Vec<&RawValue> = serde_json::from_str(only.get()).unwrap_or_default();
+    let elements: Vec<&RawValue> = serde_json::from_str(value.get()).unwrap_or_default();
     !elements.is_empty()
         && elements.len() == texts.len()
         && texts
@@ -33,7 +38,7 @@ pub(crate) fn repeats(texts: &[&str], structured: &RawValue) -> bool {
             .all(|(text, element)| says(text, element))
 }
 
-/// Whether a text is this value, as JSON, or as what a string says.
+/// True if a text is this value as JSON, or the content of this string.
 fn says(text: &str, value: &RawValue) -> bool {
     same_json(text, value.get()) || unescaped(value.get()).is_some_and(|string| string == text)
 }
@@ -41,7 +46,7 @@ fn says(text: &str, value: &RawValue) -> bool {
 /// Equal but for blanks between tokens and the spelling of strings and numbers. Members must have
 /// the same order, which they have where one program wrote both.
 fn same_json(one: &str, other: &str) -> bool {
-    let (mut one, mut other) = (Tokens(one), Tokens(other));
+    let (mut one, mut other) = (JsonTokens(one), JsonTokens(other));
     loop {
         match (one.next(), other.next()) {
             (None, None) => return true,
@@ -56,20 +61,30 @@ fn same_scalar(a: &str, b: &str) -> bool {
         return unescaped(a)
             .is_some_and(|string| unescaped(b).is_some_and(|other| string == other));
     }
-    // `1.0` is 1, but whole numbers that are spelt differently may differ in digits a float has not.
-    let whole = |number: &str| !number.contains(['.', 'e', 'E']);
-    let value = |number: &str| number.parse::<f64>().ok();
-    !(whole(a) && whole(b)) && value(a).is_some_and(|number| value(b) == Some(number))
+    // `1.0` is 1. But two whole numbers that are spelt differently may differ in digits that a
+    // float does not have.
+    if is_whole(a) && is_whole(b) {
+        return false;
+    }
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
+fn is_whole(number: &str) -> bool {
+    !number.contains(['.', 'e', 'E'])
 }
 
 fn unescaped(json: &str) -> Option<String> {
     serde_json::from_str(json).ok()
 }
 
-/// The tokens of a JSON text. Of a text that is none it is only said that something comes.
-struct Tokens<'a>(&'a str);
+/// The tokens of a JSON text. A text that is not JSON gives tokens too, which equal those of no
+/// JSON text.
+struct JsonTokens<'a>(&'a str);
 
-impl<'a> Iterator for Tokens<'a> {
+impl<'a> Iterator for JsonTokens<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
@@ -90,6 +105,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
+/// Returns the length of the string that begins here, with its quotation marks.
 fn string_length(bytes: &[u8]) -> usize {
     let mut at = 1;
     while at < bytes.len() {
@@ -106,16 +122,18 @@ fn string_length(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(texts: &[&str], structured: &str, expected: bool) {
+        let structured: Box<RawValue> = serde_json::from_str(structured).unwrap();
+        assert_eq!(
+            repeats(texts, &structured),
+            expected,
+            "{texts:?} and {structured}"
+        );
+    }
+
     #[test]
-    fn a_text_that_says_what_is_structured_is_recognised() {
-        let check = |texts: &[&str], structured: &str, expected: bool| {
-            let structured: Box<RawValue> = serde_json::from_str(structured).unwrap();
-            assert_eq!(
-                repeats(texts, &structured),
-                expected,
-                "{texts:?} and {structured}"
-            );
-        };
+    fn a_text_that_repeats_the_structured_content_is_recognised() {
         check(&[r#"{"a": [1, "x"]}"#], r#"{"a":[1,"x"]}"#, true);
         check(&["{\n  \"a\": \"\\u00e9\"\n}"], r#"{"a":"é"}"#, true);
         check(&[r#"{"a":1.0}"#], r#"{"a":1}"#, true);

@@ -1,11 +1,11 @@
-//! What the index knows of a capability.
+//! The facts about a tool that the index keeps.
 
 use kitbag_domain::{Tenant, WriteClass};
 use serde::{Deserialize, Serialize};
 
-/// One capability, as it is stored, filtered by and shown.
+/// One tool, as it is stored, filtered by and shown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct IndexedTool {
     pub tool_name: String,
     pub provider: String,
     pub description: String,
@@ -19,7 +19,7 @@ pub struct Entry {
     pub last_updated_at: i64,
     pub write_class: WriteClass,
     pub group: Option<String>,
-    /// Who may see it; nobody in particular means everybody.
+    /// The tenants that may see the tool; an empty list means all of them.
     #[serde(default)]
     pub tenants: Vec<Tenant>,
 }

@@ -1,0 +1,146 @@
+//! Chooses the point where a text is cut.
+//!
+//! The better the point, the earlier it may lie; but no cut is made in the first third of the
+//! room if there is a lesser point behind it.
+
+use crate::json::{Gap, Gaps, OpenLevels, OpenString};
+
+/// The kind of a stretch of text, which decides where it may be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextKind {
+    Prose,
+    /// One valid array or object.
+    Json,
+}
+
+impl TextKind {
+    pub(crate) fn of(text: &str) -> Self {
+        let begins = text.trim_start().starts_with(['{', '[']);
+        if begins && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
+            Self::Json
+        } else {
+            Self::Prose
+        }
+    }
+}
+
+/// The point where a text is cut, and the kind of the cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CutPoint {
+    pub(crate) at: usize,
+    pub(crate) kind: CutKind,
+}
+
+/// The kind of a cut, which decides what has to be added to make the text before it whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CutKind {
+    /// A cut in prose, or in JSON that cannot be made whole.
+    Plain,
+    BetweenElements(OpenLevels),
+    InsideString(OpenLevels),
+}
+
+/// The most of a page that may stay empty for a better cut: two thirds. With less than a third of
+/// its room used, a page would waste most of it.
+const LEAST_SHARE: usize = 3;
+
+/// The part of a text in which the cut must lie: behind `start`, and at `end` at the latest, which
+/// lies behind `start` on a character's border.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CutRange {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl CutRange {
+    /// True if a cut here leaves at least a third of the room before it.
+    pub(crate) fn is_well_used_by(self, at: usize) -> bool {
+        (at - self.start) * LEAST_SHARE >= self.end - self.start
+    }
+
+    /// No cut is made before this, if there is a lesser point behind it.
+    fn floor(self) -> usize {
+        self.start + ((self.end - self.start) / LEAST_SHARE).max(1)
+    }
+}
+
+/// Returns the best point to cut a text within the room.
+pub(crate) fn choose(text: &str, kind: TextKind, room: CutRange) -> CutPoint {
+    let found = match kind {
+        TextKind::Json => in_json(text, room),
+        TextKind::Prose => None,
+    };
+    found.unwrap_or_else(|| CutPoint {
+        at: in_prose(text, room, &PROSE),
+        kind: CutKind::Plain,
+    })
+}
+
+/// Returns the text before a cut, made whole again.
+pub(crate) fn mended(text: &str, cut: &CutPoint) -> String {
+    let before = &text[..cut.at];
+    match cut.kind {
+        CutKind::Plain => before.trim_end().to_owned(),
+        CutKind::BetweenElements(open) => {
+            let before = before.trim_end();
+            format!(
+                "{}{}",
+                before.strip_suffix(',').unwrap_or(before),
+                open.closers()
+            )
+        }
+        CutKind::InsideString(open) => format!("{before}…\"{}", open.closers()),
+    }
+}
+
+/// Cuts between elements, as far out as possible; an element that alone is too long is cut inside.
+fn in_json(text: &str, room: CutRange) -> Option<CutPoint> {
+    let gaps = Gaps::find(text, room.start, room.end)?;
+    gaps.outermost(room.floor())
+        .map(CutPoint::between)
+        .or_else(|| in_string(text, gaps.inside?, room))
+        .or_else(|| gaps.nearest().map(CutPoint::between))
+}
+
+fn in_string(text: &str, string: OpenString, room: CutRange) -> Option<CutPoint> {
+    let start = room.start.max(string.start);
+    let end = string.safe;
+    (end > start).then(|| CutPoint {
+        at: in_prose(text, CutRange { start, end }, &STRING),
+        kind: CutKind::InsideString(string.open),
+    })
+}
+
+impl CutPoint {
+    fn between(gap: Gap) -> Self {
+        Self {
+            at: gap.at,
+            kind: CutKind::BetweenElements(gap.open),
+        }
+    }
+}
+
+/// Ends of paragraphs, lines, sentences and words, the best first.
+type Ends = [&'static [&'static str]; 4];
+
+const PROSE: Ends = [&["\n\n", "\r\n\r\n"], &["\n"], SENTENCES, WORDS];
+const STRING: Ends = [&[r"\n\n", r"\r\n\r\n"], &[r"\n"], SENTENCES, WORDS];
+/// Also the ends of elements, for JSON in the middle of prose.
+const SENTENCES: &[&str] = &[". ", "! ", "? ", "。", "！", "？", "},", "],"];
+const WORDS: &[&str] = &[" ", "\t", "\u{3000}"];
+
+fn in_prose(text: &str, room: CutRange, ends: &Ends) -> usize {
+    let floor = text.ceil_char_boundary(room.floor()).min(room.end);
+    let window = &text[floor..room.end];
+    ends.iter()
+        .find_map(|marks| last_end(window, marks))
+        .map_or(room.end, |at| floor + at)
+}
+
+/// Returns the end of the last of these marks.
+fn last_end(text: &str, marks: &[&str]) -> Option<usize> {
+    let ends = marks
+        .iter()
+        .map(|mark| Some(text.rfind(mark)? + mark.len()));
+    ends.flatten().max()
+}

@@ -1,0 +1,149 @@
+//! The name that a client sees for a tool or prompt where several servers are merged.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ServerName;
+
+/// `<server>__<name>`.
+///
+/// Models accept 64 characters of `[A-Za-z0-9_-]`, and clients put a prefix of their own in
+/// front (`mcp__kitbag__`), so [`ExposedName::MAX`] is what is left. A name that fits is
+/// kept as it is; one that does not, or has other characters, is cut and marked with a hash
+/// of the whole, so that the result depends on nothing but the two names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ExposedName(Arc<str>);
+
+impl ExposedName {
+    pub const MAX: usize = 50;
+    /// No name of a server contains it, so that the first one ends the server's name.
+    const SEPARATOR: &str = "__";
+    /// In hexadecimal digits. 32 bits tell the names of one server apart; a clash gets an
+    /// [`alternative`](Self::alternative).
+    const HASH_LENGTH: usize = 8;
+
+    pub fn new(server: &ServerName, name: &str) -> Self {
+        let plain = format!("{server}{}{name}", Self::SEPARATOR);
+        if plain.len() <= Self::MAX && !name.is_empty() && name.chars().all(allowed) {
+            return Self(plain.into());
+        }
+        Self::hashed(server, name, 0)
+    }
+
+    /// Returns another name for the same tool, for the case that the name from `new` is taken.
+    pub fn alternative(server: &ServerName, name: &str, attempt: u32) -> Self {
+        Self::hashed(server, name, attempt)
+    }
+
+    fn hashed(server: &ServerName, name: &str, attempt: u32) -> Self {
+        let digest = blake3::hash(format!("{server}\0{name}\0{attempt}").as_bytes()).to_hex();
+        let hash = &digest[..Self::HASH_LENGTH];
+        let readable = name.replace(|c| !allowed(c), "_");
+        let ending = "_".len() + Self::HASH_LENGTH;
+        let room = Self::MAX - server.as_str().len() - Self::SEPARATOR.len() - ending;
+        let kept = &readable[..readable.len().min(room)];
+        Self(format!("{server}{}{kept}_{hash}", Self::SEPARATOR).into())
+    }
+
+    /// Splits a text as if it were an exposed name: into the server's name and the rest. Clients
+    /// and configurations may name anything, so neither part needs to exist.
+    pub fn split(text: &str) -> Option<(&str, &str)> {
+        text.split_once(Self::SEPARATOR)
+    }
+
+    /// Returns the server that a text would belong to if it were an exposed name.
+    pub fn server_in(text: &str) -> Option<ServerName> {
+        let (server, _) = Self::split(text)?;
+        server.parse().ok()
+    }
+
+    /// Returns the server that the name belongs to. Only a name that was read from elsewhere may
+    /// have none.
+    pub fn server(&self) -> Option<ServerName> {
+        Self::server_in(&self.0)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ExposedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::borrow::Borrow<str> for ExposedName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+fn allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn exposed(server: &str, name: &str) -> ExposedName {
+        ExposedName::new(&server.parse().unwrap(), name)
+    }
+
+    #[test]
+    fn a_name_that_fits_is_only_prefixed() {
+        assert_eq!(
+            exposed("github", "create_issue").as_str(),
+            "github__create_issue"
+        );
+        assert_eq!(exposed("github", "_hidden").as_str(), "github___hidden");
+    }
+
+    #[test]
+    fn a_long_name_keeps_its_beginning_and_gains_a_hash() {
+        let name = exposed(
+            "google-workspace",
+            "set_spreadsheet_conditional_formatting_rule",
+        );
+        assert_eq!(name.as_str().len(), ExposedName::MAX);
+        assert!(
+            name.as_str()
+                .starts_with("google-workspace__set_spreadsheet_condi"),
+            "{name}"
+        );
+    }
+
+    fn server() -> impl Strategy<Value = String> {
+        "[a-zA-Z0-9-]{1,16}(_[a-zA-Z0-9-]{1,14})?"
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_fits_what_models_accept(server in server(), name in ".{0,200}") {
+            let it = exposed(&server, &name);
+            prop_assert!(it.as_str().len() <= ExposedName::MAX);
+            prop_assert!(it.as_str().chars().all(allowed));
+        }
+
+        #[test]
+        fn every_name_gives_its_server_back(server in server(), name in ".{0,200}") {
+            let found = exposed(&server, &name).server();
+            prop_assert_eq!(found.map(String::from), Some(server));
+        }
+
+        #[test]
+        fn different_tools_get_different_names(
+            a in (server(), "[a-zA-Z0-9_.-]{1,60}"),
+            b in (server(), "[a-zA-Z0-9_.-]{1,60}"),
+        ) {
+            prop_assume!(a != b);
+            prop_assert_ne!(exposed(&a.0, &a.1), exposed(&b.0, &b.1));
+        }
+    }
+}

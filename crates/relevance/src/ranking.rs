@@ -1,0 +1,136 @@
+//! Ranks scored documents: the bonus for the steps of an intent, and the best first.
+
+use std::sync::Arc;
+
+use crate::index::Index;
+use crate::indexed_tool::IndexedTool;
+use crate::query::{Query, keep_best};
+use crate::score::{Parts, step_gain};
+
+/// How far apart the tools are put that a step lifts to the last place: far enough for a float to
+/// tell its best from its second best, and far less than scores differ otherwise.
+const STEP_APART: f32 = 1e-4;
+
+/// The documents of a search with their exact scores.
+pub(crate) struct Ranking<'a> {
+    index: &'a Index,
+    scored: Vec<Scored>,
+    /// The number of candidates that are shown.
+    places: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scored {
+    /// Its position in the index.
+    pub(crate) document: usize,
+    pub(crate) cosine: Option<f32>,
+    pub(crate) parts: Parts,
+}
+
+/// One of the best, and its copies further down; all by their positions among the scored.
+pub(crate) struct Ranked {
+    pub(crate) position: usize,
+    pub(crate) copies: Vec<usize>,
+}
+
+impl<'a> Ranking<'a> {
+    pub(crate) fn new(index: &'a Index, scored: Vec<Scored>, places: usize) -> Self {
+        Self {
+            index,
+            scored,
+            places,
+        }
+    }
+
+    pub(crate) fn scored(&self, position: usize) -> Scored {
+        self.scored[position]
+    }
+
+    pub(crate) fn tool(&self, position: usize) -> &Arc<IndexedTool> {
+        &self.index.documents[self.scored[position].document].entry
+    }
+
+    /// Returns the best, best first. A copy of one that is there already goes with it.
+    pub(crate) fn best(&self) -> Vec<Ranked> {
+        let mut ranked: Vec<Ranked> = Vec::with_capacity(self.places);
+        for position in self.positions_by_score() {
+            let original = ranked
+                .iter()
+                .position(|it| self.are_copies(it.position, position));
+            match original {
+                Some(original) => ranked[original].copies.push(position),
+                None if ranked.len() < self.places => ranked.push(Ranked {
+                    position,
+                    copies: Vec::new(),
+                }),
+                None => {}
+            }
+        }
+        ranked
+    }
+
+    fn positions_by_score(&self) -> impl Iterator<Item = usize> {
+        let sums = self.scored.iter().map(|scored| scored.parts.sum());
+        let mut sums: Vec<_> = sums.enumerate().collect();
+        keep_best(&mut sums, self.scored.len());
+        sums.into_iter().map(|(position, _)| position)
+    }
+
+    fn are_copies(&self, one: usize, other: usize) -> bool {
+        self.twin(one).is_some() && self.twin(one) == self.twin(other)
+    }
+
+    fn twin(&self, position: usize) -> Option<u64> {
+        self.index.documents[self.scored[position].document].twin
+    }
+
+    /// Adds the bonus of the steps: the best tool for a step gains the whole bonus, others gain
+    /// less the further behind they are. Half of the places are kept for the first few of each
+    /// step, so that no step goes without because the intent as a whole sounds more like another.
+    pub(crate) fn reward_steps(&mut self, steps: &[Query<'_>], bonus: f32) {
+        if steps.is_empty() {
+            return;
+        }
+        let kept_places = self.places / 2 / steps.len();
+        let mut first_of_steps = Vec::new();
+        for step in steps {
+            let mut scores = self.scores_for(step);
+            self.add_bonus(&scores, bonus);
+            keep_best(&mut scores, kept_places);
+            first_of_steps.push(scores);
+        }
+        self.lift(&first_of_steps, kept_places);
+    }
+
+    fn scores_for(&self, step: &Query<'_>) -> Vec<(usize, f32)> {
+        self.scored
+            .iter()
+            .map(|scored| step.scored(scored.document).parts.sum())
+            .enumerate()
+            .collect()
+    }
+
+    fn add_bonus(&mut self, scores: &[(usize, f32)], bonus: f32) {
+        let best = scores.iter().map(|(_, score)| *score).fold(0.0, f32::max);
+        for (position, score) in scores {
+            let parts = &mut self.scored[*position].parts;
+            parts.steps = parts.steps.max(bonus * step_gain(score - best));
+        }
+    }
+
+    /// Lifts the first of each step above the last place, in their order.
+    fn lift(&mut self, first_of_steps: &[Vec<(usize, f32)>], kept_places: usize) {
+        let best = self.best();
+        let Some(last) = best.get(self.places.saturating_sub(1)) else {
+            return;
+        };
+        let bar = self.scored[last.position].parts.sum();
+        for first_of_step in first_of_steps {
+            for (rank, (position, _)) in first_of_step.iter().enumerate() {
+                let parts = &mut self.scored[*position].parts;
+                let goal = bar + STEP_APART * (kept_places - rank) as f32;
+                parts.steps += (goal - parts.sum()).max(0.0);
+            }
+        }
+    }
+}

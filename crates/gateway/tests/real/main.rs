@@ -13,6 +13,8 @@ mod broken;
 mod clients;
 mod driver;
 mod gateway;
+#[path = "../guide/mod.rs"]
+mod guide;
 mod metrics;
 mod newcomer;
 mod processes;

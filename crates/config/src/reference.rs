@@ -11,7 +11,6 @@ use super::raw::{
 use super::{Config, Overrides, Serve, Surroundings, parse};
 
 const REFERENCE: &str = include_str!("../../../docs/configuration.md");
-const README: &str = include_str!("../../../README.md");
 
 /// The table of a section explains every key there is, in the order of the code, and no other.
 #[track_caller]
@@ -55,10 +54,8 @@ fn every_key_is_explained_and_none_that_is_not_there() {
 
 #[test]
 fn every_example_is_a_configuration() {
-    for (name, text) in [("docs/configuration.md", REFERENCE), ("README.md", README)] {
-        for example in examples(text) {
-            read(example).unwrap_or_else(|error| panic!("{name}: {error}\n{example}"));
-        }
+    for example in examples(REFERENCE) {
+        read(example).unwrap_or_else(|error| panic!("{error}\n{example}"));
     }
 }
 

@@ -28,15 +28,60 @@ fn every_path_a_document_names_exists() {
 #[test]
 fn every_link_between_documents_leads_somewhere() {
     check(|text| {
-        let targets = text
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next());
-        let inside = targets.filter(|target| !target.contains("://") && !target.starts_with('#'));
-        inside
-            .map(|target| PathBuf::from(target.split('#').next().unwrap_or_default()))
+        let files = links(text).filter_map(|target| target.split('#').next());
+        files
+            .filter(|file| !file.is_empty())
+            .map(PathBuf::from)
             .collect()
     });
+}
+
+#[test]
+fn every_link_to_a_heading_finds_it() {
+    let texts = texts();
+    let mut missing = Vec::new();
+    for (path, text) in texts.iter().filter(|(path, _)| path.ends_with(".md")) {
+        for (file, heading) in links(text).filter_map(|target| target.split_once('#')) {
+            let target = match file {
+                "" => path.clone(),
+                _ => plain(&Path::new(path).with_file_name(file))
+                    .display()
+                    .to_string(),
+            };
+            let linked = texts.iter().find(|(other, _)| *other == target);
+            if !linked.is_some_and(|(_, text)| anchors(text).iter().any(|anchor| anchor == heading))
+            {
+                missing.push(format!("{path} links to `{file}#{heading}`"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}
+
+/// A stranger reads a README, not a manual; the manual is in `docs`.
+const LONGEST_README: usize = 200;
+
+#[test]
+fn the_readme_is_short_and_says_how_to_serve_and_how_to_test() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let lines = readme.lines().count();
+    assert!(lines <= LONGEST_README, "the README has {lines} lines");
+    for command in ["cargo run --release -- serve", "cargo xtask test"] {
+        let block = format!("```sh\n{command}\n```");
+        assert!(readme.contains(&block), "the README lacks `{command}`");
+    }
+}
+
+#[test]
+fn every_page_of_the_guide_is_linked_from_the_readme() {
+    let texts = texts();
+    let (_, readme) = texts.iter().find(|(path, _)| path == "README.md").unwrap();
+    let pages = texts.iter().map(|(path, _)| path);
+    let unlinked: Vec<_> = pages
+        .filter(|path| path.starts_with("docs/") && path.ends_with(".md"))
+        .filter(|path| !readme.contains(&format!("]({path})")))
+        .collect();
+    assert!(unlinked.is_empty(), "{unlinked:?}");
 }
 
 #[test]
@@ -67,6 +112,27 @@ fn every_function_a_document_finds_in_a_file_is_there() {
         }
     }
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}
+
+/// The targets of all links that stay inside the repository.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.contains("://"))
+}
+
+/// What GitHub calls the headings of a document in links: lower case, blanks as dashes, no punctuation.
+fn anchors(text: &str) -> Vec<String> {
+    text.lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| line.trim_start_matches('#').trim().to_lowercase())
+        .map(|heading| {
+            heading
+                .replace(' ', "-")
+                .replace(|c: char| !c.is_alphanumeric() && c != '-' && c != '_', "")
+        })
+        .collect()
 }
 
 /// Asks of every document which files it names; links are read from where the document lies,

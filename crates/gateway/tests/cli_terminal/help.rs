@@ -3,6 +3,7 @@
 use clap::{Command, CommandFactory as _, Parser as _};
 use kitbag_gateway::cli::Cli;
 
+use crate::guide::documents;
 use crate::home::Home;
 
 #[test]
@@ -53,22 +54,35 @@ fn help_and_examples_fit_a_terminal() {
 }
 
 #[test]
-fn every_verb_has_its_row_in_the_readme() {
-    let readme = include_str!("../../../../README.md");
-    let rows: String = readme
+fn every_verb_has_its_row_among_the_commands() {
+    let page = &documents()["docs/commands.md"];
+    let rows: String = page
         .lines()
         .filter(|line| line.starts_with("| `kitbag "))
         .collect();
     every_command(&mut |command| {
         let name = command.get_bin_name().unwrap_or_default();
         let last = name.rsplit(' ').next().unwrap_or_default();
-        let told = [format!("`{name}"), format!("`{last}`"), format!("`{last} ")];
+        let spellings = [format!("`{name}"), format!("`{last}`"), format!("`{last} ")];
         let is_leaf = !command.has_subcommands();
         assert!(
-            !is_leaf || told.iter().any(|it| rows.contains(it)),
-            "README says nothing of `{name}`"
+            !is_leaf || spellings.iter().any(|spelling| rows.contains(spelling)),
+            "docs/commands.md says nothing of `{name}`"
         );
     });
+}
+
+#[test]
+fn every_command_in_a_document_can_be_typed() {
+    let mut parsed = 0;
+    for (name, text) in documents() {
+        for words in commands(&text) {
+            let cli = Cli::try_parse_from(&words);
+            assert!(cli.is_ok(), "{name} shows {words:?}: {}", cli.unwrap_err());
+            parsed += 1;
+        }
+    }
+    assert!(parsed >= 30, "only {parsed} commands are shown");
 }
 
 #[test]
@@ -102,6 +116,17 @@ fn every_command(look: &mut impl FnMut(&Command)) {
     walk(&whole, look);
 }
 
+/// The words of each line of a document that a person would type, continued lines joined.
+fn commands(document: &str) -> Vec<Vec<String>> {
+    document
+        .replace("\\\n", "")
+        .lines()
+        .map(|line| line.trim_start_matches("$ "))
+        .filter(|line| line.starts_with("kitbag "))
+        .map(words)
+        .collect()
+}
+
 /// The words of each command under `Examples:`, as a shell would hand them over.
 fn examples(help: &str) -> Vec<Vec<String>> {
     let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
@@ -114,7 +139,7 @@ fn examples(help: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Of the part that is ours; what is piped in or redirected is the shell's.
+/// Of the part that is ours; what is piped in, redirected or a comment is the shell's.
 fn words(line: &str) -> Vec<String> {
     let begin = line.find("kitbag ").unwrap_or_default();
     let end = if line[..begin].ends_with("$(") {
@@ -134,7 +159,7 @@ fn words(line: &str) -> Vec<String> {
     }
     let others = words
         .iter()
-        .position(|word| ["<", ">", ">>", "|"].contains(&word.as_str()));
+        .position(|word| ["<", ">", ">>", "|", "#"].contains(&word.as_str()));
     words.truncate(others.unwrap_or(words.len()));
     words
 }

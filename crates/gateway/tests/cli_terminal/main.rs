@@ -5,6 +5,8 @@
 
 mod asking;
 mod first_run;
+#[path = "../guide/mod.rs"]
+mod guide;
 mod help;
 #[path = "../home/mod.rs"]
 mod home;

@@ -14,6 +14,8 @@ mod broken;
 mod clients;
 mod driver;
 mod gateway;
+#[path = "../guide/mod.rs"]
+mod guide;
 mod metrics;
 mod newcomer;
 mod processes;

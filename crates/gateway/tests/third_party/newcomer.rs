@@ -1,4 +1,5 @@
-//! The first minute of somebody new: from a home with nothing in it to a tool called by a client.
+//! The first minute of a new user, from an empty home to a tool called by a client, and what the guide
+//! shows with real servers.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,12 +10,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::gateway::tools;
+use crate::guide::documents;
 use crate::transcript::{Terminal, Transcript};
 
-const README: &str = include_str!("../../../../README.md");
-const EVALUATION: &str = include_str!("../../../../docs/evaluation.md");
-
-/// What the Inspector is told to do with the configuration that `kitbag install` has written.
+/// Calls a tool with the Inspector, through the configuration that `kitbag install` has written.
 const INSPECT: &str = "mcp-inspector --cli --format json --config ~/.cursor/mcp.json --server kitbag \
     --method tools/call --tool-name call_api --tool-args-json \
     '{\"tool\": \"time__get_current_time\", \"arguments\": {\"timezone\": \"Asia/Tokyo\"}}'";
@@ -24,7 +23,7 @@ const INSPECT: &str = "mcp-inspector --cli --format json --config ~/.cursor/mcp.
 fn a_newcomer_calls_a_tool_through_the_inspector_within_four_commands_and_a_minute() {
     let home = tempfile::tempdir().unwrap();
     let terminal = newcomers_terminal(home.path());
-    let shown = Transcript::read(README, "console real");
+    let shown = Transcript::read(&documents()["README.md"], "console real");
 
     let begun = Instant::now();
     shown.replay(&terminal);
@@ -43,11 +42,18 @@ fn a_newcomer_calls_a_tool_through_the_inspector_within_four_commands_and_a_minu
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
-fn the_example_of_an_exam_fits_the_server_it_is_about() {
-    let home = tempfile::tempdir().unwrap();
-    let shown = Transcript::read(EVALUATION, "console real");
-    assert_eq!(shown.steps().count(), 1, "{shown:#?}");
-    shown.replay(&newcomers_terminal(home.path()));
+fn the_pages_of_the_guide_show_what_a_person_sees_with_real_servers() {
+    let mut pages = documents();
+    pages.remove("README.md");
+    let mut typed = 0;
+    for (name, text) in pages {
+        let shown = Transcript::read(&text, "console real");
+        println!("typing what {name} shows");
+        let home = tempfile::tempdir().unwrap();
+        shown.replay(&newcomers_terminal(home.path()));
+        typed += shown.steps().count();
+    }
+    assert!(typed > 0, "no page shows a real server");
 }
 
 #[test]
@@ -63,8 +69,8 @@ fn hadolint_has_nothing_to_say_about_the_image() {
     );
 }
 
-/// With Kitbag, `uvx` and the Inspector at hand. The server has been downloaded before, so that the
-/// network does not decide how this ends.
+/// A terminal with Kitbag, `uvx` and the Inspector. The server has been downloaded before, so that the
+/// test does not depend on the network.
 fn newcomers_terminal(home: &Path) -> Terminal<'_> {
     let share = home.join(".local/share");
     fs::create_dir_all(&share).unwrap();

@@ -1,0 +1,77 @@
+//! The README and the pages of the guide are true: their transcripts are typed in an empty home and
+//! compared, and their configurations are checked.
+//!
+//! Transcripts that launch a server from a package registry are marked `console real`; the tests in
+//! `real/newcomer.rs`, which have such servers at hand, type those. That every command of a document
+//! can be typed is checked in `feel/help.rs`, beside the examples of `--help`.
+
+mod guide;
+mod transcript;
+
+use std::fs;
+use std::path::Path;
+
+use guide::documents;
+use transcript::{Terminal, Transcript};
+
+#[test]
+fn every_transcript_shows_what_a_person_sees() {
+    let mut typed = 0;
+    for (name, text) in documents() {
+        let transcript = Transcript::read(&text, "console");
+        println!("typing what {name} shows");
+        let home = tempfile::tempdir().expect("a temporary directory");
+        transcript.replay(&terminal(home.path()));
+        typed += transcript.steps().count();
+    }
+    assert!(typed >= 4, "only {typed} commands are shown with answers");
+}
+
+#[test]
+fn every_configuration_can_be_used() {
+    let mut checked = 0;
+    for (name, text) in documents() {
+        for configuration in configurations(&text) {
+            check_configuration(&name, configuration);
+            checked += 1;
+        }
+    }
+    assert!(checked >= 8, "only {checked} configurations are shown");
+}
+
+#[track_caller]
+fn check_configuration(document: &str, configuration: &str) {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    fs::write(home.path().join("shown.toml"), configuration).expect("the home is ours");
+    let (verdict, complaint) = terminal(home.path()).run("kitbag config check --config shown.toml");
+    assert!(
+        verdict.contains("can be used"),
+        "{document} shows\n{configuration}\n{complaint}"
+    );
+}
+
+#[test]
+fn a_newcomer_needs_at_most_four_commands_for_the_first_call() {
+    let transcript = Transcript::read(&documents()["README.md"], "console real");
+    let call = transcript
+        .steps()
+        .position(|step| step.command.starts_with("kitbag call "));
+    assert!(call.is_some_and(|at| at < 4), "{transcript:#?}");
+}
+
+/// The text of each `toml` block.
+fn configurations(document: &str) -> impl Iterator<Item = &str> {
+    document
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+}
+
+fn terminal(home: &Path) -> Terminal<'_> {
+    let kitbag = Path::new(env!("CARGO_BIN_EXE_kitbag"));
+    let folder = kitbag.parent().expect("a program lies in a folder");
+    Terminal {
+        home,
+        path: format!("{}:/usr/bin:/bin", folder.display()),
+    }
+}

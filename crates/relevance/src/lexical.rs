@@ -28,7 +28,7 @@ const K1: f32 = 1.2;
 
 impl Field {
     /// A name says most about a tool, and parameters share their words with those of many tools.
-    /// `models/lexical.py` has the same weights; the fusion was fitted with them.
+    /// `training/lexical.py` has the same weights; the fusion was fitted with them.
     fn weight(self) -> f32 {
         match self {
             Self::Name => 2.5,

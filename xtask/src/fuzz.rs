@@ -51,9 +51,9 @@ const TARGETS: [Target; 8] = [
     },
     Target {
         name: "arguments",
-        package: "kitbag-gateway",
+        package: "kitbag-schema",
         kind: &["--lib"],
-        tests: "schema::anything",
+        tests: "anything",
     },
     Target {
         name: "rules",

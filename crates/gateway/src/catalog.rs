@@ -5,7 +5,7 @@ use kitbag_domain::WriteClass;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use kitbag_domain::{Capability, ExposedName, Kind, ServerName, ShortText};
+use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
@@ -197,38 +197,6 @@ fn declared_tags(definition: &RawObject) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// Names like the one somebody asked for in vain.
-pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    // To compare texts takes time that grows with the square of their length, and a client chooses
-    // how long they are. Nobody mistypes a name as long as this.
-    let short = |name: &str| name.len() <= ShortText::MAX;
-    if !short(name) {
-        return Vec::new();
-    }
-    let split = name.split_once("__");
-    let mut scored: Vec<_> = names
-        .filter(|candidate| short(candidate))
-        .map(|candidate| {
-            let (owner, tail) = candidate.split_once("__").unwrap_or(("", candidate));
-            let score = match split {
-                // The right server with a slip in the tool's name is likelier than the reverse.
-                Some((server, wanted)) => {
-                    strsim::jaro_winkler(wanted, tail) + if server == owner { 0.05 } else { 0.0 }
-                }
-                None => strsim::jaro_winkler(name, candidate).max(strsim::jaro_winkler(name, tail)),
-            };
-            (score, candidate)
-        })
-        .filter(|(score, _)| *score > 0.8)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    scored
-        .into_iter()
-        .take(3)
-        .map(|(_, candidate)| candidate)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use kitbag_wire::{Era, raw};
@@ -324,14 +292,6 @@ mod tests {
             large < small * 10,
             "{small:?} for 2,500 of everything, {large:?} for 10,000"
         );
-    }
-
-    #[test]
-    fn a_misspelt_name_finds_its_neighbours() {
-        let names = ["a__search", "a__get", "b__search"];
-        assert_eq!(near("serch", names.into_iter()), ["a__search", "b__search"]);
-        let long = "serch".repeat(1_000_000);
-        assert_eq!(near(&long, names.into_iter()), [""; 0], "at once");
     }
 
     proptest! {

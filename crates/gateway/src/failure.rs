@@ -7,7 +7,7 @@ use kitbag_store::Unrecorded;
 use kitbag_upstream::{CallError, StartError};
 use kitbag_wire::Malformed;
 
-use crate::schema::Misfit;
+use kitbag_schema::Misfit;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {

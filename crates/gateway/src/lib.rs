@@ -38,7 +38,6 @@ pub mod reload;
 mod resolve;
 mod resources;
 mod review;
-mod schema;
 pub mod search;
 mod secrecy;
 mod secret;

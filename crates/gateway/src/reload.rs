@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
+use kitbag_clients::Client;
 use kitbag_config::edit;
 use kitbag_config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
-use kitbag_clients::Client;
 use kitbag_domain::{Action as Recorded, Event, ShortText};
 use tokio::sync::watch;
 

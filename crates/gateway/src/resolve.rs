@@ -250,7 +250,7 @@ pub(crate) fn unknown_tool(turn: &Turn, name: &str) -> Failure {
                 (entry.capability.server == *server).then_some(entry.capability.name.as_str())
             }
         });
-    let near = crate::catalog::near(name, names);
+    let near = kitbag_schema::near(name, names);
     Failure::UnknownTool {
         name: name.to_owned(),
         near: near.into_iter().map(str::to_owned).collect(),

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use kitbag_config::{Config, Embedder};
 use kitbag_clients::{Hidden, Value, secrets_in_address, secrets_in_argument};
+use kitbag_config::{Config, Embedder};
 use kitbag_domain::{Lookup, Reach, ServerName, Template};
 use kitbag_fetch::Secrets;
 use kitbag_upstream::mask::hide;

@@ -13,12 +13,12 @@ use crate::index::CapabilityIndex;
 use crate::index::embedder::Embedder;
 use crate::meter::{Meter, Process};
 use crate::refusals::Refusals;
-use crate::schema::Checker;
 use crate::secrecy::GivenSecrets;
 use crate::session::holders::KeyHolders;
 use crate::session::registry::Registry;
 use crate::surface::{Contexts, Kept};
 use crate::tasks::Tasks;
+use kitbag_schema::Checker;
 
 pub(crate) struct Services {
     pub(crate) store: Store,

@@ -10,9 +10,9 @@ use super::Invocation;
 use super::completions::tools;
 use super::gateway::{Apart, Gateway};
 use super::output::{Output, one_line, printable, table};
-use crate::catalog::near;
 use crate::failure::Failure;
 use crate::signature::kind;
+use kitbag_schema::near;
 
 /// Show what one tool does and which parameters it takes.
 #[derive(Debug, Args)]

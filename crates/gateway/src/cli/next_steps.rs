@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use kitbag_config::Config;
 use kitbag_clients::{Client, Found, find, merge};
+use kitbag_config::Config;
 use serde::Serialize;
 
 use super::Invocation;

@@ -6,8 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kitbag_config::create_private;
 use kitbag_clients::{Found, FoundServer, Origin, Wrong};
+use kitbag_config::create_private;
 use kitbag_domain::ServerName;
 use serde::{Deserialize, Serialize};
 

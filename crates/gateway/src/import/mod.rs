@@ -16,8 +16,8 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use kitbag_config::{ConfigError, Surroundings, Whereabouts};
 use kitbag_clients::{Client, Found, Places, Platform, Scope, Spot, open};
+use kitbag_config::{ConfigError, Surroundings, Whereabouts};
 
 pub(crate) use plan::{Action, Plan, Row};
 

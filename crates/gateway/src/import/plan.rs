@@ -5,12 +5,12 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use kitbag_config::edit::{self, EditError, NewServer, Reach};
-use kitbag_config::{Config, ConfigError, KeyPlace, Whereabouts};
 use kitbag_clients::{
     Client, Found, FoundServer, Hidden, Launch, Merged, Note, Origin, Problem, Scope, Transport,
     Value, Variable, merge,
 };
+use kitbag_config::edit::{self, EditError, NewServer, Reach};
+use kitbag_config::{Config, ConfigError, KeyPlace, Whereabouts};
 use kitbag_domain::{ServerName, Template};
 use serde::Serialize;
 use toml_edit::Array;

@@ -13,12 +13,13 @@ use serde_json::Value;
 use super::answer::Meanwhile;
 use crate::app::{App, ToolRow};
 use crate::call::McpCall;
-use crate::catalog::{Catalog, Entry, near};
+use crate::catalog::{Catalog, Entry};
 use crate::cli::failure::Advise as _;
 use crate::failure::Failure;
 use crate::prompts::{self, PromptArgument};
 use crate::resources::unmark;
 use crate::surface::kept;
+use kitbag_schema::near;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PromptRow {

@@ -15,8 +15,8 @@ pub(crate) mod words;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use kitbag_config::edit::Reach;
 use kitbag_clients::{Hidden, holds_secret, secrets_in_address, secrets_in_argument};
+use kitbag_config::edit::Reach;
 use kitbag_domain::Template;
 use kitbag_upstream::{ServerKind, ServerSpec};
 

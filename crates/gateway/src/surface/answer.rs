@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::bridge;
 use crate::failure::Failure;
-use crate::schema::{Misfit, Taken};
 use crate::turn::Turn;
+use kitbag_schema::{Misfit, Taken};
 
 /// Puts what a client is answered on the bill of the tool of this name.
 pub(super) fn metered(

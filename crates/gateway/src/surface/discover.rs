@@ -11,12 +11,13 @@ use serde::Deserialize;
 use super::groups;
 use super::search::{line, way_out};
 use crate::authored;
-use crate::catalog::{Entry, near};
+use crate::catalog::Entry;
 use crate::failure::{Failure, trouble_for};
 use crate::front::reply::explain;
 use crate::resolve;
 use crate::signature::summary;
 use crate::turn::Turn;
+use kitbag_schema::near;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

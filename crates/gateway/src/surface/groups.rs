@@ -6,10 +6,11 @@ use kitbag_domain::ServerName;
 use serde::Deserialize;
 
 use super::shown;
-use crate::catalog::{Entry, near};
+use crate::catalog::Entry;
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::turn::Turn;
+use kitbag_schema::near;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

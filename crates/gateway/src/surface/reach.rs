@@ -18,8 +18,8 @@ use crate::bridge;
 use crate::call::required;
 use crate::failure::Failure;
 use crate::front::reply;
-use crate::schema::Taken;
 use crate::turn::Turn;
+use kitbag_schema::Taken;
 
 pub(crate) struct Answered {
     /// What the model reads.

@@ -5,8 +5,8 @@ use std::net::ToSocketAddrs as _;
 use std::path::Path;
 use std::time::Duration;
 
-use kitbag_config::Config;
 use kitbag_clients::{Client, Found, Launch, Places, Scope, find};
+use kitbag_config::Config;
 use kitbag_upstream::{ServerSpec, programs};
 use tokio::net::TcpStream;
 use url::Url;

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use kitbag_config::{Config, Project};
 use kitbag_clients::holds_secret;
+use kitbag_config::{Config, Project};
 use kitbag_domain::{Remedy as _, Template};
 use kitbag_upstream::ServerSpec;
 

@@ -4,8 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use kitbag_config::Config;
 use kitbag_clients::{Door, Scope, Spot};
+use kitbag_config::Config;
 use kitbag_upstream::programs;
 
 use crate::cli::Invocation;

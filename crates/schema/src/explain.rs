@@ -8,10 +8,10 @@ const MAX_KNOWN: usize = 30;
 
 /// What is wrong with a value, and what would have been right. Its text is made for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Misfit {
+pub struct Misfit {
     pub(crate) violations: Vec<Violation>,
     /// What would have been accepted, with what was right of that which was sent.
-    pub(crate) example: Option<String>,
+    pub example: Option<String>,
 }
 
 impl fmt::Display for Misfit {

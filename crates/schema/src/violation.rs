@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::compile::Compiled;
 use super::excerpt::{brief, piece, sort_of};
 use super::graph::escape;
-use crate::catalog::near;
+use crate::near::near;
 
 /// More would not be read.
 const MAX_VIOLATIONS: usize = 5;

@@ -12,6 +12,7 @@
 //! - `explain`: the text a model reads
 //! - `example`: what would have been accepted, made with `repair` from what was sent and with
 //!   `skeleton` from the schema alone
+//! - `near`: names like a mistyped one
 //! - `meaning`: what a value of the wrong sort can only have meant; `taken`: arguments read so
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod graph;
 mod meaning;
 #[cfg(test)]
 mod mutations;
+mod near;
 mod repair;
 mod skeleton;
 mod taken;
@@ -38,8 +40,9 @@ use kitbag_wire::RawObject;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub(crate) use explain::Misfit;
-pub(crate) use taken::Taken;
+pub use explain::Misfit;
+pub use near::near;
+pub use taken::Taken;
 #[cfg(test)]
 pub(crate) use violation::{Violation, Wrong};
 
@@ -51,7 +54,7 @@ use kitbag_domain::sync::lock;
 const MAX_SCHEMAS: usize = 4096;
 
 #[derive(Debug, Default)]
-pub(crate) struct Checker {
+pub struct Checker {
     compiled: Mutex<HashMap<blake3::Hash, Arc<Slot>>>,
 }
 
@@ -60,7 +63,7 @@ type Slot = OnceLock<Option<Compiled>>;
 
 impl Checker {
     /// Whether the arguments of a call fit the tool's `inputSchema`.
-    pub(crate) fn check_arguments(
+    pub fn check_arguments(
         &self,
         definition: &RawValue,
         arguments: &RawValue,
@@ -82,11 +85,7 @@ impl Checker {
     }
 
     /// Whether the `structuredContent` of a result fits the tool's `outputSchema`.
-    pub(crate) fn check_output(
-        &self,
-        definition: &RawValue,
-        structured: &RawValue,
-    ) -> Result<(), Misfit> {
+    pub fn check_output(&self, definition: &RawValue, structured: &RawValue) -> Result<(), Misfit> {
         let Some((slot, value)) = self.readable(definition, "outputSchema", structured) else {
             return Ok(());
         };
@@ -106,7 +105,7 @@ impl Checker {
 
     /// The arguments as they were meant, where they do not fit as they are and can only have been
     /// meant in one way that does.
-    pub(crate) fn taken(&self, definition: &RawValue, arguments: &RawValue) -> Option<Taken> {
+    pub fn taken(&self, definition: &RawValue, arguments: &RawValue) -> Option<Taken> {
         let (slot, value) = self.readable(definition, "inputSchema", arguments)?;
         taken::taken(slot.get()?.as_ref()?, arguments, value)
     }

@@ -24,8 +24,8 @@ const MAX_CHANGES: usize = 5;
 
 /// Arguments as they were meant, and what was read differently from how it was written.
 #[derive(Debug)]
-pub(crate) struct Taken {
-    pub(crate) arguments: Raw,
+pub struct Taken {
+    pub arguments: Raw,
     changes: Vec<Change>,
 }
 

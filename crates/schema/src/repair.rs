@@ -14,7 +14,7 @@ use super::graph::unescape;
 use super::meaning::{Reading, meaning};
 use super::skeleton::skeleton;
 use super::violation::{About, cheapest, each, show};
-use crate::catalog::near;
+use crate::near::near;
 
 /// Each round mends what the one before brought to light, such as what is inside a new member.
 const MAX_ROUNDS: usize = 10;

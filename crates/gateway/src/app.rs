@@ -29,7 +29,6 @@ use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::front;
 use crate::host::GatewayHost;
-use crate::index::embedder::EmbedderError;
 use crate::index::intent::degraded;
 use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
 use crate::local::answer::Meanwhile;
@@ -46,6 +45,7 @@ use crate::secret::request_id;
 use crate::surface::Door;
 use crate::surface::answer::{as_meant, with_taken};
 use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
+use kitbag_embed::EmbedderError;
 
 /// What servers asked for the first time have at least, counted from the start, also when the
 /// only client has left by then.

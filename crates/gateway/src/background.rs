@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use kitbag_domain::Remedy as _;
 use kitbag_domain::{Capability, KeyId, Kind, ServerName, Timestamp};
 use kitbag_store::StoredListing;
 use kitbag_upstream::{CallError, Listing, Notice, NoticeKind, Problem, Server};

@@ -13,13 +13,13 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
-use crate::index::embedder::Embedder;
 use crate::inside;
 use crate::login;
 use crate::providers::Providers;
 use crate::services::Services;
 use crate::vault;
 use kitbag_domain::sync::lock;
+use kitbag_embed::Embedder;
 
 pub(crate) struct GatewayHost {
     gateway: ArcSwap<Gateway>,

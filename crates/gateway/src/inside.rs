@@ -9,7 +9,7 @@ use kitbag_config::Config;
 use kitbag_upstream::{NotOpened, Opener};
 use tokio::io::{duplex, split};
 
-use crate::index::embedder::Embedder;
+use kitbag_embed::Embedder;
 
 /// What may be on its way before the other end has read it.
 const PIPE: usize = 64 * 1024;

@@ -10,7 +10,6 @@ use crate::definitions::Definitions;
 use crate::flights::Flights;
 use crate::front::ready::Readiness;
 use crate::index::CapabilityIndex;
-use crate::index::embedder::Embedder;
 use crate::meter::{Meter, Process};
 use crate::refusals::Refusals;
 use crate::secrecy::GivenSecrets;
@@ -18,6 +17,7 @@ use crate::session::holders::KeyHolders;
 use crate::session::registry::Registry;
 use crate::surface::{Contexts, Kept};
 use crate::tasks::Tasks;
+use kitbag_embed::Embedder;
 use kitbag_schema::Checker;
 
 pub(crate) struct Services {

@@ -19,7 +19,7 @@ use kitbag_relevance::{
     Document, Index, IndexedTool, Intent, IntentStep, MAX_TOP_K, Options, retrieve, steps,
 };
 
-const MODEL: &[u8] = include_bytes!("../../../training/kitbag-embedder.bin");
+const MODEL: &[u8] = include_bytes!("../../embed/kitbag-embedder.bin");
 const TOOLS: &str = include_str!("../../../evals/small/tools.jsonl");
 /// Tools that are embedded; the vectors of the others are made from theirs.
 const EMBEDDED: usize = 2_000;

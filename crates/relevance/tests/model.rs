@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-const MODEL: &[u8] = include_bytes!("../../../training/kitbag-embedder.bin");
+const MODEL: &[u8] = include_bytes!("../../embed/kitbag-embedder.bin");
 const DOCUMENTS: &str = include_str!("../../../training/fixtures/documents.jsonl");
 const VECTORS: &str = include_str!("../../../training/fixtures/vectors.jsonl");
 

@@ -11,7 +11,7 @@ use kitbag_relevance::{
 };
 
 static ENCODER: LazyLock<Encoder> = LazyLock::new(|| {
-    Encoder::from_container(include_bytes!("../../../training/kitbag-embedder.bin")).unwrap()
+    Encoder::from_container(include_bytes!("../../embed/kitbag-embedder.bin")).unwrap()
 });
 
 const TOOLS: [(&str, &str); 10] = [

@@ -44,8 +44,18 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "kitbag-embed",
+        &[
+            "kitbag-config",
+            "kitbag-domain",
+            "kitbag-fetch",
+            "kitbag-relevance",
+        ],
+    ),
+    (
         "kitbag-gateway",
         &[
+            "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",
             "kitbag-wire",

@@ -15,9 +15,9 @@ use serde_json::json;
 
 use super::Invocation;
 use super::output::{count, table};
-use crate::index::embedder::Embedder;
 use crate::inside;
 use crate::vault;
+use kitbag_embed::Embedder;
 
 /// Answer what coding agents can do, with sources.
 ///

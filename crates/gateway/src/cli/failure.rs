@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use super::output::{is_closed_pipe, printable, stderr};
 use crate::app::NotIndexed;
 use crate::failure::Failure as Refusal;
-use crate::index::embedder::EmbedderError;
 use crate::key_check::NoKeys;
 use crate::keyring::KeyringError;
 use crate::local::joined::Unanswered;
 use crate::local::relay::GatewayEnded;
+use kitbag_embed::EmbedderError;
 
 /// An error, taken apart into what a person wants to know. Shown, it is for people.
 #[derive(Debug, Clone, Serialize, Deserialize)]

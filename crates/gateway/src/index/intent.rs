@@ -5,8 +5,9 @@ use std::sync::Arc;
 use kitbag_relevance::{Intent, IntentStep, steps};
 
 use super::CapabilityIndex;
-use super::embedder::EmbedderError;
+use kitbag_domain::Remedy as _;
 use kitbag_domain::sync::lock;
+use kitbag_embed::EmbedderError;
 
 /// Nobody says what they want in so many bytes; no model reads more.
 const MAX_TEXT: usize = 4_000;

@@ -12,14 +12,11 @@
 //! - `intent`: what somebody asks for, with its vectors; `intents`: those asked lately
 //! - `mirror`: what an exact name reads
 
-mod directory;
-pub(crate) mod embedder;
-mod endpoint;
+#[cfg(test)]
+mod built_in_vectors;
 pub(crate) mod intent;
 mod intents;
-mod local;
 mod mirror;
-mod precomputed;
 pub(crate) mod priors;
 pub(crate) mod source;
 
@@ -34,7 +31,6 @@ use kitbag_store::{Store, TextHash};
 use kitbag_upstream::in_words;
 use tokio::sync::watch;
 
-use self::embedder::{Embedder, EmbedderError};
 use self::intent::{EmbeddedIntent, Vectors};
 use self::intents::Intents;
 use self::mirror::Mirror;
@@ -44,6 +40,7 @@ use crate::catalog::{self, Catalog};
 use crate::clock::now;
 use crate::providers::Providers;
 use kitbag_domain::sync::lock;
+use kitbag_embed::{Embedder, EmbedderError};
 
 /// Texts that are embedded before what is there so far is published.
 const PORTION: usize = 256;

@@ -20,11 +20,11 @@ use crate::cli::index::embedded;
 use crate::cli::output::{count, duration, table};
 use crate::clock::now;
 use crate::index::CapabilityIndex;
-use crate::index::embedder::Embedder;
 use crate::index::intent::EmbeddedIntent;
 use crate::index::priors::Priors;
 use crate::index::source::Tool;
 use crate::vault;
+use kitbag_embed::Embedder;
 
 /// Rank the tools of a set for each of its requests and compare with the right answers.
 #[derive(Debug, Args)]

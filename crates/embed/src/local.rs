@@ -7,9 +7,9 @@ use kitbag_config::{ModelDirectory, Prefixes};
 use kitbag_relevance::embed::Encoder;
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::directory::{self, DirectoryError};
-use super::embedder::Role;
-use super::precomputed;
+use crate::Role;
+use crate::directory::{self, DirectoryError};
+use crate::precomputed;
 
 pub(crate) struct Local {
     /// Where the model is, if not in the binary.
@@ -20,14 +20,14 @@ pub(crate) struct Local {
     places: Semaphore,
 }
 
-pub(super) struct Model {
-    pub(super) id: String,
+pub(crate) struct Model {
+    pub(crate) id: String,
     encoder: Encoder,
     prefixes: Prefixes,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LocalError {
+pub enum LocalError {
     #[error("the model in {} cannot be used", path.display())]
     Directory {
         path: PathBuf,
@@ -38,11 +38,11 @@ pub(crate) enum LocalError {
 }
 
 impl Local {
-    pub(super) fn built_in() -> Self {
+    pub(crate) fn built_in() -> Self {
         Self::new(None)
     }
 
-    pub(super) fn in_directory(directory: ModelDirectory) -> Self {
+    pub(crate) fn in_directory(directory: ModelDirectory) -> Self {
         Self::new(Some(directory))
     }
 
@@ -54,16 +54,16 @@ impl Local {
         }
     }
 
-    pub(super) fn is_built_in(&self) -> bool {
+    pub(crate) fn is_built_in(&self) -> bool {
         self.directory.is_none()
     }
 
     #[cfg(test)]
-    pub(super) fn is_unpacked(&self) -> bool {
+    pub(crate) fn is_unpacked(&self) -> bool {
         self.model.get().is_some()
     }
 
-    pub(super) async fn model(&self) -> Result<&Arc<Model>, LocalError> {
+    pub(crate) async fn model(&self) -> Result<&Arc<Model>, LocalError> {
         let load = || async {
             let directory = self.directory.clone();
             let loading = tokio::task::spawn_blocking(move || Model::load(directory));
@@ -75,7 +75,7 @@ impl Local {
         self.model.get_or_try_init(load).await
     }
 
-    pub(super) async fn embed(
+    pub(crate) async fn embed(
         &self,
         texts: Vec<String>,
         role: Role,
@@ -184,8 +184,8 @@ impl Model {
 }
 
 /// The model in the binary.
-pub(super) fn built_in() -> Encoder {
-    let bytes = include_bytes!("../../../../training/kitbag-embedder.bin");
+pub fn built_in() -> Encoder {
+    let bytes = include_bytes!("../kitbag-embedder.bin");
     Encoder::from_container(bytes).expect("the model in the binary is the one that was tested")
 }
 
@@ -197,10 +197,30 @@ fn cores() -> usize {
 }
 
 impl LocalError {
-    pub(super) fn remedy(&self) -> Option<String> {
+    pub(crate) fn remedy(&self) -> Option<String> {
         match self {
             Self::Directory { source, .. } => Some(source.remedy().to_owned()),
             Self::Interrupted => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_built_in_text_is_embedded_without_the_model_and_others_with_it() {
+        let local = Local::built_in();
+        let texts = kitbag_agents::Library::built_in().embedded_texts();
+        let text = texts.into_iter().next().expect("there are some");
+        let vectors = local.embed(vec![text.clone()], Role::Document).await;
+        let vectors = vectors.unwrap();
+        assert!(!local.is_unpacked());
+        let mixed = vec![text, "something else".to_owned()];
+        let mixed = local.embed(mixed, Role::Document).await.unwrap();
+        assert_eq!(mixed[0], vectors[0]);
+        assert_eq!(mixed[1].len(), vectors[0].len());
+        assert!(local.is_unpacked());
     }
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DirectoryError {
+pub enum DirectoryError {
     #[error("`{file}` cannot be read")]
     Unreadable {
         file: &'static str,
@@ -34,7 +34,7 @@ pub(crate) enum DirectoryError {
 }
 
 /// The model, and the prefixes: what the configuration says, or else the model itself.
-pub(super) fn load(directory: &ModelDirectory) -> Result<(Encoder, Prefixes), DirectoryError> {
+pub(crate) fn load(directory: &ModelDirectory) -> Result<(Encoder, Prefixes), DirectoryError> {
     let path = &directory.path;
     check_modules(path)?;
     let config = read(path, "config.json")?;
@@ -145,7 +145,7 @@ fn read_text(path: &Path, file: &'static str) -> Result<Option<String>, Director
 }
 
 impl DirectoryError {
-    pub(super) fn remedy(&self) -> &'static str {
+    pub(crate) fn remedy(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } | Self::NoVocabulary => {
                 "`directory` under [index.embedder] must hold config.json, model.safetensors, and \

@@ -15,7 +15,7 @@ use kitbag_relevance::dense::is_sound;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::embedder::Role;
+use crate::Role;
 use kitbag_domain::sync::lock;
 
 /// Texts in one request. Services take many more; small ones lose less when one fails.
@@ -43,7 +43,7 @@ pub(crate) struct Endpoint {
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum EndpointError {
+pub enum EndpointError {
     #[error("the key for the embeddings endpoint is not there")]
     NoKey(#[from] MissingVariable),
     #[error("the key for the embeddings endpoint cannot be sent in a header")]
@@ -98,7 +98,7 @@ struct Item {
 }
 
 impl Endpoint {
-    pub(super) fn new(config: EmbeddingsEndpoint, lookup: Lookup) -> Self {
+    pub(crate) fn new(config: EmbeddingsEndpoint, lookup: Lookup) -> Self {
         let http = client()
             // A redirected request would hand the key to an address nobody configured.
             .redirect(reqwest::redirect::Policy::none())
@@ -120,7 +120,7 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn id(&self) -> Result<String, EndpointError> {
+    pub(crate) fn id(&self) -> Result<String, EndpointError> {
         self.authorization()?;
         let EmbeddingsEndpoint {
             url,
@@ -136,12 +136,12 @@ impl Endpoint {
         ))
     }
 
-    pub(super) fn remembers(&self, dimension: usize) {
+    pub(crate) fn remembers(&self, dimension: usize) {
         // The first to know has said it.
         let _known = self.dimension.set(dimension);
     }
 
-    pub(super) async fn queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EndpointError> {
+    pub(crate) async fn queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EndpointError> {
         if let Some(error) = self.trouble() {
             return Err(error);
         }
@@ -154,7 +154,7 @@ impl Endpoint {
         asked
     }
 
-    pub(super) async fn documents(
+    pub(crate) async fn documents(
         &self,
         texts: Vec<String>,
     ) -> Result<Vec<Vec<f32>>, EndpointError> {
@@ -401,7 +401,7 @@ impl EndpointError {
         }
     }
 
-    pub(super) fn remedy(&self) -> String {
+    pub(crate) fn remedy(&self) -> String {
         match self {
             Self::NoKey(MissingVariable { variable }) => format!("set the variable `{variable}`"),
             Self::OddKey => "check `api_key` under [index.embedder] for stray characters".to_owned(),

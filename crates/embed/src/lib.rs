@@ -1,0 +1,129 @@
+//! Vectors of texts, from the model in the binary, a model on disk, or a service.
+//!
+//! # Layout
+//! - `local`: models that run in this process; `directory`: one of them on disk
+//! - [`precomputed`]: the vectors of the texts that are built in
+//! - `endpoint`: a service that embeds
+
+mod directory;
+mod endpoint;
+mod local;
+pub mod precomputed;
+
+use std::fmt;
+
+use kitbag_config::Prefixes;
+use kitbag_domain::{Lookup, Remedy};
+
+use endpoint::{Endpoint, EndpointError};
+use local::{Local, LocalError};
+
+pub use local::built_in;
+
+pub struct Embedder(Kind);
+
+enum Kind {
+    Local(Local),
+    Endpoint(Endpoint),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedderError {
+    #[error(transparent)]
+    Local(#[from] LocalError),
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+}
+
+/// Some models want to be told which of the two a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Query,
+    Document,
+}
+
+impl Role {
+    /// The text that the model needs before a text of this role; empty if it needs none.
+    pub(crate) fn prefix(self, prefixes: &Prefixes) -> &str {
+        let prefix = match self {
+            Self::Query => &prefixes.query,
+            Self::Document => &prefixes.document,
+        };
+        prefix.as_deref().unwrap_or_default()
+    }
+}
+
+impl Embedder {
+    /// Variables in a key are asked of `lookup` at each request.
+    pub fn new(configured: &kitbag_config::Embedder, lookup: &Lookup) -> Self {
+        Self(match configured {
+            kitbag_config::Embedder::BuiltIn => Kind::Local(Local::built_in()),
+            kitbag_config::Embedder::Directory(directory) => {
+                Kind::Local(Local::in_directory(directory.clone()))
+            }
+            kitbag_config::Embedder::Endpoint(endpoint) => {
+                Kind::Endpoint(Endpoint::new(endpoint.clone(), lookup.clone()))
+            }
+        })
+    }
+
+    /// True for the model in the binary.
+    pub fn is_built_in(&self) -> bool {
+        matches!(&self.0, Kind::Local(local) if local.is_built_in())
+    }
+
+    /// Finds out if it can work as it is configured.
+    pub async fn check(&self) -> Result<(), EmbedderError> {
+        if self.is_built_in() {
+            Ok(())
+        } else {
+            self.id().await.map(drop)
+        }
+    }
+
+    /// Tells vectors of one embedder from those of another.
+    pub async fn id(&self) -> Result<String, EmbedderError> {
+        match &self.0 {
+            Kind::Local(local) => Ok(local.model().await?.id.clone()),
+            Kind::Endpoint(endpoint) => Ok(endpoint.id()?),
+        }
+    }
+
+    /// The vectors of requests, soon or not at all.
+    pub async fn queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
+        match &self.0 {
+            Kind::Local(local) => Ok(local.embed(texts, Role::Query).await?),
+            Kind::Endpoint(endpoint) => Ok(endpoint.queries(texts).await?),
+        }
+    }
+
+    /// The vectors of the texts that are searched, however long that takes.
+    pub async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
+        match &self.0 {
+            Kind::Local(local) => Ok(local.embed(texts, Role::Document).await?),
+            Kind::Endpoint(endpoint) => Ok(endpoint.documents(texts).await?),
+        }
+    }
+
+    /// Takes note of the length of the vectors that the store has from an earlier run.
+    pub fn remembers(&self, dimension: usize) {
+        if let Kind::Endpoint(endpoint) = &self.0 {
+            endpoint.remembers(dimension);
+        }
+    }
+}
+
+impl fmt::Debug for Embedder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedder").finish_non_exhaustive()
+    }
+}
+
+impl Remedy for EmbedderError {
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Local(error) => error.remedy(),
+            Self::Endpoint(error) => Some(error.remedy()),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The vectors that come with the binary must be those of the texts and the model in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kitbag_agents::{Library, Tool};
+use kitbag_domain::Timestamp;
+use kitbag_embed::{built_in, precomputed};
+use kitbag_upstream::Listing;
+use kitbag_wire::{Era, raw};
+use serde_json::json;
+
+use super::priors::Priors;
+use super::source;
+use crate::catalog::Catalog;
+
+/// Set, this test writes the file instead of finding fault with it.
+const WRITE: &str = "KITBAG_WRITE_VECTORS";
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../embed/built-in-vectors.bin");
+
+/// Everything built in that is ever embedded.
+fn texts() -> BTreeSet<String> {
+    let library = Library::built_in();
+    let listing = Listing {
+        era: Era::Modern,
+        version: String::new(),
+        capabilities: raw(&json!({ "tools": {} })),
+        server_info: None,
+        instructions: None,
+        tools: Tool::ALL
+            .iter()
+            .map(|tool| raw(&tool.definition(&library)))
+            .collect(),
+        prompts: Vec::new(),
+        resources: Vec::new(),
+        templates: Vec::new(),
+        problems: Vec::new(),
+    };
+    let server = "agents".parse().unwrap();
+    let catalog = Catalog::build(BTreeMap::from([(server, Arc::new(listing))]));
+    let sources = catalog.tools.iter().map(source::Tool::of);
+    let tools = sources.map(|tool| tool.into_source(Priors::default(), Timestamp(0)).text);
+    library.embedded_texts().into_iter().chain(tools).collect()
+}
+
+#[test]
+fn the_vectors_in_the_binary_are_those_of_the_words_and_the_model_in_the_binary() {
+    let (encoder, texts) = (built_in(), texts());
+    if std::env::var_os(WRITE).is_some() {
+        let table = precomputed::table(&encoder, texts.iter().map(String::as_str));
+        std::fs::write(PATH, table).unwrap();
+        return;
+    }
+    let how =
+        format!("write them anew: {WRITE}=1 cargo test -p kitbag-gateway --lib built_in_vectors");
+    assert_eq!(precomputed::count(), texts.len(), "{how}");
+    for (number, text) in texts.iter().enumerate() {
+        let kept =
+            precomputed::vector(text).unwrap_or_else(|| panic!("`{text}` has no vector; {how}"));
+        // Each takes milliseconds; a model that changed shows in every one.
+        if number % 10 == 0 {
+            let made = encoder.embed(text);
+            let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+            let cosine =
+                product(&kept, &made) / (product(&kept, &kept) * product(&made, &made)).sqrt();
+            assert!(
+                cosine > 0.999,
+                "`{text}` has another vector ({cosine}); {how}"
+            );
+        }
+    }
+}

@@ -193,29 +193,29 @@ pub fn catalog_loads(files: &[&SourceFile]) -> Vec<String> {
     loads
 }
 
-/// The lines with a call of `.catalog()`, except on a turn, which hands out the one it has.
+/// The lines with a call of `.catalog()`, except where a turn is made, which loads it for the whole
+/// request, and on a turn, which hands out the one it has.
 fn catalog_calls(tokens: TokenStream) -> Vec<usize> {
     let all: Vec<TokenTree> = tokens.into_iter().collect();
     let mut lines = Vec::new();
     for (at, token) in all.iter().enumerate() {
-        if let TokenTree::Group(group) = token {
-            lines.extend(catalog_calls(group.stream()));
-        }
-        if let [
-            TokenTree::Punct(dot),
-            TokenTree::Ident(name),
-            TokenTree::Group(arguments),
-            ..,
-        ] = &all[at..]
-        {
-            let on_a_turn = at > 0 && matches!(&all[at - 1], TokenTree::Ident(it) if it == "turn");
-            let called = dot.as_char() == '.' && name == "catalog" && arguments.stream().is_empty();
-            if called && !on_a_turn {
-                lines.push(name.span().start().line);
+        let (before, after) = (at.checked_sub(1).map(|at| &all[at]), &all[at + 1..]);
+        match (token, after) {
+            (TokenTree::Group(_), _) if is_word(before, "Turn") => {}
+            (TokenTree::Group(group), _) => lines.extend(catalog_calls(group.stream())),
+            (TokenTree::Punct(dot), [TokenTree::Ident(name), TokenTree::Group(arguments), ..])
+                if dot.as_char() == '.' && name == "catalog" && arguments.stream().is_empty() =>
+            {
+                lines.extend((!is_word(before, "turn")).then(|| name.span().start().line));
             }
+            _ => {}
         }
     }
     lines
+}
+
+fn is_word(token: Option<&TokenTree>, word: &str) -> bool {
+    matches!(token, Some(TokenTree::Ident(found)) if found == word)
 }
 
 #[cfg(test)]
@@ -269,8 +269,7 @@ mod tests {
 
     #[test]
     fn a_load_of_the_catalog_is_found_with_its_line() {
-        let text =
-            "fn a() {\n rooms.catalog();\n f(&self.rooms.catalog().tools);\n turn.catalog(); }";
+        let text = "fn a() {\n rooms.catalog();\n f(&self.rooms.catalog().tools);\n turn.catalog();\n let turn = Turn { catalog: rooms.catalog() }; }";
         assert_eq!(catalog_calls(text.parse().unwrap()), [2, 3]);
     }
 }

@@ -205,11 +205,11 @@ pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<
     if !short(name) {
         return Vec::new();
     }
-    let split = name.split_once("__");
+    let split = ExposedName::split(name);
     let mut scored: Vec<_> = names
         .filter(|candidate| short(candidate))
         .map(|candidate| {
-            let (owner, tail) = candidate.split_once("__").unwrap_or(("", candidate));
+            let (owner, tail) = ExposedName::split(candidate).unwrap_or(("", candidate));
             let score = match split {
                 // The right server with a slip in the tool's name is likelier than the reverse.
                 Some((server, wanted)) => {

@@ -1,4 +1,4 @@
-//! The protocol up to 2025-11-25: a handshake, then a session with memory.
+//! The protocol up to 2025-11-25: a handshake, then a session.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Notification, ProtocolVersion, RawObject, Request, raw};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Outcome, Reply, invalid};
-use crate::cli::Manner;
+use crate::call::{CallOutcome, Reply, TestCall, invalid};
+use crate::cli::Misbehaviour;
+use crate::connected_client::{ConnectedClient, Handshake, Level};
 use crate::dispatch::method_not_found;
 use crate::lists;
-use crate::peer::{Greeting, Level, Peer};
-use crate::server::{INSTRUCTIONS, Server, implementation};
+use crate::server::{INSTRUCTIONS, TestServer, implementation};
 use crate::subscriptions::Interests;
 
-pub(crate) async fn serve(call: Call) -> Outcome {
+pub(crate) async fn serve(call: TestCall) -> CallOutcome {
     let Some(greeting) = call.peer.greeting() else {
         return before_greeting(call).await;
     };
@@ -45,13 +45,13 @@ pub(crate) async fn serve(call: Call) -> Outcome {
     }
 }
 
-/// What some servers send as soon as they may.
-pub(crate) fn initialized(server: &Arc<Server>, peer: &Arc<Peer>) {
-    if server.has(Manner::OddMessages) {
+/// Sends the messages that some servers send as soon as the client is initialized.
+pub(crate) fn initialized(server: &Arc<TestServer>, peer: &Arc<ConnectedClient>) {
+    if server.has(Misbehaviour::OddMessages) {
         odd_messages(peer);
     }
     ask_for_roots(server, peer);
-    if server.has(Manner::EarlyRoots) {
+    if server.has(Misbehaviour::EarlyRoots) {
         let peer = peer.clone();
         tokio::spawn(async move {
             if peer
@@ -65,29 +65,31 @@ pub(crate) fn initialized(server: &Arc<Server>, peer: &Arc<Peer>) {
     }
 }
 
-pub(crate) fn ask_for_roots(server: &Server, peer: &Peer) {
-    if server.has(Manner::RememberRoots) {
+pub(crate) fn ask_for_roots(server: &TestServer, peer: &ConnectedClient) {
+    if server.has(Misbehaviour::RememberRoots) {
         peer.ask_for_roots();
     }
 }
 
-pub(crate) fn odd_messages(peer: &Peer) {
+pub(crate) fn odd_messages(peer: &ConnectedClient) {
     let params = raw(&json!({ "level": "info", "message": "connected" }));
     peer.general
         .send(Request::new("log-1", "log", Some(params.clone())));
     peer.general.send(Notification::new("log", Some(params)));
 }
 
-async fn before_greeting(call: Call) -> Outcome {
+async fn before_greeting(call: TestCall) -> CallOutcome {
     match call.method.as_str() {
         method::INITIALIZE => initialize(&call),
         method::PING => Reply::empty(),
-        _ if call.server.has(Manner::NoDiscoverAnswer) => call.wait(std::future::pending()).await?,
+        _ if call.server.has(Misbehaviour::NoDiscoverAnswer) => {
+            call.wait(std::future::pending()).await?
+        }
         name => Err(method_not_found(name)),
     }
 }
 
-fn initialize(call: &Call) -> Outcome {
+fn initialize(call: &TestCall) -> CallOutcome {
     let proposed: String = call
         .params
         .read("protocolVersion")
@@ -98,7 +100,7 @@ fn initialize(call: &Call) -> Outcome {
             .listeners
             .add(Interests::every_list(), call.peer.general.clone(), None);
     let capabilities = call.params.object("capabilities").unwrap_or_default();
-    if !call.peer.greet(Greeting {
+    if !call.peer.greet(Handshake {
         version,
         capabilities,
         listener,
@@ -124,7 +126,7 @@ pub(crate) fn capabilities_of_ours() -> Value {
     })
 }
 
-fn uri(call: &Call) -> Result<String, crate::call::Stop> {
+fn uri(call: &TestCall) -> Result<String, crate::call::CallEnd> {
     call.params
         .read("uri")
         .ok_or_else(|| invalid("`uri` is missing"))

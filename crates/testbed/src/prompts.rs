@@ -3,8 +3,8 @@
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Outcome, Reply, invalid};
-use crate::input::{Input, Inputs};
+use crate::call::{CallOutcome, Reply, TestCall, invalid};
+use crate::input::{InputRequest, InputRequests};
 use crate::tools::content::IMAGE;
 
 pub(crate) fn list() -> Vec<Raw> {
@@ -28,19 +28,18 @@ pub(crate) fn list() -> Vec<Raw> {
     .collect()
 }
 
-pub(crate) async fn get(call: &Call) -> Outcome {
+pub(crate) async fn get(call: &TestCall) -> CallOutcome {
     let name: String = call
         .params
         .read("name")
         .ok_or_else(|| invalid("`name` is missing"))?;
-    let argument = |name: &str| call.argument::<String>(name).unwrap_or_default();
     let contents = match name.as_str() {
         "test_simple_prompt" => vec![text("This is a simple prompt for testing.")],
         "test_prompt_with_arguments" => {
             vec![text(&format!(
                 "Prompt with arguments: arg1='{}', arg2='{}'",
-                argument("arg1"),
-                argument("arg2")
+                argument(call, "arg1"),
+                argument(call, "arg2")
             ))]
         }
         "test_prompt_with_embedded_resource" => {
@@ -58,8 +57,9 @@ pub(crate) async fn get(call: &Call) -> Outcome {
             vec![image, text("Please analyze the image above.")]
         }
         "test_input_required_result_prompt" => {
-            let wanted = Input::field("What context should the prompt use?", "context", "string");
-            let answers = call.ask(Inputs::one("user_context", wanted)).await?;
+            let wanted =
+                InputRequest::field("What context should the prompt use?", "context", "string");
+            let answers = call.ask(InputRequests::one("user_context", wanted)).await?;
             vec![text(&format!(
                 "Use this context: {}",
                 answers.text("user_context", "/content/context")
@@ -74,7 +74,7 @@ pub(crate) async fn get(call: &Call) -> Outcome {
     Ok(Reply::Object(RawObject::new().with("messages", &messages)))
 }
 
-pub(crate) fn complete(call: &Call) -> Outcome {
+pub(crate) fn complete(call: &TestCall) -> CallOutcome {
     let argument = call
         .params
         .object("argument")
@@ -100,10 +100,14 @@ pub(crate) fn complete(call: &Call) -> Outcome {
     ))
 }
 
-/// An argument that is completed with the reference as it arrived.
+/// The name of an argument that is completed with the reference as it arrived.
 const REFERENCE: &str = "reference";
 
 const WORDS: [&str; 5] = ["paris", "park", "party", "test1", "test2"];
+
+fn argument(call: &TestCall, name: &str) -> String {
+    call.argument(name).unwrap_or_default()
+}
 
 fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })

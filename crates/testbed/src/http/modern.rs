@@ -10,13 +10,13 @@ use kitbag_wire::{Era, Message, Response as Answer, sse};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{event_stream, headers, json};
+use crate::connected_client::ConnectedClient;
 use crate::dispatch;
-use crate::outbox::{Outbox, Outgoing};
-use crate::peer::Peer;
-use crate::server::Server;
+use crate::outbox::{Outbox, OutboxItem};
+use crate::server::TestServer;
 
 pub(super) async fn receive(
-    server: &Arc<Server>,
+    server: &Arc<TestServer>,
     headers: &HeaderMap,
     message: Message,
 ) -> Response {
@@ -31,10 +31,11 @@ pub(super) async fn receive(
     }
     let (outbox, mut outgoing) = Outbox::channel();
     let (nowhere, _) = Outbox::channel();
-    let peer = Arc::new(Peer::new(nowhere));
+    let peer = Arc::new(ConnectedClient::new(nowhere));
     let started = dispatch::start(server, &peer, Era::Modern, request, &outbox);
     drop(outbox);
-    // Whoever hangs up before the answer has cancelled: dropping this future or the stream tells.
+    // A client that closes the connection before the answer has cancelled: then this future or the
+    // stream is dropped.
     let hung_up = started.cancel.drop_guard();
     match next(&mut outgoing).await {
         Some(Message::Response(answer)) => {
@@ -61,12 +62,12 @@ pub(super) async fn receive(
     }
 }
 
-async fn next(outgoing: &mut UnboundedReceiver<Outgoing>) -> Option<Message> {
+async fn next(outgoing: &mut UnboundedReceiver<OutboxItem>) -> Option<Message> {
     loop {
         match outgoing.recv().await? {
-            Outgoing::Message(message) => return Some(message),
+            OutboxItem::Message(message) => return Some(message),
             // Modern streams cannot be resumed, so they are not cut either.
-            Outgoing::Cut => {}
+            OutboxItem::Cut => {}
         }
     }
 }

@@ -163,14 +163,9 @@ impl WordCounts {
             &fields.parameters,
             &fields.tags,
         ];
-        let mut lengths = [0.0; FIELDS.len()];
-        let mut found: Vec<(u32, usize)> = Vec::new();
-        for (field, text) in texts.into_iter().enumerate() {
-            let terms = terms(text);
-            lengths[field] = terms.len() as f32;
-            found.extend(terms.into_iter().map(|term| (self.number(term), field)));
-        }
-        found.sort_unstable();
+        let terms_of_fields = texts.map(terms);
+        let lengths = terms_of_fields.each_ref().map(|terms| terms.len() as f32);
+        let found = self.numbered(terms_of_fields);
         let begin = self.occurrences.len();
         let of_each_term = found.chunk_by(|a, b| a.0 == b.0);
         self.occurrences.extend(of_each_term.map(Occurrence::of));
@@ -179,6 +174,16 @@ impl WordCounts {
             end: self.occurrences.len(),
             lengths,
         });
+    }
+
+    /// Returns the number of each term with its field, the same terms together.
+    fn numbered(&mut self, terms_of_fields: [Vec<String>; FIELDS.len()]) -> Vec<(u32, usize)> {
+        let mut found: Vec<(u32, usize)> = Vec::new();
+        for (field, terms) in terms_of_fields.into_iter().enumerate() {
+            found.extend(terms.into_iter().map(|term| (self.number(term), field)));
+        }
+        found.sort_unstable();
+        found
     }
 
     fn number(&mut self, term: String) -> u32 {

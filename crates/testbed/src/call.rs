@@ -9,6 +9,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use kitbag_wire::meta::{self, code, method, result_type};
 use kitbag_wire::{ErrorObject, Notification, Raw, RawObject, Request, RequestId, raw};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -91,6 +92,12 @@ impl TestCall {
 
     pub(crate) fn argument<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         self.arguments().read(name)
+    }
+
+    /// Reads a member of the params that must be there.
+    pub(crate) fn required<T: DeserializeOwned>(&self, name: &str) -> Result<T, CallEnd> {
+        let value = self.params.read(name);
+        value.ok_or_else(|| invalid(format!("`{name}` is missing")))
     }
 
     /// Returns the capabilities that the client declared: for its session, or with this request.
@@ -189,17 +196,24 @@ impl TestCall {
         if wanted.is_empty() {
             return Ok(InputAnswers(known));
         }
+        Err(self.input_required(&wanted, inputs.sealed.then_some(known)))
+    }
+
+    /// The answers known so far travel along sealed, if a retry has to bring them back.
+    fn input_required(
+        &self,
+        wanted: &Map<String, Value>,
+        seal: Option<Map<String, Value>>,
+    ) -> CallEnd {
         let mut result = RawObject::new()
             .with("resultType", result_type::INPUT_REQUIRED)
-            .with("inputRequests", &wanted);
-        if inputs.sealed {
-            let state = RoundState {
-                purpose: self.purpose(),
-                answers: known,
-            };
+            .with("inputRequests", wanted);
+        if let Some(answers) = seal {
+            let purpose = self.purpose();
+            let state = RoundState { purpose, answers };
             result.put("requestState", &self.server.sealer.seal(&state));
         }
-        Err(CallEnd::InputRequired(result))
+        CallEnd::InputRequired(result)
     }
 
     /// Returns the state that a retry brings back. It comes from the client, so its seal is checked.
@@ -262,7 +276,12 @@ impl Reply {
     }
 
     pub(crate) fn content(content: &Value) -> CallOutcome {
-        Ok(Self::Object(RawObject::new().with("content", content)))
+        Self::member("content", content)
+    }
+
+    /// A result of one member.
+    pub(crate) fn member<T: Serialize + ?Sized>(key: &str, value: &T) -> CallOutcome {
+        Ok(Self::Object(RawObject::new().with(key, value)))
     }
 
     pub(crate) fn into_raw(self) -> Raw {

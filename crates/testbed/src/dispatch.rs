@@ -9,7 +9,7 @@ use kitbag_wire::{
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{CallEnd, Dialogue, TestCall};
+use crate::call::{CallEnd, CallOutcome, Dialogue, TestCall};
 use crate::cli::{Misbehaviour, Served};
 use crate::connected_client::ConnectedClient;
 use crate::outbox::Outbox;
@@ -133,6 +133,10 @@ async fn answer(call: TestCall) {
         Box::pin(modern::serve(call)).await
     };
     peer.end(&id);
+    send(&outbox, id, outcome);
+}
+
+fn send(outbox: &Outbox, id: RequestId, outcome: CallOutcome) {
     match outcome {
         Ok(reply) => outbox.send(Response::result(id, reply.into_raw())),
         Err(CallEnd::Error(error)) => outbox.send(Response::error(Some(id), error)),

@@ -6,7 +6,7 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Notification, ProtocolVersion, RawObject, Request, raw};
 use serde_json::{Value, json};
 
-use crate::call::{CallOutcome, Reply, TestCall, invalid};
+use crate::call::{CallEnd, CallOutcome, Reply, TestCall, invalid};
 use crate::cli::Misbehaviour;
 use crate::connected_client::{ConnectedClient, Handshake, Level};
 use crate::dispatch::method_not_found;
@@ -32,13 +32,12 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
         method::SUBSCRIBE => {
             call.server
                 .listeners
-                .subscribe(greeting.listener, uri(&call)?);
+                .subscribe(greeting.listener, call.required("uri")?);
             Reply::empty()
         }
         method::UNSUBSCRIBE => {
-            call.server
-                .listeners
-                .unsubscribe(greeting.listener, &uri(&call)?);
+            let uri: String = call.required("uri")?;
+            call.server.listeners.unsubscribe(greeting.listener, &uri);
             Reply::empty()
         }
         _ => lists::serve(call).await,
@@ -90,30 +89,30 @@ async fn before_greeting(call: TestCall) -> CallOutcome {
 }
 
 fn initialize(call: &TestCall) -> CallOutcome {
-    let proposed: String = call
-        .params
-        .read("protocolVersion")
-        .ok_or_else(|| invalid("`protocolVersion` is missing"))?;
+    let proposed: String = call.required("protocolVersion")?;
     let version = ProtocolVersion::negotiate_legacy(&proposed);
-    let listener =
-        call.server
-            .listeners
-            .add(Interests::every_list(), call.peer.general.clone(), None);
-    let capabilities = call.params.object("capabilities").unwrap_or_default();
-    if !call.peer.greet(Handshake {
-        version,
-        capabilities,
-        listener,
-    }) {
-        call.server.listeners.remove(listener);
-        return Err(invalid("this session is initialized already"));
-    }
+    greet(call, version)?;
     let result = RawObject::new()
         .with("protocolVersion", version.as_str())
         .with("capabilities", &capabilities_of_ours())
         .with("serverInfo", &implementation())
         .with("instructions", INSTRUCTIONS);
     Ok(Reply::Object(result))
+}
+
+fn greet(call: &TestCall, version: ProtocolVersion) -> Result<(), CallEnd> {
+    let (listeners, general) = (&call.server.listeners, call.peer.general.clone());
+    let listener = listeners.add(Interests::every_list(), general, None);
+    let handshake = Handshake {
+        version,
+        capabilities: call.params.object("capabilities").unwrap_or_default(),
+        listener,
+    };
+    if call.peer.greet(handshake) {
+        return Ok(());
+    }
+    listeners.remove(listener);
+    Err(invalid("this session is initialized already"))
 }
 
 pub(crate) fn capabilities_of_ours() -> Value {
@@ -124,10 +123,4 @@ pub(crate) fn capabilities_of_ours() -> Value {
         "resources": { "listChanged": true, "subscribe": true },
         "tools": { "listChanged": true },
     })
-}
-
-fn uri(call: &TestCall) -> Result<String, crate::call::CallEnd> {
-    call.params
-        .read("uri")
-        .ok_or_else(|| invalid("`uri` is missing"))
 }

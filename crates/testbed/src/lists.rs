@@ -57,7 +57,7 @@ async fn list_tools(call: &TestCall) -> CallOutcome {
 
 fn page(call: &TestCall, key: &str, items: &[Raw]) -> CallOutcome {
     if !call.server.has(Misbehaviour::Paginate) {
-        return Ok(Reply::Object(RawObject::new().with(key, items)));
+        return Reply::member(key, items);
     }
     let start = match call.params.read::<String>("cursor") {
         Some(cursor) => offset(key, &cursor)

@@ -48,14 +48,17 @@ use crate::tools::exotic;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = TestbedArguments::parse();
-    match arguments.command {
-        Command::PrintExotic => return print(exotic_result(arguments.era)),
-        Command::PrintDefinition => return print(exotic::DEFINITION),
-        Command::Stdio | Command::Http { .. } | Command::Sse { .. } => {}
+    match (arguments.command, &arguments.catalog) {
+        (Command::PrintExotic, _) => print(exotic_result(arguments.era)),
+        (Command::PrintDefinition, _) => print(exotic::DEFINITION),
+        (Command::Http { port }, Some(file)) => {
+            http::serve_catalog(arguments.era, catalog::read(file)?, port).await
+        }
+        (Command::Stdio | Command::Http { .. } | Command::Sse { .. }, _) => serve(arguments).await,
     }
-    if let (Command::Http { port }, Some(file)) = (arguments.command, &arguments.catalog) {
-        return http::serve_catalog(arguments.era, catalog::read(file)?, port).await;
-    }
+}
+
+async fn serve(arguments: TestbedArguments) -> anyhow::Result<()> {
     misbehaviour::at_start(&arguments.misbehaviours, arguments.data_dir.as_deref()).await?;
     let stays = arguments.misbehaviours.contains(&Misbehaviour::IgnoreTerm);
     let server = TestServer::new(arguments.era, arguments.misbehaviours, arguments.data_dir);

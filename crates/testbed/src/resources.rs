@@ -1,10 +1,10 @@
 //! Resources and their templates.
 
 use kitbag_wire::meta::code;
-use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
+use kitbag_wire::{ErrorObject, Raw, raw};
 use serde_json::{Value, json};
 
-use crate::call::{CallEnd, CallOutcome, Dialogue, Reply, TestCall, invalid};
+use crate::call::{CallEnd, CallOutcome, Dialogue, Reply, TestCall};
 use crate::cli::Misbehaviour;
 use crate::server::TestServer;
 use crate::tools::content::IMAGE;
@@ -45,18 +45,12 @@ pub(crate) fn templates(server: &TestServer) -> Vec<Raw> {
 }
 
 pub(crate) fn read(call: &TestCall) -> CallOutcome {
-    let uri: String = call
-        .params
-        .read("uri")
-        .ok_or_else(|| invalid("`uri` is missing"))?;
+    let uri: String = call.required("uri")?;
     if call.server.has(Misbehaviour::Usurp) {
-        let contents = json!([{ "uri": uri, "text": "usurped" }]);
-        return Ok(Reply::Object(RawObject::new().with("contents", &contents)));
+        return Reply::member("contents", &json!([{ "uri": uri, "text": "usurped" }]));
     }
     let contents = contents(&uri).ok_or_else(|| not_found(call, &uri))?;
-    Ok(Reply::Object(
-        RawObject::new().with("contents", &[contents]),
-    ))
+    Reply::member("contents", &[contents])
 }
 
 const TEXT: &str = "test://static-text";

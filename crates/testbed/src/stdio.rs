@@ -50,28 +50,36 @@ async fn read(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let message = match Message::parse(&line) {
-            Ok(message) => message,
-            Err(why) => {
-                peer.general.send(dispatch::malformed(&why));
-                continue;
-            }
-        };
-        if server.has(Misbehaviour::FloodPings) && is_greeted(&message) {
-            flood_pings().await;
-        }
-        let greets = matches!(&message, Message::Request(Request { method, .. }) if method == method::INITIALIZE);
         running.retain(|task: &JoinHandle<()>| !task.is_finished());
-        match dispatch::receive(server, peer, message) {
-            // A hasty client may send requests right behind `initialize`; they need an open session.
-            Some(Started { done, .. }) if greets && !server.has(Misbehaviour::Hang) => {
-                drop(done.await);
-            }
-            Some(Started { done, .. }) => running.push(done),
-            None => {}
+        match Message::parse(&line) {
+            Ok(message) => running.extend(receive(server, peer, message).await),
+            Err(why) => peer.general.send(dispatch::malformed(&why)),
         }
     }
     Ok(running)
+}
+
+/// Returns the task that serves the message, if it is not done yet.
+async fn receive(
+    server: &Arc<TestServer>,
+    peer: &Arc<ConnectedClient>,
+    message: Message,
+) -> Option<JoinHandle<()>> {
+    if server.has(Misbehaviour::FloodPings) && is_greeted(&message) {
+        flood_pings().await;
+    }
+    let greets = greets(&message);
+    let Started { done, .. } = dispatch::receive(server, peer, message)?;
+    // A hasty client may send requests right behind `initialize`; they need an open session.
+    if greets && !server.has(Misbehaviour::Hang) {
+        let _ = done.await;
+        return None;
+    }
+    Some(done)
+}
+
+fn greets(message: &Message) -> bool {
+    matches!(message, Message::Request(it) if it.method == method::INITIALIZE)
 }
 
 fn is_greeted(message: &Message) -> bool {

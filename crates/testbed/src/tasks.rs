@@ -105,10 +105,7 @@ impl TaskTable {
 
     fn find(&self, call: &TestCall) -> Result<Arc<Task>, CallEnd> {
         require(call)?;
-        let id: String = call
-            .params
-            .read("taskId")
-            .ok_or_else(|| invalid("`taskId` is missing"))?;
+        let id: String = call.required("taskId")?;
         let by_id = lock(&self.by_id);
         by_id
             .get(&id)

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use futures::stream;
+use futures::{Stream, stream};
 use kitbag_wire::meta::code;
 use kitbag_wire::{Era, Message, Response as Answer, sse};
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_util::sync::DropGuard;
 
 use super::{event_stream, headers, json};
 use crate::connected_client::ConnectedClient;
@@ -42,24 +43,30 @@ pub(super) async fn receive(
             hung_up.disarm();
             json(status_of(&answer), answer)
         }
-        Some(first) => {
-            let rest = stream::unfold(
-                (Some(first), outgoing, hung_up),
-                |(at_hand, mut outgoing, hung_up)| async {
-                    let message = match at_hand {
-                        Some(message) => message,
-                        None => next(&mut outgoing).await?,
-                    };
-                    if matches!(message, Message::Response(_)) {
-                        outgoing.close();
-                    }
-                    Some((sse::event(&message), (None, outgoing, hung_up)))
-                },
-            );
-            event_stream(rest)
-        }
+        Some(first) => event_stream(events(first, outgoing, hung_up)),
         None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+/// Streams the first message and those that follow, up to the answer.
+fn events(
+    first: Message,
+    outgoing: UnboundedReceiver<OutboxItem>,
+    hung_up: DropGuard,
+) -> impl Stream<Item = Vec<u8>> {
+    stream::unfold(
+        (Some(first), outgoing, hung_up),
+        |(at_hand, mut outgoing, hung_up)| async {
+            let message = match at_hand {
+                Some(message) => message,
+                None => next(&mut outgoing).await?,
+            };
+            if matches!(message, Message::Response(_)) {
+                outgoing.close();
+            }
+            Some((sse::event(&message), (None, outgoing, hung_up)))
+        },
+    )
 }
 
 async fn next(outgoing: &mut UnboundedReceiver<OutboxItem>) -> Option<Message> {

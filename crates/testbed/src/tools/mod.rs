@@ -49,19 +49,20 @@ pub(crate) fn definitions(server: &TestServer) -> Vec<Raw> {
 }
 
 pub(crate) async fn run(call: TestCall) -> CallOutcome {
-    let name: String = call
-        .params
-        .read("name")
-        .ok_or_else(|| invalid("`name` is missing"))?;
-    if let Some(tool) = table().find(|tool| tool.name == name) {
-        return (tool.run)(call).await;
+    let name: String = call.required("name")?;
+    let tool = table()
+        .chain(by_misbehaviour(&call.server))
+        .find(|tool| tool.name == name);
+    match tool {
+        Some(tool) => (tool.run)(call).await,
+        None => run_special(call, name).await,
     }
+}
+
+/// Runs a tool that is in no table, because its definition is special.
+async fn run_special(call: TestCall, name: String) -> CallOutcome {
     if name == exotic::DEFINITION_NAME {
         return Reply::text("That was an exotic definition.");
-    }
-    let special = by_misbehaviour(&call.server).find(|tool| tool.name == name);
-    if let Some(tool) = special {
-        return (tool.run)(call).await;
     }
     if name == signals::TURNCOAT && call.server.has(Misbehaviour::Redefine) {
         call.server.redefine();

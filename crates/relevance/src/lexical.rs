@@ -23,7 +23,7 @@ const FIELDS: [Field; 5] = [
     Field::Parameters,
     Field::Tags,
 ];
-/// How soon further occurrences of a word add little: the usual value of BM25.
+/// Bounds the worth of further occurrences of a word: the usual value of BM25.
 const K1: f32 = 1.2;
 
 impl Field {
@@ -39,7 +39,7 @@ impl Field {
         }
     }
 
-    /// How much the length of a field lowers the worth of its words, between 0 and 1. Names are
+    /// The part that the length of a field has in the worth of its words, between 0 and 1. Names are
     /// all short; lists of parameters and tags differ most.
     fn length_penalty(self) -> f32 {
         match self {
@@ -140,7 +140,7 @@ struct WordCounts {
     documents: Vec<CountedDocument>,
 }
 
-/// How often a word is in each field of one document.
+/// The number of times that a word is in each field of one document.
 #[derive(Debug)]
 struct Occurrence {
     term: u32,

@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_say_what_is_in_them_and_types_are_those_of_json() {
+    fn lists_have_a_schema_for_their_items_and_types_are_those_of_json() {
         check(
             &json!({
                 "properties": {

@@ -51,7 +51,7 @@ pub(super) const TOOLS: &[TestTool] = &[
         "test_input_required_result_capabilities",
         "Needs what the client can give",
         no_arguments,
-        |call| Box::pin(what_it_can(call)),
+        |call| Box::pin(as_declared(call)),
     ),
 ];
 
@@ -120,7 +120,7 @@ async fn two_steps(call: TestCall) -> CallOutcome {
     ))
 }
 
-async fn what_it_can(call: TestCall) -> CallOutcome {
+async fn as_declared(call: TestCall) -> CallOutcome {
     let declared = call.capabilities();
     let mut wanted = InputRequests::one("user_name", ask_name())
         .and("greeting", InputRequest::sample("Generate a greeting"))

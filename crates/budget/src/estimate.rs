@@ -116,14 +116,7 @@ fn price(piece: TextPiece, text: &[u8]) -> usize {
             case,
             letters,
             accented,
-        } => {
-            let row = match (lead, case) {
-                (_, WordCase::Upper) => &CAPITALS,
-                (Lead::Mark, _) => &AFTER_MARK,
-                _ => &PLAIN,
-            };
-            at(row, letters) + ACCENT * accented
-        }
+        } => at(word_row(lead, case), letters) + ACCENT * accented,
         TextPiece::Script { script, letters } => {
             let (first, next) = script_price(script);
             first + next * (letters - 1)
@@ -143,6 +136,14 @@ fn price(piece: TextPiece, text: &[u8]) -> usize {
                 + WIDE * wide
                 + PICTURE * pictures
         }
+    }
+}
+
+fn word_row(lead: Lead, case: WordCase) -> &'static [usize; 13] {
+    match (lead, case) {
+        (_, WordCase::Upper) => &CAPITALS,
+        (Lead::Mark, _) => &AFTER_MARK,
+        _ => &PLAIN,
     }
 }
 

@@ -82,21 +82,19 @@ fn cut(mut result: RawObject, budget: usize) -> Option<Cut> {
     let kept = layout.keep(room - text_tokens.min(room / 2));
     let end = layout.end(room - kept.tokens);
     let structured = layout.fate_of_structured(&end);
-    let content = layout.content(&end, &kept, structured);
-    let shown_tokens = estimate(&layout.pages.whole()[..end.at()]) + kept.tokens;
-    let pages = layout.pages;
     if structured != Structured::Unchanged {
         result.remove("structuredContent");
     }
+    let at = end.at();
     Some(Cut {
-        next_offset: (end.at() < pages.whole().len()).then_some(end.at()),
-        pages,
-        shown_tokens,
+        next_offset: (at < layout.pages.whole().len()).then_some(at),
+        shown_tokens: estimate(&layout.pages.whole()[..at]) + kept.tokens,
         total_tokens: text_tokens + binary_tokens,
         structured,
         binaries_left_out: kept.left_out,
         result,
-        content,
+        content: layout.content(&end, &kept, structured),
+        pages: layout.pages,
     })
 }
 
@@ -124,12 +122,7 @@ enum ShownEnd {
 
 impl<'a> Layout<'a> {
     fn of(content: Option<&'a RawValue>, structured: Option<&RawValue>) -> Option<Self> {
-        let content: Vec<&RawValue> = content
-            .map_or(Ok(Vec::new()), |content| {
-                serde_json::from_str(content.get())
-            })
-            .ok()?;
-        let blocks: Vec<Block<'a>> = content.into_iter().map(Block::read).collect();
+        let blocks = read_blocks(content)?;
         let texts: Vec<&str> = blocks.iter().filter_map(text_of).collect();
         let repeated = structured.is_some_and(|structured| repeated::repeats(&texts, structured));
         let mut pages = Pages::empty();
@@ -249,6 +242,15 @@ struct KeptBinaries {
     blocks: Vec<bool>,
     tokens: usize,
     left_out: usize,
+}
+
+/// Returns nothing if the content is no list.
+fn read_blocks(content: Option<&RawValue>) -> Option<Vec<Block<'_>>> {
+    let Some(content) = content else {
+        return Some(Vec::new());
+    };
+    let content: Vec<&RawValue> = serde_json::from_str(content.get()).ok()?;
+    Some(content.into_iter().map(Block::read).collect())
 }
 
 /// Writes a block into the pages as text.

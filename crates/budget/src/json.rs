@@ -51,7 +51,7 @@ pub(crate) struct Gap {
 /// A string that is a value and had not ended where the reading stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpenString {
-    /// Where its text begins, after the quotation mark.
+    /// The start of its text, behind the quotation mark.
     pub(crate) start: usize,
     /// The last point that splits neither a character nor an escape.
     pub(crate) safe: usize,

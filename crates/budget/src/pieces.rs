@@ -115,38 +115,26 @@ impl TextPieces<'_> {
     /// Capitals, then small letters, then `'s` and its like. Letters without case are both.
     fn word(&mut self, lead: Lead) -> TextPiece {
         let script = self.class(self.at).and_then(|class| class.script);
-        let (mut capitals, mut letters, mut accented) = (0, 0, 0);
-        let mut small = false;
-        while letters < LONGEST
+        let mut word = LetterCounts::default();
+        while word.letters < LONGEST
             && let Some(class) = self.class(self.at)
+            // The vocabulary would go on, but has few tokens of two scripts.
+            && class.script == script
+            && word.add(class)
         {
-            match class.kind {
-                // The vocabulary would go on, but has few tokens of two scripts.
-                _ if class.script != script && class.kind.is_letter() => break,
-                CharKind::Upper if small => break,
-                CharKind::Upper => capitals += 1,
-                CharKind::Lower => small = true,
-                CharKind::Letter => {}
-                _ => break,
-            }
-            letters += 1;
-            accented += usize::from(class.bytes > 1);
             self.at += class.bytes;
         }
-        if let Some(script) = script {
-            return TextPiece::Script { script, letters };
-        }
-        letters += self.contraction();
-        let case = match capitals {
-            0 => WordCase::Lower,
-            1 if small => WordCase::Title,
-            _ => WordCase::Upper,
-        };
-        TextPiece::Word {
-            lead,
-            case,
-            letters,
-            accented,
+        match script {
+            Some(script) => TextPiece::Script {
+                script,
+                letters: word.letters,
+            },
+            None => TextPiece::Word {
+                lead,
+                case: word.case(),
+                letters: word.letters + self.contraction(),
+                accented: word.accented,
+            },
         }
     }
 
@@ -191,14 +179,9 @@ impl TextPieces<'_> {
             before = byte;
             self.at += class.bytes;
         }
-        while self
-            .text
-            .as_bytes()
-            .get(self.at)
-            .is_some_and(|byte| matches!(byte, b'\r' | b'\n' | b'/'))
-        {
-            self.at += 1;
-        }
+        let rest = &self.text.as_bytes()[self.at..];
+        let ends = rest.iter().take_while(|byte| b"\r\n/".contains(byte));
+        self.at += ends.count();
         TextPiece::Marks {
             ascii,
             changes,
@@ -266,6 +249,38 @@ impl TextPieces<'_> {
             });
         }
         self.text[at..].chars().next().map(CharClass::of)
+    }
+}
+
+/// The letters of a word that is being read.
+#[derive(Default)]
+struct LetterCounts {
+    letters: usize,
+    capitals: usize,
+    accented: usize,
+    has_small: bool,
+}
+
+impl LetterCounts {
+    /// Adds a letter. Returns false if the character does not belong to the word.
+    fn add(&mut self, class: CharClass) -> bool {
+        match class.kind {
+            CharKind::Upper if !self.has_small => self.capitals += 1,
+            CharKind::Lower => self.has_small = true,
+            CharKind::Letter => {}
+            _ => return false,
+        }
+        self.letters += 1;
+        self.accented += usize::from(class.bytes > 1);
+        true
+    }
+
+    fn case(&self) -> WordCase {
+        match self.capitals {
+            0 => WordCase::Lower,
+            1 if self.has_small => WordCase::Title,
+            _ => WordCase::Upper,
+        }
     }
 }
 

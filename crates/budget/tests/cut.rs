@@ -23,7 +23,7 @@ fn a_result_within_the_budget_is_not_touched() {
 }
 
 #[test]
-fn what_is_no_result_of_a_tool_passes() {
+fn a_text_that_is_no_result_of_a_tool_passes() {
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     for text in [
         "x".repeat(9_000),
@@ -133,7 +133,7 @@ fn any_result_is_cut_however_strange_it_is() {
 }
 
 #[test]
-fn a_result_keeps_what_is_not_cut() {
+fn a_result_keeps_the_members_that_are_not_cut() {
     let result = json!({
         "content": [
             {"type": "text", "text": "first", "annotations": {"audience": ["user"]}},

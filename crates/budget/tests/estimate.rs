@@ -1,4 +1,4 @@
-//! How far the estimate is from the count, on definitions and other texts of our own.
+//! Compares the estimate with the count, on definitions and other texts of our own.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 #![expect(

@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_name_fits_what_models_accept(server in server(), name in ".{0,200}") {
+        fn models_accept_every_name(server in server(), name in ".{0,200}") {
             let it = exposed(&server, &name);
             prop_assert!(it.as_str().len() <= ExposedName::MAX);
             prop_assert!(it.as_str().chars().all(allowed));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use kitbag_domain::Remedy as _;
-use kitbag_domain::{Capability, KeyId, Kind, ServerName, Timestamp};
+use kitbag_domain::{Capability, ExposedName, KeyId, Kind, ServerName, Timestamp};
 use kitbag_store::StoredListing;
 use kitbag_upstream::{CallError, Listing, Notice, NoticeKind, Problem, Server};
 use kitbag_wire::meta::method;
@@ -242,10 +242,8 @@ pub(crate) async fn keep_key_uses_now(gateway: &Gateway) {
 /// asked may well be there.
 pub(crate) fn mention_unknown_tools(gateway: &Gateway) {
     let asked = |name: &str| {
-        let server = name
-            .split_once("__")
-            .and_then(|(server, _)| server.parse().ok());
-        let server = server.and_then(|server: ServerName| gateway.upstreams.get(&server).cloned());
+        let server =
+            ExposedName::server_in(name).and_then(|server| gateway.upstreams.get(&server).cloned());
         server.is_none_or(|server| server.listing().is_some())
     };
     let catalog = gateway.catalog();

@@ -1,7 +1,7 @@
 //! A call: something that a client asks of a server or an API, with its name read once.
 
 use kitbag_apis::ProviderCall;
-use kitbag_domain::{Capability, Kind, ServerName, ShortText};
+use kitbag_domain::{Capability, ExposedName, Kind, ServerName, ShortText};
 use kitbag_wire::RawObject;
 use kitbag_wire::meta::method;
 
@@ -90,7 +90,7 @@ impl Call {
             Self::Api(call) => return call.unresolved(),
             Self::Mcp(call) => call.subject.kind_and_name(),
         };
-        let server = name.split_once("__").map(|(server, _)| server);
+        let server = ExposedName::split(name).map(|(server, _)| server);
         Capability {
             server: server_or_unknown(server.unwrap_or_default()),
             kind,

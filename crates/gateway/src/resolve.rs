@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_apis::{Provider, ProviderCall};
-use kitbag_domain::{Capability, Kind, ServerName};
+use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
 use kitbag_upstream::{Outbound, Server};
 use kitbag_wire::{Raw, RawObject};
 
@@ -219,7 +219,7 @@ fn task(turn: &Turn, id: &str, params: &mut RawObject) -> Result<Capability, Fai
 /// A client may know a name from an earlier day while the server has not been listed yet, or cannot
 /// be started. The server's own answer is then worth more than ours, that the name is unknown.
 fn unlisted_tool(turn: &Turn, exposed: &str) -> Option<Capability> {
-    let (server, tool) = exposed.split_once("__")?;
+    let (server, tool) = ExposedName::split(exposed)?;
     let server: ServerName = server.parse().ok()?;
     let unlisted = turn.gateway.upstreams.get(&server)?.listing().is_none();
     let capability = Capability::tool(server, tool);

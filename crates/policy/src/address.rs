@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_the_address_is() {
+    fn a_refusal_names_the_kind_of_the_address() {
         let refused = AddressRules::default()
             .check("169.254.169.254".parse().unwrap())
             .unwrap_err();

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allow_list_excludes_what_it_does_not_name() {
+    fn an_allow_list_excludes_the_tools_it_does_not_name() {
         check(
             "+tool:github/* |",
             "acme",

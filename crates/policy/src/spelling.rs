@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_keeps_what_its_signs_mean() {
+    fn the_signs_of_a_pattern_keep_their_meaning() {
         for (text, expected) in [
             ("MEM://Secret/*", "mem:/secret/*"),
             (

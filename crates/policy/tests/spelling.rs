@@ -141,7 +141,7 @@ fn the_name_of_a_tool_has_one_spelling() {
 }
 
 #[test]
-fn what_is_allowed_must_be_allowed_as_it_is_read() {
+fn a_name_in_an_unusual_spelling_must_be_allowed_as_a_server_reads_it() {
     check(
         &["hr/mem://public/*", "hr/file:///my%20notes/a"],
         &[],

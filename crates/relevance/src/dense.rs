@@ -61,15 +61,11 @@ impl Dense {
         let Some(bytes) = self.bytes.as_ref().filter(|_| !queries.is_empty()) else {
             return Vec::new();
         };
-        let width = simd::padded(self.dimension);
-        let mut tokens = vec![0; queries.len() * width];
-        let rows = queries.iter().zip(tokens.chunks_exact_mut(width));
-        let query_steps: Vec<f32> = rows.map(|(query, row)| quantise(query, row)).collect();
-        let cosines = vec![vec![0.0; self.steps.len()]; queries.len()];
+        let (tokens, query_steps) = quantise_queries(queries, simd::padded(self.dimension));
         let mut scaled = Scaled {
             steps: &self.steps,
             query_steps: &query_steps,
-            cosines,
+            cosines: vec![vec![0.0; self.steps.len()]; queries.len()],
         };
         bytes.multiply(&tokens, &mut scaled);
         scaled.cosines
@@ -130,6 +126,14 @@ fn quantise_all(vectors: &[Option<Arc<[f32]>>], dimension: usize) -> (Vec<i8>, V
     let steps = rows
         .map(|(vector, row)| vector.as_ref().map_or(0.0, |vector| quantise(vector, row)))
         .collect();
+    (bytes, steps)
+}
+
+/// Returns all queries as bytes, each padded to `width`, and the worth of a step in each.
+fn quantise_queries(queries: &[&[f32]], width: usize) -> (Vec<i8>, Vec<f32>) {
+    let mut bytes = vec![0; queries.len() * width];
+    let rows = queries.iter().zip(bytes.chunks_exact_mut(width));
+    let steps = rows.map(|(query, row)| quantise(query, row)).collect();
     (bytes, steps)
 }
 

@@ -1,4 +1,4 @@
-//! How good a ranking is, given the answers that would have been right.
+//! Measures how good a ranking is, given the answers that would have been right.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,7 +16,7 @@ pub struct Metrics {
     pub recall: BTreeMap<usize, f64>,
     /// The share of queries with a right answer among the first three.
     pub hit3: f64,
-    /// How near to the top the right answers are among the first ten.
+    /// High if the right answers are near to the top of the first ten.
     pub ndcg10: f64,
 }
 

@@ -23,7 +23,7 @@ const FIELDS: [Field; 5] = [
     Field::Parameters,
     Field::Tags,
 ];
-/// How soon further occurrences of a word add little: the usual value of BM25.
+/// Bounds the worth of further occurrences of a word: the usual value of BM25.
 const K1: f32 = 1.2;
 
 impl Field {
@@ -39,7 +39,7 @@ impl Field {
         }
     }
 
-    /// How much the length of a field lowers the worth of its words, between 0 and 1. Names are
+    /// The part that the length of a field has in the worth of its words, between 0 and 1. Names are
     /// all short; lists of parameters and tags differ most.
     fn length_penalty(self) -> f32 {
         match self {
@@ -140,7 +140,7 @@ struct WordCounts {
     documents: Vec<CountedDocument>,
 }
 
-/// How often a word is in each field of one document.
+/// The number of times that a word is in each field of one document.
 #[derive(Debug)]
 struct Occurrence {
     term: u32,
@@ -163,14 +163,9 @@ impl WordCounts {
             &fields.parameters,
             &fields.tags,
         ];
-        let mut lengths = [0.0; FIELDS.len()];
-        let mut found: Vec<(u32, usize)> = Vec::new();
-        for (field, text) in texts.into_iter().enumerate() {
-            let terms = terms(text);
-            lengths[field] = terms.len() as f32;
-            found.extend(terms.into_iter().map(|term| (self.number(term), field)));
-        }
-        found.sort_unstable();
+        let terms_of_fields = texts.map(terms);
+        let lengths = terms_of_fields.each_ref().map(|terms| terms.len() as f32);
+        let found = self.numbered(terms_of_fields);
         let begin = self.occurrences.len();
         let of_each_term = found.chunk_by(|a, b| a.0 == b.0);
         self.occurrences.extend(of_each_term.map(Occurrence::of));
@@ -179,6 +174,16 @@ impl WordCounts {
             end: self.occurrences.len(),
             lengths,
         });
+    }
+
+    /// Returns the number of each term with its field, the same terms together.
+    fn numbered(&mut self, terms_of_fields: [Vec<String>; FIELDS.len()]) -> Vec<(u32, usize)> {
+        let mut found: Vec<(u32, usize)> = Vec::new();
+        for (field, terms) in terms_of_fields.into_iter().enumerate() {
+            found.extend(terms.into_iter().map(|term| (self.number(term), field)));
+        }
+        found.sort_unstable();
+        found
     }
 
     fn number(&mut self, term: String) -> u32 {

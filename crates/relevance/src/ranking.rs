@@ -7,7 +7,7 @@ use crate::indexed_tool::IndexedTool;
 use crate::query::{Query, keep_best};
 use crate::score::{Parts, step_gain};
 
-/// How far apart the tools are put that a step lifts to the last place: far enough for a float to
+/// The distance between the tools that a step lifts above the last place: far enough for a float to
 /// tell its best from its second best, and far less than scores differ otherwise.
 const STEP_APART: f32 = 1e-4;
 

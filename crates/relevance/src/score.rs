@@ -5,7 +5,7 @@
 //! stretching it per intent would lose. The weights were fitted on requests that the model had
 //! not seen (`training/fit.py`).
 
-/// How much of each part goes into a score.
+/// The share of each part in a score.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Weights {
     pub lexical: f32,

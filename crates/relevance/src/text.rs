@@ -56,16 +56,22 @@ impl ToolText<'_> {
         }
         let name: Vec<_> = words(self.name).collect();
         let mut tags = vec![name.join(" ")];
-        let mut seen: HashSet<String> = name.into_iter().collect();
-        for parameter in self.parameters.iter().take(MAX_PARAMETERS) {
-            let parts: Vec<_> = words(parameter).collect();
-            if parts.iter().any(|part| !seen.contains(part)) {
-                tags.push(parts.join(" "));
-                seen.extend(parts);
-            }
-        }
+        tags.extend(self.new_parameters(name));
         tags.retain(|tag| !tag.is_empty());
         tags
+    }
+
+    /// Returns the first parameters as words, without those that add no word to the ones seen.
+    fn new_parameters(&self, seen: Vec<String>) -> impl Iterator<Item = String> {
+        let mut seen: HashSet<String> = seen.into_iter().collect();
+        let parameters = self.parameters.iter().take(MAX_PARAMETERS);
+        parameters.filter_map(move |parameter| {
+            let words: Vec<_> = words(parameter).collect();
+            let is_new = words.iter().any(|word| !seen.contains(word));
+            let tag = words.join(" ");
+            seen.extend(words);
+            is_new.then_some(tag)
+        })
     }
 
     /// Returns the text that is embedded. The description gets the room that the rest leaves.

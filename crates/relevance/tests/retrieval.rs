@@ -144,7 +144,7 @@ fn names(found: &[Candidate]) -> Vec<&str> {
 }
 
 #[test]
-fn meaning_finds_what_shares_no_word() {
+fn a_tool_that_shares_no_word_is_found_by_its_meaning() {
     let found = ask(
         &index(Vectors::All),
         "will it rain in Lisbon tomorrow",
@@ -253,7 +253,7 @@ fn vectors_are_replaced_without_reading_the_words_again() {
 }
 
 #[test]
-fn each_ranker_ranks_by_what_it_is_named_after() {
+fn words_alone_and_vectors_alone_rank_by_themselves() {
     let index = index(Vectors::All);
     let parts = |weights| {
         let options = Options {
@@ -276,7 +276,7 @@ fn each_ranker_ranks_by_what_it_is_named_after() {
 }
 
 #[test]
-fn what_is_not_allowed_is_not_found() {
+fn a_tool_that_is_not_allowed_is_not_found() {
     let index = index(Vectors::All);
     let vector = ENCODER.embed("open a new issue");
     let intent = Intent {

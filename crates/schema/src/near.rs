@@ -1,37 +1,44 @@
 //! Names like one that does not exist, for a caller who may have mistyped it.
 
-use kitbag_domain::ShortText;
+use kitbag_domain::{ExposedName, ShortText};
+
+/// As many as a reader looks at before giving up.
+const MOST: usize = 3;
+/// Names that share less than this look unrelated to a reader.
+const ALIKE: f64 = 0.8;
+/// The right server with a slip in the tool's name is likelier than the reverse.
+const SAME_SERVER: f64 = 0.05;
 
 /// The names most like one that does not exist, best first.
 pub fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    // To compare texts takes time that grows with the square of their length, and a client chooses
-    // how long they are. A mistyped name is shorter than this.
-    let short = |name: &str| name.len() <= ShortText::MAX;
-    if !short(name) {
+    if !is_comparable(name) {
         return Vec::new();
     }
-    let split = name.split_once("__");
-    let mut scored: Vec<_> = names
-        .filter(|candidate| short(candidate))
-        .map(|candidate| {
-            let (owner, tail) = candidate.split_once("__").unwrap_or(("", candidate));
-            let score = match split {
-                // The right server with a slip in the tool's name is likelier than the reverse.
-                Some((server, wanted)) => {
-                    strsim::jaro_winkler(wanted, tail) + if server == owner { 0.05 } else { 0.0 }
-                }
-                None => strsim::jaro_winkler(name, candidate).max(strsim::jaro_winkler(name, tail)),
-            };
-            (score, candidate)
-        })
-        .filter(|(score, _)| *score > 0.8)
+    let comparable = names.filter(|candidate| is_comparable(candidate));
+    let mut scored: Vec<_> = comparable
+        .map(|candidate| (likeness(name, candidate), candidate))
+        .filter(|(score, _)| *score > ALIKE)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    scored
-        .into_iter()
-        .take(3)
-        .map(|(_, candidate)| candidate)
-        .collect()
+    let best = scored.into_iter().take(MOST);
+    best.map(|(_, candidate)| candidate).collect()
+}
+
+/// To compare texts takes time that grows with the square of their length, and a client chooses how
+/// long they are. A mistyped name is shorter than this.
+fn is_comparable(name: &str) -> bool {
+    name.len() <= ShortText::MAX
+}
+
+fn likeness(name: &str, candidate: &str) -> f64 {
+    let (owner, tail) = ExposedName::split(candidate).unwrap_or(("", candidate));
+    match ExposedName::split(name) {
+        Some((server, wanted)) => {
+            let bonus = if server == owner { SAME_SERVER } else { 0.0 };
+            strsim::jaro_winkler(wanted, tail) + bonus
+        }
+        None => strsim::jaro_winkler(name, candidate).max(strsim::jaro_winkler(name, tail)),
+    }
 }
 
 #[cfg(test)]

@@ -1,44 +1,46 @@
-//! What a tool or a prompt sees of the request it serves.
+//! The request that a tool or a prompt serves, as it sees it.
 //!
-//! Tools are written once for both eras. [`Call::ask`] is where the eras part: a legacy
-//! client is sent requests and awaited; a modern one gets `input_required` and comes back
-//! with the answers, so the tool runs again from its first line; a task parks.
+//! Tools are written once for both eras. In [`TestCall::ask`] the eras differ: a legacy client is
+//! sent requests and awaited; a modern one gets `input_required` and comes back with the answers,
+//! so the tool runs again from its first line; a task waits.
 
 use std::sync::Arc;
 
 use futures::future::join_all;
 use kitbag_wire::meta::{self, code, method, result_type};
 use kitbag_wire::{ErrorObject, Notification, Raw, RawObject, Request, RequestId, raw};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::input::{Answers, Inputs, missing_capability};
+use crate::connected_client::{ConnectedClient, Level};
+use crate::input::{InputAnswers, InputRequests, missing_capability};
 use crate::outbox::Outbox;
-use crate::peer::{Level, Peer};
-use crate::seal::State;
-use crate::server::Server;
+use crate::seal::RoundState;
+use crate::server::TestServer;
 use crate::tasks::Task;
 
-pub(crate) type Outcome = Result<Reply, Stop>;
+pub(crate) type CallOutcome = Result<Reply, CallEnd>;
 
 #[derive(Debug)]
 pub(crate) enum Reply {
     Object(RawObject),
-    /// Goes out as it is, also to modern clients.
+    /// A result that is sent as it is, also to modern clients.
     Verbatim(Raw),
 }
 
-/// Why a request ends without the result it asked for.
+/// The ways in which a request ends without the result it asked for.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum CallEnd {
     Error(ErrorObject),
     /// An `input_required` result.
-    Input(RawObject),
-    /// The client no longer wants an answer.
+    InputRequired(RawObject),
+    /// The client has cancelled the request.
     Cancelled,
 }
 
+/// The way in which a tool asks its client.
 #[derive(Debug, Clone)]
 pub(crate) enum Dialogue {
     Legacy,
@@ -47,9 +49,9 @@ pub(crate) enum Dialogue {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) server: Arc<Server>,
-    pub(crate) peer: Arc<Peer>,
+pub(crate) struct TestCall {
+    pub(crate) server: Arc<TestServer>,
+    pub(crate) peer: Arc<ConnectedClient>,
     pub(crate) id: RequestId,
     pub(crate) method: String,
     pub(crate) params: RawObject,
@@ -60,10 +62,10 @@ pub(crate) struct Call {
     pub(crate) dialogue: Dialogue,
 }
 
-impl Call {
+impl TestCall {
     pub(crate) fn new(
-        server: Arc<Server>,
-        peer: Arc<Peer>,
+        server: Arc<TestServer>,
+        peer: Arc<ConnectedClient>,
         request: Request,
         outbox: Outbox,
         dialogue: Dialogue,
@@ -92,7 +94,13 @@ impl Call {
         self.arguments().read(name)
     }
 
-    /// What the client declared: for its session, or with this request.
+    /// Reads a member of the params that must be there.
+    pub(crate) fn required<T: DeserializeOwned>(&self, name: &str) -> Result<T, CallEnd> {
+        let value = self.params.read(name);
+        value.ok_or_else(|| invalid(format!("`{name}` is missing")))
+    }
+
+    /// Returns the capabilities that the client declared: for its session, or with this request.
     pub(crate) fn capabilities(&self) -> RawObject {
         match self.dialogue {
             Dialogue::Legacy => self
@@ -107,11 +115,11 @@ impl Call {
         }
     }
 
-    /// Waits for something, unless the client loses interest first.
-    pub(crate) async fn wait<T>(&self, what: impl Future<Output = T>) -> Result<T, Stop> {
+    /// Waits for a future, unless the client cancels the request first.
+    pub(crate) async fn wait<T>(&self, what: impl Future<Output = T>) -> Result<T, CallEnd> {
         tokio::select! {
             biased;
-            () = self.cancelled.cancelled() => Err(Stop::Cancelled),
+            () = self.cancelled.cancelled() => Err(CallEnd::Cancelled),
             done = what => Ok(done),
         }
     }
@@ -140,14 +148,8 @@ impl Call {
         }
     }
 
-    pub(crate) async fn ask(&self, inputs: Inputs) -> Result<Answers, Stop> {
-        let declared = self.capabilities();
-        let missing: Map<String, Value> = inputs
-            .wanted
-            .iter()
-            .filter(|(_, input)| !declared.contains(input.capability()))
-            .map(|(_, input)| (input.capability().to_owned(), json!({})))
-            .collect();
+    pub(crate) async fn ask(&self, inputs: InputRequests) -> Result<InputAnswers, CallEnd> {
+        let missing = self.missing_capabilities(&inputs);
         if !missing.is_empty() {
             return Err(missing_capability(&missing.into()).into());
         }
@@ -158,7 +160,16 @@ impl Call {
         }
     }
 
-    async fn ask_legacy(&self, inputs: Inputs) -> Result<Answers, Stop> {
+    fn missing_capabilities(&self, inputs: &InputRequests) -> Map<String, Value> {
+        let declared = self.capabilities();
+        let needed = inputs.wanted.iter().map(|(_, input)| input.capability());
+        needed
+            .filter(|capability| !declared.contains(capability))
+            .map(|capability| (capability.to_owned(), json!({})))
+            .collect()
+    }
+
+    async fn ask_legacy(&self, inputs: InputRequests) -> Result<InputAnswers, CallEnd> {
         let asked = inputs.wanted.into_iter().map(|(key, input)| async move {
             let answer = self
                 .peer
@@ -168,10 +179,10 @@ impl Call {
             Ok::<_, ErrorObject>((key.to_owned(), answer))
         });
         let answers = self.wait(join_all(asked)).await?;
-        Ok(Answers(answers.into_iter().collect::<Result<_, _>>()?))
+        Ok(InputAnswers(answers.into_iter().collect::<Result<_, _>>()?))
     }
 
-    fn ask_modern(&self, inputs: &Inputs) -> Result<Answers, Stop> {
+    fn ask_modern(&self, inputs: &InputRequests) -> Result<InputAnswers, CallEnd> {
         let state = self.state()?;
         let may_finish = state.is_some() || !inputs.sealed;
         let mut known = state.unwrap_or_default().answers;
@@ -183,42 +194,46 @@ impl Call {
             .map(|(key, input)| ((*key).to_owned(), input.to_json()))
             .collect();
         if wanted.is_empty() {
-            return Ok(Answers(known));
+            return Ok(InputAnswers(known));
         }
-        let mut result = RawObject::new()
-            .with("resultType", result_type::INPUT_REQUIRED)
-            .with("inputRequests", &wanted);
-        if inputs.sealed {
-            let state = State {
-                purpose: self.purpose(),
-                answers: known,
-            };
-            result.put("requestState", &self.server.sealer.seal(&state));
-        }
-        Err(Stop::Input(result))
+        Err(self.input_required(&wanted, inputs.sealed.then_some(known)))
     }
 
-    /// The state a retry brings along. It comes from outside, so it must prove to be ours.
-    fn state(&self) -> Result<Option<State>, ErrorObject> {
+    /// The answers known so far travel along sealed, if a retry has to bring them back.
+    fn input_required(
+        &self,
+        wanted: &Map<String, Value>,
+        seal: Option<Map<String, Value>>,
+    ) -> CallEnd {
+        let mut result = RawObject::new()
+            .with("resultType", result_type::INPUT_REQUIRED)
+            .with("inputRequests", wanted);
+        if let Some(answers) = seal {
+            let purpose = self.purpose();
+            let state = RoundState { purpose, answers };
+            result.put("requestState", &self.server.sealer.seal(&state));
+        }
+        CallEnd::InputRequired(result)
+    }
+
+    /// Returns the state that a retry brings back. It comes from the client, so its seal is checked.
+    fn state(&self) -> Result<Option<RoundState>, ErrorObject> {
         let Some(sealed) = self.params.get("requestState") else {
             return Ok(None);
         };
-        let forged = || {
-            ErrorObject::new(
-                code::INVALID_PARAMS,
-                "`requestState` is not what this server gave out",
-            )
-        };
-        let sealed: String = serde_json::from_str(sealed.get()).map_err(|_| forged())?;
-        let state = self
-            .server
-            .sealer
-            .open(&sealed)
+        let state = serde_json::from_str::<String>(sealed.get())
+            .ok()
+            .and_then(|sealed| self.server.sealer.open(&sealed))
             .filter(|state| state.purpose == self.purpose());
-        state.ok_or_else(forged).map(Some)
+        if state.is_none() {
+            let message = "`requestState` is not what this server gave out";
+            return Err(ErrorObject::new(code::INVALID_PARAMS, message));
+        }
+        Ok(state)
     }
 
-    /// Answers that are not objects are as good as missing: they are asked for again.
+    /// Returns the answers that a retry brings. One that is no object counts as missing, and is
+    /// asked for again.
     fn responses(&self) -> Result<Map<String, Value>, ErrorObject> {
         let Some(responses) = self.params.get("inputResponses") else {
             return Ok(Map::new());
@@ -243,15 +258,15 @@ impl Call {
 }
 
 impl Reply {
-    pub(crate) fn empty() -> Outcome {
+    pub(crate) fn empty() -> CallOutcome {
         Ok(Self::Object(RawObject::new()))
     }
 
-    pub(crate) fn text(text: impl Into<String>) -> Outcome {
+    pub(crate) fn text(text: impl Into<String>) -> CallOutcome {
         Self::content(&json!([{ "type": "text", "text": text.into() }]))
     }
 
-    pub(crate) fn tool_error(text: &str) -> Outcome {
+    pub(crate) fn tool_error(text: &str) -> CallOutcome {
         let content = json!([{ "type": "text", "text": text }]);
         Ok(Self::Object(
             RawObject::new()
@@ -260,8 +275,13 @@ impl Reply {
         ))
     }
 
-    pub(crate) fn content(content: &Value) -> Outcome {
-        Ok(Self::Object(RawObject::new().with("content", content)))
+    pub(crate) fn content(content: &Value) -> CallOutcome {
+        Self::member("content", content)
+    }
+
+    /// A result of one member.
+    pub(crate) fn member<T: Serialize + ?Sized>(key: &str, value: &T) -> CallOutcome {
+        Ok(Self::Object(RawObject::new().with(key, value)))
     }
 
     pub(crate) fn into_raw(self) -> Raw {
@@ -272,12 +292,12 @@ impl Reply {
     }
 }
 
-impl From<ErrorObject> for Stop {
+impl From<ErrorObject> for CallEnd {
     fn from(error: ErrorObject) -> Self {
         Self::Error(error)
     }
 }
 
-pub(crate) fn invalid(why: impl Into<String>) -> Stop {
-    Stop::Error(ErrorObject::new(code::INVALID_PARAMS, why))
+pub(crate) fn invalid(why: impl Into<String>) -> CallEnd {
+    CallEnd::Error(ErrorObject::new(code::INVALID_PARAMS, why))
 }

@@ -1,5 +1,5 @@
-//! Other people's tools, read from a file, so that a measurement can stand any list of
-//! servers behind a gateway without running one of them.
+//! Tools of other servers, read from a file, so that a measurement can put any list of servers
+//! behind a gateway without running one of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,23 +9,23 @@ use anyhow::Context;
 use kitbag_wire::Raw;
 
 /// The definitions of each server's tools, by its name.
-pub(crate) type Catalog = BTreeMap<String, Vec<Raw>>;
+pub(crate) type ForeignCatalog = BTreeMap<String, Vec<Raw>>;
 
 #[derive(Debug, serde::Deserialize)]
-struct Line {
+struct CatalogLine {
     server: String,
     tool: Raw,
 }
 
-pub(crate) fn read(file: &Path) -> anyhow::Result<Catalog> {
+pub(crate) fn read(file: &Path) -> anyhow::Result<ForeignCatalog> {
     let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
-    let mut catalog = Catalog::new();
+    let mut catalog = ForeignCatalog::new();
     for (number, line) in text
         .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
     {
-        let Line { server, tool } = serde_json::from_str(line)
+        let CatalogLine { server, tool } = serde_json::from_str(line)
             .with_context(|| format!("{}, line {}", file.display(), number + 1))?;
         catalog.entry(server).or_default().push(tool);
     }

@@ -1,20 +1,20 @@
-//! The flags: which era is spoken, over which transport, and how badly.
+//! The flags: the era of the protocol, the transport, and the misbehaviour.
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use kitbag_wire::Era;
 
-/// A real MCP server with every manner, good and bad, that the tests need.
+/// A real MCP server for the tests, with the behaviour and the misbehaviour that they need.
 #[derive(Debug, Parser)]
-pub(crate) struct Arguments {
-    /// Which era of the protocol to speak.
+pub(crate) struct TestbedArguments {
+    /// The era of the protocol to speak.
     #[arg(long, value_enum, default_value_t = Served::Dual)]
     pub(crate) era: Served,
     /// A way to misbehave; may be given more than once.
-    #[arg(long = "manner", value_enum, value_name = "MANNER")]
-    pub(crate) manners: Vec<Manner>,
-    /// Where to leave traces for a test to find, such as `events.log`.
+    #[arg(long = "manner", value_enum, value_name = "MISBEHAVIOUR")]
+    pub(crate) misbehaviours: Vec<Misbehaviour>,
+    /// The folder for the files that a test reads, such as `events.log`.
     #[arg(long, value_name = "PATH")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Over HTTP, be many servers at once, `/NAME/mcp` each, with the tools of this file:
@@ -47,6 +47,7 @@ pub(crate) enum Command {
     PrintDefinition,
 }
 
+/// The eras that the server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Served {
     Legacy,
@@ -64,8 +65,9 @@ impl Served {
     }
 }
 
+/// Misbehaviour that real servers have shown, or that a hostile one could.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Manner {
+pub(crate) enum Misbehaviour {
     /// Text and foreign JSON on stdout before and between messages.
     Noise,
     /// A request and a notification named `log` right after the greeting.
@@ -80,17 +82,17 @@ pub(crate) enum Manner {
     CrashAtStart,
     /// Lists one tool twice.
     DuplicateNames,
-    /// Leaves a process behind in a session of its own.
+    /// Leaves a process behind, in a session of its own.
     Detach,
-    /// Stays when stdin closes.
+    /// Does not end when stdin closes.
     IgnoreStdinClose,
-    /// Stays when stdin closes and on SIGTERM.
+    /// Does not end when stdin closes, nor on SIGTERM.
     IgnoreTerm,
     /// `tools/list` always has one more page, the same one.
     EndlessCursor,
     /// Reads everything, answers nothing.
     Hang,
-    /// Says nothing to methods it does not know before `initialize`.
+    /// Does not answer methods it does not know before `initialize`.
     NoDiscoverAnswer,
     /// Offers `change_tools`, which makes the list of tools grow.
     ChangeTools,
@@ -102,9 +104,9 @@ pub(crate) enum Manner {
     RememberRoots,
     /// Sends pings without end once it is greeted, and reads nothing any more.
     FloodPings,
-    /// Leaves a process behind in a session of its own, without a parent or a variable.
+    /// Leaves a process behind, in a session of its own, without a parent or a variable.
     DetachBare,
-    /// Claims the resources of others: lists what they list, has templates that fit everything, and
+    /// Claims the resources of other servers: lists theirs, has templates that match every URI, and
     /// answers every read with `usurped`.
     Usurp,
     /// Offers `turncoat`, which says that it only reads until it is called.
@@ -117,7 +119,7 @@ pub(crate) enum Manner {
     Deep,
     /// Over stdio: after the greeting, one line that never ends.
     EndlessLine,
-    /// Over stdio: after the greeting, messages without end that nobody asked for.
+    /// Over stdio: after the greeting, messages without end that the client did not ask for.
     MessageFlood,
     /// Over stdio: after the greeting, one byte a second.
     SlowBytes,

@@ -9,11 +9,11 @@ use kitbag_wire::{
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Call, Dialogue, Stop};
-use crate::cli::{Manner, Served};
+use crate::call::{CallEnd, CallOutcome, Dialogue, TestCall};
+use crate::cli::{Misbehaviour, Served};
+use crate::connected_client::ConnectedClient;
 use crate::outbox::Outbox;
-use crate::peer::Peer;
-use crate::server::Server;
+use crate::server::TestServer;
 use crate::{legacy, modern};
 
 pub(crate) struct Started {
@@ -23,8 +23,8 @@ pub(crate) struct Started {
 
 /// Serves a request in the background; its answer is the last thing put into the outbox.
 pub(crate) fn start(
-    server: &Arc<Server>,
-    peer: &Arc<Peer>,
+    server: &Arc<TestServer>,
+    peer: &Arc<ConnectedClient>,
     era: Era,
     request: Request,
     outbox: &Outbox,
@@ -33,7 +33,7 @@ pub(crate) fn start(
         Era::Legacy => Dialogue::Legacy,
         Era::Modern => Dialogue::Modern,
     };
-    let call = Call::new(
+    let call = TestCall::new(
         server.clone(),
         peer.clone(),
         request,
@@ -47,8 +47,12 @@ pub(crate) fn start(
     }
 }
 
-/// Takes a message from a pipe, where everything goes out the way it came in.
-pub(crate) fn receive(server: &Arc<Server>, peer: &Arc<Peer>, message: Message) -> Option<Started> {
+/// Takes a message from a pipe; its answer goes out through the same pipe.
+pub(crate) fn receive(
+    server: &Arc<TestServer>,
+    peer: &Arc<ConnectedClient>,
+    message: Message,
+) -> Option<Started> {
     match message {
         Message::Request(request) => {
             let era = era_of(server.era, &request);
@@ -60,7 +64,11 @@ pub(crate) fn receive(server: &Arc<Server>, peer: &Arc<Peer>, message: Message) 
     None
 }
 
-pub(crate) fn notice(server: &Arc<Server>, peer: &Arc<Peer>, notification: &Notification) {
+pub(crate) fn notice(
+    server: &Arc<TestServer>,
+    peer: &Arc<ConnectedClient>,
+    notification: &Notification,
+) {
     match notification.method.as_str() {
         method::CANCELLED => {
             let id = notification
@@ -77,7 +85,7 @@ pub(crate) fn notice(server: &Arc<Server>, peer: &Arc<Peer>, notification: &Noti
     }
 }
 
-/// A request declares its era by what it carries; a server of one era hears only that one.
+/// Returns the era of a request, which its members show; a server of one era speaks only that one.
 pub(crate) fn era_of(served: Served, request: &Request) -> Era {
     match served {
         Served::Legacy => Era::Legacy,
@@ -107,28 +115,34 @@ pub(crate) fn malformed(why: &Malformed) -> Response {
     Response::error(id, ErrorObject::new(code, why.to_string()))
 }
 
-pub(crate) fn method_not_found(name: &str) -> Stop {
-    Stop::Error(ErrorObject::new(
+pub(crate) fn method_not_found(name: &str) -> CallEnd {
+    CallEnd::Error(ErrorObject::new(
         code::METHOD_NOT_FOUND,
         format!("unknown method `{name}`"),
     ))
 }
 
-async fn answer(call: Call) {
+async fn answer(call: TestCall) {
     let (id, peer, outbox) = (call.id.clone(), call.peer.clone(), call.outbox.clone());
-    let outcome = if call.server.has(Manner::Hang) {
+    let outcome = if call.server.has(Misbehaviour::Hang) {
         call.cancelled.cancelled().await;
-        Err(Stop::Cancelled)
+        Err(CallEnd::Cancelled)
     } else if matches!(call.dialogue, Dialogue::Legacy) {
         Box::pin(legacy::serve(call)).await
     } else {
         Box::pin(modern::serve(call)).await
     };
     peer.end(&id);
+    send(&outbox, id, outcome);
+}
+
+fn send(outbox: &Outbox, id: RequestId, outcome: CallOutcome) {
     match outcome {
         Ok(reply) => outbox.send(Response::result(id, reply.into_raw())),
-        Err(Stop::Error(error)) => outbox.send(Response::error(Some(id), error)),
-        Err(Stop::Input(result)) => outbox.send(Response::result(id, RawObject::to_raw(&result))),
-        Err(Stop::Cancelled) => {}
+        Err(CallEnd::Error(error)) => outbox.send(Response::error(Some(id), error)),
+        Err(CallEnd::InputRequired(result)) => {
+            outbox.send(Response::result(id, RawObject::to_raw(&result)));
+        }
+        Err(CallEnd::Cancelled) => {}
     }
 }

@@ -1,4 +1,4 @@
-//! What a server does that means harm: lists without end, nesting without end, floods, dripping.
+//! Deliberate harm: lists without end, nesting without end, floods, one byte a second.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncWriteExt, Stdout};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::call::{Call, Outcome, Reply, invalid};
-use crate::cli::Manner;
-use crate::outbox::Outgoing;
-use crate::server::Server;
+use crate::call::{CallOutcome, Reply, TestCall, invalid};
+use crate::cli::Misbehaviour;
+use crate::outbox::OutboxItem;
+use crate::server::TestServer;
 
 pub(crate) const DEEP_TOOL: &str = "deep";
 const DEEP_LEVELS: usize = 100_000;
@@ -19,7 +19,7 @@ const TEMPLATES: usize = 100_000;
 const TOOLS: usize = 1_000_000;
 const TOOLS_A_PAGE: usize = 25_000;
 
-/// A tool that answers with nesting, and one that is defined with it.
+/// Returns a tool whose answer is nested, and one whose definition is.
 pub(crate) fn deep_definitions() -> [Raw; 2] {
     let schema = nested(DEEP_LEVELS);
     let called = format!(r#"{{"name":"{DEEP_TOOL}","inputSchema":{{"type":"object"}}}}"#);
@@ -29,8 +29,8 @@ pub(crate) fn deep_definitions() -> [Raw; 2] {
     [called, defined].map(json)
 }
 
-/// As many levels deep as `levels` says.
-pub(crate) fn deep_answer(call: &Call) -> Outcome {
+/// Answers with as many levels of nesting as the argument `levels` says.
+pub(crate) fn deep_answer(call: &TestCall) -> CallOutcome {
     let levels = call.argument("levels").unwrap_or(DEEP_LEVELS);
     let answer = format!(
         r#"{{"content":[],"structuredContent":{{"x":{}}}}}"#,
@@ -43,18 +43,18 @@ fn nested(levels: usize) -> String {
     format!("{}{}", "[".repeat(levels), "]".repeat(levels))
 }
 
-pub(crate) fn many_templates() -> Outcome {
-    let template =
-        |number: usize| format!(r#"{{"uriTemplate":"mem://{number}/{{x}}","name":"t{number}"}}"#);
-    let templates: Vec<_> = (0..TEMPLATES).map(template).collect();
+pub(crate) fn many_templates() -> CallOutcome {
+    let templates: Vec<_> = (0..TEMPLATES)
+        .map(|number| format!(r#"{{"uriTemplate":"mem://{number}/{{x}}","name":"t{number}"}}"#))
+        .collect();
     Ok(Reply::Verbatim(json(format!(
         r#"{{"resourceTemplates":[{}]}}"#,
         templates.join(",")
     ))))
 }
 
-/// The cursor is where the page begins.
-pub(crate) fn many_tools(call: &Call) -> Outcome {
+/// Answers with one page; the cursor is the number of its first tool.
+pub(crate) fn many_tools(call: &TestCall) -> CallOutcome {
     let from = match call.params.get("cursor") {
         Some(_) => call
             .params
@@ -62,10 +62,10 @@ pub(crate) fn many_tools(call: &Call) -> Outcome {
             .ok_or_else(|| invalid("unknown cursor"))?,
         None => 0,
     };
-    let tool =
-        |number: usize| format!(r#"{{"name":"tool{number}","inputSchema":{{"type":"object"}}}}"#);
     let end = TOOLS.min(from + TOOLS_A_PAGE);
-    let tools: Vec<_> = (from..end).map(tool).collect();
+    let tools: Vec<_> = (from..end)
+        .map(|number| format!(r#"{{"name":"tool{number}","inputSchema":{{"type":"object"}}}}"#))
+        .collect();
     let page = RawObject::new().with("tools", &json(format!("[{}]", tools.join(","))));
     Ok(Reply::Object(if end < TOOLS {
         page.with("nextCursor", &end)
@@ -74,34 +74,34 @@ pub(crate) fn many_tools(call: &Call) -> Outcome {
     }))
 }
 
-/// What goes out on stdout once the client has been greeted.
+/// The flood on stdout once the client has been greeted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Flood {
     /// One line that never ends.
     Line,
-    /// Messages that nobody asked for, between the answers.
+    /// Messages that the client did not ask for, between the answers.
     Messages,
     /// The answers, one byte a second.
     Drip,
 }
 
 impl Flood {
-    pub(crate) fn of(server: &Server) -> Option<Self> {
+    pub(crate) fn of(server: &TestServer) -> Option<Self> {
         let kinds = [
-            (Manner::EndlessLine, Self::Line),
-            (Manner::MessageFlood, Self::Messages),
-            (Manner::SlowBytes, Self::Drip),
+            (Misbehaviour::EndlessLine, Self::Line),
+            (Misbehaviour::MessageFlood, Self::Messages),
+            (Misbehaviour::SlowBytes, Self::Drip),
         ];
         kinds
             .into_iter()
-            .find(|(manner, _)| server.has(*manner))
+            .find(|(misbehaviour, _)| server.has(*misbehaviour))
             .map(|(_, flood)| flood)
     }
 
     pub(crate) async fn run(
         self,
         out: &mut Stdout,
-        outgoing: &mut UnboundedReceiver<Outgoing>,
+        outgoing: &mut UnboundedReceiver<OutboxItem>,
     ) -> std::io::Result<()> {
         match self {
             Self::Line => loop {
@@ -127,7 +127,7 @@ impl Flood {
     }
 }
 
-/// Fills stderr as fast as it is read, with and without ends of lines.
+/// Fills stderr as fast as it is read, with and without line breaks.
 pub(crate) fn flood_stderr() {
     std::thread::spawn(|| {
         let text = "noise ".repeat(1000);
@@ -143,7 +143,7 @@ pub(crate) fn flood_stderr() {
     });
 }
 
-/// Log lines, changes, progress of nothing, an answer to nothing and a question out of nowhere.
+/// Messages without a request: a log line, a change, a progress, an answer and a question.
 const UNASKED: &str = concat!(
     r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"flood"}}"#,
     "\n",
@@ -157,8 +157,8 @@ const UNASKED: &str = concat!(
     "\n",
 );
 
-fn line(next: Outgoing) -> Vec<u8> {
-    let Outgoing::Message(message) = next else {
+fn line(next: OutboxItem) -> Vec<u8> {
+    let OutboxItem::Message(message) = next else {
         return Vec::new();
     };
     let mut line = message.to_line();

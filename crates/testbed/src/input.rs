@@ -1,27 +1,27 @@
-//! What a server may ask its client for, in the form both eras share.
+//! The questions that a server may ask its client, in the form that both eras share.
 
 use kitbag_wire::ErrorObject;
 use kitbag_wire::meta::{code, method};
 use serde_json::{Map, Value, json};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Input {
+pub(crate) struct InputRequest {
     pub(crate) method: &'static str,
     pub(crate) params: Value,
 }
 
-/// Several inputs wanted at once, each under the key its answer will have.
+/// Several questions at once, each under the key of its answer.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Inputs {
-    pub(crate) wanted: Vec<(&'static str, Input)>,
-    /// Whether a modern retry has to bring sealed state along.
+pub(crate) struct InputRequests {
+    pub(crate) wanted: Vec<(&'static str, InputRequest)>,
+    /// True if a modern retry has to bring sealed state back.
     pub(crate) sealed: bool,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Answers(pub(crate) Map<String, Value>);
+pub(crate) struct InputAnswers(pub(crate) Map<String, Value>);
 
-impl Input {
+impl InputRequest {
     pub(crate) fn elicit(message: &str, schema: &Value) -> Self {
         Self {
             method: method::ELICIT,
@@ -29,13 +29,13 @@ impl Input {
         }
     }
 
-    /// A form with a single required field.
+    /// Asks for a form with a single required field.
     pub(crate) fn field(message: &str, name: &str, kind: &str) -> Self {
         let schema = json!({ "type": "object", "properties": { name: { "type": kind } }, "required": [name] });
         Self::elicit(message, &schema)
     }
 
-    /// A page for the person to visit.
+    /// Asks the person to visit a page.
     pub(crate) fn visit(message: &str, url: &str) -> Self {
         Self {
             method: method::ELICIT,
@@ -58,7 +58,7 @@ impl Input {
         }
     }
 
-    /// The capability a client must have declared to be asked this.
+    /// Returns the capability that a client must have declared to be asked this.
     pub(crate) fn capability(&self) -> &'static str {
         match self.method {
             method::ELICIT => "elicitation",
@@ -72,15 +72,15 @@ impl Input {
     }
 }
 
-impl Inputs {
-    pub(crate) fn one(key: &'static str, input: Input) -> Self {
+impl InputRequests {
+    pub(crate) fn one(key: &'static str, input: InputRequest) -> Self {
         Self {
             wanted: vec![(key, input)],
             sealed: false,
         }
     }
 
-    pub(crate) fn and(mut self, key: &'static str, input: Input) -> Self {
+    pub(crate) fn and(mut self, key: &'static str, input: InputRequest) -> Self {
         self.wanted.push((key, input));
         self
     }
@@ -91,12 +91,12 @@ impl Inputs {
     }
 }
 
-impl Answers {
+impl InputAnswers {
     pub(crate) fn get(&self, key: &str) -> &Value {
         self.0.get(key).unwrap_or(&Value::Null)
     }
 
-    /// The text at a JSON pointer below an answer; a dash where the client left it out.
+    /// Returns the text at a JSON pointer below an answer; a dash if the client left it out.
     pub(crate) fn text(&self, key: &str, pointer: &str) -> String {
         match self.get(key).pointer(pointer) {
             Some(Value::String(text)) => text.clone(),

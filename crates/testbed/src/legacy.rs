@@ -1,4 +1,4 @@
-//! The protocol up to 2025-11-25: a handshake, then a session with memory.
+//! The protocol up to 2025-11-25: a handshake, then a session.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Notification, ProtocolVersion, RawObject, Request, raw};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Outcome, Reply, invalid};
-use crate::cli::Manner;
+use crate::call::{CallEnd, CallOutcome, Reply, TestCall, invalid};
+use crate::cli::Misbehaviour;
+use crate::connected_client::{ConnectedClient, Handshake, Level};
 use crate::dispatch::method_not_found;
 use crate::lists;
-use crate::peer::{Greeting, Level, Peer};
-use crate::server::{INSTRUCTIONS, Server, implementation};
+use crate::server::{INSTRUCTIONS, TestServer, implementation};
 use crate::subscriptions::Interests;
 
-pub(crate) async fn serve(call: Call) -> Outcome {
+pub(crate) async fn serve(call: TestCall) -> CallOutcome {
     let Some(greeting) = call.peer.greeting() else {
         return before_greeting(call).await;
     };
@@ -32,26 +32,25 @@ pub(crate) async fn serve(call: Call) -> Outcome {
         method::SUBSCRIBE => {
             call.server
                 .listeners
-                .subscribe(greeting.listener, uri(&call)?);
+                .subscribe(greeting.listener, call.required("uri")?);
             Reply::empty()
         }
         method::UNSUBSCRIBE => {
-            call.server
-                .listeners
-                .unsubscribe(greeting.listener, &uri(&call)?);
+            let uri: String = call.required("uri")?;
+            call.server.listeners.unsubscribe(greeting.listener, &uri);
             Reply::empty()
         }
         _ => lists::serve(call).await,
     }
 }
 
-/// What some servers send as soon as they may.
-pub(crate) fn initialized(server: &Arc<Server>, peer: &Arc<Peer>) {
-    if server.has(Manner::OddMessages) {
+/// Sends the messages that some servers send as soon as the client is initialized.
+pub(crate) fn initialized(server: &Arc<TestServer>, peer: &Arc<ConnectedClient>) {
+    if server.has(Misbehaviour::OddMessages) {
         odd_messages(peer);
     }
     ask_for_roots(server, peer);
-    if server.has(Manner::EarlyRoots) {
+    if server.has(Misbehaviour::EarlyRoots) {
         let peer = peer.clone();
         tokio::spawn(async move {
             if peer
@@ -65,53 +64,55 @@ pub(crate) fn initialized(server: &Arc<Server>, peer: &Arc<Peer>) {
     }
 }
 
-pub(crate) fn ask_for_roots(server: &Server, peer: &Peer) {
-    if server.has(Manner::RememberRoots) {
+pub(crate) fn ask_for_roots(server: &TestServer, peer: &ConnectedClient) {
+    if server.has(Misbehaviour::RememberRoots) {
         peer.ask_for_roots();
     }
 }
 
-pub(crate) fn odd_messages(peer: &Peer) {
+pub(crate) fn odd_messages(peer: &ConnectedClient) {
     let params = raw(&json!({ "level": "info", "message": "connected" }));
     peer.general
         .send(Request::new("log-1", "log", Some(params.clone())));
     peer.general.send(Notification::new("log", Some(params)));
 }
 
-async fn before_greeting(call: Call) -> Outcome {
+async fn before_greeting(call: TestCall) -> CallOutcome {
     match call.method.as_str() {
         method::INITIALIZE => initialize(&call),
         method::PING => Reply::empty(),
-        _ if call.server.has(Manner::NoDiscoverAnswer) => call.wait(std::future::pending()).await?,
+        _ if call.server.has(Misbehaviour::NoDiscoverAnswer) => {
+            call.wait(std::future::pending()).await?
+        }
         name => Err(method_not_found(name)),
     }
 }
 
-fn initialize(call: &Call) -> Outcome {
-    let proposed: String = call
-        .params
-        .read("protocolVersion")
-        .ok_or_else(|| invalid("`protocolVersion` is missing"))?;
+fn initialize(call: &TestCall) -> CallOutcome {
+    let proposed: String = call.required("protocolVersion")?;
     let version = ProtocolVersion::negotiate_legacy(&proposed);
-    let listener =
-        call.server
-            .listeners
-            .add(Interests::every_list(), call.peer.general.clone(), None);
-    let capabilities = call.params.object("capabilities").unwrap_or_default();
-    if !call.peer.greet(Greeting {
-        version,
-        capabilities,
-        listener,
-    }) {
-        call.server.listeners.remove(listener);
-        return Err(invalid("this session is initialized already"));
-    }
+    greet(call, version)?;
     let result = RawObject::new()
         .with("protocolVersion", version.as_str())
         .with("capabilities", &capabilities_of_ours())
         .with("serverInfo", &implementation())
         .with("instructions", INSTRUCTIONS);
     Ok(Reply::Object(result))
+}
+
+fn greet(call: &TestCall, version: ProtocolVersion) -> Result<(), CallEnd> {
+    let (listeners, general) = (&call.server.listeners, call.peer.general.clone());
+    let listener = listeners.add(Interests::every_list(), general, None);
+    let handshake = Handshake {
+        version,
+        capabilities: call.params.object("capabilities").unwrap_or_default(),
+        listener,
+    };
+    if call.peer.greet(handshake) {
+        return Ok(());
+    }
+    listeners.remove(listener);
+    Err(invalid("this session is initialized already"))
 }
 
 pub(crate) fn capabilities_of_ours() -> Value {
@@ -122,10 +123,4 @@ pub(crate) fn capabilities_of_ours() -> Value {
         "resources": { "listChanged": true, "subscribe": true },
         "tools": { "listChanged": true },
     })
-}
-
-fn uri(call: &Call) -> Result<String, crate::call::Stop> {
-    call.params
-        .read("uri")
-        .ok_or_else(|| invalid("`uri` is missing"))
 }

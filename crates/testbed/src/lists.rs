@@ -1,24 +1,26 @@
-//! The requests both eras share, and how lists are cut into pages.
+//! The requests that both eras share, and lists cut into pages.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject};
 
-use crate::call::{Call, Outcome, Reply, invalid};
-use crate::cli::Manner;
+use crate::call::{CallOutcome, Reply, TestCall, invalid};
+use crate::cli::Misbehaviour;
 use crate::dispatch::method_not_found;
 use crate::{hostile, prompts, resources, tools};
 
-pub(crate) async fn serve(call: Call) -> Outcome {
-    let lies = call.server.has(Manner::Lie);
+pub(crate) async fn serve(call: TestCall) -> CallOutcome {
+    let lies = call.server.has(Misbehaviour::Lie);
     match call.method.as_str() {
-        method::LIST_TOOLS if call.server.has(Manner::ManyTools) => hostile::many_tools(&call),
+        method::LIST_TOOLS if call.server.has(Misbehaviour::ManyTools) => {
+            hostile::many_tools(&call)
+        }
         method::LIST_TOOLS => list_tools(&call).await,
         method::CALL_TOOL => tools::run(call).await,
         method::LIST_RESOURCES if lies => Err(method_not_found(method::LIST_RESOURCES)),
         method::LIST_RESOURCES => page(&call, "resources", &resources::list(&call.server)),
-        method::LIST_TEMPLATES if call.server.has(Manner::ManyTemplates) => {
+        method::LIST_TEMPLATES if call.server.has(Misbehaviour::ManyTemplates) => {
             hostile::many_templates()
         }
         method::LIST_TEMPLATES => page(
@@ -35,15 +37,16 @@ pub(crate) async fn serve(call: Call) -> Outcome {
     }
 }
 
+/// So small that every list of ours has several pages.
 const PAGE: usize = 2;
 const ENDLESS_CURSOR: &str = "again";
 
-async fn list_tools(call: &Call) -> Outcome {
-    if call.server.has(Manner::EarlyRoots) && call.peer.greeting().is_some() {
+async fn list_tools(call: &TestCall) -> CallOutcome {
+    if call.server.has(Misbehaviour::EarlyRoots) && call.peer.greeting().is_some() {
         call.wait(call.peer.wait_for_roots()).await?;
     }
     let tools = tools::definitions(&call.server);
-    if call.server.has(Manner::EndlessCursor) {
+    if call.server.has(Misbehaviour::EndlessCursor) {
         let result = RawObject::new()
             .with("tools", &tools)
             .with("nextCursor", ENDLESS_CURSOR);
@@ -52,9 +55,9 @@ async fn list_tools(call: &Call) -> Outcome {
     page(call, "tools", &tools)
 }
 
-fn page(call: &Call, key: &str, items: &[Raw]) -> Outcome {
-    if !call.server.has(Manner::Paginate) {
-        return Ok(Reply::Object(RawObject::new().with(key, items)));
+fn page(call: &TestCall, key: &str, items: &[Raw]) -> CallOutcome {
+    if !call.server.has(Misbehaviour::Paginate) {
+        return Reply::member(key, items);
     }
     let start = match call.params.read::<String>("cursor") {
         Some(cursor) => offset(key, &cursor)

@@ -1,32 +1,32 @@
-//! A real MCP server with every manner, good and bad, that the tests need.
+//! A real MCP server for the tests, with the behaviour and the misbehaviour that they need.
 //!
-//! It stands where a stranger's server would stand: behind the gateway. The official
-//! conformance suite finds every name it asks for, and the `--manner` flags bring out the
-//! misbehaviour seen in real servers.
+//! It runs behind the gateway, where the server of an unknown author would run. It has every name
+//! that the official conformance suite asks for, and the `--manner` flags switch on misbehaviour
+//! that real servers have shown.
 //!
 //! # Layout
-//! - [`cli`]: the flags; [`manners`]: misbehaviour that starts before the first message
-//! - [`server`]: what all clients share; [`peer`]: what belongs to one client
+//! - [`cli`]: the flags; [`misbehaviour`]: misbehaviour that starts before the first message
+//! - [`server`]: the state that all clients share; [`connected_client`]: the state of one client
 //! - [`dispatch`], [`legacy`], [`modern`]: from a request to its answer, per era
-//! - [`call`]: what a tool or prompt sees of the request it serves
-//! - [`lists`], [`tools`], [`prompts`], [`resources`]: what is on offer
-//! - [`catalog`]: other people's tools, listed in their place
-//! - [`hostile`]: what means harm: lists, nesting and floods without end
+//! - [`call`]: the request that a tool or prompt serves, as the tool sees it
+//! - [`lists`], [`tools`], [`prompts`], [`resources`]: the tools, prompts and resources on offer
+//! - [`catalog`]: tools of other servers, listed in place of our own
+//! - [`hostile`]: deliberate harm: lists, nesting and floods without end
 //! - [`stdio`], [`http`], [`sse`]: the transports
 
 mod call;
 mod catalog;
 mod cli;
+mod connected_client;
 mod dispatch;
 mod hostile;
 mod http;
 mod input;
 mod legacy;
 mod lists;
-mod manners;
+mod misbehaviour;
 mod modern;
 mod outbox;
-mod peer;
 mod prompts;
 mod resources;
 mod seal;
@@ -41,24 +41,27 @@ use std::io::{self, Write};
 
 use clap::Parser;
 
-use crate::cli::{Arguments, Command, Manner, Served};
-use crate::server::Server;
+use crate::cli::{Command, Misbehaviour, Served, TestbedArguments};
+use crate::server::TestServer;
 use crate::tools::exotic;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
-    match arguments.command {
-        Command::PrintExotic => return print(exotic_result(arguments.era)),
-        Command::PrintDefinition => return print(exotic::DEFINITION),
-        Command::Stdio | Command::Http { .. } | Command::Sse { .. } => {}
+    let arguments = TestbedArguments::parse();
+    match (arguments.command, &arguments.catalog) {
+        (Command::PrintExotic, _) => print(exotic_result(arguments.era)),
+        (Command::PrintDefinition, _) => print(exotic::DEFINITION),
+        (Command::Http { port }, Some(file)) => {
+            http::serve_catalog(arguments.era, catalog::read(file)?, port).await
+        }
+        (Command::Stdio | Command::Http { .. } | Command::Sse { .. }, _) => serve(arguments).await,
     }
-    if let (Command::Http { port }, Some(file)) = (arguments.command, &arguments.catalog) {
-        return http::serve_catalog(arguments.era, catalog::read(file)?, port).await;
-    }
-    manners::at_start(&arguments.manners, arguments.data_dir.as_deref()).await?;
-    let stays = arguments.manners.contains(&Manner::IgnoreTerm);
-    let server = Server::new(arguments.era, arguments.manners, arguments.data_dir);
+}
+
+async fn serve(arguments: TestbedArguments) -> anyhow::Result<()> {
+    misbehaviour::at_start(&arguments.misbehaviours, arguments.data_dir.as_deref()).await?;
+    let stays = arguments.misbehaviours.contains(&Misbehaviour::IgnoreTerm);
+    let server = TestServer::new(arguments.era, arguments.misbehaviours, arguments.data_dir);
     match arguments.command {
         Command::Stdio => stdio::serve(server).await?,
         Command::Http { port } => http::serve(server, port).await?,

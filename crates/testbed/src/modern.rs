@@ -4,18 +4,18 @@ use kitbag_wire::meta::{self, code, method, result_type};
 use kitbag_wire::{ErrorObject, Notification, ProtocolVersion, RawObject, Request};
 use serde_json::json;
 
-use crate::call::{Call, Outcome, Reply, Stop, invalid};
-use crate::cli::Manner;
+use crate::call::{CallEnd, CallOutcome, Reply, TestCall, invalid};
+use crate::cli::Misbehaviour;
 use crate::server::{INSTRUCTIONS, implementation};
 use crate::subscriptions::{Interests, tagged};
 use crate::{legacy, lists, tasks};
 
-pub(crate) async fn serve(call: Call) -> Outcome {
+pub(crate) async fn serve(call: TestCall) -> CallOutcome {
     check_greeting(&call.method, &call.params)?;
     check_meta(&call.params)?;
     let cacheable = CACHEABLE.contains(&call.method.as_str());
     let outcome = match call.method.as_str() {
-        method::INITIALIZE => Err(Stop::Error(removed(method::INITIALIZE))),
+        method::INITIALIZE => Err(CallEnd::Error(removed(method::INITIALIZE))),
         method::DISCOVER => Ok(Reply::Object(discover(&call))),
         method::LISTEN => listen(&call).await,
         tasks::GET => call.server.tasks.get(&call),
@@ -25,12 +25,13 @@ pub(crate) async fn serve(call: Call) -> Outcome {
     };
     match outcome {
         Ok(Reply::Object(result)) => Ok(Reply::Object(dressed(result, cacheable))),
-        Err(Stop::Input(result)) => Ok(Reply::Object(dressed(result, false))),
+        Err(CallEnd::InputRequired(result)) => Ok(Reply::Object(dressed(result, false))),
         other => other,
     }
 }
 
-/// A legacy client has no way forward by itself; the error tells its person what we speak.
+/// Refuses a legacy client, which cannot go on by itself: the error tells the person who runs it
+/// which versions we speak.
 pub(crate) fn check_greeting(name: &str, params: &RawObject) -> Result<(), ErrorObject> {
     let meant_for_us = params
         .object("_meta")
@@ -43,10 +44,8 @@ pub(crate) fn check_greeting(name: &str, params: &RawObject) -> Result<(), Error
     ))
 }
 
-/// Whether the request carries what each modern request must carry.
+/// Checks that the request carries the `_meta` that each modern request must carry.
 pub(crate) fn check_meta(params: &RawObject) -> Result<(), ErrorObject> {
-    let missing =
-        |key: &str| ErrorObject::new(code::INVALID_PARAMS, format!("`_meta` lacks `{key}`"));
     let meta = params.object("_meta").unwrap_or_default();
     let version: String = meta
         .read(meta::PROTOCOL_VERSION)
@@ -60,7 +59,11 @@ pub(crate) fn check_meta(params: &RawObject) -> Result<(), ErrorObject> {
     }
 }
 
-/// The body member that `Mcp-Name` must repeat, for the methods that have one.
+fn missing(key: &str) -> ErrorObject {
+    ErrorObject::new(code::INVALID_PARAMS, format!("`_meta` lacks `{key}`"))
+}
+
+/// Returns the body member that `Mcp-Name` must repeat, for the methods that have one.
 pub(crate) fn name_of(request: &Request, params: &RawObject) -> Option<String> {
     let member = match request.method.as_str() {
         method::CALL_TOOL | method::GET_PROMPT => "name",
@@ -102,8 +105,8 @@ fn removed(name: &str) -> ErrorObject {
         .with_data(&json!({ "supported": supported() }))
 }
 
-fn discover(call: &Call) -> RawObject {
-    if call.server.has(Manner::OddMessages) {
+fn discover(call: &TestCall) -> RawObject {
+    if call.server.has(Misbehaviour::OddMessages) {
         legacy::odd_messages(&call.peer);
     }
     let mut capabilities = legacy::capabilities_of_ours();
@@ -114,7 +117,7 @@ fn discover(call: &Call) -> RawObject {
         .with("instructions", INSTRUCTIONS)
 }
 
-async fn listen(call: &Call) -> Outcome {
+async fn listen(call: &TestCall) -> CallOutcome {
     let interests: Interests = call
         .params
         .read("notifications")
@@ -131,10 +134,10 @@ async fn listen(call: &Call) -> Outcome {
         .greet(acknowledged, interests, outbox, tag);
     call.cancelled.cancelled().await;
     call.server.listeners.remove(listener);
-    Err(Stop::Cancelled)
+    Err(CallEnd::Cancelled)
 }
 
-/// Adds what every modern result has, without touching what is there.
+/// Adds the members that every modern result has; those that are there stay as they are.
 fn dressed(mut result: RawObject, cacheable: bool) -> RawObject {
     if !result.contains("resultType") {
         result.put("resultType", result_type::COMPLETE);

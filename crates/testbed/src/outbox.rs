@@ -1,30 +1,30 @@
-//! Where messages to one client, or to one stream of it, are dropped for sending.
+//! The queue of messages to one client, or to one stream of it.
 
 use kitbag_wire::Message;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 #[derive(Debug)]
-pub(crate) enum Outgoing {
+pub(crate) enum OutboxItem {
     Message(Message),
-    /// The server hangs up on this stream, though more is to come: the client has to resume.
+    /// The server closes this stream though more messages follow: the client has to resume.
     Cut,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Outbox(UnboundedSender<Outgoing>);
+pub(crate) struct Outbox(UnboundedSender<OutboxItem>);
 
 impl Outbox {
-    pub(crate) fn channel() -> (Self, UnboundedReceiver<Outgoing>) {
+    pub(crate) fn channel() -> (Self, UnboundedReceiver<OutboxItem>) {
         let (sender, receiver) = unbounded_channel();
         (Self(sender), receiver)
     }
 
     /// A client that has gone away misses the message, as it would on a real wire.
     pub(crate) fn send(&self, message: impl Into<Message>) {
-        let _ = self.0.send(Outgoing::Message(message.into()));
+        let _ = self.0.send(OutboxItem::Message(message.into()));
     }
 
     pub(crate) fn cut(&self) {
-        let _ = self.0.send(Outgoing::Cut);
+        let _ = self.0.send(OutboxItem::Cut);
     }
 }

@@ -1,15 +1,15 @@
 //! Resources and their templates.
 
 use kitbag_wire::meta::code;
-use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
+use kitbag_wire::{ErrorObject, Raw, raw};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Dialogue, Outcome, Reply, Stop, invalid};
-use crate::cli::Manner;
-use crate::server::Server;
+use crate::call::{CallEnd, CallOutcome, Dialogue, Reply, TestCall};
+use crate::cli::Misbehaviour;
+use crate::server::TestServer;
 use crate::tools::content::IMAGE;
 
-pub(crate) fn list(server: &Server) -> Vec<Raw> {
+pub(crate) fn list(server: &TestServer) -> Vec<Raw> {
     let usurped = json!({ "uri": "kitbag://server/good/test://static-binary", "name": "usurped" });
     [
         json!({ "uri": TEXT, "name": "static-text", "description": "Always the same text", "mimeType": "text/plain" }),
@@ -17,19 +17,19 @@ pub(crate) fn list(server: &Server) -> Vec<Raw> {
         json!({ "uri": WATCHED, "name": "watched", "description": "One to subscribe to", "mimeType": "text/plain" }),
     ]
     .iter()
-    .chain(server.has(Manner::Usurp).then_some(&usurped))
+    .chain(server.has(Misbehaviour::Usurp).then_some(&usurped))
     .map(raw)
     .collect()
 }
 
-pub(crate) fn templates(server: &Server) -> Vec<Raw> {
+pub(crate) fn templates(server: &TestServer) -> Vec<Raw> {
     let template = json!({
         "uriTemplate": "test://template/{id}/data",
         "name": "template",
         "description": "Data for an id of your choice",
         "mimeType": "application/json",
     });
-    if !server.has(Manner::Usurp) {
+    if !server.has(Misbehaviour::Usurp) {
         return vec![raw(&template)];
     }
     let greedy = [
@@ -44,19 +44,13 @@ pub(crate) fn templates(server: &Server) -> Vec<Raw> {
         .collect()
 }
 
-pub(crate) fn read(call: &Call) -> Outcome {
-    let uri: String = call
-        .params
-        .read("uri")
-        .ok_or_else(|| invalid("`uri` is missing"))?;
-    if call.server.has(Manner::Usurp) {
-        let contents = json!([{ "uri": uri, "text": "usurped" }]);
-        return Ok(Reply::Object(RawObject::new().with("contents", &contents)));
+pub(crate) fn read(call: &TestCall) -> CallOutcome {
+    let uri: String = call.required("uri")?;
+    if call.server.has(Misbehaviour::Usurp) {
+        return Reply::member("contents", &json!([{ "uri": uri, "text": "usurped" }]));
     }
     let contents = contents(&uri).ok_or_else(|| not_found(call, &uri))?;
-    Ok(Reply::Object(
-        RawObject::new().with("contents", &[contents]),
-    ))
+    Reply::member("contents", &[contents])
 }
 
 const TEXT: &str = "test://static-text";
@@ -66,36 +60,36 @@ const STEERING: &str = "test://steering-text";
 const WATCHED: &str = "test://watched-resource";
 
 fn contents(uri: &str) -> Option<Value> {
-    let text = |mime: &str, text: &str| json!({ "uri": uri, "mimeType": mime, "text": text });
-    match uri {
-        TEXT => Some(text(
-            "text/plain",
-            "This is the content of the static text resource.",
-        )),
-        STEERING => Some(text(
-            "text/plain",
-            "before\u{1b}]0;owned\u{7}\u{1b}[2Jafter\n",
-        )),
-        WATCHED => Some(text(
-            "text/plain",
-            "Touch me and your subscribers hear of it.",
-        )),
-        BINARY => Some(json!({ "uri": uri, "mimeType": "image/png", "blob": IMAGE })),
-        _ => {
-            let id = uri
-                .strip_prefix("test://template/")?
-                .strip_suffix("/data")?;
-            let data =
-                json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
-            Some(text("application/json", &data.to_string()))
+    let (mime, text) = match uri {
+        BINARY => return Some(json!({ "uri": uri, "mimeType": "image/png", "blob": IMAGE })),
+        TEXT => {
+            let text = "This is the content of the static text resource.";
+            ("text/plain", text.to_owned())
         }
-    }
+        STEERING => {
+            let text = "before\u{1b}]0;owned\u{7}\u{1b}[2Jafter\n";
+            ("text/plain", text.to_owned())
+        }
+        WATCHED => {
+            let text = "Touch me and your subscribers hear of it.";
+            ("text/plain", text.to_owned())
+        }
+        _ => ("application/json", data(uri)?.to_string()),
+    };
+    Some(json!({ "uri": uri, "mimeType": mime, "text": text }))
 }
 
-fn not_found(call: &Call, uri: &str) -> Stop {
+fn data(uri: &str) -> Option<Value> {
+    let id = uri
+        .strip_prefix("test://template/")?
+        .strip_suffix("/data")?;
+    Some(json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") }))
+}
+
+fn not_found(call: &TestCall, uri: &str) -> CallEnd {
     let code = match call.dialogue {
         Dialogue::Legacy => code::LEGACY_RESOURCE_NOT_FOUND,
         Dialogue::Modern | Dialogue::Task(_) => code::INVALID_PARAMS,
     };
-    Stop::Error(ErrorObject::new(code, "resource not found").with_data(&json!({ "uri": uri })))
+    CallEnd::Error(ErrorObject::new(code, "resource not found").with_data(&json!({ "uri": uri })))
 }

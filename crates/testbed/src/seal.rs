@@ -1,13 +1,13 @@
-//! Seals `requestState`, so that what a client hands back is known to be ours.
+//! Seals `requestState`, so that the server knows its own state when a client hands it back.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 
-/// What a retry must remember of the rounds before it.
+/// The answers of earlier rounds, which a retry brings back.
 #[derive(Debug, Default, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct State {
-    /// The request the state belongs to, so that it opens no other door.
+pub(crate) struct RoundState {
+    /// The request that the state belongs to, so that it serves no other.
     pub(crate) purpose: String,
     pub(crate) answers: Map<String, Value>,
 }
@@ -24,7 +24,7 @@ impl Sealer {
         Self { key }
     }
 
-    pub(crate) fn seal(&self, state: &State) -> String {
+    pub(crate) fn seal(&self, state: &RoundState) -> String {
         let payload = serde_json::to_vec(state).expect("a state is plain JSON");
         let tag = blake3::keyed_hash(&self.key, &payload);
         format!(
@@ -34,7 +34,7 @@ impl Sealer {
         )
     }
 
-    pub(crate) fn open(&self, sealed: &str) -> Option<State> {
+    pub(crate) fn open(&self, sealed: &str) -> Option<RoundState> {
         let (payload, tag) = sealed.split_once('.')?;
         let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
         let tag: [u8; 32] = URL_SAFE_NO_PAD.decode(tag).ok()?.try_into().ok()?;
@@ -48,9 +48,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_untouched_seal_of_our_own_opens() {
+    fn only_an_unchanged_state_of_our_own_is_accepted() {
         let (ours, theirs) = (Sealer::new(), Sealer::new());
-        let state = State {
+        let state = RoundState {
             purpose: "tools/call x".to_owned(),
             answers: Map::new(),
         };

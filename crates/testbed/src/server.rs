@@ -1,4 +1,4 @@
-//! What all clients of this process share.
+//! The state that all clients of this process share.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -10,41 +10,45 @@ use std::time::Duration;
 use kitbag_wire::Raw;
 use serde_json::{Value, json};
 
-use crate::cli::{Manner, Served};
+use crate::cli::{Misbehaviour, Served};
 use crate::seal::Sealer;
-use crate::subscriptions::{Change, Listeners};
-use crate::tasks::Tasks;
+use crate::subscriptions::{AnnouncedChange, Listeners};
+use crate::tasks::TaskTable;
 
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct TestServer {
     pub(crate) era: Served,
     pub(crate) sealer: Sealer,
     pub(crate) listeners: Listeners,
-    pub(crate) tasks: Tasks,
-    /// Whether the page of `url_elicitation` counts as visited.
+    pub(crate) tasks: TaskTable,
+    /// True if the page of `url_elicitation` counts as visited.
     pub(crate) visited: AtomicBool,
-    manners: Vec<Manner>,
+    misbehaviours: Vec<Misbehaviour>,
     data_dir: Option<PathBuf>,
     added_tools: AtomicUsize,
-    /// Whether `turncoat` has shown what it is.
+    /// True once `turncoat` was called, and has another definition.
     redefined: AtomicBool,
-    /// Listed in place of our own; calling one does nothing.
+    /// Tools of other servers, listed in place of our own; a call is echoed.
     pub(crate) foreign_tools: Option<Vec<Raw>>,
 }
 
-impl Server {
-    pub(crate) fn new(era: Served, manners: Vec<Manner>, data_dir: Option<PathBuf>) -> Arc<Self> {
-        Arc::new(Self::with(era, manners, data_dir, None))
+impl TestServer {
+    pub(crate) fn new(
+        era: Served,
+        misbehaviours: Vec<Misbehaviour>,
+        data_dir: Option<PathBuf>,
+    ) -> Arc<Self> {
+        Arc::new(Self::with(era, misbehaviours, data_dir, None))
     }
 
-    /// One that lists these tools and no others.
+    /// Returns a server that lists these tools and no others.
     pub(crate) fn listing(era: Served, tools: Vec<Raw>) -> Arc<Self> {
         Arc::new(Self::with(era, Vec::new(), None, Some(tools)))
     }
 
     fn with(
         era: Served,
-        manners: Vec<Manner>,
+        misbehaviours: Vec<Misbehaviour>,
         data_dir: Option<PathBuf>,
         foreign_tools: Option<Vec<Raw>>,
     ) -> Self {
@@ -52,9 +56,9 @@ impl Server {
             era,
             sealer: Sealer::new(),
             listeners: Listeners::default(),
-            tasks: Tasks::default(),
+            tasks: TaskTable::default(),
             visited: AtomicBool::new(false),
-            manners,
+            misbehaviours,
             data_dir,
             added_tools: AtomicUsize::new(0),
             redefined: AtomicBool::new(false),
@@ -62,11 +66,11 @@ impl Server {
         }
     }
 
-    pub(crate) fn has(&self, manner: Manner) -> bool {
-        self.manners.contains(&manner)
+    pub(crate) fn has(&self, misbehaviour: Misbehaviour) -> bool {
+        self.misbehaviours.contains(&misbehaviour)
     }
 
-    /// Leaves a line for the test that started us.
+    /// Writes a line for the test that started us.
     pub(crate) fn note(&self, event: &str) {
         let Some(dir) = &self.data_dir else { return };
         let written = OpenOptions::new()
@@ -79,7 +83,7 @@ impl Server {
         }
     }
 
-    /// Waits until a test has put a file of this name there.
+    /// Waits until a test has created a file of this name.
     pub(crate) async fn file(&self, name: &str) {
         let Some(dir) = &self.data_dir else {
             return std::future::pending().await;
@@ -97,16 +101,16 @@ impl Server {
         self.redefined.load(Ordering::SeqCst)
     }
 
-    /// `turncoat` is another tool from now on.
+    /// Gives `turncoat` another definition from now on.
     pub(crate) fn redefine(&self) {
         self.redefined.store(true, Ordering::SeqCst);
-        self.listeners.announce(&Change::Tools);
+        self.listeners.announce(&AnnouncedChange::Tools);
     }
 
-    /// One more tool from now on; returns its number.
+    /// Adds a tool to the list, and returns its number.
     pub(crate) fn add_tool(&self) -> usize {
         let number = self.added_tools.fetch_add(1, Ordering::SeqCst) + 1;
-        self.listeners.announce(&Change::Tools);
+        self.listeners.announce(&AnnouncedChange::Tools);
         number
     }
 }

@@ -1,7 +1,7 @@
-//! The transport of 2024-11-05: everything to the client on one stream, everything from it by POST.
+//! The transport of 2024-11-05: messages to the client on one stream, messages from it by POST.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -11,17 +11,18 @@ use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures::stream;
+use kitbag_domain::sync::lock;
 use kitbag_wire::{Era, Message, sse};
 use serde::Deserialize;
 
+use crate::connected_client::ConnectedClient;
 use crate::dispatch;
 use crate::http::{event_stream, listen, new_id, only_local};
-use crate::outbox::{Outbox, Outgoing};
-use crate::peer::Peer;
-use crate::server::Server;
+use crate::outbox::{Outbox, OutboxItem};
+use crate::server::TestServer;
 
-pub(crate) async fn serve(server: Arc<Server>, port: u16) -> anyhow::Result<()> {
-    let house = Arc::new(House {
+pub(crate) async fn serve(server: Arc<TestServer>, port: u16) -> anyhow::Result<()> {
+    let house = Arc::new(SseState {
         server,
         peers: Mutex::new(HashMap::new()),
     });
@@ -35,9 +36,9 @@ pub(crate) async fn serve(server: Arc<Server>, port: u16) -> anyhow::Result<()> 
 }
 
 #[derive(Debug)]
-struct House {
-    server: Arc<Server>,
-    peers: Mutex<HashMap<String, Arc<Peer>>>,
+struct SseState {
+    server: Arc<TestServer>,
+    peers: Mutex<HashMap<String, Arc<ConnectedClient>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -46,19 +47,21 @@ struct Sender {
     session_id: String,
 }
 
-async fn open(State(house): State<Arc<House>>) -> Response {
+async fn open(State(house): State<Arc<SseState>>) -> Response {
     let (outbox, outgoing) = Outbox::channel();
     let id = new_id();
     let endpoint = format!("event: endpoint\ndata: /messages?sessionId={id}\n\n").into_bytes();
-    house.lock().insert(id.clone(), Arc::new(Peer::new(outbox)));
-    let visit = Visit { house, id };
+    house
+        .lock()
+        .insert(id.clone(), Arc::new(ConnectedClient::new(outbox)));
+    let visit = OpenSseStream { house, id };
     event_stream(stream::unfold(
         (Some(endpoint), outgoing, visit),
         |(at_hand, mut outgoing, visit)| async {
             let event = match at_hand {
                 Some(event) => event,
                 None => loop {
-                    if let Outgoing::Message(message) = outgoing.recv().await? {
+                    if let OutboxItem::Message(message) = outgoing.recv().await? {
                         break sse::event(&message);
                     }
                 },
@@ -69,7 +72,7 @@ async fn open(State(house): State<Arc<House>>) -> Response {
 }
 
 async fn receive(
-    State(house): State<Arc<House>>,
+    State(house): State<Arc<SseState>>,
     Query(sender): Query<Sender>,
     body: Bytes,
 ) -> Response {
@@ -88,13 +91,13 @@ async fn receive(
     (StatusCode::ACCEPTED, "Accepted").into_response()
 }
 
-/// The session lasts as long as its stream is held open.
-struct Visit {
-    house: Arc<House>,
+/// The stream of a session; the session ends with it.
+struct OpenSseStream {
+    house: Arc<SseState>,
     id: String,
 }
 
-impl Drop for Visit {
+impl Drop for OpenSseStream {
     fn drop(&mut self) {
         let Some(peer) = self.house.lock().remove(&self.id) else {
             return;
@@ -106,8 +109,8 @@ impl Drop for Visit {
     }
 }
 
-impl House {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Peer>>> {
-        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+impl SseState {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<ConnectedClient>>> {
+        lock(&self.peers)
     }
 }

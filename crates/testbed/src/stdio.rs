@@ -9,71 +9,84 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, stdin, stdout};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
-use crate::cli::Manner;
+use crate::cli::Misbehaviour;
+use crate::connected_client::ConnectedClient;
 use crate::dispatch::{self, Started};
 use crate::hostile::Flood;
-use crate::manners::noise;
-use crate::outbox::{Outbox, Outgoing};
-use crate::peer::Peer;
-use crate::server::Server;
+use crate::misbehaviour::noise;
+use crate::outbox::{Outbox, OutboxItem};
+use crate::server::TestServer;
 
-pub(crate) async fn serve(server: Arc<Server>) -> std::io::Result<()> {
+pub(crate) async fn serve(server: Arc<TestServer>) -> std::io::Result<()> {
     let (outbox, outgoing) = Outbox::channel();
     let writer = tokio::spawn(write(
         outgoing,
-        server.has(Manner::Noise),
+        server.has(Misbehaviour::Noise),
         Flood::of(&server),
     ));
-    let peer = Arc::new(Peer::new(outbox));
+    let peer = Arc::new(ConnectedClient::new(outbox));
     let running = read(&server, &peer).await?;
     peer.cancel_all();
     if let Some(greeting) = peer.greeting() {
         server.listeners.remove(greeting.listener);
     }
-    if server.has(Manner::IgnoreStdinClose) {
+    if server.has(Misbehaviour::IgnoreStdinClose) {
         std::future::pending::<()>().await;
     }
     finish(running, peer, writer).await;
     Ok(())
 }
 
-/// How long answers that are on their way may take to get out once stdin has closed.
+/// The time that unfinished answers get once stdin has closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-async fn read(server: &Arc<Server>, peer: &Arc<Peer>) -> std::io::Result<Vec<JoinHandle<()>>> {
+async fn read(
+    server: &Arc<TestServer>,
+    peer: &Arc<ConnectedClient>,
+) -> std::io::Result<Vec<JoinHandle<()>>> {
     let mut lines = BufReader::new(stdin()).split(b'\n');
     let mut running = Vec::new();
     while let Some(line) = lines.next_segment().await? {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let message = match Message::parse(&line) {
-            Ok(message) => message,
-            Err(why) => {
-                peer.general.send(dispatch::malformed(&why));
-                continue;
-            }
-        };
-        if server.has(Manner::FloodPings) && is_greeted(&message) {
-            flood_pings().await;
-        }
-        let greets = matches!(&message, Message::Request(Request { method, .. }) if method == method::INITIALIZE);
         running.retain(|task: &JoinHandle<()>| !task.is_finished());
-        match dispatch::receive(server, peer, message) {
-            // What a hasty client sent right behind `initialize` must find the session open.
-            Some(Started { done, .. }) if greets && !server.has(Manner::Hang) => drop(done.await),
-            Some(Started { done, .. }) => running.push(done),
-            None => {}
+        match Message::parse(&line) {
+            Ok(message) => running.extend(receive(server, peer, message).await),
+            Err(why) => peer.general.send(dispatch::malformed(&why)),
         }
     }
     Ok(running)
+}
+
+/// Returns the task that serves the message, if it is not done yet.
+async fn receive(
+    server: &Arc<TestServer>,
+    peer: &Arc<ConnectedClient>,
+    message: Message,
+) -> Option<JoinHandle<()>> {
+    if server.has(Misbehaviour::FloodPings) && is_greeted(&message) {
+        flood_pings().await;
+    }
+    let greets = greets(&message);
+    let Started { done, .. } = dispatch::receive(server, peer, message)?;
+    // A hasty client may send requests right behind `initialize`; they need an open session.
+    if greets && !server.has(Misbehaviour::Hang) {
+        let _ = done.await;
+        return None;
+    }
+    Some(done)
+}
+
+fn greets(message: &Message) -> bool {
+    matches!(message, Message::Request(it) if it.method == method::INITIALIZE)
 }
 
 fn is_greeted(message: &Message) -> bool {
     matches!(message, Message::Notification(it) if it.method == method::INITIALIZED)
 }
 
-/// Long ids, so that every answer is long as well.
+/// Sends pings without end. Their ids are long, so that every answer is long as well.
 async fn flood_pings() {
     let mut out = stdout();
     for number in 0_u64.. {
@@ -86,13 +99,13 @@ async fn flood_pings() {
     }
 }
 
-async fn write(mut outgoing: UnboundedReceiver<Outgoing>, noisy: bool, flood: Option<Flood>) {
+async fn write(mut outgoing: UnboundedReceiver<OutboxItem>, noisy: bool, flood: Option<Flood>) {
     let mut out = stdout();
     if noisy && out.write_all(noise().as_bytes()).await.is_err() {
         return;
     }
     while let Some(next) = outgoing.recv().await {
-        let Outgoing::Message(message) = next else {
+        let OutboxItem::Message(message) = next else {
             continue;
         };
         let mut bytes = message.to_line();
@@ -111,7 +124,7 @@ async fn write(mut outgoing: UnboundedReceiver<Outgoing>, noisy: bool, flood: Op
     }
 }
 
-async fn finish(running: Vec<JoinHandle<()>>, peer: Arc<Peer>, writer: JoinHandle<()>) {
+async fn finish(running: Vec<JoinHandle<()>>, peer: Arc<ConnectedClient>, writer: JoinHandle<()>) {
     let last_words = async {
         for task in running {
             let _ = task.await;

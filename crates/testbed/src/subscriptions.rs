@@ -1,8 +1,9 @@
-//! Who wants to hear about changes, in either era, and telling them.
+//! The clients that listen for changes, in either era, and the notifications to them.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
+use kitbag_domain::sync::lock;
 use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Notification, RawObject, RequestId, raw};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use serde_json::json;
 use crate::outbox::Outbox;
 
 #[derive(Debug, Clone)]
-pub(crate) enum Change {
+pub(crate) enum AnnouncedChange {
     Tools,
     Prompts,
     Resource(String),
@@ -37,7 +38,7 @@ pub(crate) struct ListenerId(u64);
 
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
-    registry: Mutex<Registry>,
+    registry: Mutex<ListenerTable>,
 }
 
 impl Listeners {
@@ -55,8 +56,8 @@ impl Listeners {
         })
     }
 
-    /// Like [`Self::add`]; the first thing it hears is `greeting`, and from then on it misses
-    /// nothing.
+    /// Like [`Self::add`], for a listener that gets `greeting` first. From then on it misses no
+    /// change.
     pub(crate) fn greet(
         &self,
         greeting: Notification,
@@ -89,7 +90,7 @@ impl Listeners {
         }
     }
 
-    pub(crate) fn announce(&self, change: &Change) {
+    pub(crate) fn announce(&self, change: &AnnouncedChange) {
         for listener in self.lock().listeners.values() {
             if listener.interests.include(change) {
                 listener
@@ -99,8 +100,8 @@ impl Listeners {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ListenerTable> {
+        lock(&self.registry)
     }
 }
 
@@ -114,28 +115,28 @@ impl Interests {
         }
     }
 
-    fn include(&self, change: &Change) -> bool {
+    fn include(&self, change: &AnnouncedChange) -> bool {
         match change {
-            Change::Tools => self.tools_list_changed,
-            Change::Prompts => self.prompts_list_changed,
-            Change::Resource(uri) => self.resource_subscriptions.contains(uri),
+            AnnouncedChange::Tools => self.tools_list_changed,
+            AnnouncedChange::Prompts => self.prompts_list_changed,
+            AnnouncedChange::Resource(uri) => self.resource_subscriptions.contains(uri),
         }
     }
 }
 
-/// What every message on a listen stream carries in `_meta`.
+/// Adds the `_meta` that every message on a listen stream carries.
 pub(crate) fn tagged(mut params: RawObject, subscription: &RequestId) -> RawObject {
     params.put("_meta", &json!({ meta::SUBSCRIPTION_ID: subscription }));
     params
 }
 
 #[derive(Debug, Default)]
-struct Registry {
+struct ListenerTable {
     next: u64,
     listeners: BTreeMap<u64, Listener>,
 }
 
-impl Registry {
+impl ListenerTable {
     fn add(&mut self, listener: Listener) -> ListenerId {
         let id = self.next;
         self.next += 1;
@@ -151,7 +152,7 @@ struct Listener {
     tag: Option<RequestId>,
 }
 
-impl Change {
+impl AnnouncedChange {
     fn notification(&self, tag: Option<&RequestId>) -> Notification {
         let (name, params) = match self {
             Self::Tools => (method::TOOLS_CHANGED, RawObject::new()),

@@ -1,23 +1,24 @@
-//! The tasks extension: a call that goes on after its answer.
+//! The tasks extension: a call whose work goes on after its answer.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
+use kitbag_domain::sync::lock;
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Call, Dialogue, Outcome, Reply, Stop, invalid};
-use crate::input::{Answers, Input, Inputs, missing_capability};
+use crate::call::{CallEnd, CallOutcome, Dialogue, Reply, TestCall, invalid};
+use crate::input::{InputAnswers, InputRequest, InputRequests, missing_capability};
 
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 pub(crate) const GET: &str = "tasks/get";
 pub(crate) const UPDATE: &str = "tasks/update";
 pub(crate) const CANCEL: &str = "tasks/cancel";
 
-/// Whether a tool can also run while its caller waits.
+/// A tool with an optional task can also run while its caller waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     Optional,
@@ -25,9 +26,13 @@ pub(crate) enum Need {
 }
 
 /// Runs the rest of a tool as a task for clients that know tasks.
-pub(crate) async fn run_as_task<F>(call: Call, need: Need, body: impl FnOnce(Call) -> F) -> Outcome
+pub(crate) async fn run_as_task<F>(
+    call: TestCall,
+    need: Need,
+    body: impl FnOnce(TestCall) -> F,
+) -> CallOutcome
 where
-    F: Future<Output = Outcome> + Send + 'static,
+    F: Future<Output = CallOutcome> + Send + 'static,
 {
     if matches!(call.dialogue, Dialogue::Legacy) {
         return body(call).await;
@@ -40,7 +45,7 @@ where
     }
     let task = call.server.tasks.create();
     let created = task.describe().with("resultType", "task");
-    let inner = Call {
+    let inner = TestCall {
         dialogue: Dialogue::Task(task.clone()),
         cancelled: task.cancelled.clone(),
         ..call
@@ -50,8 +55,8 @@ where
     Ok(Reply::Object(created))
 }
 
-/// Refuses clients that could not be answered in the end, before anything happens.
-pub(crate) fn require(call: &Call) -> Result<(), ErrorObject> {
+/// Refuses a client that could not get the result of a task, before the work begins.
+pub(crate) fn require(call: &TestCall) -> Result<(), ErrorObject> {
     if matches!(call.dialogue, Dialogue::Legacy) || knows_tasks(call) {
         Ok(())
     } else {
@@ -60,51 +65,48 @@ pub(crate) fn require(call: &Call) -> Result<(), ErrorObject> {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Tasks {
+pub(crate) struct TaskTable {
     by_id: Mutex<HashMap<String, Arc<Task>>>,
 }
 
-impl Tasks {
-    pub(crate) fn get(&self, call: &Call) -> Outcome {
+impl TaskTable {
+    pub(crate) fn get(&self, call: &TestCall) -> CallOutcome {
         Ok(Reply::Object(self.find(call)?.detail()))
     }
 
-    pub(crate) fn update(&self, call: &Call) -> Outcome {
+    pub(crate) fn update(&self, call: &TestCall) -> CallOutcome {
         let task = self.find(call)?;
         let answers: Map<String, Value> = call.params.read("inputResponses").unwrap_or_default();
         task.take_answers(answers);
         Reply::empty()
     }
 
-    pub(crate) fn cancel(&self, call: &Call) -> Outcome {
+    pub(crate) fn cancel(&self, call: &TestCall) -> CallOutcome {
         self.find(call)?.cancel();
         Reply::empty()
     }
 
     fn create(&self) -> Arc<Task> {
-        let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_id = lock(&self.by_id);
         let now = Timestamp::now();
         let task = Arc::new(Task {
             id: format!("task-{}", by_id.len() + 1),
             created: now,
             cancelled: CancellationToken::new(),
             answered: Notify::new(),
-            state: Mutex::new(State {
+            state: Mutex::new(TaskState {
                 updated: now,
-                status: Status::Working,
+                status: TaskStatus::Working,
             }),
         });
         by_id.insert(task.id.clone(), task.clone());
         task
     }
 
-    fn find(&self, call: &Call) -> Result<Arc<Task>, Stop> {
+    fn find(&self, call: &TestCall) -> Result<Arc<Task>, CallEnd> {
         require(call)?;
-        let id: String = call
-            .params
-            .read("taskId")
-            .ok_or_else(|| invalid("`taskId` is missing"))?;
-        let by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        let id: String = call.required("taskId")?;
+        let by_id = lock(&self.by_id);
         by_id
             .get(&id)
             .cloned()
@@ -118,20 +120,20 @@ pub(crate) struct Task {
     created: Timestamp,
     cancelled: CancellationToken,
     answered: Notify,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
 }
 
 impl Task {
     /// Waits until the client has answered everything through `tasks/update`.
-    pub(crate) async fn park(&self, inputs: Inputs) -> Answers {
-        self.set(Status::InputRequired {
+    pub(crate) async fn park(&self, inputs: InputRequests) -> InputAnswers {
+        self.set(TaskStatus::InputRequired {
             pending: inputs.wanted,
             answers: Map::new(),
         });
         loop {
             let answered = self.answered.notified();
             if let Some(answers) = self.resume() {
-                return Answers(answers);
+                return InputAnswers(answers);
             }
             answered.await;
         }
@@ -139,19 +141,19 @@ impl Task {
 
     fn resume(&self) -> Option<Map<String, Value>> {
         let mut state = self.lock();
-        let Status::InputRequired { pending, answers } = &mut state.status else {
+        let TaskStatus::InputRequired { pending, answers } = &mut state.status else {
             return None;
         };
         if !pending.is_empty() {
             return None;
         }
         let answers = std::mem::take(answers);
-        state.status = Status::Working;
+        state.status = TaskStatus::Working;
         Some(answers)
     }
 
     fn take_answers(&self, mut given: Map<String, Value>) {
-        if let Status::InputRequired { pending, answers } = &mut self.lock().status {
+        if let TaskStatus::InputRequired { pending, answers } = &mut self.lock().status {
             pending.retain(|(key, _)| match given.remove(*key) {
                 Some(answer) => {
                     answers.insert((*key).to_owned(), answer);
@@ -166,19 +168,19 @@ impl Task {
     fn cancel(&self) {
         let mut state = self.lock();
         if !state.status.is_final() {
-            *state = State {
+            *state = TaskState {
                 updated: Timestamp::now(),
-                status: Status::Cancelled,
+                status: TaskStatus::Cancelled,
             };
             self.cancelled.cancel();
         }
     }
 
-    fn finish(&self, outcome: Outcome) {
+    fn finish(&self, outcome: CallOutcome) {
         let status = match outcome {
-            Ok(reply) => Status::Completed(reply.into_raw()),
-            Err(Stop::Error(error)) => Status::Failed(error),
-            Err(Stop::Input(_) | Stop::Cancelled) => Status::Cancelled,
+            Ok(reply) => TaskStatus::Completed(reply.into_raw()),
+            Err(CallEnd::Error(error)) => TaskStatus::Failed(error),
+            Err(CallEnd::InputRequired(_) | CallEnd::Cancelled) => TaskStatus::Cancelled,
         };
         if !self.lock().status.is_final() {
             self.set(status);
@@ -199,42 +201,42 @@ impl Task {
     fn detail(&self) -> RawObject {
         let description = self.describe();
         match &self.lock().status {
-            Status::InputRequired { pending, .. } => {
+            TaskStatus::InputRequired { pending, .. } => {
                 let pending: Map<String, Value> = pending
                     .iter()
                     .map(|(key, input)| ((*key).to_owned(), input.to_json()))
                     .collect();
                 description.with("inputRequests", &pending)
             }
-            Status::Completed(result) => description.with("result", result),
-            Status::Failed(error) => description.with("error", error),
-            Status::Working | Status::Cancelled => description,
+            TaskStatus::Completed(result) => description.with("result", result),
+            TaskStatus::Failed(error) => description.with("error", error),
+            TaskStatus::Working | TaskStatus::Cancelled => description,
         }
     }
 
-    fn set(&self, status: Status) {
-        *self.lock() = State {
+    fn set(&self, status: TaskStatus) {
+        *self.lock() = TaskState {
             updated: Timestamp::now(),
             status,
         };
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, TaskState> {
+        lock(&self.state)
     }
 }
 
 #[derive(Debug)]
-struct State {
+struct TaskState {
     updated: Timestamp,
-    status: Status,
+    status: TaskStatus,
 }
 
 #[derive(Debug)]
-enum Status {
+enum TaskStatus {
     Working,
     InputRequired {
-        pending: Vec<(&'static str, Input)>,
+        pending: Vec<(&'static str, InputRequest)>,
         answers: Map<String, Value>,
     },
     Completed(Raw),
@@ -242,7 +244,7 @@ enum Status {
     Cancelled,
 }
 
-impl Status {
+impl TaskStatus {
     fn name(&self) -> &'static str {
         match self {
             Self::Working => "working",
@@ -258,7 +260,7 @@ impl Status {
     }
 }
 
-fn knows_tasks(call: &Call) -> bool {
+fn knows_tasks(call: &TestCall) -> bool {
     call.capabilities()
         .object("extensions")
         .is_some_and(|extensions| extensions.contains(EXTENSION))

@@ -87,13 +87,14 @@ impl Vendor {
 
     /// Only Anthropic has rules for the names of parameters.
     fn check_parameters(self, schema: &Value) -> Result<(), Unfit> {
+        if self != Self::Anthropic {
+            return Ok(());
+        }
         let properties = schema.get("properties").and_then(Value::as_object);
-        let mut names = properties
-            .into_iter()
-            .flat_map(|properties| properties.keys());
-        match names.find(|name| self == Self::Anthropic && !is_name(name, "_.-")) {
-            Some(parameter) => Err(Unfit::Parameter {
-                parameter: parameter.clone(),
+        let mut names = properties.into_iter().flat_map(|members| members.keys());
+        match names.find(|name| !is_name(name, "_.-")) {
+            Some(name) => Err(Unfit::Parameter {
+                parameter: name.clone(),
             }),
             None => Ok(()),
         }

@@ -41,13 +41,18 @@ pub fn plain(schema: &Value) -> Plain {
         whole: schema,
         left: MOST_ALTERNATIVES,
     };
-    let mut outer = definitions
-        .follow(schema)
-        .as_object()
-        .cloned()
-        .unwrap_or_default();
+    let outer = definitions.follow(schema).as_object();
+    let mut outer = outer.cloned().unwrap_or_default();
     keep_definitions(&mut outer, schema);
     let remark = flatten(&mut outer, &mut definitions);
+    make_plain_object(&mut outer);
+    keep_known_required(&mut outer);
+    let mut schema = Value::Object(outer);
+    mend(&mut schema);
+    Plain { schema, remark }
+}
+
+fn make_plain_object(outer: &mut Object) {
     for key in NOT_OUTERMOST {
         outer.remove(key);
     }
@@ -56,10 +61,6 @@ pub fn plain(schema: &Value) -> Plain {
     if !properties.is_object() {
         *properties = json!({});
     }
-    keep_known_required(&mut outer);
-    let mut schema = Value::Object(outer);
-    mend(&mut schema);
-    Plain { schema, remark }
 }
 
 /// The schema in which a `$ref` is looked up.
@@ -143,16 +144,9 @@ fn merge(outer: &mut Object, alternatives: &[Object], together: bool) -> Option<
 
 /// A parameter that several alternatives describe in different ways may be any of those.
 fn add_properties(outer: &mut Object, alternatives: &[Object], together: bool) {
-    let own = outer
-        .get("properties")
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default();
+    let own = properties(outer).cloned().unwrap_or_default();
     let mut united = own.clone();
-    let properties = alternatives
-        .iter()
-        .filter_map(|it| it.get("properties")?.as_object())
-        .flatten();
+    let properties = alternatives.iter().filter_map(properties).flatten();
     for (name, schema) in properties.filter(|(name, _)| !own.contains_key(*name)) {
         let known = united.entry(name.clone()).or_insert_with(|| schema.clone());
         if known != schema && !together {
@@ -160,6 +154,10 @@ fn add_properties(outer: &mut Object, alternatives: &[Object], together: bool) {
         }
     }
     outer.insert("properties".to_owned(), Value::Object(united));
+}
+
+fn properties(schema: &Object) -> Option<&Object> {
+    schema.get("properties")?.as_object()
 }
 
 fn add_alternative(known: &mut Value, schema: &Value) {
@@ -237,6 +235,10 @@ fn mend(schema: &mut Value) {
     };
     mend_type(object);
     mend_items(object);
+    mend_inner(object);
+}
+
+fn mend_inner(object: &mut Object) {
     for key in ["properties", "$defs", "definitions", "patternProperties"] {
         if let Some(Value::Object(inner)) = object.get_mut(key) {
             inner.values_mut().for_each(mend);
@@ -286,13 +288,17 @@ fn mend_type(object: &mut Object) {
     }
 }
 
-/// Gives every list a schema for its items.
-fn mend_items(object: &mut Object) {
-    let is_list = match object.get("type") {
+fn is_list(schema: &Object) -> bool {
+    match schema.get("type") {
         Some(Value::String(kind)) => kind == "array",
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
         _ => false,
-    };
+    }
+}
+
+/// Gives every list a schema for its items.
+fn mend_items(object: &mut Object) {
+    let is_list = is_list(object);
     match object.get_mut("items") {
         // One schema for each place, as drafts before 2020 write it. Any items may follow, unless
         // `additionalItems` forbids them.
@@ -381,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_say_what_is_in_them_and_types_are_those_of_json() {
+    fn lists_have_a_schema_for_their_items_and_types_are_those_of_json() {
         check(
             &json!({
                 "properties": {

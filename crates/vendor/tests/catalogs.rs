@@ -30,12 +30,12 @@ fn every_tool_of_our_datasets_is_accepted() {
 
 proptest! {
     #[test]
-    fn whatever_a_server_writes_is_accepted_or_refused_with_a_reason(schema in schema(), description in ".{0,1500}") {
+    fn any_definition_is_accepted_or_refused_with_a_reason(schema in schema(), description in ".{0,1500}") {
         check("tool", &description, &schema);
     }
 
     #[test]
-    fn what_fits_a_plain_schema_fits_it_afterwards(schema in object_schema(), value in value()) {
+    fn a_value_that_fits_a_plain_schema_fits_it_afterwards(schema in object_schema(), value in value()) {
         let sent = Vendor::OpenAi.tool("tool", "", &schema).unwrap();
         let before = jsonschema::is_valid(&schema, &value);
         prop_assert!(!before || jsonschema::is_valid(&sent["function"]["parameters"], &value), "{}", sent);

@@ -1,4 +1,4 @@
-//! How deep JSON may be nested, found out in one pass over its bytes.
+//! Finds out in one pass over its bytes if JSON is nested too deep.
 //!
 //! `params` and `result` stay text here, so the limit of our own parser does not apply to them.
 //! Many parsers behind the gateway go one call deeper for each bracket, and some of them overflow

@@ -75,7 +75,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-vendor",
         ],
     ),
-    ("kitbag-testbed", &["kitbag-wire"]),
+    ("kitbag-testbed", &["kitbag-domain", "kitbag-wire"]),
     ("xtask", &[]),
     ("kitbag-bench", &["xtask"]),
     ("kitbag-bench-load", &[]),

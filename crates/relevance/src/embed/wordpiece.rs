@@ -137,11 +137,11 @@ mod tests {
     #[derive(serde::Deserialize)]
     struct Oracle {
         vocabulary: Vec<String>,
-        cases: Vec<Case>,
+        cases: Vec<TokenisedText>,
     }
 
     #[derive(serde::Deserialize)]
-    struct Case {
+    struct TokenisedText {
         text: String,
         tokens: Vec<u32>,
     }
@@ -157,7 +157,7 @@ mod tests {
             .zip(0..)
             .collect();
         let pieces = WordPiece::new(&pieces, pieces.len()).unwrap();
-        for Case { text, tokens } in oracle.cases {
+        for TokenisedText { text, tokens } in oracle.cases {
             assert_eq!(pieces.encode(&text, usize::MAX), tokens, "{text:?}");
         }
     }

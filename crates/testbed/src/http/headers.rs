@@ -1,4 +1,4 @@
-//! Checks that the headers of a modern request repeat what its body says.
+//! Checks that the headers of a modern request repeat the values of its body.
 
 use axum::http::HeaderMap;
 use base64::Engine as _;
@@ -59,21 +59,17 @@ fn check_arguments(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorO
         return Ok(());
     };
     let arguments: Value = params.read("arguments").unwrap_or_default();
-    mirrored(&schema, &arguments)
-        .into_iter()
-        .try_for_each(|(name, value)| {
-            let name = format!("mcp-param-{name}").to_ascii_lowercase();
-            let header = text(headers, &name).ok_or_else(|| missing(&name))?;
-            let same = decoded(header).is_some_and(|header| says(&header, value));
-            if same {
-                Ok(())
-            } else {
-                Err(mismatch(&name, header, &value.to_string()))
-            }
-        })
+    for (name, value) in mirrored(&schema, &arguments) {
+        let name = format!("mcp-param-{name}").to_ascii_lowercase();
+        let header = text(headers, &name).ok_or_else(|| missing(&name))?;
+        if !decoded(header).is_some_and(|header| says(&header, value)) {
+            return Err(mismatch(&name, header, &value.to_string()));
+        }
+    }
+    Ok(())
 }
 
-/// The arguments that a header must repeat, with the name the schema gives the header.
+/// Returns the arguments that a header must repeat, with the name that the schema gives the header.
 fn mirrored<'a>(schema: &'a Value, arguments: &'a Value) -> Vec<(&'a str, &'a Value)> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Vec::new();
@@ -100,7 +96,8 @@ fn says(header: &str, value: &Value) -> bool {
     }
 }
 
-/// Values that do not fit a header come as `=?base64?…?=`; broken encoding is no value at all.
+/// Decodes a value that does not fit a header and comes as `=?base64?…?=`; nothing if the encoding is
+/// broken.
 fn decoded(header: &str) -> Option<String> {
     match header
         .strip_prefix("=?base64?")

@@ -1,33 +1,34 @@
-//! Legacy HTTP: sessions, a stream for what belongs to no request, and streams to resume.
+//! Legacy HTTP: sessions, a stream for messages that belong to no request, and streams to resume.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
+use kitbag_domain::sync::lock;
 use kitbag_wire::meta::{code, method};
 use kitbag_wire::{Era, ErrorObject, Message, ProtocolVersion, Request, Response as Answer};
 
 use super::stream::{StreamLog, parse_event_id};
-use super::{House, VERSION_HEADER, event_stream, json, text};
-use crate::call::Stop;
-use crate::cli::Manner;
+use super::{HttpState, VERSION_HEADER, event_stream, json, text};
+use crate::call::CallEnd;
+use crate::cli::Misbehaviour;
+use crate::connected_client::ConnectedClient;
 use crate::dispatch::{self, method_not_found};
-use crate::outbox::{Outbox, Outgoing};
-use crate::peer::Peer;
+use crate::outbox::{Outbox, OutboxItem};
 
 #[derive(Debug)]
-pub(super) struct Session {
-    peer: Arc<Peer>,
+pub(super) struct LegacySession {
+    peer: Arc<ConnectedClient>,
     general: Arc<StreamLog>,
     streams: Mutex<HashMap<String, Arc<StreamLog>>>,
     next_stream: AtomicUsize,
 }
 
-pub(super) async fn receive(house: &House, headers: &HeaderMap, message: Message) -> Response {
+pub(super) async fn receive(house: &HttpState, headers: &HeaderMap, message: Message) -> Response {
     if let Message::Request(request) = &message
         && request.method == method::INITIALIZE
     {
@@ -37,7 +38,7 @@ pub(super) async fn receive(house: &House, headers: &HeaderMap, message: Message
         Ok(session) => session,
         Err(refusal) => {
             return refusal
-                .into_response(&message, house.server.has(Manner::NoDiscoverAnswer))
+                .into_response(&message, house.server.has(Misbehaviour::NoDiscoverAnswer))
                 .await;
         }
     };
@@ -54,8 +55,11 @@ pub(super) async fn receive(house: &House, headers: &HeaderMap, message: Message
     }
 }
 
-/// GET: the stream of the session, or the rest of one that broke off.
-pub(super) async fn open_stream(State(house): State<Arc<House>>, headers: HeaderMap) -> Response {
+/// Serves GET: the stream of the session, or the rest of a stream that broke off.
+pub(super) async fn open_stream(
+    State(house): State<Arc<HttpState>>,
+    headers: HeaderMap,
+) -> Response {
     if !house.server.era.speaks(Era::Legacy) {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
@@ -75,7 +79,10 @@ pub(super) async fn open_stream(State(house): State<Arc<House>>, headers: Header
     }
 }
 
-pub(super) async fn end_session(State(house): State<Arc<House>>, headers: HeaderMap) -> Response {
+pub(super) async fn end_session(
+    State(house): State<Arc<HttpState>>,
+    headers: HeaderMap,
+) -> Response {
     if !house.server.era.speaks(Era::Legacy) {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
@@ -96,10 +103,10 @@ pub(super) async fn end_session(State(house): State<Arc<House>>, headers: Header
 const SESSION_HEADER: &str = "mcp-session-id";
 const GENERAL: &str = "general";
 
-async fn open_session(house: &House, request: Request) -> Response {
+async fn open_session(house: &HttpState, request: Request) -> Response {
     let (general, for_general) = Outbox::channel();
-    let peer = Arc::new(Peer::new(general));
-    let session = Arc::new(Session {
+    let peer = Arc::new(ConnectedClient::new(general));
+    let session = Arc::new(LegacySession {
         peer,
         general: StreamLog::record(GENERAL.to_owned(), None, for_general),
         streams: Mutex::new(HashMap::new()),
@@ -115,13 +122,13 @@ async fn open_session(house: &House, request: Request) -> Response {
     response
 }
 
-/// The answer alone goes out as JSON; as soon as anything comes before it, a stream is opened.
-async fn serve(house: &House, session: &Session, request: Request) -> Response {
+/// Sends an answer alone as JSON; if another message comes before it, a stream.
+async fn serve(house: &HttpState, session: &LegacySession, request: Request) -> Response {
     let (outbox, mut outgoing) = Outbox::channel();
     dispatch::start(&house.server, &session.peer, Era::Legacy, request, &outbox);
     drop(outbox);
     match outgoing.recv().await {
-        Some(Outgoing::Message(Message::Response(answer))) => json(StatusCode::OK, answer),
+        Some(OutboxItem::Message(Message::Response(answer))) => json(StatusCode::OK, answer),
         Some(first) => {
             let stream = session.record(first, outgoing);
             event_stream(stream.read(session.primes()))
@@ -131,29 +138,29 @@ async fn serve(house: &House, session: &Session, request: Request) -> Response {
     }
 }
 
-fn session(house: &House, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
-    let id = text(headers, SESSION_HEADER).ok_or(Refusal::NoSession)?;
+fn session(house: &HttpState, headers: &HeaderMap) -> Result<Arc<LegacySession>, SessionRefusal> {
+    let id = text(headers, SESSION_HEADER).ok_or(SessionRefusal::NoSession)?;
     let session = house
         .lock()
         .get(id)
         .cloned()
-        .ok_or(Refusal::UnknownSession)?;
+        .ok_or(SessionRefusal::UnknownSession)?;
     let version = text(headers, VERSION_HEADER).map(ProtocolVersion::parse);
     match version {
         None => Ok(session),
         Some(Some(version)) if version.era() == Era::Legacy => Ok(session),
-        Some(_) => Err(Refusal::UnknownVersion),
+        Some(_) => Err(SessionRefusal::UnknownVersion),
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Refusal {
+enum SessionRefusal {
     NoSession,
     UnknownSession,
     UnknownVersion,
 }
 
-impl Refusal {
+impl SessionRefusal {
     fn status(self) -> StatusCode {
         match self {
             Self::NoSession | Self::UnknownVersion => StatusCode::BAD_REQUEST,
@@ -169,7 +176,7 @@ impl Refusal {
             std::future::pending::<()>().await;
         }
         let error = match (self, method_not_found(&request.method)) {
-            (Self::NoSession, Stop::Error(error)) => error,
+            (Self::NoSession, CallEnd::Error(error)) => error,
             (Self::UnknownVersion, _) => {
                 ErrorObject::new(code::INVALID_REQUEST, "unsupported protocol version")
             }
@@ -184,13 +191,13 @@ impl Refusal {
     }
 }
 
-impl House {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+impl HttpState {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<LegacySession>>> {
+        lock(&self.sessions)
     }
 }
 
-impl Session {
+impl LegacySession {
     /// Clients before 2025-11-25 do not expect an event without data.
     fn primes(&self) -> bool {
         self.peer
@@ -200,15 +207,12 @@ impl Session {
 
     fn record(
         &self,
-        first: Outgoing,
-        rest: tokio::sync::mpsc::UnboundedReceiver<Outgoing>,
+        first: OutboxItem,
+        rest: tokio::sync::mpsc::UnboundedReceiver<OutboxItem>,
     ) -> Arc<StreamLog> {
         let name = format!("stream-{}", self.next_stream.fetch_add(1, Ordering::SeqCst));
         let stream = StreamLog::record(name.clone(), Some(first), rest);
-        self.streams
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(name, stream.clone());
+        lock(&self.streams).insert(name, stream.clone());
         stream
     }
 
@@ -216,11 +220,7 @@ impl Session {
         if name == GENERAL {
             return Some(self.general.clone());
         }
-        self.streams
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(name)
-            .cloned()
+        lock(&self.streams).get(name).cloned()
     }
 }
 

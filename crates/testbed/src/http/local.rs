@@ -1,7 +1,7 @@
-//! Turns away what a web page could make a browser send to us.
+//! Refuses requests that a web page could make a browser send to us.
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -14,18 +14,20 @@ pub(crate) async fn only_local(request: Request, next: Next) -> Response {
 }
 
 fn is_local(headers: &HeaderMap) -> bool {
-    let value = |name| {
-        headers
-            .get(name)
-            .map(|value| value.to_str().unwrap_or_default())
-    };
-    let host = value(header::HOST).is_none_or(names_this_machine);
-    let origin = value(header::ORIGIN).is_none_or(|origin| {
-        origin
-            .split_once("://")
-            .is_some_and(|(_, authority)| names_this_machine(authority))
-    });
-    host && origin
+    let host = text(headers, header::HOST);
+    let origin = text(headers, header::ORIGIN);
+    host.is_none_or(names_this_machine) && origin.is_none_or(is_origin_of_this_machine)
+}
+
+/// A header that is no text names no machine.
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let value = headers.get(name)?;
+    Some(value.to_str().unwrap_or_default())
+}
+
+fn is_origin_of_this_machine(origin: &str) -> bool {
+    let authority = origin.split_once("://").map(|(_, authority)| authority);
+    authority.is_some_and(names_this_machine)
 }
 
 fn names_this_machine(authority: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Streamable HTTP at `/mcp`: which era a request belongs to, and who may knock at all.
+//! Streamable HTTP at `/mcp`: the era of a request, and a check that it comes from this machine.
 
 mod headers;
 mod legacy;
@@ -22,30 +22,37 @@ use futures::{Stream, StreamExt};
 use kitbag_wire::{Era, Message, ProtocolVersion};
 use tokio::net::TcpListener;
 
-use crate::catalog::Catalog;
+use crate::catalog::ForeignCatalog;
 use crate::cli::Served;
 use crate::dispatch;
-use crate::server::Server;
+use crate::server::TestServer;
 
 pub(crate) use legacy::new_id;
 pub(crate) use local::only_local;
 
-pub(crate) async fn serve(server: Arc<Server>, port: u16) -> anyhow::Result<()> {
+pub(crate) async fn serve(server: Arc<TestServer>, port: u16) -> anyhow::Result<()> {
     listen(endpoint(server), port, "/mcp").await
 }
 
-/// Many servers in one process, each at `/NAME/mcp`.
-pub(crate) async fn serve_catalog(era: Served, catalog: Catalog, port: u16) -> anyhow::Result<()> {
+/// Runs many servers in one process, each at `/NAME/mcp`.
+pub(crate) async fn serve_catalog(
+    era: Served,
+    catalog: ForeignCatalog,
+    port: u16,
+) -> anyhow::Result<()> {
     let router = catalog
         .into_iter()
         .fold(Router::new(), |router, (name, tools)| {
-            router.nest(&format!("/{name}"), endpoint(Server::listing(era, tools)))
+            router.nest(
+                &format!("/{name}"),
+                endpoint(TestServer::listing(era, tools)),
+            )
         });
     listen(router, port, "").await
 }
 
-fn endpoint(server: Arc<Server>) -> Router {
-    let house = Arc::new(House {
+fn endpoint(server: Arc<TestServer>) -> Router {
+    let house = Arc::new(HttpState {
         server,
         sessions: Mutex::new(HashMap::new()),
     });
@@ -61,7 +68,7 @@ fn endpoint(server: Arc<Server>) -> Router {
         .with_state(house)
 }
 
-/// Binds, says where on stdout, and serves.
+/// Binds, writes the address to stdout, and serves.
 pub(crate) async fn listen(router: Router, port: u16, path: &str) -> anyhow::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     writeln!(
@@ -69,7 +76,7 @@ pub(crate) async fn listen(router: Router, port: u16, path: &str) -> anyhow::Res
         "listening on http://{}{path}",
         listener.local_addr()?
     )?;
-    // Small events must not wait for one another to be acknowledged.
+    // A small event must not wait until the one before it is acknowledged.
     let listener = listener.tap_io(|connection| {
         let _ = connection.set_nodelay(true);
     });
@@ -99,15 +106,16 @@ pub(crate) fn json(status: StatusCode, message: impl Into<Message>) -> Response 
         .into_response()
 }
 
+/// The state that all requests share.
 #[derive(Debug)]
-struct House {
-    server: Arc<Server>,
-    sessions: Mutex<HashMap<String, Arc<legacy::Session>>>,
+struct HttpState {
+    server: Arc<TestServer>,
+    sessions: Mutex<HashMap<String, Arc<legacy::LegacySession>>>,
 }
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
 
-async fn receive(State(house): State<Arc<House>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn receive(State(house): State<Arc<HttpState>>, headers: HeaderMap, body: Bytes) -> Response {
     if !accepts_both(&headers) {
         return (
             StatusCode::NOT_ACCEPTABLE,

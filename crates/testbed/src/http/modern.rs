@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use futures::stream;
+use futures::{Stream, stream};
 use kitbag_wire::meta::code;
 use kitbag_wire::{Era, Message, Response as Answer, sse};
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_util::sync::DropGuard;
 
 use super::{event_stream, headers, json};
+use crate::connected_client::ConnectedClient;
 use crate::dispatch;
-use crate::outbox::{Outbox, Outgoing};
-use crate::peer::Peer;
-use crate::server::Server;
+use crate::outbox::{Outbox, OutboxItem};
+use crate::server::TestServer;
 
 pub(super) async fn receive(
-    server: &Arc<Server>,
+    server: &Arc<TestServer>,
     headers: &HeaderMap,
     message: Message,
 ) -> Response {
@@ -31,42 +32,49 @@ pub(super) async fn receive(
     }
     let (outbox, mut outgoing) = Outbox::channel();
     let (nowhere, _) = Outbox::channel();
-    let peer = Arc::new(Peer::new(nowhere));
+    let peer = Arc::new(ConnectedClient::new(nowhere));
     let started = dispatch::start(server, &peer, Era::Modern, request, &outbox);
     drop(outbox);
-    // Whoever hangs up before the answer has cancelled: dropping this future or the stream tells.
+    // A client that closes the connection before the answer has cancelled: then this future or the
+    // stream is dropped.
     let hung_up = started.cancel.drop_guard();
     match next(&mut outgoing).await {
         Some(Message::Response(answer)) => {
             hung_up.disarm();
             json(status_of(&answer), answer)
         }
-        Some(first) => {
-            let rest = stream::unfold(
-                (Some(first), outgoing, hung_up),
-                |(at_hand, mut outgoing, hung_up)| async {
-                    let message = match at_hand {
-                        Some(message) => message,
-                        None => next(&mut outgoing).await?,
-                    };
-                    if matches!(message, Message::Response(_)) {
-                        outgoing.close();
-                    }
-                    Some((sse::event(&message), (None, outgoing, hung_up)))
-                },
-            );
-            event_stream(rest)
-        }
+        Some(first) => event_stream(events(first, outgoing, hung_up)),
         None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
-async fn next(outgoing: &mut UnboundedReceiver<Outgoing>) -> Option<Message> {
+/// Streams the first message and those that follow, up to the answer.
+fn events(
+    first: Message,
+    outgoing: UnboundedReceiver<OutboxItem>,
+    hung_up: DropGuard,
+) -> impl Stream<Item = Vec<u8>> {
+    stream::unfold(
+        (Some(first), outgoing, hung_up),
+        |(at_hand, mut outgoing, hung_up)| async {
+            let message = match at_hand {
+                Some(message) => message,
+                None => next(&mut outgoing).await?,
+            };
+            if matches!(message, Message::Response(_)) {
+                outgoing.close();
+            }
+            Some((sse::event(&message), (None, outgoing, hung_up)))
+        },
+    )
+}
+
+async fn next(outgoing: &mut UnboundedReceiver<OutboxItem>) -> Option<Message> {
     loop {
         match outgoing.recv().await? {
-            Outgoing::Message(message) => return Some(message),
+            OutboxItem::Message(message) => return Some(message),
             // Modern streams cannot be resumed, so they are not cut either.
-            Outgoing::Cut => {}
+            OutboxItem::Cut => {}
         }
     }
 }

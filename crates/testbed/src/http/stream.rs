@@ -8,7 +8,7 @@ use kitbag_wire::{Message, sse};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
-use crate::outbox::Outgoing;
+use crate::outbox::OutboxItem;
 
 #[derive(Debug)]
 pub(super) struct StreamLog {
@@ -24,12 +24,18 @@ struct Log {
     done: bool,
 }
 
+impl Log {
+    fn has_news(&self, at: usize, cuts_seen: usize) -> bool {
+        self.messages.len() > at || self.cuts > cuts_seen || self.done
+    }
+}
+
 impl StreamLog {
-    /// Records what comes out of an outbox. With the answer of its request a stream is done.
+    /// Records the messages of an outbox. With the answer of its request a stream is done.
     pub(super) fn record(
         name: String,
-        first: Option<Outgoing>,
-        mut outgoing: UnboundedReceiver<Outgoing>,
+        first: Option<OutboxItem>,
+        mut outgoing: UnboundedReceiver<OutboxItem>,
     ) -> Arc<Self> {
         let recorded = Arc::new(Self {
             name,
@@ -49,9 +55,9 @@ impl StreamLog {
         recorded
     }
 
-    /// For the connection of the request itself, which a cut ends.
+    /// Reads for the connection of the request itself, which a cut ends.
     ///
-    /// `primed` readings start with an empty event, so that there is an id to resume from.
+    /// A `primed` reading starts with an empty event, so that there is an id to resume from.
     pub(super) fn read(
         self: Arc<Self>,
         primed: bool,
@@ -59,7 +65,7 @@ impl StreamLog {
         self.reading(0, 0, primed)
     }
 
-    /// For a client that comes back: earlier cuts are forgotten.
+    /// Reads for a client that comes back: earlier cuts are forgotten.
     pub(super) fn resume(
         self: Arc<Self>,
         from: usize,
@@ -69,7 +75,7 @@ impl StreamLog {
         self.reading(from, cuts_seen, primed)
     }
 
-    /// Where a reader starts that has not said where it stopped.
+    /// Returns the start for a reader that does not say where it stopped.
     pub(super) fn delivered(&self) -> usize {
         self.delivered.load(Ordering::SeqCst)
     }
@@ -81,34 +87,34 @@ impl StreamLog {
         primed: bool,
     ) -> impl Stream<Item = Vec<u8>> + Send + 'static {
         let unprimed = primed.then(|| format!("id: {}/{at}\nretry: 100\ndata: \n\n", self.name));
-        let reader = Reader {
+        let reader = StreamReader {
             log: self.log.subscribe(),
             stream: self,
             at,
             cuts_seen,
             unprimed,
         };
-        stream::unfold(reader, Reader::next)
+        stream::unfold(reader, StreamReader::next)
     }
 
-    fn add(&self, next: Outgoing) {
+    fn add(&self, next: OutboxItem) {
         self.log.send_modify(|log| match next {
-            Outgoing::Message(message) => {
+            OutboxItem::Message(message) => {
                 log.done |= matches!(message, Message::Response(_));
                 log.messages.push(message);
             }
-            Outgoing::Cut => log.cuts += 1,
+            OutboxItem::Cut => log.cuts += 1,
         });
     }
 }
 
-/// The stream and the position that an event id stands for.
+/// Returns the stream and the position that an event id stands for.
 pub(super) fn parse_event_id(id: &str) -> Option<(&str, usize)> {
     let (stream, position) = id.rsplit_once('/')?;
     Some((stream, position.parse().ok()?))
 }
 
-struct Reader {
+struct StreamReader {
     stream: Arc<StreamLog>,
     log: watch::Receiver<Log>,
     at: usize,
@@ -116,16 +122,15 @@ struct Reader {
     unprimed: Option<String>,
 }
 
-impl Reader {
+impl StreamReader {
     async fn next(mut self) -> Option<(Vec<u8>, Self)> {
         if let Some(priming) = self.unprimed.take() {
             return Some((priming.into_bytes(), self));
         }
         let (at, cuts_seen) = (self.at, self.cuts_seen);
         let message = {
-            let news = |log: &Log| log.messages.len() > at || log.cuts > cuts_seen || log.done;
-            let log = self.log.wait_for(news).await.ok()?;
-            log.messages.get(at)?.clone()
+            let waiting = self.log.wait_for(|log| log.has_news(at, cuts_seen));
+            waiting.await.ok()?.messages.get(at)?.clone()
         };
         self.at += 1;
         self.stream.delivered.fetch_max(self.at, Ordering::SeqCst);

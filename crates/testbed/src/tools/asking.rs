@@ -5,48 +5,48 @@ use std::sync::atomic::Ordering;
 use kitbag_wire::ErrorObject;
 use serde_json::{Value, json};
 
-use super::{Tool, no_arguments};
-use crate::call::{Call, Dialogue, Outcome, Reply, Stop};
-use crate::input::{Input, Inputs, missing_capability};
+use super::{TestTool, no_arguments};
+use crate::call::{CallEnd, CallOutcome, Dialogue, Reply, TestCall};
+use crate::input::{InputRequest, InputRequests, missing_capability};
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool::new(
+pub(super) const TOOLS: &[TestTool] = &[
+    TestTool::new(
         "test_sampling",
         "Asks the model of the client",
         prompt_schema,
         |call| Box::pin(sampling(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_elicitation",
         "Asks the user for a name and an address",
         message_schema,
         |call| Box::pin(elicitation(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_elicitation_sep1034_defaults",
         "Asks with default values",
         no_arguments,
         |call| Box::pin(defaults(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_elicitation_sep1330_enums",
         "Asks with every kind of choice",
         no_arguments,
         |call| Box::pin(choices(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_streaming_elicitation",
         "Asks for a value",
         no_arguments,
         |call| Box::pin(value(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "url_elicitation",
         "Wants a page visited before it works, once",
         no_arguments,
         |call| Box::pin(visit(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_missing_capability",
         "Works only for clients that can sample",
         no_arguments,
@@ -54,12 +54,15 @@ pub(super) const TOOLS: &[Tool] = &[
     ),
 ];
 
-async fn sampling(call: Call) -> Outcome {
+async fn sampling(call: TestCall) -> CallOutcome {
     let prompt = call
         .argument("prompt")
         .unwrap_or_else(|| "Hello".to_owned());
     let answers = call
-        .ask(Inputs::one("sampling", Input::sample(&prompt)))
+        .ask(InputRequests::one(
+            "sampling",
+            InputRequest::sample(&prompt),
+        ))
         .await?;
     Reply::text(format!(
         "LLM response: {}",
@@ -67,7 +70,7 @@ async fn sampling(call: Call) -> Outcome {
     ))
 }
 
-async fn elicitation(call: Call) -> Outcome {
+async fn elicitation(call: TestCall) -> CallOutcome {
     let message = call
         .argument("message")
         .unwrap_or_else(|| "Please provide your information".to_owned());
@@ -79,10 +82,15 @@ async fn elicitation(call: Call) -> Outcome {
         },
         "required": ["username", "email"],
     });
-    elicit(call, "User response", Input::elicit(&message, &schema)).await
+    elicit(
+        call,
+        "User response",
+        InputRequest::elicit(&message, &schema),
+    )
+    .await
 }
 
-async fn defaults(call: Call) -> Outcome {
+async fn defaults(call: TestCall) -> CallOutcome {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -99,21 +107,14 @@ async fn defaults(call: Call) -> Outcome {
         },
         "required": [],
     });
-    let input = Input::elicit(
+    let input = InputRequest::elicit(
         "Please review and update the form fields with defaults",
         &schema,
     );
     elicit(call, "Elicitation completed", input).await
 }
 
-async fn choices(call: Call) -> Outcome {
-    let titled = |prefix: &str| {
-        json!([
-            { "const": "value1", "title": format!("First {prefix}") },
-            { "const": "value2", "title": format!("Second {prefix}") },
-            { "const": "value3", "title": format!("Third {prefix}") },
-        ])
-    };
+async fn choices(call: TestCall) -> CallOutcome {
     let options = ["option1", "option2", "option3"];
     let schema = json!({
         "type": "object",
@@ -133,22 +134,30 @@ async fn choices(call: Call) -> Outcome {
     elicit(
         call,
         "Elicitation completed",
-        Input::elicit("Please select options from the enum fields", &schema),
+        InputRequest::elicit("Please select options from the enum fields", &schema),
     )
     .await
 }
 
-async fn value(call: Call) -> Outcome {
+fn titled(noun: &str) -> Value {
+    json!([
+        { "const": "value1", "title": format!("First {noun}") },
+        { "const": "value2", "title": format!("Second {noun}") },
+        { "const": "value3", "title": format!("Third {noun}") },
+    ])
+}
+
+async fn value(call: TestCall) -> CallOutcome {
     elicit(
         call,
         "Value",
-        Input::field("Provide a value", "value", "string"),
+        InputRequest::field("Provide a value", "value", "string"),
     )
     .await
 }
 
-async fn elicit(call: Call, what: &str, input: Input) -> Outcome {
-    let answers = call.ask(Inputs::one("elicitation", input)).await?;
+async fn elicit(call: TestCall, what: &str, input: InputRequest) -> CallOutcome {
+    let answers = call.ask(InputRequests::one("elicitation", input)).await?;
     let content = answers
         .get("elicitation")
         .get("content")
@@ -162,8 +171,8 @@ async fn elicit(call: Call, what: &str, input: Input) -> Outcome {
 
 /// The eras differ most here: an older server refuses with a list of pages, and works when it
 /// is called again; a newer one asks.
-async fn visit(call: Call) -> Outcome {
-    let input = Input::visit("Please sign in", "https://example.com/sign-in");
+async fn visit(call: TestCall) -> CallOutcome {
+    let input = InputRequest::visit("Please sign in", "https://example.com/sign-in");
     if !matches!(call.dialogue, Dialogue::Legacy) {
         return elicit(call, "Visited", input).await;
     }
@@ -173,22 +182,25 @@ async fn visit(call: Call) -> Outcome {
     let mut page = input.params;
     page["elicitationId"] = json!("visit-1");
     let error = ErrorObject::new(URL_ELICITATION_REQUIRED, "a page must be visited first");
-    Err(Stop::Error(
+    Err(CallEnd::Error(
         error.with_data(&json!({ "elicitations": [page] })),
     ))
 }
 
 const URL_ELICITATION_REQUIRED: i64 = -32_042;
 
-/// A session says once and for all what its client can do, which for a gateway is more than
-/// any one of its clients can. Only really asking tells.
-async fn needs_sampling(call: Call) -> Outcome {
+/// A legacy session declares once what its client can do, and a gateway declares more than any
+/// one of its clients can. Only asking the client shows it.
+async fn needs_sampling(call: TestCall) -> CallOutcome {
     if !call.capabilities().contains("sampling") {
         return Err(missing_capability(&json!({ "sampling": {} })).into());
     }
     if matches!(call.dialogue, Dialogue::Legacy) {
-        call.ask(Inputs::one("sampling", Input::sample("Are you there?")))
-            .await?;
+        call.ask(InputRequests::one(
+            "sampling",
+            InputRequest::sample("Are you there?"),
+        ))
+        .await?;
     }
     Reply::text("The client can sample")
 }

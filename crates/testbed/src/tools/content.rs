@@ -2,44 +2,44 @@
 
 use serde_json::{Value, json};
 
-use super::{Tool, no_arguments};
-use crate::call::{Call, Outcome, Reply, invalid};
+use super::{TestTool, no_arguments};
+use crate::call::{CallOutcome, Reply, TestCall, invalid};
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool::new("test_simple_text", "Returns text", no_arguments, |_| {
+pub(super) const TOOLS: &[TestTool] = &[
+    TestTool::new("test_simple_text", "Returns text", no_arguments, |_| {
         Box::pin(simple_text())
     }),
-    Tool::new(
+    TestTool::new(
         "test_image_content",
         "Returns an image",
         no_arguments,
         |_| Box::pin(image()),
     ),
-    Tool::new("test_audio_content", "Returns audio", no_arguments, |_| {
+    TestTool::new("test_audio_content", "Returns audio", no_arguments, |_| {
         Box::pin(audio())
     }),
-    Tool::new(
+    TestTool::new(
         "test_embedded_resource",
         "Returns a resource",
         no_arguments,
         |_| Box::pin(embedded()),
     ),
-    Tool::new(
+    TestTool::new(
         "test_multiple_content_types",
         "Returns several kinds of content",
         no_arguments,
         |_| Box::pin(mixed()),
     ),
-    Tool::new("test_error_handling", "Always fails", no_arguments, |_| {
+    TestTool::new("test_error_handling", "Always fails", no_arguments, |_| {
         Box::pin(failure())
     }),
-    Tool::new(
+    TestTool::new(
         "json_schema_2020_12_tool",
         "Has a schema of many keywords",
         rich_schema,
         |call| Box::pin(greeting(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_custom_header",
         "Wants an argument repeated in a header",
         header_schema,
@@ -53,19 +53,19 @@ pub(crate) const IMAGE: &str =
 /// A WAV file without samples.
 const AUDIO: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
-async fn simple_text() -> Outcome {
+async fn simple_text() -> CallOutcome {
     Reply::text("This is a simple text response for testing.")
 }
 
-async fn image() -> Outcome {
+async fn image() -> CallOutcome {
     Reply::content(&json!([{ "type": "image", "data": IMAGE, "mimeType": "image/png" }]))
 }
 
-async fn audio() -> Outcome {
+async fn audio() -> CallOutcome {
     Reply::content(&json!([{ "type": "audio", "data": AUDIO, "mimeType": "audio/wav" }]))
 }
 
-async fn embedded() -> Outcome {
+async fn embedded() -> CallOutcome {
     let resource = json!({
         "uri": "test://embedded-resource",
         "mimeType": "text/plain",
@@ -74,7 +74,7 @@ async fn embedded() -> Outcome {
     Reply::content(&json!([{ "type": "resource", "resource": resource }]))
 }
 
-async fn mixed() -> Outcome {
+async fn mixed() -> CallOutcome {
     let resource = json!({
         "uri": "test://mixed-content-resource",
         "mimeType": "application/json",
@@ -87,18 +87,18 @@ async fn mixed() -> Outcome {
     ]))
 }
 
-async fn failure() -> Outcome {
+async fn failure() -> CallOutcome {
     Reply::tool_error("This tool intentionally returns an error for testing")
 }
 
-async fn greeting(call: Call) -> Outcome {
+async fn greeting(call: TestCall) -> CallOutcome {
     Reply::text(format!(
         "Hello, {}!",
         call.argument("name").unwrap_or_else(|| "world".to_owned())
     ))
 }
 
-async fn header_value(call: Call) -> Outcome {
+async fn header_value(call: TestCall) -> CallOutcome {
     Reply::text(
         call.argument::<String>("value")
             .ok_or_else(|| invalid("`value` must be a string"))?,

@@ -1,19 +1,19 @@
-//! Results and definitions nobody's types know, as exact text.
+//! Results and definitions that no common type describes, as exact text.
 
 use kitbag_wire::{ErrorObject, Raw};
 use serde_json::value::RawValue;
 
-use super::{Tool, no_arguments};
-use crate::call::{Call, Dialogue, Outcome, Reply, Stop};
+use super::{TestTool, no_arguments};
+use crate::call::{CallEnd, CallOutcome, Dialogue, Reply, TestCall};
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool::new(
+pub(super) const TOOLS: &[TestTool] = &[
+    TestTool::new(
         "exotic",
         "Returns what no type expects",
         no_arguments,
         |call| Box::pin(exotic(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "exotic_error",
         "Fails with what no type expects",
         no_arguments,
@@ -33,7 +33,7 @@ pub(crate) const LEGACY_RESULT: &str = concat!(
     r#""unknownTopLevel":[true,null,{"k":"v"}],"alpha":0}"#,
 );
 
-/// The same with what a modern result must have, in the midst of it.
+/// The same with the members that a modern result must have, in the middle of the others.
 pub(crate) const MODERN_RESULT: &str = concat!(
     r#"{"zeta":{"vendor.example/nested":[{"b":1.0,"a":1.50,"deep":{"n":-0.0,"#,
     r#""big":123456789012345678901234567890}}]},"#,
@@ -73,7 +73,7 @@ pub(super) fn definition() -> Raw {
     verbatim(DEFINITION)
 }
 
-async fn exotic(call: Call) -> Outcome {
+async fn exotic(call: TestCall) -> CallOutcome {
     let text = match call.dialogue {
         Dialogue::Legacy => LEGACY_RESULT,
         Dialogue::Modern | Dialogue::Task(_) => MODERN_RESULT,
@@ -81,12 +81,12 @@ async fn exotic(call: Call) -> Outcome {
     Ok(Reply::Verbatim(verbatim(text)))
 }
 
-async fn exotic_error() -> Outcome {
+async fn exotic_error() -> CallOutcome {
     let error = ErrorObject {
         data: Some(verbatim(ERROR_DATA)),
         ..ErrorObject::new(-31_415, "as exotic as can be")
     };
-    Err(Stop::Error(error))
+    Err(CallEnd::Error(error))
 }
 
 fn verbatim(text: &str) -> Raw {

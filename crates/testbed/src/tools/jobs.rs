@@ -1,4 +1,5 @@
-//! Tools about what a server does between calls: jobs that outlive theirs, and roots it remembers.
+//! Tools about work between calls: jobs that go on after their call, and roots that the server
+//! remembers.
 
 use std::io::Write;
 
@@ -6,39 +7,39 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Notification, raw};
 use serde_json::{Value, json};
 
-use super::{Tool, no_arguments};
-use crate::call::{Call, Outcome, Reply};
-use crate::input::Input;
+use super::{TestTool, no_arguments};
+use crate::call::{CallOutcome, Reply, TestCall};
+use crate::input::InputRequest;
 
-pub(super) const JOB: Tool = Tool::new(
+pub(super) const JOB: TestTool = TestTool::new(
     "job",
     "Answers at once; mentions and asks `words` when a file `go` is there",
     words_schema,
     |call| Box::pin(job(call)),
 );
 
-pub(super) const KNOWN_ROOTS: Tool = Tool::new(
+pub(super) const KNOWN_ROOTS: TestTool = TestTool::new(
     "known_roots",
     "The roots the client gave last",
     no_arguments,
     |call| Box::pin(known_roots(call)),
 );
 
-async fn job(call: Call) -> Outcome {
+async fn job(call: TestCall) -> CallOutcome {
     let words: String = call.argument("words").unwrap_or_default();
     let _ = writeln!(std::io::stderr(), "a job for {words}");
     tokio::spawn(go_on(call, words));
     Reply::text("The job goes on")
 }
 
-/// A job belongs to no request any more, so it speaks where such messages go.
-async fn go_on(call: Call, words: String) {
+/// The job no longer belongs to a request, so its messages go to the stream for such messages.
+async fn go_on(call: TestCall, words: String) {
     call.server.file("go").await;
     let (peer, outbox) = (&call.peer, &call.peer.general);
     let line = json!({ "level": "error", "logger": "job", "data": words });
     outbox.send(Notification::new(method::LOG, Some(raw(&line))));
     outbox.send(Notification::new("notifications/job", Some(raw(&line))));
-    let form = Input::field(&words, "value", "string");
+    let form = InputRequest::field(&words, "value", "string");
     for (method, params) in [(form.method, form.params), (method::LIST_ROOTS, json!({}))] {
         match peer.ask(outbox, method, &params).await {
             Ok(answer) => call
@@ -52,7 +53,7 @@ async fn go_on(call: Call, words: String) {
     call.server.note("job done");
 }
 
-async fn known_roots(call: Call) -> Outcome {
+async fn known_roots(call: TestCall) -> CallOutcome {
     Reply::text(call.peer.roots().unwrap_or_else(|| "none".to_owned()))
 }
 

@@ -1,4 +1,4 @@
-//! The tools our own tests call.
+//! The tools that our own tests call.
 
 use std::io::Write;
 use std::time::Duration;
@@ -7,41 +7,41 @@ use kitbag_wire::{RawObject, raw};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{Tool, no_arguments};
-use crate::call::{Call, Outcome, Reply};
+use super::{TestTool, no_arguments};
+use crate::call::{CallOutcome, Reply, TestCall};
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool::new(
+pub(super) const TOOLS: &[TestTool] = &[
+    TestTool::new(
         "echo",
         "Returns its arguments as they are",
         any_schema,
         |call| Box::pin(echo(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "echo_params",
         "Returns everything that came with the call",
         any_schema,
         |call| Box::pin(echo_params(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "slow",
         "Takes `ms` milliseconds and reports `steps` steps",
         slow_schema,
         |call| Box::pin(slow(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "crash",
         "Ends the process in the midst of the call",
         crash_schema,
         |call| Box::pin(crash(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "environment",
         "Names the environment variables it sees",
         no_arguments,
         |_| Box::pin(environment()),
     ),
-    Tool::new(
+    TestTool::new(
         "big",
         "Returns a text of about `bytes` bytes",
         big_schema,
@@ -49,8 +49,8 @@ pub(super) const TOOLS: &[Tool] = &[
     ),
 ];
 
-/// Also what the tools of others do, of which only the definitions are here.
-pub(super) async fn echo(call: Call) -> Outcome {
+/// The tools of other servers, of which only the definitions are here, do the same.
+pub(super) async fn echo(call: TestCall) -> CallOutcome {
     let arguments = match call.params.get("arguments") {
         Some(arguments) => arguments.to_owned(),
         None => raw(&json!({})),
@@ -63,11 +63,11 @@ pub(super) async fn echo(call: Call) -> Outcome {
     ))
 }
 
-async fn echo_params(call: Call) -> Outcome {
+async fn echo_params(call: TestCall) -> CallOutcome {
     Reply::text(call.params.to_raw().get())
 }
 
-async fn slow(call: Call) -> Outcome {
+async fn slow(call: TestCall) -> CallOutcome {
     call.server.note("started slow");
     let ms: u32 = call.argument("ms").unwrap_or(1000);
     let steps: u32 = call.argument("steps").unwrap_or(0);
@@ -88,7 +88,7 @@ async fn slow(call: Call) -> Outcome {
     Reply::text(format!("slept {ms} ms in {steps} steps"))
 }
 
-async fn crash(call: Call) -> Outcome {
+async fn crash(call: TestCall) -> CallOutcome {
     let words: Option<String> = call.argument("words");
     let words = words
         .as_deref()
@@ -97,7 +97,7 @@ async fn crash(call: Call) -> Outcome {
     std::process::exit(3);
 }
 
-async fn environment() -> Outcome {
+async fn environment() -> CallOutcome {
     let mut names: Vec<String> = std::env::vars_os()
         .map(|(name, _)| name.to_string_lossy().into_owned())
         .collect();
@@ -111,18 +111,14 @@ async fn environment() -> Outcome {
     ))
 }
 
-async fn big(call: Call) -> Outcome {
+async fn big(call: TestCall) -> CallOutcome {
     let bytes: usize = call.argument("bytes").unwrap_or(1024);
     let shape: Option<String> = call.argument("shape");
     Reply::text(match shape.as_deref() {
         Some("array") => {
-            let item = |id: usize| json!({ "id": id, "note": "one of very many" });
-            json!(
-                (0..bytes / item(100_000).to_string().len())
-                    .map(item)
-                    .collect::<Vec<_>>()
-            )
-            .to_string()
+            // An item with a number of six digits is as long as the longest.
+            let count = bytes / item(100_000).to_string().len();
+            json!((0..count).map(item).collect::<Vec<_>>()).to_string()
         }
         Some("paragraphs") => (0..bytes / 100)
             .map(paragraph)
@@ -132,7 +128,11 @@ async fn big(call: Call) -> Outcome {
     })
 }
 
-/// About a hundred bytes.
+fn item(id: usize) -> Value {
+    json!({ "id": id, "note": "one of very many" })
+}
+
+/// Returns about a hundred bytes.
 fn paragraph(number: usize) -> String {
     format!(
         "Paragraph {number} says, in somewhat more words than it would need, that it is there and of use."

@@ -1,94 +1,100 @@
 //! Tools that need the client's help in one or more rounds before they can finish.
 
-use super::{Tool, no_arguments};
-use crate::call::{Call, Dialogue, Outcome, Reply, Stop};
-use crate::input::{Input, Inputs};
+use super::{TestTool, no_arguments};
+use crate::call::{CallEnd, CallOutcome, Dialogue, Reply, TestCall};
+use crate::input::{InputRequest, InputRequests};
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool::new(
+pub(super) const TOOLS: &[TestTool] = &[
+    TestTool::new(
         "test_input_required_result_elicitation",
         "Needs a form filled in",
         no_arguments,
         |call| Box::pin(name(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_input_required_result_sampling",
         "Needs a completion",
         no_arguments,
         |call| Box::pin(capital(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_input_required_result_list_roots",
         "Needs the roots",
         no_arguments,
         |call| Box::pin(roots(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_input_required_result_request_state",
         "Needs its state back",
         no_arguments,
         |call| Box::pin(confirmed(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_input_required_result_tampered_state",
         "Needs its state back untouched",
         no_arguments,
         |call| Box::pin(confirmed(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_input_required_result_multiple_inputs",
         "Needs three things at once",
         no_arguments,
         |call| Box::pin(three_things(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_input_required_result_multi_round",
         "Needs one thing after the other",
         no_arguments,
         |call| Box::pin(two_steps(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_input_required_result_capabilities",
         "Needs what the client can give",
         no_arguments,
-        |call| Box::pin(what_it_can(call)),
+        |call| Box::pin(as_declared(call)),
     ),
 ];
 
-async fn name(call: Call) -> Outcome {
-    let answers = call.ask(Inputs::one("user_name", ask_name())).await?;
+async fn name(call: TestCall) -> CallOutcome {
+    let answers = call
+        .ask(InputRequests::one("user_name", ask_name()))
+        .await?;
     Reply::text(format!(
         "Hello, {}!",
         answers.text("user_name", "/content/name")
     ))
 }
 
-async fn capital(call: Call) -> Outcome {
-    let wanted = Input::sample("What is the capital of France?");
-    let answers = call.ask(Inputs::one("capital_question", wanted)).await?;
+async fn capital(call: TestCall) -> CallOutcome {
+    let wanted = InputRequest::sample("What is the capital of France?");
+    let answers = call
+        .ask(InputRequests::one("capital_question", wanted))
+        .await?;
     Reply::text(answers.text("capital_question", "/content/text"))
 }
 
-async fn roots(call: Call) -> Outcome {
+async fn roots(call: TestCall) -> CallOutcome {
     let answers = call
-        .ask(Inputs::one("client_roots", Input::roots()))
+        .ask(InputRequests::one("client_roots", InputRequest::roots()))
         .await?;
     Reply::text(format!("Roots: {}", answers.text("client_roots", "/roots")))
 }
 
-async fn confirmed(call: Call) -> Outcome {
-    let wanted = Input::field("Please confirm", "ok", "boolean");
-    let answers = call.ask(Inputs::one("confirm", wanted).sealed()).await?;
+async fn confirmed(call: TestCall) -> CallOutcome {
+    let wanted = InputRequest::field("Please confirm", "ok", "boolean");
+    let answers = call
+        .ask(InputRequests::one("confirm", wanted).sealed())
+        .await?;
     Reply::text(format!(
         "state-ok, confirmed: {}",
         answers.text("confirm", "/content/ok")
     ))
 }
 
-async fn three_things(call: Call) -> Outcome {
-    let wanted = Inputs::one("user_name", ask_name())
-        .and("greeting", Input::sample("Generate a greeting"))
-        .and("client_roots", Input::roots());
+async fn three_things(call: TestCall) -> CallOutcome {
+    let wanted = InputRequests::one("user_name", ask_name())
+        .and("greeting", InputRequest::sample("Generate a greeting"))
+        .and("client_roots", InputRequest::roots());
     let answers = call.ask(wanted.sealed()).await?;
     let (greeting, name) = (
         answers.text("greeting", "/content/text"),
@@ -100,11 +106,13 @@ async fn three_things(call: Call) -> Outcome {
     ))
 }
 
-async fn two_steps(call: Call) -> Outcome {
-    let name = Input::field("Step 1: What is your name?", "name", "string");
-    let first = call.ask(Inputs::one("step1", name).sealed()).await?;
-    let color = Input::field("Step 2: What is your favorite color?", "color", "string");
-    let second = call.ask(Inputs::one("step2", color).sealed()).await?;
+async fn two_steps(call: TestCall) -> CallOutcome {
+    let name = InputRequest::field("Step 1: What is your name?", "name", "string");
+    let first = call.ask(InputRequests::one("step1", name).sealed()).await?;
+    let color = InputRequest::field("Step 2: What is your favorite color?", "color", "string");
+    let second = call
+        .ask(InputRequests::one("step2", color).sealed())
+        .await?;
     Reply::text(format!(
         "{} likes {}",
         first.text("step1", "/content/name"),
@@ -112,11 +120,11 @@ async fn two_steps(call: Call) -> Outcome {
     ))
 }
 
-async fn what_it_can(call: Call) -> Outcome {
+async fn as_declared(call: TestCall) -> CallOutcome {
     let declared = call.capabilities();
-    let mut wanted = Inputs::one("user_name", ask_name())
-        .and("greeting", Input::sample("Generate a greeting"))
-        .and("client_roots", Input::roots());
+    let mut wanted = InputRequests::one("user_name", ask_name())
+        .and("greeting", InputRequest::sample("Generate a greeting"))
+        .and("client_roots", InputRequest::roots());
     wanted
         .wanted
         .retain(|(_, input)| declared.contains(input.capability()));
@@ -130,19 +138,20 @@ async fn what_it_can(call: Call) -> Outcome {
     Reply::text(format!("The client gave {}", answers.0.len()))
 }
 
-/// A gateway declares for its session more than this one client may have; what is refused is left out.
-async fn one_by_one(call: &Call, wanted: Inputs) -> Outcome {
+/// A gateway declares more for its session than this one client may have, so the tool asks one by one
+/// and leaves out what is refused.
+async fn one_by_one(call: &TestCall, wanted: InputRequests) -> CallOutcome {
     let mut given = 0;
     for (key, input) in wanted.wanted {
-        match call.ask(Inputs::one(key, input)).await {
+        match call.ask(InputRequests::one(key, input)).await {
             Ok(_) => given += 1,
-            Err(Stop::Cancelled) => return Err(Stop::Cancelled),
-            Err(Stop::Error(_) | Stop::Input(_)) => {}
+            Err(CallEnd::Cancelled) => return Err(CallEnd::Cancelled),
+            Err(CallEnd::Error(_) | CallEnd::InputRequired(_)) => {}
         }
     }
     Reply::text(format!("The client gave {given}"))
 }
 
-fn ask_name() -> Input {
-    Input::field("What is your name?", "name", "string")
+fn ask_name() -> InputRequest {
+    InputRequest::field("What is your name?", "name", "string")
 }

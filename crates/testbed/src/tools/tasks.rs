@@ -1,4 +1,4 @@
-//! Tools that go on after their answer, for clients that know tasks.
+//! Tools whose work goes on after their answer, for clients that know tasks.
 
 use std::time::Duration;
 
@@ -7,49 +7,49 @@ use kitbag_wire::meta::code;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{Tool, no_arguments};
-use crate::call::{Call, Outcome, Reply, Stop};
-use crate::input::{Input, Inputs};
+use super::{TestTool, no_arguments};
+use crate::call::{CallEnd, CallOutcome, Reply, TestCall};
+use crate::input::{InputRequest, InputRequests};
 use crate::tasks::{Need, require, run_as_task};
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool::new(
+pub(super) const TOOLS: &[TestTool] = &[
+    TestTool::new(
         "greet",
         "Greets at once, never as a task",
         name_schema,
         |call| Box::pin(greet(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "slow_compute",
         "Takes some seconds",
         seconds_schema,
         |call| Box::pin(slow_compute(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "failing_job",
         "A task whose tool fails",
         no_arguments,
         |call| Box::pin(failing_job(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "protocol_error_job",
         "A task that ends in an error",
         no_arguments,
         |call| Box::pin(protocol_error_job(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "confirm_delete",
         "A task that asks before it goes on",
         file_schema,
         |call| Box::pin(confirm_delete(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "multi_input",
         "A task that asks for two things at once",
         no_arguments,
         |call| Box::pin(multi_input(call)),
     ),
-    Tool::new(
+    TestTool::new(
         "test_tool_with_task",
         "Asks first and becomes a task then",
         no_arguments,
@@ -57,14 +57,14 @@ pub(super) const TOOLS: &[Tool] = &[
     ),
 ];
 
-async fn greet(call: Call) -> Outcome {
+async fn greet(call: TestCall) -> CallOutcome {
     Reply::text(format!(
         "Hello, {}!",
         call.argument("name").unwrap_or_else(|| "friend".to_owned())
     ))
 }
 
-async fn slow_compute(call: Call) -> Outcome {
+async fn slow_compute(call: TestCall) -> CallOutcome {
     run_as_task(call, Need::Optional, |call| async move {
         let seconds: f64 = call.argument("seconds").unwrap_or(1.0);
         let label = call
@@ -79,7 +79,7 @@ async fn slow_compute(call: Call) -> Outcome {
     .await
 }
 
-async fn failing_job(call: Call) -> Outcome {
+async fn failing_job(call: TestCall) -> CallOutcome {
     run_as_task(call, Need::Required, |call| async move {
         call.wait(sleep(Duration::from_secs(1))).await?;
         Reply::tool_error("The job failed, as it always does")
@@ -87,9 +87,9 @@ async fn failing_job(call: Call) -> Outcome {
     .await
 }
 
-async fn protocol_error_job(call: Call) -> Outcome {
+async fn protocol_error_job(call: TestCall) -> CallOutcome {
     run_as_task(call, Need::Optional, |_| async move {
-        Err(Stop::Error(ErrorObject::new(
+        Err(CallEnd::Error(ErrorObject::new(
             code::INTERNAL_ERROR,
             "the job broke, as it always does",
         )))
@@ -97,13 +97,13 @@ async fn protocol_error_job(call: Call) -> Outcome {
     .await
 }
 
-async fn confirm_delete(call: Call) -> Outcome {
+async fn confirm_delete(call: TestCall) -> CallOutcome {
     run_as_task(call, Need::Required, |call| async move {
         let file = call
             .argument("filename")
             .unwrap_or_else(|| "file.txt".to_owned());
-        let wanted = Input::field(&format!("Delete {file}?"), "confirm", "boolean");
-        let answers = call.ask(Inputs::one("confirm", wanted)).await?;
+        let wanted = InputRequest::field(&format!("Delete {file}?"), "confirm", "boolean");
+        let answers = call.ask(InputRequests::one("confirm", wanted)).await?;
         Reply::text(format!(
             "Delete {file}: {}",
             answers.text("confirm", "/content/confirm")
@@ -112,11 +112,15 @@ async fn confirm_delete(call: Call) -> Outcome {
     .await
 }
 
-async fn multi_input(call: Call) -> Outcome {
+async fn multi_input(call: TestCall) -> CallOutcome {
     run_as_task(call, Need::Required, |call| async move {
-        let wanted = Inputs::one("first", Input::field("The first value?", "name", "string")).and(
+        let wanted = InputRequests::one(
+            "first",
+            InputRequest::field("The first value?", "name", "string"),
+        )
+        .and(
             "second",
-            Input::field("The second value?", "name", "string"),
+            InputRequest::field("The second value?", "name", "string"),
         );
         let answers = call.ask(wanted).await?;
         let (first, second) = (
@@ -128,11 +132,11 @@ async fn multi_input(call: Call) -> Outcome {
     .await
 }
 
-async fn ask_then_task(call: Call) -> Outcome {
+async fn ask_then_task(call: TestCall) -> CallOutcome {
     require(&call)?;
-    let wanted = Input::field("What is your name?", "name", "string");
+    let wanted = InputRequest::field("What is your name?", "name", "string");
     let name = call
-        .ask(Inputs::one("user_name", wanted))
+        .ask(InputRequests::one("user_name", wanted))
         .await?
         .text("user_name", "/content/name");
     run_as_task(call, Need::Required, |_| async move {

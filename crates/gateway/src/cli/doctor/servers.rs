@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
 use kitbag_config::{Config, nearest};
-use kitbag_domain::{Reach, Remedy as _, ServerName};
+use kitbag_domain::{ExposedName, Reach, Remedy as _, ServerName};
 use kitbag_upstream::{CallError, Cause, Diagnosis, ServerKind, ServerSpec};
 
 use super::finding::{Area, Finding};
@@ -197,10 +197,7 @@ fn diagnosed(finding: Finding, diagnosis: &Diagnosis) -> Finding {
 fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> Vec<Finding> {
     let tools = app.tools();
     // A server that gave no list may well have the tool.
-    let could_be_known = |name: &str| match name
-        .split_once("__")
-        .and_then(|(server, _)| server.parse().ok())
-    {
+    let could_be_known = |name: &str| match ExposedName::server_in(name) {
         Some(server) => config.server(&server).is_none() || listed.contains(&server),
         None => true,
     };

@@ -1,11 +1,12 @@
-//! One client: what it declared, what it is running, and what we asked it.
+//! One client: the capabilities it declared, the requests it runs, and the questions we asked it.
 //!
-//! A legacy client has one for its session. A modern one has one for its stdio pipe, or
-//! a fresh one for each HTTP request, since nothing is remembered between those.
+//! A legacy client has one value for its session. A modern one has one for its stdio pipe, or a
+//! fresh one for each HTTP request, since nothing is remembered between those.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
+use kitbag_domain::sync::lock;
 use kitbag_wire::meta::{code, method};
 use kitbag_wire::{
     ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response, raw,
@@ -32,26 +33,26 @@ pub(crate) enum Level {
     Emergency,
 }
 
-/// What `initialize` settled.
+/// The facts that `initialize` settled.
 #[derive(Debug, Clone)]
-pub(crate) struct Greeting {
+pub(crate) struct Handshake {
     pub(crate) version: ProtocolVersion,
     pub(crate) capabilities: RawObject,
     pub(crate) listener: ListenerId,
 }
 
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(crate) struct ConnectedClient {
     /// For messages that belong to no request.
     pub(crate) general: Outbox,
-    greeting: OnceLock<Greeting>,
-    state: Mutex<State>,
+    greeting: OnceLock<Handshake>,
+    state: Mutex<ClientState>,
     roots_answered: watch::Sender<bool>,
 }
 
-impl Peer {
+impl ConnectedClient {
     pub(crate) fn new(general: Outbox) -> Self {
-        let state = State {
+        let state = ClientState {
             next_id: 1,
             log_level: Level::Debug,
             asked: HashMap::new(),
@@ -67,12 +68,12 @@ impl Peer {
         }
     }
 
-    pub(crate) fn greeting(&self) -> Option<&Greeting> {
+    pub(crate) fn greeting(&self) -> Option<&Handshake> {
         self.greeting.get()
     }
 
     /// False when the client had been greeted before.
-    pub(crate) fn greet(&self, greeting: Greeting) -> bool {
+    pub(crate) fn greet(&self, greeting: Handshake) -> bool {
         self.greeting.set(greeting).is_ok()
     }
 
@@ -96,33 +97,28 @@ impl Peer {
         let (answer, answered) = oneshot::channel();
         let id = {
             let mut state = self.lock();
-            let id = RequestId::Number(state.next_id);
-            state.next_id += 1;
+            let id = state.new_id();
             state.asked.insert(id.clone(), answer);
             id
         };
         outbox.send(Request::new(id, method, Some(raw(params))));
-        let gone = || {
-            ErrorObject::new(
-                code::INTERNAL_ERROR,
-                "the client went away without an answer",
-            )
-        };
-        answered.await.unwrap_or_else(|_| Err(gone()))
+        answered.await.unwrap_or_else(|_| {
+            let message = "the client went away without an answer";
+            Err(ErrorObject::new(code::INTERNAL_ERROR, message))
+        })
     }
 
     pub(crate) fn answered(&self, response: Response) {
+        let Some(id) = response.id else {
+            return;
+        };
         let mut state = self.lock();
-        if response.id.is_some() && response.id == state.roots_asked {
+        if state.roots_asked.take_if(|asked| *asked == id).is_some() {
             let roots = response
                 .outcome
                 .map_or_else(|error| error.message, |roots| roots.get().to_owned());
-            (state.roots, state.roots_asked) = (Some(roots), None);
-            return;
-        }
-        drop(state);
-        let asked = response.id.and_then(|id| self.lock().asked.remove(&id));
-        if let Some(asked) = asked {
+            state.roots = Some(roots);
+        } else if let Some(asked) = state.asked.remove(&id) {
             let _ = asked.send(response.outcome);
         }
     }
@@ -149,12 +145,11 @@ impl Peer {
         state.asked.clear();
     }
 
-    /// Asks for the roots; the answer is remembered before the next message is looked at.
+    /// Asks for the roots; the answer is remembered before the next message is read.
     pub(crate) fn ask_for_roots(&self) {
         let id = {
             let mut state = self.lock();
-            let id = RequestId::Number(state.next_id);
-            state.next_id += 1;
+            let id = state.new_id();
             state.roots_asked = Some(id.clone());
             id
         };
@@ -162,7 +157,7 @@ impl Peer {
             .send(Request::new(id, method::LIST_ROOTS, None));
     }
 
-    /// What the client last answered when it was asked for its roots.
+    /// Returns the last answer of the client about its roots.
     pub(crate) fn roots(&self) -> Option<String> {
         self.lock().roots.clone()
     }
@@ -179,17 +174,25 @@ impl Peer {
             .await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ClientState> {
+        lock(&self.state)
     }
 }
 
 #[derive(Debug)]
-struct State {
+struct ClientState {
     next_id: i64,
     log_level: Level,
     asked: HashMap<RequestId, oneshot::Sender<Result<Raw, ErrorObject>>>,
     running: HashMap<RequestId, CancellationToken>,
     roots: Option<String>,
     roots_asked: Option<RequestId>,
+}
+
+impl ClientState {
+    fn new_id(&mut self) -> RequestId {
+        let id = RequestId::Number(self.next_id);
+        self.next_id += 1;
+        id
+    }
 }

@@ -8,41 +8,53 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::Manner;
+use crate::cli::Misbehaviour;
 use crate::hostile;
 
-pub(crate) async fn at_start(manners: &[Manner], data_dir: Option<&Path>) -> anyhow::Result<()> {
-    if manners.contains(&Manner::CrashAtStart) {
-        let _ = writeln!(
-            std::io::stderr(),
-            "Error: API_KEY environment variable is required"
-        );
-        std::process::exit(1);
+pub(crate) async fn at_start(
+    misbehaviours: &[Misbehaviour],
+    data_dir: Option<&Path>,
+) -> anyhow::Result<()> {
+    if misbehaviours.contains(&Misbehaviour::CrashAtStart) {
+        crash();
     }
     if let Some(dir) = data_dir {
         std::fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
     }
-    if manners.contains(&Manner::IgnoreTerm) {
+    if misbehaviours.contains(&Misbehaviour::IgnoreTerm) {
         ignore_signals()?;
     }
-    if manners.contains(&Manner::Detach) {
-        detach(data_dir.context("--manner detach needs --data-dir to leave the process id in")?)?;
+    if misbehaviours.contains(&Misbehaviour::Detach) {
+        detach(for_process_id(data_dir)?)?;
     }
-    if manners.contains(&Manner::DetachBare) {
-        detach_bare(
-            data_dir.context("--manner detach-bare needs --data-dir to leave the process id in")?,
-        )?;
+    if misbehaviours.contains(&Misbehaviour::DetachBare) {
+        detach_bare(for_process_id(data_dir)?)?;
     }
-    if manners.contains(&Manner::StderrFlood) {
+    if misbehaviours.contains(&Misbehaviour::StderrFlood) {
         hostile::flood_stderr();
     }
-    if manners.contains(&Manner::SlowStart) {
-        tokio::time::sleep(Duration::from_secs(3)).await;
+    if misbehaviours.contains(&Misbehaviour::SlowStart) {
+        tokio::time::sleep(SLOW_START).await;
     }
     Ok(())
 }
 
-/// The lines of a chatty server, one of them JSON but none of them a message.
+/// Longer than a healthy server takes, and shorter than the gateway waits.
+const SLOW_START: Duration = Duration::from_secs(3);
+
+fn crash() -> ! {
+    let _ = writeln!(
+        std::io::stderr(),
+        "Error: API_KEY environment variable is required"
+    );
+    std::process::exit(1);
+}
+
+fn for_process_id(data_dir: Option<&Path>) -> anyhow::Result<&Path> {
+    data_dir.context("a process that is left behind needs --data-dir to leave its id in")
+}
+
+/// Returns the lines of a chatty server: one is JSON, and none is a message.
 pub(crate) fn noise() -> &'static str {
     concat!(
         "Server listening, have a nice day\n",
@@ -63,7 +75,7 @@ fn ignore_signals() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A session of its own survives the killing of our process group.
+/// Leaves a process behind. In a session of its own it survives a signal to our process group.
 fn detach(data_dir: &Path) -> anyhow::Result<()> {
     let child = Command::new("setsid")
         .args(["sleep", "600"])
@@ -77,7 +89,8 @@ fn detach(data_dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The shell ends at once, so that nothing leads from the process to us: no parent, no variable.
+/// Leaves a process behind that has neither us as its parent nor our variables: the shell in between
+/// ends at once.
 fn detach_bare(data_dir: &Path) -> anyhow::Result<()> {
     let script = "setsid env -i sleep 600 </dev/null >/dev/null 2>&1 & echo $! >detached.pid";
     let status = Command::new("sh")

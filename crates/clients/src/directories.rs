@@ -1,4 +1,4 @@
-//! The folders of one person on one machine, handed in by whoever knows them.
+//! The folders of one person on one machine. The caller of this crate names them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,24 +11,24 @@ pub enum Platform {
 }
 
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct ClientDirectories {
     pub platform: Platform,
     pub home: PathBuf,
-    /// Where programs from Unix keep their settings: `$XDG_CONFIG_HOME` or `~/.config`.
+    /// The settings of Unix programs: `$XDG_CONFIG_HOME` or `~/.config`.
     pub config: PathBuf,
-    /// Where programs with windows keep theirs.
+    /// The settings of programs with windows.
     pub applications: PathBuf,
     /// The settings of the whole machine.
     pub system: PathBuf,
-    /// The project somebody works in.
+    /// The project that the person works in.
     pub cwd: PathBuf,
     pub codex_home: Option<PathBuf>,
     pub copilot_home: Option<PathBuf>,
     pub cline_settings: Option<PathBuf>,
 }
 
-impl Places {
-    /// With everything where it usually is; `variable` looks into the environment.
+impl ClientDirectories {
+    /// The usual folders of the platform; `variable` reads the environment.
     pub fn new(
         platform: Platform,
         home: PathBuf,
@@ -36,17 +36,11 @@ impl Places {
         variable: impl Fn(&str) -> Option<PathBuf>,
     ) -> Self {
         let config = variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
-        let applications = match platform {
-            Platform::Linux => config.clone(),
-            Platform::MacOs => home.join("Library/Application Support"),
-            Platform::Windows => {
-                variable("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming"))
-            }
-        };
+        let roaming = variable("APPDATA");
         Self {
             platform,
+            applications: applications(platform, &home, &config, roaming),
             config,
-            applications,
             system: PathBuf::from("/etc"),
             cwd,
             codex_home: variable("CODEX_HOME"),
@@ -56,23 +50,32 @@ impl Places {
         }
     }
 
-    /// The settings files in a folder, by name.
-    pub(crate) fn folder(&self, folder: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path());
-        let known = |path: &PathBuf| {
-            matches!(
-                path.extension().and_then(|it| it.to_str()),
-                Some("json" | "yaml" | "yml")
-            )
-        };
-        let mut files: Vec<_> = entries.filter(known).collect();
+    /// Returns the settings files in a folder, sorted by name.
+    pub(crate) fn settings_in(&self, folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let mut files: Vec<_> = paths.filter(|path| is_settings(path)).collect();
         files.sort();
         files
     }
+}
+
+fn applications(
+    platform: Platform,
+    home: &Path,
+    config: &Path,
+    roaming: Option<PathBuf>,
+) -> PathBuf {
+    match platform {
+        Platform::Linux => config.to_owned(),
+        Platform::MacOs => home.join("Library/Application Support"),
+        Platform::Windows => roaming.unwrap_or_else(|| home.join("AppData/Roaming")),
+    }
+}
+
+fn is_settings(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("json" | "yaml" | "yml"))
 }
 
 impl Platform {

@@ -1,14 +1,14 @@
-//! The edits on disk: whole or not at all, and with a copy of what was there before.
+//! Edits files on disk: whole or not at all, and with a copy of the file as it was before.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 
-use crate::client::{Client, Scope, Spot};
-use crate::edit::{self, Door, EditError, Undone, install, uninstall};
-use crate::place::{Missing, PRIVATE, Place, PlaceError};
-use crate::places::Places;
+use crate::client::{Client, ClientFile, Scope};
+use crate::directories::ClientDirectories;
+use crate::edit::{self, FileEditError, KitbagEntry, Uninstalled, install, uninstall};
+use crate::folder_entry::{FolderEntry, FolderEntryError, MissingFolders, PRIVATE};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -17,197 +17,245 @@ pub enum FileError {
     #[error("{path} cannot be written", path = path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("{path} cannot be edited", path = path.display())]
-    Edit { path: PathBuf, source: EditError },
+    Edit {
+        path: PathBuf,
+        source: FileEditError,
+    },
     #[error("{path} is not edited: `{link}` is a link that leads out of the project", path = path.display(), link = link.display())]
     LeavesProject { path: PathBuf, link: PathBuf },
 }
 
-/// What came of putting Kitbag into a file.
+/// The result of adding Kitbag to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     pub changed: bool,
-    /// Where the file as it was before lies, if there was one.
+    /// The copy of the file as it was before, if there was a file.
     pub backup: Option<PathBuf>,
 }
 
 impl Client {
-    /// The file that an installation goes into: the first that is there, or whose folder is, or
-    /// else the usual one. None where the client has no such file.
-    pub fn file_to_edit(self, places: &Places, scope: Scope) -> Option<Spot> {
-        let others = |spot: &Spot| self == Self::VsCode && !spot.path.ends_with("mcp.json");
-        let mut spots: Vec<Spot> = self.spots(places);
-        spots.retain(|spot| spot.scope == scope && !others(spot));
-        let there = |spot: &&Spot| spot.path.is_file();
-        let near = |spot: &&Spot| spot.path.parent().is_some_and(Path::is_dir);
-        let chosen = spots
-            .iter()
-            .find(there)
-            .or_else(|| spots.iter().find(near))
-            .or(spots.first());
-        chosen.cloned()
+    /// Returns the file that Kitbag is added to: the first that exists, or else the first whose
+    /// folder exists, or else the usual one. Some clients have no file of that scope.
+    pub fn file_to_edit(self, directories: &ClientDirectories, scope: Scope) -> Option<ClientFile> {
+        let mut files = self.files(directories);
+        files.retain(|file| file.scope == scope && file.is_for_servers());
+        let existing = files.iter().find(|file| file.path.is_file());
+        let beside = || files.iter().find(|file| file.has_folder());
+        existing.or_else(beside).or(files.first()).cloned()
     }
 }
 
-/// Whether the file may be edited at all, before anything else is done for it.
-pub fn check_editable(spot: &Spot, places: &Places) -> Result<(), FileError> {
-    let desk = Desk::of(spot, places);
-    desk.read(&spot.path)?;
-    desk.read(&backup_of(&spot.path))?;
-    desk.check_writable(&spot.path)
+impl ClientFile {
+    /// True except for the files of VS Code in which servers stand only by older habit.
+    fn is_for_servers(&self) -> bool {
+        self.client != Client::VsCode || self.path.ends_with("mcp.json")
+    }
+
+    fn has_folder(&self) -> bool {
+        self.path.parent().is_some_and(Path::is_dir)
+    }
 }
 
-/// Puts Kitbag into a file, or brings its entry there up to date. Servers that are behind it
-/// already stay there.
+/// Fails if the file cannot be edited, before anything else is done for it.
+pub fn check_editable(file: &ClientFile, directories: &ClientDirectories) -> Result<(), FileError> {
+    let access = FileAccess::of(file, directories);
+    access.read(&file.path)?;
+    access.read(&backup_of(&file.path))?;
+    access.check_writable(&file.path)
+}
+
+/// Adds Kitbag to a file, or brings its entry there up to date. Servers that an earlier
+/// installation switched off stay switched off.
 pub fn install_into(
-    spot: &Spot,
-    places: &Places,
-    door: &Door,
+    file: &ClientFile,
+    directories: &ClientDirectories,
+    entry: &KitbagEntry,
     behind: &[String],
 ) -> Result<Installed, FileError> {
-    let failed = |source| FileError::Edit {
-        path: spot.path.clone(),
-        source,
-    };
-    let desk = Desk::of(spot, places);
-    let text = desk.read(&spot.path)?;
-    let backup = backup_of(&spot.path);
-    let before = desk.read(&backup)?;
+    let access = FileAccess::of(file, directories);
+    let backup = backup_of(&file.path);
+    let (text, before) = (access.read(&file.path)?, access.read(&backup)?);
     let current = text.as_deref().unwrap_or_default();
-    // What was before an earlier installation, so that the backup never holds Kitbag itself.
-    let clean = match uninstall(spot, current, before.as_deref()).map_err(failed)? {
-        Undone::NotThere => text.clone(),
-        Undone::Nothing => None,
-        Undone::Restored(text) | Undone::Removed(text) => Some(text),
-    };
-    let earlier = match &before {
-        Some(before) if clean.as_deref() != text.as_deref() => {
-            edit::behind(spot, current, before).map_err(failed)?
-        }
-        _ => Vec::new(),
-    };
-    let behind = [behind, &earlier].concat();
-    let new = install(spot, clean.as_deref().unwrap_or_default(), door, &behind).map_err(failed)?;
+    let clean = without_kitbag(file, text.clone(), before.as_deref())?;
+    let mut behind = behind.to_vec();
+    if let Some(before) = before.as_deref().filter(|_| clean != text) {
+        behind.extend(in_file(file, edit::behind(file, current, before))?);
+    }
+    let new = install(file, clean.as_deref().unwrap_or_default(), entry, &behind);
+    let new = in_file(file, new)?;
     let changed = new != current;
     if changed {
-        desk.check_writable(&spot.path)?;
-        if let Some(clean) = &clean {
-            desk.write(&backup, clean, Some(PRIVATE))?;
-        }
-        desk.write(&spot.path, &new, None)?;
+        access.replace(file, &new, clean.as_deref())?;
     }
     let has_backup = before.is_some() || (changed && clean.is_some());
     Ok(Installed {
         changed,
-        backup: Some(backup).filter(|_| has_backup),
+        backup: has_backup.then_some(backup),
     })
 }
 
-/// Takes Kitbag out of a file. A file that held nothing else is removed, and so is a backup that
-/// has served.
-pub fn uninstall_from(spot: &Spot, places: &Places) -> Result<Undone, FileError> {
-    let desk = Desk::of(spot, places);
-    let Some(text) = desk.read(&spot.path)? else {
-        return Ok(Undone::NotThere);
+/// Returns the text as it was before an earlier installation, so that the backup never holds
+/// Kitbag itself.
+fn without_kitbag(
+    file: &ClientFile,
+    text: Option<String>,
+    before: Option<&str>,
+) -> Result<Option<String>, FileError> {
+    let current = text.as_deref().unwrap_or_default();
+    Ok(match in_file(file, uninstall(file, current, before))? {
+        Uninstalled::NotThere => text,
+        Uninstalled::Nothing => None,
+        Uninstalled::Restored(text) | Uninstalled::Removed(text) => Some(text),
+    })
+}
+
+/// Removes Kitbag from a file. A file that held nothing else is deleted, and so is a backup that
+/// was restored.
+pub fn uninstall_from(
+    file: &ClientFile,
+    directories: &ClientDirectories,
+) -> Result<Uninstalled, FileError> {
+    let access = FileAccess::of(file, directories);
+    let Some(text) = access.read(&file.path)? else {
+        return Ok(Uninstalled::NotThere);
     };
-    let backup = backup_of(&spot.path);
-    let before = desk.read(&backup)?;
-    let undone = uninstall(spot, &text, before.as_deref()).map_err(|source| FileError::Edit {
-        path: spot.path.clone(),
-        source,
-    })?;
-    match &undone {
-        Undone::NotThere => {}
-        Undone::Nothing => desk.remove(&spot.path)?,
-        Undone::Removed(text) => desk.write(&spot.path, text, None)?,
-        Undone::Restored(text) => {
-            desk.write(&spot.path, text, None)?;
-            desk.remove(&backup)?;
+    let backup = backup_of(&file.path);
+    let before = access.read(&backup)?;
+    let uninstalled = in_file(file, uninstall(file, &text, before.as_deref()))?;
+    match &uninstalled {
+        Uninstalled::NotThere => {}
+        Uninstalled::Nothing => access.remove(&file.path)?,
+        Uninstalled::Removed(text) => access.write(&file.path, text, None)?,
+        Uninstalled::Restored(text) => {
+            access.write(&file.path, text, None)?;
+            access.remove(&backup)?;
         }
     }
-    Ok(undone)
+    Ok(uninstalled)
 }
 
-/// Whole or not at all: readers see the old file or the new one. A new file is for its owner
-/// only, since people write secrets into it; an old one keeps its permissions.
+/// Writes the whole file or nothing: readers see the old file or the new one. Only the owner can
+/// read a new file, since people write secrets into it; an old one keeps its permissions.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    let place = Place::anywhere(path, Missing::Make)?.ok_or(io::ErrorKind::NotFound)?;
-    place.replace(text, place.permissions()?)
+    let entry =
+        FolderEntry::anywhere(path, MissingFolders::Make)?.ok_or(io::ErrorKind::NotFound)?;
+    entry.replace(text, entry.permissions()?)
 }
 
-/// Where the file as it was before an installation lies.
+/// The path of the copy of a file as it was before an installation.
 pub fn backup_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-kitbag");
     path.with_file_name(name)
 }
 
-/// Where files are edited: anywhere for those of a person, and for those of a project nowhere
-/// else, whatever links it brings along.
-struct Desk<'a> {
+fn in_file<T>(file: &ClientFile, edited: Result<T, FileEditError>) -> Result<T, FileError> {
+    edited.map_err(|source| FileError::Edit {
+        path: file.path.clone(),
+        source,
+    })
+}
+
+/// Reads and writes the files of a person wherever links lead, and those of a project only within
+/// the project.
+struct FileAccess<'a> {
     project: Option<&'a Path>,
 }
 
-impl<'a> Desk<'a> {
-    fn of(spot: &Spot, places: &'a Places) -> Self {
+impl<'a> FileAccess<'a> {
+    fn of(file: &ClientFile, directories: &'a ClientDirectories) -> Self {
         Self {
-            project: (spot.scope == Scope::Project).then_some(places.cwd.as_path()),
-        }
-    }
-
-    fn place(&self, path: &Path, missing: Missing) -> Result<Option<Place>, PlaceError> {
-        match self.project {
-            Some(project) => Place::within(project, path, missing),
-            None => Ok(Place::anywhere(path, missing)?),
+            project: (file.scope == Scope::Project).then_some(directories.cwd.as_path()),
         }
     }
 
     fn read(&self, path: &Path) -> Result<Option<String>, FileError> {
-        let read =
-            |place: Option<Place>| Ok(place.map(|place| place.read()).transpose()?.flatten());
-        self.place(path, Missing::Leave)
-            .and_then(read)
-            .map_err(|error| told(error, path, reading))
+        self.try_read(path)
+            .map_err(|error| named(error, path, reading))
     }
 
     fn check_writable(&self, path: &Path) -> Result<(), FileError> {
-        let check = |place: Option<Place>| {
-            Ok(place
-                .map(|place| place.permissions())
-                .transpose()
-                .map(drop)?)
-        };
-        self.place(path, Missing::Leave)
-            .and_then(check)
-            .map_err(|error| told(error, path, writing))
+        self.try_check_writable(path)
+            .map_err(|error| named(error, path, writing))
     }
 
-    /// With these permissions, or else with those that it has.
+    /// Writes with these permissions, or else with those that the file has.
     fn write(&self, path: &Path, text: &str, mode: Option<Mode>) -> Result<(), FileError> {
-        let write = |place: Option<Place>| {
-            let place = place.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
-            let mode = mode.map_or_else(|| place.permissions(), Ok)?;
-            Ok(place.replace(text, mode)?)
-        };
-        self.place(path, Missing::Make)
-            .and_then(write)
-            .map_err(|error| told(error, path, writing))
+        self.try_write(path, text, mode)
+            .map_err(|error| named(error, path, writing))
     }
 
     fn remove(&self, path: &Path) -> Result<(), FileError> {
-        let remove = |place: Option<Place>| Ok(place.map_or(Ok(()), |place| place.remove())?);
-        self.place(path, Missing::Leave)
-            .and_then(remove)
-            .map_err(|error| told(error, path, writing))
+        self.try_remove(path)
+            .map_err(|error| named(error, path, writing))
+    }
+
+    /// Writes the backup first, if there is something to keep.
+    fn replace(&self, file: &ClientFile, new: &str, clean: Option<&str>) -> Result<(), FileError> {
+        self.check_writable(&file.path)?;
+        if let Some(clean) = clean {
+            self.write(&backup_of(&file.path), clean, Some(PRIVATE))?;
+        }
+        self.write(&file.path, new, None)
+    }
+
+    fn entry(
+        &self,
+        path: &Path,
+        missing: MissingFolders,
+    ) -> Result<Option<FolderEntry>, FolderEntryError> {
+        match self.project {
+            Some(project) => FolderEntry::within(project, path, missing),
+            None => Ok(FolderEntry::anywhere(path, missing)?),
+        }
+    }
+
+    fn try_read(&self, path: &Path) -> Result<Option<String>, FolderEntryError> {
+        match self.entry(path, MissingFolders::Leave)? {
+            Some(entry) => Ok(entry.read()?),
+            None => Ok(None),
+        }
+    }
+
+    fn try_check_writable(&self, path: &Path) -> Result<(), FolderEntryError> {
+        if let Some(entry) = self.entry(path, MissingFolders::Leave)? {
+            entry.permissions()?;
+        }
+        Ok(())
+    }
+
+    fn try_write(
+        &self,
+        path: &Path,
+        text: &str,
+        mode: Option<Mode>,
+    ) -> Result<(), FolderEntryError> {
+        let entry = self.entry(path, MissingFolders::Make)?;
+        let entry = entry.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+        let mode = mode.map_or_else(|| entry.permissions(), Ok)?;
+        Ok(entry.replace(text, mode)?)
+    }
+
+    fn try_remove(&self, path: &Path) -> Result<(), FolderEntryError> {
+        if let Some(entry) = self.entry(path, MissingFolders::Leave)? {
+            entry.remove()?;
+        }
+        Ok(())
     }
 }
 
-fn told(error: PlaceError, path: &Path, doing: fn(PathBuf, io::Error) -> FileError) -> FileError {
+/// Adds the path of the file to an error.
+fn named(
+    error: FolderEntryError,
+    path: &Path,
+    doing: fn(PathBuf, io::Error) -> FileError,
+) -> FileError {
     match error {
-        PlaceError::Leaves { link } => FileError::LeavesProject {
+        FolderEntryError::Leaves { link } => FileError::LeavesProject {
             path: path.to_owned(),
             link,
         },
-        PlaceError::Io(source) => doing(path.to_owned(), source),
+        FolderEntryError::Io(source) => doing(path.to_owned(), source),
     }
 }
 
@@ -225,17 +273,17 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
-    use crate::places::Platform;
+    use crate::directories::Platform;
 
-    fn door(command: &str) -> Door {
-        Door::Stdio {
+    fn entry(command: &str) -> KitbagEntry {
+        KitbagEntry::Stdio {
             command: command.to_owned(),
             args: vec!["serve".to_owned()],
         }
     }
 
-    fn places(home: &Path) -> Places {
-        Places::new(
+    fn directories(home: &Path) -> ClientDirectories {
+        ClientDirectories::new(
             Platform::Linux,
             home.to_owned(),
             home.join("project"),
@@ -243,22 +291,24 @@ mod tests {
         )
     }
 
-    fn spot(home: &Path, client: Client) -> Spot {
-        client.file_to_edit(&places(home), Scope::User).unwrap()
+    fn file(home: &Path, client: Client) -> ClientFile {
+        client
+            .file_to_edit(&directories(home), Scope::User)
+            .unwrap()
     }
 
     #[test]
-    fn an_installation_leaves_a_private_backup_and_its_end_leaves_nothing() {
+    fn an_installation_leaves_a_private_backup_and_its_removal_leaves_nothing() {
         let home = tempfile::tempdir().unwrap();
-        let spot = spot(home.path(), Client::Cursor);
+        let file = file(home.path(), Client::Cursor);
         let before = "{ \"mcpServers\": { \"a\": { \"command\": \"x\" } } } // mine";
-        write(&spot.path, before).unwrap();
-        fs::set_permissions(&spot.path, Permissions::from_mode(0o644)).unwrap();
+        write(&file.path, before).unwrap();
+        fs::set_permissions(&file.path, Permissions::from_mode(0o644)).unwrap();
 
         let first = install_into(
-            &spot,
-            &places(home.path()),
-            &door("/a/kitbag"),
+            &file,
+            &directories(home.path()),
+            &entry("/a/kitbag"),
             &["a".to_owned()],
         )
         .unwrap();
@@ -269,76 +319,78 @@ mod tests {
             0o600
         );
         assert_eq!(
-            fs::metadata(&spot.path).unwrap().permissions().mode() & 0o777,
+            fs::metadata(&file.path).unwrap().permissions().mode() & 0o777,
             0o644
         );
 
         let again = install_into(
-            &spot,
-            &places(home.path()),
-            &door("/a/kitbag"),
+            &file,
+            &directories(home.path()),
+            &entry("/a/kitbag"),
             &["a".to_owned()],
         )
         .unwrap();
         assert!(!again.changed);
-        let newer = install_into(&spot, &places(home.path()), &door("/b/kitbag"), &[]).unwrap();
+        let newer =
+            install_into(&file, &directories(home.path()), &entry("/b/kitbag"), &[]).unwrap();
         assert!(newer.changed && fs::read_to_string(&backup).unwrap() == before);
         assert!(
-            fs::read_to_string(&spot.path)
+            fs::read_to_string(&file.path)
                 .unwrap()
                 .contains("BehindKitbag")
         );
 
         assert_eq!(
-            uninstall_from(&spot, &places(home.path())).unwrap(),
-            Undone::Restored(before.to_owned())
+            uninstall_from(&file, &directories(home.path())).unwrap(),
+            Uninstalled::Restored(before.to_owned())
         );
-        assert_eq!(fs::read_to_string(&spot.path).unwrap(), before);
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), before);
         assert!(
             !backup.exists()
-                && uninstall_from(&spot, &places(home.path())).unwrap() == Undone::NotThere
+                && uninstall_from(&file, &directories(home.path())).unwrap()
+                    == Uninstalled::NotThere
         );
     }
 
     #[test]
-    fn a_file_made_for_kitbag_goes_with_it() {
+    fn a_file_created_for_kitbag_is_removed_with_it() {
         let home = tempfile::tempdir().unwrap();
         for client in Client::ALL {
-            let spot = spot(home.path(), client);
+            let file = file(home.path(), client);
             let installed =
-                install_into(&spot, &places(home.path()), &door("kitbag"), &[]).unwrap();
-            assert!(installed.changed && installed.backup.is_none() && spot.path.exists());
+                install_into(&file, &directories(home.path()), &entry("kitbag"), &[]).unwrap();
+            assert!(installed.changed && installed.backup.is_none() && file.path.exists());
             assert!(
-                install_into(&spot, &places(home.path()), &door("/b/kitbag"), &[])
+                install_into(&file, &directories(home.path()), &entry("/b/kitbag"), &[])
                     .unwrap()
                     .backup
                     .is_none()
             );
             assert_eq!(
-                uninstall_from(&spot, &places(home.path())).unwrap(),
-                Undone::Nothing
+                uninstall_from(&file, &directories(home.path())).unwrap(),
+                Uninstalled::Nothing
             );
-            assert!(!spot.path.exists(), "{client}");
+            assert!(!file.path.exists(), "{client}");
         }
     }
 
     #[test]
-    fn a_link_stays_a_link_even_if_nothing_is_behind_it() {
+    fn a_link_stays_a_link_even_if_its_target_is_missing() {
         let home = tempfile::tempdir().unwrap();
-        let spot = spot(home.path(), Client::Cursor);
-        fs::create_dir_all(spot.path.parent().unwrap()).unwrap();
-        symlink("../dotfiles/mcp.json", &spot.path).unwrap();
+        let file = file(home.path(), Client::Cursor);
+        fs::create_dir_all(file.path.parent().unwrap()).unwrap();
+        symlink("../dotfiles/mcp.json", &file.path).unwrap();
         let kept = home.path().join("dotfiles/mcp.json");
         for before in [None, Some("{ \"mcpServers\": {} }")] {
             if let Some(before) = before {
                 fs::write(&kept, before).unwrap();
             }
-            install_into(&spot, &places(home.path()), &door("kitbag"), &[]).unwrap();
+            install_into(&file, &directories(home.path()), &entry("kitbag"), &[]).unwrap();
             assert!(
-                spot.path.is_symlink() && fs::read_to_string(&kept).unwrap().contains("kitbag")
+                file.path.is_symlink() && fs::read_to_string(&kept).unwrap().contains("kitbag")
             );
-            uninstall_from(&spot, &places(home.path())).unwrap();
-            assert!(spot.path.is_symlink());
+            uninstall_from(&file, &directories(home.path())).unwrap();
+            assert!(file.path.is_symlink());
             assert_eq!(fs::read_to_string(&kept).ok().as_deref(), before);
         }
     }
@@ -346,13 +398,14 @@ mod tests {
     #[test]
     fn a_file_that_is_marked_as_read_only_is_left_alone() {
         let home = tempfile::tempdir().unwrap();
-        let spot = spot(home.path(), Client::Cursor);
-        write(&spot.path, "{}").unwrap();
-        fs::set_permissions(&spot.path, Permissions::from_mode(0o444)).unwrap();
-        let error = install_into(&spot, &places(home.path()), &door("kitbag"), &[]).unwrap_err();
+        let file = file(home.path(), Client::Cursor);
+        write(&file.path, "{}").unwrap();
+        fs::set_permissions(&file.path, Permissions::from_mode(0o444)).unwrap();
+        let error =
+            install_into(&file, &directories(home.path()), &entry("kitbag"), &[]).unwrap_err();
         assert!(matches!(error, FileError::Write { .. }), "{error}");
-        assert_eq!(fs::read_to_string(&spot.path).unwrap(), "{}");
-        assert!(!backup_of(&spot.path).exists());
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), "{}");
+        assert!(!backup_of(&file.path).exists());
     }
 
     #[test]
@@ -378,24 +431,24 @@ mod tests {
             (".cursor/mcp.json.before-kitbag", "../../mine.json"),
         ] {
             let home = tempfile::tempdir().unwrap();
-            let (places, mine) = (places(home.path()), home.path().join("mine.json"));
+            let (directories, mine) = (directories(home.path()), home.path().join("mine.json"));
             let at = home.path().join("project").join(link);
             fs::create_dir_all(at.parent().unwrap()).unwrap();
             fs::create_dir_all(home.path().join("elsewhere")).unwrap();
             fs::write(&mine, "{}").unwrap();
             fs::write(home.path().join("elsewhere/mcp.json"), "{}").unwrap();
             symlink(target, &at).unwrap();
-            let spot = Client::Cursor
-                .file_to_edit(&places, Scope::Project)
+            let file = Client::Cursor
+                .file_to_edit(&directories, Scope::Project)
                 .unwrap();
-            let error = install_into(&spot, &places, &door("kitbag"), &[]).unwrap_err();
+            let error = install_into(&file, &directories, &entry("kitbag"), &[]).unwrap_err();
             assert!(
                 matches!(error, FileError::LeavesProject { .. }),
                 "{link}: {error}"
             );
-            let undone = uninstall_from(&spot, &places);
+            let undone = uninstall_from(&file, &directories);
             assert!(
-                undone.is_err() || matches!(undone, Ok(Undone::NotThere)),
+                undone.is_err() || matches!(undone, Ok(Uninstalled::NotThere)),
                 "{link}: {undone:?}"
             );
             for kept in [mine, home.path().join("elsewhere/mcp.json")] {
@@ -403,15 +456,15 @@ mod tests {
             }
         }
         let home = tempfile::tempdir().unwrap();
-        let places = places(home.path());
+        let directories = directories(home.path());
         fs::create_dir_all(home.path().join("project/.cursor")).unwrap();
         fs::write(home.path().join("project/.mcp.json"), "{}").unwrap();
         symlink("../.mcp.json", home.path().join("project/.cursor/mcp.json")).unwrap();
-        let spot = Client::Cursor
-            .file_to_edit(&places, Scope::Project)
+        let file = Client::Cursor
+            .file_to_edit(&directories, Scope::Project)
             .unwrap();
         assert!(
-            install_into(&spot, &places, &door("kitbag"), &[])
+            install_into(&file, &directories, &entry("kitbag"), &[])
                 .unwrap()
                 .changed
         );

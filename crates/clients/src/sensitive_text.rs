@@ -1,113 +1,128 @@
-//! A text that may hold variables and secrets, each kept apart from the rest.
+//! A text that may hold variables and secrets, which are kept apart from the rest.
 
 use std::fmt;
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-/// A file says which of its letters are variables. No letter of it becomes one by how we spell it.
+/// Only what the file itself writes as a variable is one. Literal text never becomes a variable by
+/// the way in which it is spelt as a template.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Value {
-    parts: Vec<Part>,
+pub struct SensitiveText {
+    parts: Vec<TextPart>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// These very letters.
+pub(crate) enum TextPart {
+    /// Plain text.
     Literal(String),
-    /// In our spelling already: `${NAME}` in it is filled in at launch.
+    /// Text in our spelling: `${NAME}` in it is filled in at launch.
     Template(String),
-    /// Typed into the file as it is; belongs into an encrypted place.
+    /// A secret that a person typed into the file. It belongs into the encrypted store.
     Secret(String),
-    /// A secret that only the client or the person has, by the name that the file gives it.
+    /// The name that the file has for a secret which only the client or the person has.
     Wanted(String),
 }
 
-/// What stands for a secret in a template, or has to.
+/// A secret for which a template needs a stand-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hidden<'a> {
-    /// Typed into the file.
+pub enum HiddenText<'a> {
+    /// The secret itself, as it was typed into the file.
     Typed(&'a str),
-    /// Only named there. The name is the file's, and no name of a secret of ours.
+    /// The name that the file has for a secret. It is no name of a secret of Kitbag.
     Wanted(&'a str),
 }
 
-impl Value {
-    /// These very letters.
+impl SensitiveText {
+    /// Plain text.
     pub fn literal(text: impl Into<String>) -> Self {
-        Self::of([Part::Literal(text.into())])
+        Self::of([TextPart::Literal(text.into())])
     }
 
-    pub(crate) fn of(parts: impl IntoIterator<Item = Part>) -> Self {
-        let filled = |part: &Part| !part.text().is_empty();
-        let mut joined: Vec<Part> = Vec::new();
-        for part in parts.into_iter().filter(filled) {
-            match (joined.last_mut(), part) {
-                (Some(Part::Literal(before)), Part::Literal(text))
-                | (Some(Part::Template(before)), Part::Template(text)) => before.push_str(&text),
-                (_, part) => joined.push(part),
-            }
+    pub(crate) fn of(parts: impl IntoIterator<Item = TextPart>) -> Self {
+        let mut text = Self::default();
+        for part in parts {
+            text.push(part);
         }
-        Self { parts: joined }
+        text
     }
 
-    /// Whether a secret was typed into it.
+    fn push(&mut self, part: TextPart) {
+        match (self.parts.last_mut(), part) {
+            (_, part) if part.text().is_empty() => {}
+            (Some(TextPart::Literal(before)), TextPart::Literal(text))
+            | (Some(TextPart::Template(before)), TextPart::Template(text)) => {
+                before.push_str(&text);
+            }
+            (_, part) => self.parts.push(part),
+        }
+    }
+
+    /// True if a secret was typed into it.
     pub fn has_secret(&self) -> bool {
         self.parts
             .iter()
-            .any(|part| matches!(part, Part::Secret(_)))
+            .any(|part| matches!(part, TextPart::Secret(_)))
     }
 
-    /// The whole as a template: `${NAME}` and `${NAME:-default}` in it are filled in at launch, and
-    /// what `stand_in` gives is in the place of each secret.
-    pub fn template(&self, mut stand_in: impl FnMut(Hidden<'_>) -> String) -> String {
-        let text = |part: &Part| match part {
-            Part::Literal(text) => spelt(text),
-            Part::Template(text) => text.clone(),
-            Part::Secret(secret) => stand_in(Hidden::Typed(secret)),
-            Part::Wanted(name) => stand_in(Hidden::Wanted(name)),
-        };
-        self.parts.iter().map(text).collect()
+    /// Returns the text as a template: `${NAME}` and `${NAME:-default}` in it are filled in at launch.
+    /// Each secret is replaced by what `stand_in` returns for it.
+    pub fn template(&self, mut stand_in: impl FnMut(HiddenText<'_>) -> String) -> String {
+        let parts = self.parts.iter();
+        parts.map(|part| part.template(&mut stand_in)).collect()
     }
 
-    /// As the file has it, secrets and all, in the spelling of a template. Not for showing.
+    /// Returns the text as the file has it, with its secrets, in the spelling of a template. It is
+    /// not for showing.
     pub fn revealed(&self) -> String {
         self.template(|hidden| match hidden {
-            Hidden::Typed(secret) => spelt(secret),
-            Hidden::Wanted(name) => format!("${{secret:{name}}}"),
+            HiddenText::Typed(secret) => escape(secret),
+            HiddenText::Wanted(name) => format!("${{secret:{name}}}"),
         })
     }
 
-    /// For showing.
+    /// Returns the text for showing, without its secrets.
     pub fn masked(&self) -> String {
-        let text = |part: &Part| match part {
-            Part::Literal(text) | Part::Template(text) => text.clone(),
-            Part::Secret(_) => "…".to_owned(),
-            Part::Wanted(name) => format!("${{secret:{name}}}"),
-        };
-        self.parts.iter().map(text).collect()
+        self.parts.iter().map(TextPart::masked).collect()
     }
 }
 
-/// Letters spelt so that no template takes them for a variable: what is nowhere set has `$` as its
-/// default. In an address braces may also be written as `%7B`.
-fn spelt(letters: &str) -> String {
-    let mut spelt = String::with_capacity(letters.len());
-    for (at, c) in letters.char_indices() {
-        let after = &letters[at + c.len_utf8()..];
-        let begins = after.starts_with('{')
-            || after
-                .get(..3)
-                .is_some_and(|it| it.eq_ignore_ascii_case("%7b"));
+/// Spells plain text so that no template takes it for a variable: `${:-$}` is a variable that is
+/// never set and has `$` as its default. In an address `{` may also be written as `%7B`.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
         match c {
-            '$' if begins => spelt.push_str("${:-$}"),
-            c => spelt.push(c),
+            '$' if begins_with_brace(&text[at + 1..]) => escaped.push_str("${:-$}"),
+            c => escaped.push(c),
         }
     }
-    spelt
+    escaped
 }
 
-impl Part {
+fn begins_with_brace(text: &str) -> bool {
+    let encoded = text.get(..3);
+    text.starts_with('{') || encoded.is_some_and(|start| start.eq_ignore_ascii_case("%7b"))
+}
+
+impl TextPart {
+    fn template(&self, stand_in: &mut impl FnMut(HiddenText<'_>) -> String) -> String {
+        match self {
+            Self::Literal(text) => escape(text),
+            Self::Template(text) => text.clone(),
+            Self::Secret(secret) => stand_in(HiddenText::Typed(secret)),
+            Self::Wanted(name) => stand_in(HiddenText::Wanted(name)),
+        }
+    }
+
+    fn masked(&self) -> String {
+        match self {
+            Self::Literal(text) | Self::Template(text) => text.clone(),
+            Self::Secret(_) => "…".to_owned(),
+            Self::Wanted(name) => format!("${{secret:{name}}}"),
+        }
+    }
+
     fn text(&self) -> &str {
         match self {
             Self::Literal(text)
@@ -118,13 +133,13 @@ impl Part {
     }
 }
 
-impl fmt::Debug for Value {
+impl fmt::Debug for SensitiveText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Value({:?})", self.masked())
+        write!(f, "SensitiveText({:?})", self.masked())
     }
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for TextPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Literal(text) => write!(f, "Literal({text:?})"),
@@ -135,13 +150,13 @@ impl fmt::Debug for Part {
     }
 }
 
-impl Serialize for Value {
-    /// Secrets are masked.
+impl Serialize for SensitiveText {
+    /// Masks the secrets.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !self.has_secret() {
             return serializer.serialize_str(&self.masked());
         }
-        let mut value = serializer.serialize_struct("Value", 2)?;
+        let mut value = serializer.serialize_struct("SensitiveText", 2)?;
         value.serialize_field("text", &self.masked())?;
         value.serialize_field("secret", &true)?;
         value.end()
@@ -153,9 +168,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_letters_of_a_file_become_a_variable_by_how_they_are_joined() {
-        let joined =
-            |parts: &[&str]| Value::of(parts.iter().map(|it| Part::Literal((*it).to_owned())));
+    fn literal_parts_that_are_joined_never_become_a_variable() {
+        let joined = |parts: &[&str]| {
+            SensitiveText::of(parts.iter().map(|it| TextPart::Literal((*it).to_owned())))
+        };
         assert_eq!(
             joined(&["$", "", "{secret:x}"]).revealed(),
             "${:-$}{secret:x}"
@@ -165,7 +181,7 @@ mod tests {
             "$1 ${:-$}%7Bsecret:x%7D"
         );
         assert_eq!(joined(&["$", "%7bx"]).masked(), "$%7bx");
-        let typed = Value::of([Part::Secret("${secret:x}".to_owned())]);
+        let typed = SensitiveText::of([TextPart::Secret("${secret:x}".to_owned())]);
         assert_eq!(typed.revealed(), "${:-$}{secret:x}");
     }
 }

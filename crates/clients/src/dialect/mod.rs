@@ -1,196 +1,72 @@
-//! Every client's way to write a variable, translated into ours.
+//! The ways in which clients write variables, translated into ours.
 //!
 //! Ours are `${NAME}` and `${NAME:-default}`. Nothing is filled in here except what is the same at
 //! every launch: the home, the project, and files that hold a secret. No file can spell
-//! `${secret:NAME}`: which secrets of ours a server gets is not for a client's file to say.
+//! `${secret:NAME}`: a client's file must not decide which secrets of Kitbag a server gets.
+//!
+//! A text is translated in three steps: each variable is replaced by a placeholder, the secrets
+//! that a person typed into the text are found, and our variables replace the placeholders. The text
+//! is not cut at its variables before secrets are looked for, because a secret is recognised by
+//! what stands around it: in `postgres://ann:pw@${HOST}/db` the password is found only in the whole
+//! address.
+
+mod expression;
+mod placeholder;
+mod variable;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::client::Client;
-use crate::found::{Source, Variable};
-use crate::secret;
-use crate::value::{Part, Value};
+use crate::config::{NeededVariable, VariableSource};
+use crate::sensitive_text::{SensitiveText, TextPart};
+use expression::VariableExpression;
+use placeholder::MarkedText;
+pub(crate) use variable::{needed_secret, variable};
 
-/// What must be known to understand the texts of one file.
-pub(crate) struct Speech<'a> {
+/// The facts that are needed to understand the texts of one file.
+pub(crate) struct Dialect<'a> {
     pub(crate) client: Client,
     pub(crate) home: &'a Path,
-    /// The folder the file speaks for, if it is a project's.
+    /// The folder that the file is for, if it belongs to a project.
     pub(crate) project: Option<&'a Path>,
-    /// Where the file lies.
+    /// The folder in which the file lies.
     pub(crate) folder: &'a Path,
-    pub(crate) inputs: BTreeMap<String, Input>,
-    pub(crate) files: &'a dyn Fn(&Path) -> Option<String>,
-    /// Whether the folder of the project stands for a variable somewhere.
-    pub(crate) fixed: Cell<bool>,
+    pub(crate) inputs: &'a BTreeMap<String, ClientPrompt>,
+    pub(crate) read_file: Box<dyn Fn(&Path) -> Option<String> + 'a>,
+    /// Set when a variable was replaced by the folder of the project.
+    pub(crate) folder_used: Cell<bool>,
 }
 
-/// A question of the client to the person.
+/// A question that the client asks the person.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Input {
+pub(crate) struct ClientPrompt {
     pub(crate) description: String,
     pub(crate) password: bool,
     pub(crate) default: Option<String>,
 }
 
-impl Speech<'_> {
-    /// The text in our words; `literal` finds the secrets that were typed into it.
+impl Dialect<'_> {
+    /// Translates a text; `find_secrets` splits it into what was typed as a secret and the rest.
+    /// Variables that have no value yet are added to `needed`.
     pub(crate) fn translate(
         &self,
         text: &str,
-        variables: &mut Vec<Variable>,
-        literal: impl FnOnce(&str) -> Vec<Part>,
-    ) -> Value {
-        // While secrets are looked for, a character that nobody types stands for each variable.
-        let mut spoken = Vec::new();
-        let mut marked = String::new();
-        let mut rest = text;
-        while let Some((before, expression, after)) = self.next(rest) {
-            marked.push_str(before);
-            marked.extend(stand_in(spoken.len()));
-            spoken.push(self.speak(&expression, variables));
-            rest = after;
-        }
-        marked.push_str(rest);
-        let unmarked = |part: Part| match part {
-            Part::Literal(text) => unmark(&text, &spoken),
-            // Half a variable and half a secret is a variable, unless the other half is a key.
-            Part::Secret(text) if text.contains(is_stand_in) => secret::keys_in(&text)
-                .into_iter()
-                .flat_map(|part| match part {
-                    Part::Literal(text) => unmark(&text, &spoken),
-                    key => vec![key],
-                })
-                .collect(),
-            whole => vec![whole],
-        };
-        Value::of(literal(&marked).into_iter().flat_map(unmarked))
+        needed: &mut Vec<NeededVariable>,
+        find_secrets: impl FnOnce(&str) -> Vec<TextPart>,
+    ) -> SensitiveText {
+        let marked = self.mark(text, needed);
+        let parts = find_secrets(marked.text()).into_iter();
+        SensitiveText::of(parts.flat_map(|part| marked.restore(part)))
     }
 
-    /// Whether this client fills in variables at all.
+    /// True if this client takes variables for plain text.
     pub(crate) fn is_literal(&self) -> bool {
         matches!(
             self.client,
             Client::ClaudeDesktop | Client::Zed | Client::LmStudio
         )
-    }
-
-    /// What stands before the next variable, the variable, and what stands after.
-    fn next<'t>(&self, text: &'t str) -> Option<(&'t str, Expression<'t>, &'t str)> {
-        let mut at = 0;
-        while let Some(step) = text[at..].find(['$', '{']) {
-            at += step;
-            if let Some((expression, length)) = self.expression(&text[at..]) {
-                return Some((&text[..at], expression, &text[at + length..]));
-            }
-            at += 1;
-        }
-        None
-    }
-
-    /// The variable a text begins with, and how long it is.
-    fn expression<'t>(&self, text: &'t str) -> Option<(Expression<'t>, usize)> {
-        let enclosed = |open: &str, close: &str| {
-            let inside = text.strip_prefix(open)?.split_once(close)?.0;
-            Some((inside, open.len() + inside.len() + close.len()))
-        };
-        if let Some((inside, length)) = enclosed("${{", "}}") {
-            let name = inside.trim().strip_prefix("secrets.")?.trim();
-            return Some((Expression::Kept(name), length));
-        }
-        if let Some((inside, length)) = enclosed("${", "}") {
-            return Some((Expression::Braced(inside), length));
-        }
-        if self.client == Client::Opencode {
-            let (inside, length) = enclosed("{", "}")?;
-            let known = inside.starts_with("env:") || inside.starts_with("file:");
-            return known.then_some((Expression::Braced(inside), length));
-        }
-        if self.client == Client::Gemini {
-            let name = text.strip_prefix('$')?;
-            let length = name
-                .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                .unwrap_or(name.len());
-            return is_name(&name[..length])
-                .then_some((Expression::Braced(&name[..length]), length + 1));
-        }
-        None
-    }
-
-    fn speak(&self, expression: &Expression<'_>, variables: &mut Vec<Variable>) -> Part {
-        let inside = match expression {
-            Expression::Kept(name) => return wanted(name, Source::Keyring, variables),
-            Expression::Braced(inside) => *inside,
-        };
-        let (head, tail) = inside
-            .split_once(':')
-            .map_or((inside, ""), |(head, tail)| (head, tail));
-        match head {
-            // Claude Code sets it for the servers of a project, and nobody does elsewhere.
-            "CLAUDE_PROJECT_DIR" if self.project.is_some() => self.project_folder(variables),
-            "env" => {
-                let (name, default) = with_default(tail);
-                variable(name, Source::Environment, default, variables)
-            }
-            "input" => {
-                match self.inputs.get(tail).cloned().unwrap_or(Input {
-                    password: true,
-                    ..Input::default()
-                }) {
-                    input if input.password => {
-                        wanted(tail, Source::Asked(input.description), variables)
-                    }
-                    input => {
-                        let name = variable_name(tail);
-                        variable(
-                            &name,
-                            Source::Asked(input.description),
-                            input.default.as_deref(),
-                            variables,
-                        )
-                    }
-                }
-            }
-            "file" => {
-                let path = self.path(tail);
-                match (self.files)(&path) {
-                    Some(text) => Part::Secret(text.trim_end_matches(['\r', '\n']).to_owned()),
-                    None => {
-                        let name = path.file_name().map(|it| it.to_string_lossy().into_owned());
-                        wanted(&name.unwrap_or_default(), Source::File(path), variables)
-                    }
-                }
-            }
-            "userHome" => Part::Literal(self.home.display().to_string()),
-            "pathSeparator" | "/" => Part::Literal("/".to_owned()),
-            "workspaceFolder" | "workspaceRoot" => self.project_folder(variables),
-            "workspaceFolderBasename" => match self.project.and_then(Path::file_name) {
-                Some(name) => Part::Literal(name.to_string_lossy().into_owned()),
-                None => variable("WORKSPACE_FOLDER_BASENAME", Source::Folder, None, variables),
-            },
-            _ => {
-                let (name, default) = with_default(inside);
-                let source = if is_name(name) {
-                    Source::Environment
-                } else {
-                    Source::Foreign
-                };
-                variable(name, source, default, variables)
-            }
-        }
-    }
-
-    /// The folder itself, or what stands for it where none is known.
-    fn project_folder(&self, variables: &mut Vec<Variable>) -> Part {
-        match self.project {
-            Some(project) => {
-                self.fixed.set(true);
-                Part::Literal(project.display().to_string())
-            }
-            None => variable("WORKSPACE_FOLDER", Source::Folder, None, variables),
-        }
     }
 
     /// A path as the client understands it.
@@ -200,137 +76,132 @@ impl Speech<'_> {
             None => self.project.unwrap_or(self.folder).join(text),
         }
     }
-}
 
-const STAND_INS: std::ops::RangeInclusive<char> = '\u{f0000}'..='\u{ffffd}';
-
-fn stand_in(index: usize) -> Option<char> {
-    STAND_INS.clone().nth(index)
-}
-
-fn is_stand_in(c: char) -> bool {
-    STAND_INS.contains(&c)
-}
-
-/// A template with the variables back in their places.
-fn unmark(text: &str, spoken: &[Part]) -> Vec<Part> {
-    let mut parts = Vec::new();
-    for piece in text.split_inclusive(is_stand_in) {
-        let mark = piece.chars().last().filter(|c| is_stand_in(*c));
-        let plain = &piece[..piece.len() - mark.map_or(0, char::len_utf8)];
-        let index = mark.map(|mark| mark as usize - *STAND_INS.start() as usize);
-        parts.push(Part::Literal(plain.to_owned()));
-        parts.extend(index.and_then(|index| spoken.get(index)).cloned());
-    }
-    parts
-}
-
-enum Expression<'t> {
-    /// `${…}`, `{…}` or `$…`, without what encloses it.
-    Braced(&'t str),
-    /// `${{ secrets.NAME }}`
-    Kept(&'t str),
-}
-
-/// A variable of the environment, in our spelling. What a template would read as something else is
-/// these very letters.
-pub(crate) fn variable(
-    name: &str,
-    source: Source,
-    default: Option<&str>,
-    variables: &mut Vec<Variable>,
-) -> Part {
-    /// What Kitbag itself keeps in the environment is for Kitbag alone.
-    const OURS: [&str; 2] = ["secret:", "KITBAG_"];
-    let is_ours = OURS
-        .iter()
-        .any(|begin| name.trim_start().starts_with(begin));
-    let spelt = match default {
-        Some(default) => format!("${{{name}:-{default}}}"),
-        None => format!("${{{name}}}"),
-    };
-    if is_ours || name.contains(['{', '}', '$']) || name.is_empty() {
-        return Part::Literal(spelt);
-    }
-    match default {
-        Some(default) if default.contains(['{', '}']) => return Part::Literal(default.to_owned()),
-        Some(_) => {}
-        None => note(
-            Variable {
-                name: name.to_owned(),
-                source,
-            },
-            variables,
-        ),
-    }
-    Part::Template(spelt)
-}
-
-/// A secret that has to be supplied, under the name that the file has for it.
-pub(crate) fn wanted(name: &str, source: Source, variables: &mut Vec<Variable>) -> Part {
-    let fits = |c: char| {
-        if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') {
-            c
-        } else {
-            '_'
+    /// Replaces each variable by a placeholder.
+    fn mark(&self, text: &str, needed: &mut Vec<NeededVariable>) -> MarkedText {
+        let mut marked = MarkedText::default();
+        let mut rest = text;
+        while let Some((before, expression, after)) = expression::next(self.client, rest) {
+            marked.push_text(before);
+            marked.push_variable(self.translate_expression(&expression, needed));
+            rest = after;
         }
-    };
-    let name: String = name.chars().take(64).map(fits).collect();
-    let name = if name.is_empty() {
-        "unnamed".to_owned()
-    } else {
-        name
-    };
-    note(
-        Variable {
-            name: format!("{WANTED}{name}"),
-            source,
-        },
-        variables,
-    );
-    Part::Wanted(name)
-}
+        marked.push_text(rest);
+        marked
+    }
 
-/// Before the name of a variable that is a secret.
-pub(crate) const WANTED: &str = "secret:";
+    fn translate_expression(
+        &self,
+        expression: &VariableExpression<'_>,
+        needed: &mut Vec<NeededVariable>,
+    ) -> TextPart {
+        match expression {
+            VariableExpression::Secret(name) => {
+                needed_secret(name, VariableSource::Keyring, needed)
+            }
+            VariableExpression::Plain(inside) => self.translate_plain(inside, needed),
+        }
+    }
 
-fn note(variable: Variable, variables: &mut Vec<Variable>) {
-    if !variables.contains(&variable) {
-        variables.push(variable);
+    fn translate_plain(&self, inside: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
+        let (head, tail) = inside.split_once(':').unwrap_or((inside, ""));
+        match head {
+            // Claude Code sets it for the servers of a project, and only there.
+            "CLAUDE_PROJECT_DIR" if self.project.is_some() => self.project_folder(needed),
+            "env" => environment(tail, needed),
+            "input" => self.prompted(tail, needed),
+            "file" => self.file(tail, needed),
+            "userHome" => TextPart::Literal(self.home.display().to_string()),
+            "pathSeparator" | "/" => TextPart::Literal("/".to_owned()),
+            "workspaceFolder" | "workspaceRoot" => self.project_folder(needed),
+            "workspaceFolderBasename" => self.project_name(needed),
+            _ => other(inside, needed),
+        }
+    }
+
+    /// The folder of the project, or a variable for it where there is no project.
+    fn project_folder(&self, needed: &mut Vec<NeededVariable>) -> TextPart {
+        match self.project {
+            Some(project) => {
+                self.folder_used.set(true);
+                TextPart::Literal(project.display().to_string())
+            }
+            None => variable("WORKSPACE_FOLDER", VariableSource::Folder, None, needed),
+        }
+    }
+
+    fn project_name(&self, needed: &mut Vec<NeededVariable>) -> TextPart {
+        match self.project.and_then(Path::file_name) {
+            Some(name) => TextPart::Literal(name.to_string_lossy().into_owned()),
+            None => variable(
+                "WORKSPACE_FOLDER_BASENAME",
+                VariableSource::Folder,
+                None,
+                needed,
+            ),
+        }
+    }
+
+    /// The answer to a question of the client. An answer to a question that the file does not
+    /// describe is taken for a secret.
+    fn prompted(&self, id: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
+        let prompt = self.inputs.get(id).cloned().unwrap_or(ClientPrompt {
+            password: true,
+            ..ClientPrompt::default()
+        });
+        let source = VariableSource::Asked(prompt.description);
+        if prompt.password {
+            needed_secret(id, source, needed)
+        } else {
+            let name = variable::name_for(id);
+            variable(&name, source, prompt.default.as_deref(), needed)
+        }
+    }
+
+    /// The content of a file, which is taken for a secret.
+    fn file(&self, path: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
+        let path = self.path(path);
+        if let Some(text) = (self.read_file)(&path) {
+            return TextPart::Secret(text.trim_end_matches(['\r', '\n']).to_owned());
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        needed_secret(&name, VariableSource::File(path.clone()), needed)
     }
 }
 
-fn variable_name(id: &str) -> String {
-    id.chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_uppercase()
-            } else {
-                '_'
-            }
-        })
-        .collect()
+fn environment(text: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
+    let (name, default) = with_default(text);
+    variable(name, VariableSource::Environment, default, needed)
+}
+
+/// A variable of the environment, or of a kind that only the client knows.
+fn other(inside: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
+    let (name, default) = with_default(inside);
+    let source = if variable::is_name(name) {
+        VariableSource::Environment
+    } else {
+        VariableSource::Foreign
+    };
+    variable(name, source, default, needed)
 }
 
 fn with_default(text: &str) -> (&str, Option<&str>) {
-    text.split_once(":-")
-        .map_or((text, None), |(name, default)| (name, Some(default)))
-}
-
-fn is_name(text: &str) -> bool {
-    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    begins && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    match text.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (text, None),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret;
 
     #[track_caller]
     fn check(client: Client, text: &str, expected: &str, wanted: &[&str]) {
         let files =
             |path: &Path| (path == Path::new("/home/ann/key")).then(|| "s3cret\n".to_owned());
-        let input = |password, default: Option<&str>| Input {
+        let input = |password, default: Option<&str>| ClientPrompt {
             description: "Which?".to_owned(),
             password,
             default: default.map(str::to_owned),
@@ -340,18 +211,21 @@ mod tests {
             ("region".to_owned(), input(false, Some("eu"))),
             ("zone".to_owned(), input(false, None)),
         ]);
-        let speech = Speech {
+        let dialect = Dialect {
             client,
             home: Path::new("/home/ann"),
             project: (client == Client::VsCode).then_some(Path::new("/home/ann/shop")),
             folder: Path::new("/home/ann"),
-            inputs,
-            files: &files,
-            fixed: Cell::default(),
+            inputs: &inputs,
+            read_file: Box::new(files),
+            folder_used: Cell::default(),
         };
         let mut variables = Vec::new();
-        let value = speech.translate(text, &mut variables, |text| secret::split("API_KEY", text));
-        let names: Vec<_> = variables.iter().map(|it| it.name.as_str()).collect();
+        let value = dialect.translate(text, &mut variables, |text| secret::split("API_KEY", text));
+        let names: Vec<_> = variables
+            .iter()
+            .map(|variable| variable.name.as_str())
+            .collect();
         assert_eq!(
             (value.masked().as_str(), names.as_slice()),
             (expected, wanted),
@@ -453,19 +327,19 @@ mod tests {
     #[test]
     fn no_spelling_of_any_client_reaches_a_secret_of_ours() {
         let files = |path: &Path| path.ends_with("empty").then(String::new);
-        let sly = Input {
+        let sly = ClientPrompt {
             default: Some("x}${secret:a".to_owned()),
-            ..Input::default()
+            ..ClientPrompt::default()
         };
         for client in Client::ALL {
-            let speech = Speech {
+            let dialect = Dialect {
                 client,
                 home: Path::new("/home/ann"),
                 project: Some(Path::new("/shop")),
                 folder: Path::new("/shop"),
-                inputs: BTreeMap::from([("sly".to_owned(), sly.clone())]),
-                files: &files,
-                fixed: Cell::default(),
+                inputs: &BTreeMap::from([("sly".to_owned(), sly.clone())]),
+                read_file: Box::new(files),
+                folder_used: Cell::default(),
             };
             for text in [
                 "${secret:a}",
@@ -482,8 +356,8 @@ mod tests {
                 "${env:KITBAG_SECRET_KEY}",
             ] {
                 let mut variables = Vec::new();
-                let value = speech.translate(text, &mut variables, |text| {
-                    vec![Part::Literal(text.to_owned())]
+                let value = dialect.translate(text, &mut variables, |text| {
+                    vec![TextPart::Literal(text.to_owned())]
                 });
                 let template = value.revealed();
                 let looked_up = template

@@ -1,139 +1,131 @@
-//! The settings of one server, asked for one by one, so that at the end it is known which were not.
+//! The settings of one server, read one by one, so that in the end those that were not read are known.
 
 use std::cell::RefCell;
 
-use crate::found::Wrong;
-use crate::tree::{Data, Node};
+use crate::config::FileFault;
+use crate::tree::{Node, NodeData};
 
-pub(super) struct Entry<'a> {
+pub(super) struct ServerSettings<'a> {
     server: &'a str,
     node: &'a Node,
-    asked: RefCell<Vec<String>>,
+    read: RefCell<Vec<String>>,
 }
 
-impl<'a> Entry<'a> {
-    pub(super) fn new(server: &'a str, node: &'a Node) -> Result<Self, Wrong> {
-        let entry = Self {
+impl<'a> ServerSettings<'a> {
+    pub(super) fn new(server: &'a str, node: &'a Node) -> Result<Self, FileFault> {
+        if !node.is_map() {
+            return Err(FileFault::Type {
+                key: server.to_owned(),
+                expected: "a table of settings",
+                found: node.kind(),
+            });
+        }
+        Ok(Self {
             server,
             node,
-            asked: RefCell::default(),
-        };
-        if node.is_map() {
-            Ok(entry)
-        } else {
-            Err(entry.wrong("", node, "a table of settings"))
-        }
+            read: RefCell::default(),
+        })
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'a Node> {
-        self.asked.borrow_mut().push(key.to_owned());
-        self.node.get(key).filter(|node| node.data != Data::Null)
+        self.read.borrow_mut().push(key.to_owned());
+        let node = self.node.get(key);
+        node.filter(|node| node.data != NodeData::Null)
     }
 
-    /// The first of several names for the same thing.
+    /// Returns the first of several names for the same setting. All of them count as read.
     pub(super) fn first<'k>(&self, keys: &[&'k str]) -> Option<(&'k str, &'a Node)> {
-        let found: Vec<_> = keys
-            .iter()
-            .filter_map(|key| Some((*key, self.get(key)?)))
-            .collect();
-        found.into_iter().next()
+        let mut first = None;
+        for key in keys {
+            let node = self.get(key);
+            first = first.or(node.map(|node| (*key, node)));
+        }
+        first
     }
 
-    pub(super) fn text(&self, keys: &[&str]) -> Result<Option<&'a str>, Wrong> {
+    pub(super) fn text(&self, keys: &[&str]) -> Result<Option<&'a str>, FileFault> {
         let Some((key, node)) = self.first(keys) else {
             return Ok(None);
         };
-        node.text()
-            .map(Some)
-            .ok_or_else(|| self.wrong(key, node, "text"))
+        let text = node.text().map(Some);
+        text.ok_or_else(|| self.fault(key, node, "text"))
     }
 
-    pub(super) fn bool(&self, key: &str) -> Result<Option<bool>, Wrong> {
+    pub(super) fn bool(&self, key: &str) -> Result<Option<bool>, FileFault> {
         let Some(node) = self.get(key) else {
             return Ok(None);
         };
-        node.bool()
-            .map(Some)
-            .ok_or_else(|| self.wrong(key, node, "true or false"))
+        let value = node.bool().map(Some);
+        value.ok_or_else(|| self.fault(key, node, "true or false"))
     }
 
     /// A list of words; numbers and switches count as words.
-    pub(super) fn words(&self, keys: &[&str]) -> Result<Vec<String>, Wrong> {
+    pub(super) fn words(&self, keys: &[&str]) -> Result<Vec<String>, FileFault> {
         let Some((key, node)) = self.first(keys) else {
             return Ok(Vec::new());
         };
-        let items = node.list().ok_or_else(|| self.wrong(key, node, "a list"))?;
-        items
-            .iter()
-            .map(|item| word(item).ok_or_else(|| self.wrong(key, item, "text")))
-            .collect()
+        let items = node.list();
+        let items = items.ok_or_else(|| self.fault(key, node, "a list"))?;
+        items.iter().map(|item| self.word(key, item)).collect()
     }
 
-    /// Names and what stands under them; a name without a value does not count.
-    pub(super) fn pairs(&self, keys: &[&str]) -> Result<Vec<(String, String)>, Wrong> {
+    /// Names and their values; a name without a value does not count.
+    pub(super) fn pairs(&self, keys: &[&str]) -> Result<Vec<(String, String)>, FileFault> {
         let Some((key, node)) = self.first(keys) else {
             return Ok(Vec::new());
         };
         if !node.is_map() {
-            return Err(self.wrong(key, node, "a table"));
+            return Err(self.fault(key, node, "a table"));
         }
-        let filled = node
-            .entries()
-            .iter()
-            .filter(|(_, value)| value.data != Data::Null);
-        let pair = |name: &str, value: &Node| {
-            let text =
-                word(value).ok_or_else(|| self.wrong(&format!("{key}.{name}"), value, "text"))?;
-            Ok((name.to_owned(), text))
-        };
-        filled
-            .map(|(name, value)| pair(&name.text, value))
-            .collect()
+        let mut pairs = Vec::new();
+        for (name, value) in node.entries() {
+            if value.data != NodeData::Null {
+                let name = name.text.clone();
+                let value = self.word(&format!("{key}.{name}"), value)?;
+                pairs.push((name, value));
+            }
+        }
+        Ok(pairs)
     }
 
-    pub(super) fn wrong(&self, key: &str, node: &Node, expected: &'static str) -> Wrong {
-        let (server, found) = (self.server.to_owned(), node.kind());
-        if key.is_empty() {
-            return Wrong::Type {
-                key: server,
-                expected,
-                found,
-            };
+    fn word(&self, key: &str, node: &Node) -> Result<String, FileFault> {
+        match &node.data {
+            NodeData::Text(text) | NodeData::Number(text) => Ok(text.clone()),
+            NodeData::Bool(value) => Ok(value.to_string()),
+            _ => Err(self.fault(key, node, "text")),
         }
-        Wrong::ServerType {
-            server,
+    }
+
+    pub(super) fn fault(&self, key: &str, node: &Node, expected: &'static str) -> FileFault {
+        FileFault::ServerType {
+            server: self.server.to_owned(),
             key: key.to_owned(),
             expected,
-            found,
+            found: node.kind(),
         }
     }
 
-    pub(super) fn nowhere(&self) -> Wrong {
-        Wrong::Nowhere {
+    pub(super) fn no_command_nor_address(&self) -> FileFault {
+        FileFault::NoCommandNorAddress {
             server: self.server.to_owned(),
         }
     }
 
-    /// Settings that nobody asked for and that say something.
-    pub(super) fn left(&self) -> Vec<String> {
-        let asked = self.asked.borrow();
-        let says_nothing = |node: &Node| match &node.data {
-            Data::Null | Data::Bool(false) => true,
-            Data::Text(text) => text.is_empty(),
-            Data::List(items) => items.is_empty(),
-            Data::Map(entries) => entries.is_empty(),
-            Data::Bool(true) | Data::Number(_) => false,
-        };
+    /// Returns the settings that have a value and were not read.
+    pub(super) fn unread(&self) -> Vec<String> {
+        let read = self.read.borrow();
         let entries = self.node.entries().iter();
-        let left = entries.filter(|(key, node)| !asked.contains(&key.text) && !says_nothing(node));
-        left.map(|(key, _)| key.text.clone()).collect()
+        let unread = entries.filter(|(key, node)| !read.contains(&key.text) && !is_empty(node));
+        unread.map(|(key, _)| key.text.clone()).collect()
     }
 }
 
-fn word(node: &Node) -> Option<String> {
+fn is_empty(node: &Node) -> bool {
     match &node.data {
-        Data::Text(text) | Data::Number(text) => Some(text.clone()),
-        Data::Bool(value) => Some(value.to_string()),
-        _ => None,
+        NodeData::Null | NodeData::Bool(false) => true,
+        NodeData::Text(text) => text.is_empty(),
+        NodeData::List(items) => items.is_empty(),
+        NodeData::Map(entries) => entries.is_empty(),
+        NodeData::Bool(true) | NodeData::Number(_) => false,
     }
 }

@@ -1,43 +1,35 @@
-//! From what somebody says to what is meant: one way for agents, capabilities and categories.
+//! Finds the thing that a text means among the names of agents, capabilities or categories.
 //!
-//! In order: the very name or an alias, words in common, a slip of the pen, and at last the
-//! meaning, where there is somebody who can tell. What stays open is told with the likeliest.
+//! It is tried in this order: the name or an alias, common words, a typing error, and at last the
+//! meaning, where a model makes vectors. If that leaves several things, the likeliest are offered.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::meaning::Meaning;
-use crate::words::{is_filler, key, likeness, misspelt, stem, telling};
+use crate::wording::{Wording, spread, wordings};
+use crate::words::{is_filler, key, likeness, misspelt, telling};
 
-/// All things of one kind, and all the ways to say them.
+/// All things of one kind, and the wordings for them.
 #[derive(Debug)]
-pub(crate) struct Names {
-    named: Vec<Named>,
-    ways: Vec<Way>,
-    /// Words that say nothing among these things.
+pub(crate) struct NameIndex {
+    named: Vec<NamedThing>,
+    wordings: Vec<Wording>,
+    /// Words that do not tell these things apart.
     besides: &'static [&'static str],
-    /// How many things a word is used for.
+    /// The number of things for which a word is used.
     spread: BTreeMap<String, usize>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Way {
-    pub(crate) key: String,
-    words: Vec<String>,
-    /// Where it may mean several things, the likeliest stands first. Nothing, where it is the name
-    /// of something else that must not be taken for one of these.
-    pub(crate) meant: Vec<usize>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedThing {
     pub(crate) name: String,
-    /// What is to be known about it.
+    /// A description.
     pub(crate) text: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Match {
-    One(Meant),
+    One(ResolvedName),
     /// The likeliest first, at most [`MOST`].
     Several(Vec<(usize, f32)>),
     Nothing {
@@ -46,67 +38,49 @@ pub(crate) enum Match {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Meant {
+pub(crate) struct ResolvedName {
     pub(crate) at: usize,
     /// 1 for a name or an alias.
     pub(crate) confidence: f32,
-    /// What the same word also stands for.
+    /// Other things that the same word stands for.
     pub(crate) others: Vec<usize>,
 }
 
-/// As many as are worth offering.
+/// The most things that are offered: a model chooses among a few.
 pub(crate) const MOST: usize = 3;
-/// From here on, and with such a lead, words in common decide.
+/// From this score on, and with this lead, common words decide. These and the scores below are
+/// measured on the suite of questions in the tests.
 const ENOUGH: f32 = 0.5;
 const LEAD: f32 = 0.1;
-/// From here on they need nobody who can tell what is meant.
+/// From this score on, common words decide without the help of vectors.
 const PLENTY: f32 = 0.7;
-/// From here on a word in so many names means none of them.
+/// A word in this many names means none of them.
 const SHARED_BY_MANY: usize = 3;
-/// What sounds like it, for want of anything better.
+/// The score of a name that only sounds similar.
 const GUESSED: f32 = 0.1;
-/// What a description says is less than what a name says.
+/// The score of a thing whose description has the text. It is below that of any name.
 const MENTIONED: f32 = 0.3;
+/// The fewest letters of a text that is looked for within names and descriptions.
+const LONG: usize = 4;
 
-impl Names {
-    /// The aliases name the things they stand for by their places.
+impl NameIndex {
+    /// The aliases name the things by their positions in `named`.
     pub(crate) fn new(
-        named: Vec<Named>,
+        named: Vec<NamedThing>,
         aliases: impl IntoIterator<Item = (String, Vec<usize>)>,
         besides: &'static [&'static str],
     ) -> Self {
-        let own = named
-            .iter()
-            .enumerate()
-            .map(|(at, it)| (it.name.clone(), vec![at]));
+        let own = named.iter().enumerate();
+        let own = own.map(|(at, thing)| (thing.name.clone(), vec![at]));
         let said: Vec<(String, Vec<usize>)> = own
             .chain(aliases)
             .map(|(said, meant)| (key(&said), meant))
             .collect();
-        let single: BTreeSet<String> = said
-            .iter()
-            .flat_map(|(key, _)| key.split(' ').map(stem))
-            .collect();
-        let mut ways: Vec<Way> = Vec::new();
-        for (key, meant) in said {
-            match ways.iter_mut().find(|way| way.key == key) {
-                Some(way) => {
-                    let new: Vec<usize> = meant
-                        .into_iter()
-                        .filter(|at| !way.meant.contains(at))
-                        .collect();
-                    way.meant.extend(new);
-                }
-                None => {
-                    let words = telling(&key, besides, |word| single.contains(word));
-                    ways.push(Way { words, key, meant });
-                }
-            }
-        }
-        let spread = spread(&ways);
+        let wordings = wordings(said, besides);
+        let spread = spread(&wordings);
         Self {
             named,
-            ways,
+            wordings,
             besides,
             spread,
         }
@@ -116,70 +90,76 @@ impl Names {
         &self.named[at].name
     }
 
-    pub(crate) fn all(&self) -> &[Named] {
+    pub(crate) fn all(&self) -> &[NamedThing] {
         &self.named
     }
 
-    pub(crate) fn ways(&self) -> &[Way] {
-        &self.ways
+    pub(crate) fn wordings(&self) -> &[Wording] {
+        &self.wordings
     }
 
-    /// What vectors are made of: every way to say something, then what is known of each thing.
+    /// Returns the texts to make vectors of: every wording, then every description.
     pub(crate) fn texts(&self) -> Vec<String> {
-        let ways = self.ways.iter().map(|way| way.key.clone());
-        ways.chain(self.named.iter().map(|it| it.text.clone()))
-            .collect()
+        let wordings = self.wordings.iter().map(|wording| wording.key.clone());
+        let descriptions = self.named.iter().map(|thing| thing.text.clone());
+        wordings.chain(descriptions).collect()
     }
 
     pub(crate) async fn resolve(&self, said: &str, meaning: Option<&Meaning>) -> Match {
-        if let Some(way) = self.by_name(said) {
-            return match way.meant.split_first() {
-                Some((at, others)) => Match::One(Meant {
-                    at: *at,
-                    confidence: 1.0,
-                    others: others.to_vec(),
-                }),
-                None => Match::Nothing {
-                    near: self.near(said),
-                },
-            };
+        if let Some(wording) = self.by_name(said) {
+            return self.meant_by(wording, said);
         }
         let by_words = self.by_words(said);
         if self.is_vague(said) {
             return self.offer(said, by_words);
         }
-        if let Some(meant) = clear(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(said)) {
-            return Match::One(meant);
+        if let Some(found) = clear(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(said)) {
+            return Match::One(found);
         }
         let judged = match meaning {
             Some(meaning) => meaning.judge(self, said, &by_words).await,
             None => None,
         };
-        judged.unwrap_or_else(|| match clear(&by_words, ENOUGH, LEAD) {
-            Some(meant) => Match::One(meant),
-            None if by_words.is_empty() => Match::Nothing {
-                near: self.near(said),
-            },
-            None => Match::Several(by_words.into_iter().take(MOST).collect()),
-        })
+        judged.unwrap_or_else(|| self.decide_by_words(said, by_words))
     }
 
-    /// Whether it is a word that many things share, or one that says nothing: whatever was chosen
-    /// for it would be a guess.
+    fn meant_by(&self, wording: &Wording, said: &str) -> Match {
+        match wording.meant.split_first() {
+            Some((at, others)) => Match::One(ResolvedName {
+                at: *at,
+                confidence: 1.0,
+                others: others.to_vec(),
+            }),
+            None => self.nothing(said),
+        }
+    }
+
+    fn decide_by_words(&self, said: &str, by_words: Vec<(usize, f32)>) -> Match {
+        match clear(&by_words, ENOUGH, LEAD) {
+            Some(found) => Match::One(found),
+            None if by_words.is_empty() => self.nothing(said),
+            None => Match::Several(by_words.into_iter().take(MOST).collect()),
+        }
+    }
+
+    fn nothing(&self, said: &str) -> Match {
+        Match::Nothing {
+            near: self.near(said),
+        }
+    }
+
+    /// True for a word that many names share, or for fillers: to choose one thing would be a guess.
     fn is_vague(&self, said: &str) -> bool {
         let words = self.telling(said);
         let [word] = words.as_slice() else {
             return words.iter().all(|word| is_filler(word));
         };
-        let shared = self
-            .named
-            .iter()
-            .filter(|it| self.telling(&it.name).contains(word))
-            .count();
-        shared >= SHARED_BY_MANY || is_filler(word)
+        let things = self.named.iter();
+        let shared = things.filter(|thing| self.telling(&thing.name).contains(word));
+        shared.count() >= SHARED_BY_MANY || is_filler(word)
     }
 
-    /// The likeliest, by words and then by sound.
+    /// Offers the likeliest things, by words and then by sound.
     fn offer(&self, said: &str, by_words: Vec<(usize, f32)>) -> Match {
         let mut likely: Vec<(usize, f32)> = by_words.into_iter().take(MOST).collect();
         for at in self.near(said) {
@@ -187,65 +167,64 @@ impl Names {
                 likely.push((at, GUESSED));
             }
         }
-        // What is offered is open; only a name is certain.
+        // An offer is never certain; only a name is.
         for (_, confidence) in &mut likely {
             *confidence = confidence.min(ENOUGH);
         }
         Match::Several(likely)
     }
 
-    /// Those that sound like it, for whoever has to choose again.
+    /// Returns the things whose names sound similar.
     pub(crate) fn near(&self, said: &str) -> Vec<usize> {
         let said = key(said);
-        let best = self.best(|way| share(strsim::jaro_winkler(&said, &way.key)));
+        let best = self.best(|wording| share(strsim::jaro_winkler(&said, &wording.key)));
         best.into_iter().map(|(at, _)| at).take(MOST).collect()
     }
 
-    /// What is left of it without any of these names; nothing, if there were none or is no more.
+    /// Returns the text without any of these names. Returns nothing if there were none in it, or if
+    /// nothing else is left.
     pub(crate) fn cut_from(&self, said: &str) -> Option<String> {
         let said = format!(" {} ", key(said));
-        let mut names: Vec<String> = self
-            .ways
-            .iter()
-            .map(|way| format!(" {} ", way.key))
+        let wordings = self.wordings.iter();
+        let mut names: Vec<String> = wordings
+            .map(|wording| format!(" {} ", wording.key))
             .collect();
+        // A long name may contain a short one.
         names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-        let rest = names
-            .iter()
-            .fold(said.clone(), |rest, name| rest.replace(name, " "));
+        let mut rest = said.clone();
+        for name in &names {
+            rest = rest.replace(name, " ");
+        }
         (rest != said && !rest.trim().is_empty()).then(|| rest.trim().to_owned())
     }
 
-    fn by_name(&self, said: &str) -> Option<&Way> {
-        let (key, words) = (key(said), self.telling(said));
-        self.ways.iter().find(|way| way.key == key).or_else(|| {
-            let mut like_it = self.ways.iter().filter(|way| way.words == words);
-            let first = like_it.next()?;
-            // Two ways that differ only in small words may mean different things.
-            like_it
-                .all(|way| way.meant.first() == first.meant.first())
-                .then_some(first)
-        })
+    fn by_name(&self, said: &str) -> Option<&Wording> {
+        let key = key(said);
+        let mut wordings = self.wordings.iter();
+        let exact = wordings.find(|wording| wording.key == key);
+        exact.or_else(|| self.by_telling_words(said))
     }
 
-    /// By the words that what was said has in common with a way to say it; else by what begins or
-    /// goes on like it, or mentions it.
+    /// Finds a wording that differs only in small words. Two of them may mean different things.
+    fn by_telling_words(&self, said: &str) -> Option<&Wording> {
+        let words = self.telling(said);
+        let wordings = self.wordings.iter();
+        let mut same = wordings.filter(|wording| wording.words == words);
+        let first = same.next()?;
+        let agree = same.all(|wording| wording.meant.first() == first.meant.first());
+        agree.then_some(first)
+    }
+
+    /// Scores things by the words that the text has in common with a wording, or else by a wording
+    /// that contains it or a description that mentions it.
     fn by_words(&self, said: &str) -> Vec<(usize, f32)> {
         let words = self.telling(said);
         let said = words.join(" ");
-        let long = said.len() >= 4;
-        let mut found = self.best(|way| {
-            let whole = way.words.join(" ");
-            let part = long && format!(" {whole}").contains(&format!(" {said}"));
-            let part = if part {
-                ENOUGH + (1.0 - ENOUGH) * ratio(said.len(), whole.len())
-            } else {
-                0.0
-            };
-            part.max(self.overlap(&words, &way.words))
+        let mut found = self.best(|wording| {
+            let contained = contained(&said, &wording.words.join(" "));
+            contained.max(self.overlap(&words, &wording.words))
         });
-        let mentions = |it: &Named| long && self.telling(&it.text).join(" ").contains(&said);
-        for at in (0..self.named.len()).filter(|at| mentions(&self.named[*at])) {
+        for at in self.mentioning(&said) {
             match found.iter_mut().find(|(other, _)| *other == at) {
                 Some((_, score)) => *score = score.max(MENTIONED),
                 None => found.push((at, MENTIONED)),
@@ -255,27 +234,44 @@ impl Names {
         found
     }
 
-    /// How much of the one is in the other and the other way round; a word that is used for many
-    /// things counts for less. Only a word that is used for nothing may be another in disguise.
-    fn overlap(&self, said: &[String], way: &[String]) -> f32 {
-        let weight = |words: &[String]| words.iter().map(|word| self.weight(word)).sum::<f32>();
-        let could_be = |word: &str, other: &str| word == other || !self.spread.contains_key(other);
-        let best = |word: &String| {
-            let others = said.iter().filter(|other| could_be(word, other));
-            others
-                .map(|other| likeness(word, other))
-                .fold(0.0, f32::max)
-        };
-        let common: f32 = way.iter().map(|word| self.weight(word) * best(word)).sum();
-        common / (weight(said) + weight(way) - common)
+    fn mentioning(&self, said: &str) -> Vec<usize> {
+        let mut positions: Vec<usize> = (0..self.named.len()).collect();
+        positions.retain(|at| {
+            let text = self.telling(&self.named[*at].text).join(" ");
+            said.len() >= LONG && text.contains(said)
+        });
+        positions
     }
 
-    fn by_spelling(&self, said: &str) -> Option<Meant> {
+    /// Returns the share of words that two texts have in common; a word that is used for many things
+    /// counts less.
+    fn overlap(&self, said: &[String], wording: &[String]) -> f32 {
+        let common = wording
+            .iter()
+            .map(|word| self.weight(word) * self.best_likeness(word, said));
+        let common: f32 = common.sum();
+        common / (self.total_weight(said) + self.total_weight(wording) - common)
+    }
+
+    /// Only a word that is used for nothing may be another word with a typing error.
+    fn best_likeness(&self, word: &str, said: &[String]) -> f32 {
+        let candidates = said
+            .iter()
+            .filter(|other| *other == word || !self.spread.contains_key(*other));
+        candidates
+            .map(|other| likeness(word, other))
+            .fold(0.0, f32::max)
+    }
+
+    fn total_weight(&self, words: &[String]) -> f32 {
+        words.iter().map(|word| self.weight(word)).sum()
+    }
+
+    fn by_spelling(&self, said: &str) -> Option<ResolvedName> {
         let said = key(said);
-        let alike = |way: &Way| share(strsim::normalized_damerau_levenshtein(&said, &way.key));
-        let best = self.best(|way| {
-            if misspelt(&said, &way.key) {
-                alike(way)
+        let best = self.best(|wording| {
+            if misspelt(&said, &wording.key) {
+                share(strsim::normalized_damerau_levenshtein(&said, &wording.key))
             } else {
                 0.0
             }
@@ -287,14 +283,14 @@ impl Names {
         telling(text, self.besides, |word| self.spread.contains_key(word))
     }
 
-    /// Every thing with its best way, the best first; what scores nothing is left out.
-    fn best(&self, score: impl Fn(&Way) -> f32) -> Vec<(usize, f32)> {
+    /// Returns every thing with the score of its best wording, the best first, without zeros.
+    fn best(&self, score: impl Fn(&Wording) -> f32) -> Vec<(usize, f32)> {
         let mut best: BTreeMap<usize, f32> = BTreeMap::new();
-        for way in &self.ways {
-            let score = score(way);
-            for at in &way.meant {
-                let slot = best.entry(*at).or_default();
-                *slot = slot.max(score);
+        for wording in &self.wordings {
+            let score = score(wording);
+            for at in &wording.meant {
+                let former = best.entry(*at).or_default();
+                *former = former.max(score);
             }
         }
         let mut best: Vec<_> = best.into_iter().filter(|(_, score)| *score > 0.0).collect();
@@ -310,32 +306,32 @@ impl Names {
 
 impl Match {
     pub(crate) fn is_certain(&self) -> bool {
-        matches!(self, Self::One(Meant { confidence, .. }) if *confidence >= 1.0)
+        matches!(self, Self::One(ResolvedName { confidence, .. }) if *confidence >= 1.0)
+    }
+
+    pub(crate) fn is_one(&self) -> bool {
+        matches!(self, Self::One(_))
     }
 }
 
-/// The first, if it scores enough and leads the next.
-pub(crate) fn clear(ranked: &[(usize, f32)], enough: f32, lead: f32) -> Option<Meant> {
+/// Returns the first, if its score is enough and leads the next.
+pub(crate) fn clear(ranked: &[(usize, f32)], enough: f32, lead: f32) -> Option<ResolvedName> {
     let (at, confidence) = *ranked.first()?;
     let next = ranked.get(1).map_or(0.0, |(_, score)| *score);
-    (confidence >= enough && confidence - next >= lead).then(|| Meant {
+    (confidence >= enough && confidence - next >= lead).then(|| ResolvedName {
         at,
         confidence,
         others: Vec::new(),
     })
 }
 
-fn spread(ways: &[Way]) -> BTreeMap<String, usize> {
-    let mut users: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
-    for way in ways {
-        for word in &way.words {
-            users.entry(word).or_default().extend(&way.meant);
-        }
+/// Scores a text by the share that it has of a wording with a word that begins like it.
+fn contained(said: &str, whole: &str) -> f32 {
+    if said.len() >= LONG && format!(" {whole}").contains(&format!(" {said}")) {
+        ENOUGH + (1.0 - ENOUGH) * ratio(said.len(), whole.len())
+    } else {
+        0.0
     }
-    users
-        .into_iter()
-        .map(|(word, users)| (word.to_owned(), users.len()))
-        .collect()
 }
 
 #[expect(
@@ -355,7 +351,8 @@ fn share(likeness: f64) -> f32 {
 mod tests {
     use super::*;
 
-    /// What is found among a few things: `=` one for sure, `~` one with less than that, `?` several.
+    /// Resolves a text among a few things: `=` stands for a certain one, `~` for a likely one, `?` for
+    /// several, `-` for none.
     async fn check(said: &str, expected: &str) {
         let named = [
             "Plan Mode",
@@ -364,7 +361,7 @@ mod tests {
             "Checkpoints",
             "Model Selection",
         ];
-        let named = named.map(|name| Named {
+        let named = named.map(|name| NamedThing {
             name: name.to_owned(),
             text: format!("{name}, described"),
         });
@@ -376,30 +373,30 @@ mod tests {
             ("plan view", vec![]),
         ];
         let aliases = aliases.map(|(said, meant)| (said.to_owned(), meant));
-        let names = Names::new(named.into(), aliases, &["tool"]);
-        let told = match names.resolve(said, None).await {
-            Match::One(Meant {
+        let names = NameIndex::new(named.into(), aliases, &["tool"]);
+        let found = match names.resolve(said, None).await {
+            Match::One(ResolvedName {
                 at,
                 confidence: 1.0,
                 ..
             }) => format!("= {}", names.name(at)),
-            Match::One(Meant { at, .. }) => format!("~ {}", names.name(at)),
+            Match::One(ResolvedName { at, .. }) => format!("~ {}", names.name(at)),
             Match::Several(some) => {
                 format!(
                     "? {}",
                     some.iter()
-                        .map(|it| names.name(it.0))
+                        .map(|(at, _)| names.name(*at))
                         .collect::<Vec<_>>()
                         .join(", ")
                 )
             }
             Match::Nothing { near } => format!("- {}", names.name(near[0])),
         };
-        assert_eq!(told, expected, "{said}");
+        assert_eq!(found, expected, "{said}");
     }
 
     #[tokio::test]
-    async fn a_name_is_found_however_it_is_written() {
+    async fn a_name_is_found_in_every_spelling() {
         check("Plan Mode", "= Plan Mode").await;
         check("plan-mode", "= Plan Mode").await;
         check(" PLAN_MODE ", "= Plan Mode").await;
@@ -416,26 +413,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn words_in_common_and_slips_of_the_pen_are_enough_when_they_are_clear() {
+    async fn common_words_and_typing_errors_are_enough_when_they_are_clear() {
         check("checkpoint restoring", "~ Checkpoints").await;
         check("chekpoints", "~ Checkpoints").await;
         check("select", "~ Model Selection").await;
     }
 
     #[tokio::test]
-    async fn what_stays_open_is_told_with_the_likeliest_and_what_is_unknown_with_the_nearest() {
+    async fn an_open_question_gets_the_likeliest_names_and_an_unknown_one_the_nearest() {
         check("agents that fly", "? Background Agents, Cloud Agents").await;
         check("chckpnt", "- Checkpoints").await;
     }
 
     #[tokio::test]
-    async fn a_word_that_many_share_or_that_says_nothing_is_answered_with_a_choice() {
+    async fn a_word_of_many_names_or_a_filler_is_answered_with_a_choice() {
         let named = ["Code Review", "Code Search", "Code Generation", "Hooks"];
-        let named = named.map(|name| Named {
+        let named = named.map(|name| NamedThing {
             name: name.to_owned(),
             text: format!("{name}, described"),
         });
-        let names = Names::new(named.into(), [("reviewing".to_owned(), vec![0])], &[]);
+        let names = NameIndex::new(named.into(), [("reviewing".to_owned(), vec![0])], &[]);
         for said in ["code", "Code", "support", "features", "is it supported"] {
             match names.resolve(said, None).await {
                 Match::Several(some) => {
@@ -453,7 +450,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_known_to_be_something_else_is_not_taken_for_one_of_these() {
+    async fn a_name_of_something_else_is_not_taken_for_one_of_these() {
         check("Plan View", "- Plan Mode").await;
     }
 }

@@ -54,7 +54,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
-    use kitbag_agents::{Library, Tool};
+    use kitbag_agents::{AgentTool, Library};
     use kitbag_domain::Timestamp;
     use kitbag_relevance::embed::Encoder;
     use kitbag_upstream::Listing;
@@ -83,7 +83,7 @@ mod tests {
             capabilities: raw(&json!({ "tools": {} })),
             server_info: None,
             instructions: None,
-            tools: Tool::ALL
+            tools: AgentTool::ALL
                 .iter()
                 .map(|tool| raw(&tool.definition(&library)))
                 .collect(),

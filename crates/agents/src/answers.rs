@@ -1,24 +1,24 @@
-//! The answers to the four questions, in as few words as they can be given.
+//! The answers to the four questions, in as few words as possible.
 
 use serde_json::{Value, json};
 
-use crate::asked::{Asked, Miss, Who};
-use crate::library::Library;
+use crate::library::{Library, Term};
 use crate::meaning::{Embed, Meaning};
-use crate::record::{Availability, Capability};
+use crate::question::{AskedAgent, AskedCapability, Miss};
+use crate::record::{AgentCapability, AgentFile, Availability};
 use crate::rows::{
     brief, compared, every_source, likely, listed, outline, rounded, sources, whole,
 };
 
-/// Whoever answers: what is known, and perhaps somebody who can tell what words mean.
+/// Answers questions from the library. Names that are not found by their words are found by
+/// vectors, if there is a model to make them.
 #[derive(Debug)]
-pub struct Answers {
+pub struct AgentAnswers {
     pub library: Library,
     pub(crate) meaning: Option<Meaning>,
 }
 
-impl Answers {
-    /// Without `embed`, what names and words do not tell stays open.
+impl AgentAnswers {
     pub fn new(library: Library, embed: Option<Embed>) -> Self {
         Self {
             library,
@@ -26,19 +26,18 @@ impl Answers {
         }
     }
 
-    /// What can this agent do about that?
+    /// Answers what an agent can do about a capability.
     pub async fn lookup(&self, agent: &str, capability: &str) -> Result<Value, Miss> {
-        let Who { agent, also } = self.agent(agent).await?;
+        let AskedAgent { agent, also } = self.agent(agent).await?;
         let mut answer = json!({ "agent": agent.agent.id });
         match self.capability(capability).await? {
-            Asked::One { term, confidence } => {
+            AskedCapability::One { term, confidence } => {
                 answer["capability"] = whole(agent, term);
                 mention_doubt(&mut answer, confidence);
             }
-            Asked::Several(terms) => {
-                let matches = terms
-                    .into_iter()
-                    .map(|(term, confidence)| brief(agent, term, confidence));
+            AskedCapability::Several(terms) => {
+                let terms = terms.into_iter();
+                let matches = terms.map(|(term, confidence)| brief(agent, term, confidence));
                 answer["matches"] = matches.collect();
             }
         }
@@ -46,111 +45,123 @@ impl Answers {
         Ok(answer)
     }
 
-    /// How do agents differ in that? A word for several agents stands for all of them here.
+    /// Answers how agents differ in a capability. A name for several agents stands for all of them.
     pub async fn compare(&self, capability: &str, agents: &[String]) -> Result<Value, Miss> {
         let agents = self.agents(agents).await?;
-        Ok(match self.capability(capability).await? {
-            Asked::One { term, confidence } => {
-                let rows: Value = agents
-                    .into_iter()
-                    .map(|agent| compared(agent, term))
-                    .collect();
-                let mut answer = json!({ "capability": term.name, "comparison": rows });
-                mention_doubt(&mut answer, confidence);
-                answer
-            }
-            Asked::Several(terms) => json!({ "matches": likely(&terms) }),
-        })
+        let (term, confidence) = match self.capability(capability).await? {
+            AskedCapability::One { term, confidence } => (term, confidence),
+            AskedCapability::Several(terms) => return Ok(json!({ "matches": likely(&terms) })),
+        };
+        let rows: Value = agents
+            .into_iter()
+            .map(|agent| compared(agent, term))
+            .collect();
+        let mut answer = json!({ "capability": term.name, "comparison": rows });
+        mention_doubt(&mut answer, confidence);
+        Ok(answer)
     }
 
-    /// What does an agent have, or what is in a category?
+    /// Lists the capabilities of an agent, of a category, or both.
     pub async fn list(&self, agent: Option<&str>, category: Option<&str>) -> Result<Value, Miss> {
         let category = match category {
             Some(said) => Some(self.category(said).await?),
             None => None,
         };
         match (agent, &category) {
-            (Some(agent), _) => {
-                let who = self.agent(agent).await?;
-                Ok(list_agent(&who, category.as_deref()))
-            }
-            (None, Some(category)) => {
-                let rows = self.library.agents.iter().flat_map(|agent| {
-                    let inside = agent
-                        .capabilities
-                        .iter()
-                        .filter(|it| it.category.name() == *category);
-                    inside.filter_map(|it| listed(Some(&agent.agent.id), it))
-                });
-                Ok(json!({ "category": category, "capabilities": rows.collect::<Value>() }))
-            }
+            (Some(agent), _) => Ok(list_agent(&self.agent(agent).await?, category.as_deref())),
+            (None, Some(category)) => Ok(list_category(&self.library, category)),
             (None, None) => Err(Miss::NoFilter),
         }
     }
 
-    /// Where is that written?
+    /// Lists the documents about an agent, about a capability, or both.
     pub async fn sources(
         &self,
         agent: Option<&str>,
         capability: Option<&str>,
     ) -> Result<Value, Miss> {
-        let who = match agent {
+        let asked = match agent {
             Some(agent) => Some(self.agent(agent).await?),
             None => None,
         };
         let term = match capability {
             Some(capability) => match self.capability(capability).await? {
-                Asked::One { term, .. } => Some(term),
-                Asked::Several(terms) => return Ok(json!({ "matches": likely(&terms) })),
+                AskedCapability::One { term, .. } => Some(term),
+                AskedCapability::Several(terms) => {
+                    return Ok(json!({ "matches": likely(&terms) }));
+                }
             },
             None => None,
         };
-        let agents = &self.library.agents;
-        let mut answer = match (&who, term) {
-            (Some(Who { agent, .. }), Some(term)) => {
-                let cited: Vec<Value> = agent
-                    .capability(&term.name)
-                    .into_iter()
-                    .flat_map(|it| sources(None, it))
-                    .collect();
-                let mut answer =
-                    json!({ "agent": agent.agent.id, "capability": term.name, "sources": cited });
-                if cited.is_empty() {
-                    answer["documentation"] = json!(agent.documentation.official_docs);
-                }
-                answer
-            }
-            (Some(Who { agent, .. }), None) => {
-                json!({ "agent": agent.agent.id, "sources": every_source(agent) })
-            }
-            (None, Some(term)) => {
-                let having = agents
-                    .iter()
-                    .filter_map(|it| Some((&it.agent.id, it.capability(&term.name)?)));
-                let cited: Value = having.flat_map(|(id, it)| sources(Some(id), it)).collect();
-                json!({ "capability": term.name, "sources": cited })
-            }
-            (None, None) => json!({ "sources": agents.iter().map(outline).collect::<Value>() }),
-        };
-        mention_others(&mut answer, who.as_ref().map_or(&[], |who| &who.also));
+        let agent = asked.as_ref().map(|asked| asked.agent);
+        let mut answer = sources_of(&self.library, agent, term);
+        mention_others(&mut answer, asked.as_ref().map_or(&[], |asked| &asked.also));
         Ok(answer)
     }
 }
 
-fn list_agent(who: &Who<'_>, category: Option<&str>) -> Value {
-    let inside = |it: &&Capability| category.is_none_or(|category| it.category.name() == category);
-    let inside: Vec<&Capability> = who.agent.capabilities.iter().filter(inside).collect();
-    let rows: Value = inside.iter().filter_map(|it| listed(None, it)).collect();
-    let unknown = inside
-        .iter()
-        .filter(|it| it.available == Availability::Unknown);
-    let unknown: Vec<&str> = unknown.map(|it| it.name.as_str()).collect();
-    let mut answer = json!({ "agent": who.agent.agent.id, "capabilities": rows });
-    if !unknown.is_empty() {
-        answer["undocumented"] = json!(unknown);
+fn list_agent(asked: &AskedAgent<'_>, category: Option<&str>) -> Value {
+    let mut inside: Vec<&AgentCapability> = asked.agent.capabilities.iter().collect();
+    inside.retain(|capability| {
+        category.is_none_or(|category| capability.category.name() == category)
+    });
+    let rows = inside.iter();
+    let rows = rows.filter_map(|capability| listed(None, capability));
+    let mut answer =
+        json!({ "agent": asked.agent.agent.id, "capabilities": rows.collect::<Value>() });
+    inside.retain(|capability| capability.available == Availability::Unknown);
+    if !inside.is_empty() {
+        let names = inside.iter().map(|capability| &capability.name);
+        answer["undocumented"] = names.map(|name| json!(name)).collect();
     }
-    mention_others(&mut answer, &who.also);
+    mention_others(&mut answer, &asked.also);
     answer
+}
+
+fn list_category(library: &Library, category: &str) -> Value {
+    let mut rows = Vec::new();
+    for agent in &library.agents {
+        let capabilities = agent.capabilities.iter();
+        let inside = capabilities.filter(|capability| capability.category.name() == category);
+        rows.extend(inside.filter_map(|capability| listed(Some(&agent.agent.id), capability)));
+    }
+    json!({ "category": category, "capabilities": rows })
+}
+
+fn sources_of(library: &Library, agent: Option<&AgentFile>, term: Option<&Term>) -> Value {
+    match (agent, term) {
+        (Some(agent), Some(term)) => sources_of_both(agent, term),
+        (Some(agent), None) => {
+            json!({ "agent": agent.agent.id, "sources": every_source(agent) })
+        }
+        (None, Some(term)) => sources_of_capability(library, term),
+        (None, None) => {
+            let agents = library.agents.iter();
+            json!({ "sources": agents.map(outline).collect::<Value>() })
+        }
+    }
+}
+
+fn sources_of_both(agent: &AgentFile, term: &Term) -> Value {
+    let capability = agent.capability(&term.name).into_iter();
+    let cited: Vec<Value> = capability
+        .flat_map(|capability| sources(None, capability))
+        .collect();
+    let mut answer = json!({ "agent": agent.agent.id, "capability": term.name, "sources": cited });
+    if cited.is_empty() {
+        answer["documentation"] = json!(agent.documentation.official_docs);
+    }
+    answer
+}
+
+fn sources_of_capability(library: &Library, term: &Term) -> Value {
+    let mut cited = Vec::new();
+    for agent in &library.agents {
+        if let Some(capability) = agent.capability(&term.name) {
+            cited.extend(sources(Some(&agent.agent.id), capability));
+        }
+    }
+    json!({ "capability": term.name, "sources": cited })
 }
 
 fn mention_doubt(answer: &mut Value, confidence: f32) {
@@ -159,7 +170,7 @@ fn mention_doubt(answer: &mut Value, confidence: f32) {
     }
 }
 
-/// The word also stands for others, who may have been meant.
+/// Names the other agents that the same word stands for, since the caller may have meant one of them.
 fn mention_others(answer: &mut Value, also: &[&str]) {
     if !also.is_empty() {
         answer["seeAlso"] = json!(also);

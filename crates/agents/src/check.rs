@@ -1,165 +1,201 @@
-//! The rules the data must keep, beyond its shape: within one file, and across all of them.
+//! The rules for the data beyond its shape: within one file, and across all files.
 
 use std::collections::HashMap;
 
-use crate::error::{DataError, Place, Problem};
+use crate::error::{DataError, DataPosition, DataProblem};
 use crate::library::Term;
-use crate::record::{AgentFile, Availability, Capability, Granularity, Source, Status};
+use crate::record::{
+    AgentCapability, AgentFile, Availability, CitedSource, Granularity, ImplementationNotes,
+    RecordStatus,
+};
 use crate::words::key;
 
-type Wrong = (Place, Problem);
+pub(crate) type PlacedProblem = (DataPosition, DataProblem);
+type FieldProblem = (String, DataProblem);
 
-pub(crate) fn check_file(file: &AgentFile, folder: &str) -> Result<(), Wrong> {
-    let agent = &file.agent;
-    let about = |field: &str, problem| (Place::field(format!("agent.{field}")), problem);
-    let parts = |id: &str| {
-        id.split('-')
-            .all(|part| !part.is_empty() && part.bytes().all(is_plain))
-    };
-    if !parts(&agent.id) {
-        return Err(about("id", Problem::Id));
-    }
-    if agent.id != folder {
-        return Err(about(
-            "id",
-            Problem::NotTheFolder {
-                folder: folder.to_owned(),
-            },
-        ));
-    }
-    let texts = [
-        ("name", Some(&agent.name)),
-        ("vendor", Some(&agent.vendor)),
-        ("version", Some(&agent.version)),
-    ];
-    for (field, text) in texts.into_iter().chain([("note", agent.note.as_ref())]) {
-        said(text).map_err(|problem| about(field, problem))?;
-    }
-    let pages = &file.documentation;
-    let links = [
-        ("officialDocs", &pages.official_docs),
-        ("releaseNotes", &pages.release_notes),
-        ("github", &pages.github),
-    ];
-    for (field, link) in links {
-        reachable(link.as_ref())
-            .map_err(|it| (Place::field(format!("documentation.{field}")), it))?;
-    }
+/// The lengths of a quotation: long enough to be found on the page, short enough to be quoted.
+const QUOTATION: std::ops::RangeInclusive<usize> = 50..=300;
+
+pub(crate) fn check_file(file: &AgentFile, folder: &str) -> Result<(), PlacedProblem> {
+    check_agent(file, folder).map_err(in_field("agent"))?;
+    check_documentation(file).map_err(in_field("documentation"))?;
     if file.capabilities.is_empty() {
-        return Err((Place::field("capabilities"), Problem::Empty));
+        return Err((DataPosition::field("capabilities"), DataProblem::Empty));
     }
     for (at, capability) in file.capabilities.iter().enumerate() {
-        let wrong =
-            |(field, problem): (String, Problem)| (Place::entry(&capability.name, field), problem);
-        check_capability(capability).map_err(wrong)?;
-        if file.capabilities[..at]
-            .iter()
-            .any(|other| key(&other.name) == key(&capability.name))
-        {
-            return Err(wrong(("name".to_owned(), Problem::Twice)));
-        }
+        check_capability(capability)
+            .and_then(|()| check_unique(capability, &file.capabilities[..at]))
+            .map_err(|(field, problem)| (DataPosition::entry(&capability.name, field), problem))?;
     }
     Ok(())
 }
 
-/// What is called the same is the same everywhere: one spelling, one category.
+fn in_field(parent: &'static str) -> impl Fn(FieldProblem) -> PlacedProblem {
+    move |(field, problem)| (DataPosition::field(format!("{parent}.{field}")), problem)
+}
+
+fn check_agent(file: &AgentFile, folder: &str) -> Result<(), FieldProblem> {
+    let agent = &file.agent;
+    if !agent.id.split('-').all(is_plain) {
+        return Err(at("id")(DataProblem::Id));
+    }
+    if agent.id != folder {
+        return Err(at("id")(DataProblem::NotTheFolder {
+            folder: folder.to_owned(),
+        }));
+    }
+    check_text(Some(&agent.name)).map_err(at("name"))?;
+    check_text(Some(&agent.vendor)).map_err(at("vendor"))?;
+    check_text(Some(&agent.version)).map_err(at("version"))?;
+    check_text(agent.note.as_ref()).map_err(at("note"))
+}
+
+fn check_documentation(file: &AgentFile) -> Result<(), FieldProblem> {
+    let pages = &file.documentation;
+    check_address(pages.official_docs.as_ref()).map_err(at("officialDocs"))?;
+    check_address(pages.release_notes.as_ref()).map_err(at("releaseNotes"))?;
+    check_address(pages.github.as_ref()).map_err(at("github"))
+}
+
+fn check_unique(
+    capability: &AgentCapability,
+    before: &[AgentCapability],
+) -> Result<(), FieldProblem> {
+    let mut before = before.iter();
+    if before.any(|other| key(&other.name) == key(&capability.name)) {
+        return Err(at("name")(DataProblem::Twice));
+    }
+    Ok(())
+}
+
+/// Collects the capabilities of all agents. One that has the same name everywhere must have one
+/// spelling and one category.
 pub(crate) fn same_everywhere(agents: &[(&str, AgentFile)]) -> Result<Vec<Term>, DataError> {
-    let mut seen: HashMap<String, (&str, usize)> = HashMap::new();
-    let mut terms: Vec<Term> = Vec::new();
+    let mut terms = Terms::default();
     for (file, agent) in agents {
         for capability in &agent.capabilities {
-            let (elsewhere, at) = *seen.entry(key(&capability.name)).or_insert_with(|| {
-                terms.push(Term {
-                    name: capability.name.clone(),
-                    category: capability.category,
-                });
-                (file, terms.len() - 1)
-            });
-            let (term, elsewhere) = (&terms[at], elsewhere.to_owned());
-            let (field, problem) = if term.name != capability.name {
-                (
-                    "name",
-                    Problem::Spelling {
-                        elsewhere,
-                        name: term.name.clone(),
-                    },
-                )
-            } else if term.category != capability.category {
-                (
-                    "category",
-                    Problem::OtherCategory {
-                        elsewhere,
-                        category: term.category.name(),
-                    },
-                )
-            } else {
-                continue;
-            };
-            let place = Place::entry(&capability.name, field);
-            return Err(DataError::wrong(file, place, problem));
+            terms.add(file, capability).map_err(|(field, problem)| {
+                let position = DataPosition::entry(&capability.name, field);
+                DataError::wrong(file, position, problem)
+            })?;
         }
     }
-    Ok(terms)
+    Ok(terms.terms)
 }
 
-fn check_capability(it: &Capability) -> Result<(), (String, Problem)> {
-    said(Some(&it.name)).map_err(about("name"))?;
-    said(it.description.as_ref()).map_err(about("description"))?;
-    said(it.vendor_term.as_ref()).map_err(about("vendorTerm"))?;
-    let unknown = it.available == Availability::Unknown;
-    if unknown != (it.status == Status::Unknown) {
-        return Err(about("status")(Problem::StatusAndAvailability));
+#[derive(Default)]
+struct Terms<'a> {
+    terms: Vec<Term>,
+    /// The position of a term, and the file in which it was found first.
+    known: HashMap<String, (usize, &'a str)>,
+}
+
+impl<'a> Terms<'a> {
+    fn add(&mut self, file: &'a str, capability: &AgentCapability) -> Result<(), FieldProblem> {
+        let name = key(&capability.name);
+        let Some((position, elsewhere)) = self.known.get(&name).copied() else {
+            self.known.insert(name, (self.terms.len(), file));
+            self.terms.push(Term {
+                name: capability.name.clone(),
+                category: capability.category,
+            });
+            return Ok(());
+        };
+        same(&self.terms[position], elsewhere, capability)
     }
-    if !unknown && it.description.is_none() {
-        return Err(about("description")(Problem::NoDescription));
+}
+
+fn same(term: &Term, elsewhere: &str, capability: &AgentCapability) -> Result<(), FieldProblem> {
+    let elsewhere = elsewhere.to_owned();
+    if term.name != capability.name {
+        let name = term.name.clone();
+        return Err(at("name")(DataProblem::Spelling { elsewhere, name }));
     }
-    if !unknown && it.sources.is_empty() {
-        return Err(about("sources")(Problem::NoSource));
-    }
-    if let Some(notes) = &it.implementation_notes {
-        said(notes.setup.as_ref()).map_err(about("implementationNotes.setup"))?;
-        said(notes.config_file.as_ref()).map_err(about("implementationNotes.configFile"))?;
-        reachable(notes.start_url.as_ref()).map_err(about("implementationNotes.startUrl"))?;
-        for (at, gotcha) in notes.gotchas.iter().enumerate() {
-            said(Some(gotcha)).map_err(|it| (format!("implementationNotes.gotchas[{at}]"), it))?;
-        }
-    }
-    for (at, source) in it.sources.iter().enumerate() {
-        check_source(source)
-            .map_err(|(field, problem)| (format!("sources[{at}].{field}"), problem))?;
+    if term.category != capability.category {
+        let category = term.category.name();
+        return Err(at("category")(DataProblem::OtherCategory {
+            elsewhere,
+            category,
+        }));
     }
     Ok(())
 }
 
-fn about(field: &'static str) -> impl Fn(Problem) -> (String, Problem) {
-    move |problem| (field.to_owned(), problem)
+fn check_capability(capability: &AgentCapability) -> Result<(), FieldProblem> {
+    check_text(Some(&capability.name)).map_err(at("name"))?;
+    check_text(capability.description.as_ref()).map_err(at("description"))?;
+    check_text(capability.vendor_term.as_ref()).map_err(at("vendorTerm"))?;
+    check_knowledge(capability)?;
+    if let Some(notes) = &capability.implementation_notes {
+        check_notes(notes)
+            .map_err(|(field, problem)| (format!("implementationNotes.{field}"), problem))?;
+    }
+    for (index, source) in capability.sources.iter().enumerate() {
+        check_source(source)
+            .map_err(|(field, problem)| (format!("sources[{index}].{field}"), problem))?;
+    }
+    Ok(())
 }
 
-fn check_source(source: &Source) -> Result<(), (&'static str, Problem)> {
-    reachable(Some(&source.url)).map_err(|problem| ("url", problem))?;
-    said(Some(&source.description)).map_err(|problem| ("description", problem))?;
+/// Everything that is known has a description and a source.
+fn check_knowledge(capability: &AgentCapability) -> Result<(), FieldProblem> {
+    let is_unknown = capability.available == Availability::Unknown;
+    if is_unknown != (capability.status == RecordStatus::Unknown) {
+        return Err(at("status")(DataProblem::StatusAndAvailability));
+    }
+    if !is_unknown && capability.description.is_none() {
+        return Err(at("description")(DataProblem::NoDescription));
+    }
+    if !is_unknown && capability.sources.is_empty() {
+        return Err(at("sources")(DataProblem::NoSource));
+    }
+    Ok(())
+}
+
+fn check_notes(notes: &ImplementationNotes) -> Result<(), FieldProblem> {
+    check_text(notes.setup.as_ref()).map_err(at("setup"))?;
+    check_text(notes.config_file.as_ref()).map_err(at("configFile"))?;
+    check_address(notes.start_url.as_ref()).map_err(at("startUrl"))?;
+    for (index, gotcha) in notes.gotchas.iter().enumerate() {
+        check_text(Some(gotcha)).map_err(|problem| (format!("gotchas[{index}]"), problem))?;
+    }
+    Ok(())
+}
+
+fn check_source(source: &CitedSource) -> Result<(), FieldProblem> {
+    check_address(Some(&source.url)).map_err(at("url"))?;
+    check_text(Some(&source.description)).map_err(at("description"))?;
     let quoted = source.excerpt.as_ref().map(|text| text.chars().count());
     match (source.granularity, quoted) {
-        (Granularity::Excerpt, Some(50..=300)) => Ok(()),
-        (Granularity::Excerpt, _) | (_, Some(_)) => Err(("excerpt", Problem::Excerpt)),
+        (Granularity::Excerpt, Some(length)) if QUOTATION.contains(&length) => Ok(()),
+        (Granularity::Excerpt, _) | (_, Some(_)) => Err(at("excerpt")(DataProblem::Excerpt)),
         (_, None) => Ok(()),
     }
 }
 
-/// What is written at all has something in it.
-fn said(text: Option<&String>) -> Result<(), Problem> {
+fn at(field: &'static str) -> impl Fn(DataProblem) -> FieldProblem {
+    move |problem| (field.to_owned(), problem)
+}
+
+/// A text that is there must not be empty.
+fn check_text(text: Option<&String>) -> Result<(), DataProblem> {
     if text.is_some_and(|text| text.trim().is_empty()) {
-        Err(Problem::Empty)
+        Err(DataProblem::Empty)
     } else {
         Ok(())
     }
 }
 
-fn reachable(url: Option<&url::Url>) -> Result<(), Problem> {
-    let web = url.is_none_or(|url| matches!(url.scheme(), "http" | "https"));
-    if web { Ok(()) } else { Err(Problem::Address) }
+fn check_address(url: Option<&url::Url>) -> Result<(), DataProblem> {
+    if url.is_none_or(|url| matches!(url.scheme(), "http" | "https")) {
+        Ok(())
+    } else {
+        Err(DataProblem::Address)
+    }
 }
 
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+/// True for a part of an id.
+fn is_plain(part: &str) -> bool {
+    let mut bytes = part.bytes();
+    !part.is_empty() && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }

@@ -1,8 +1,10 @@
-//! What can be wrong with the data, said so that the person who keeps it finds the place.
+//! The errors in the data, with their positions for the person who maintains it.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+
+use kitbag_domain::Remedy;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
@@ -11,27 +13,27 @@ pub enum DataError {
     #[error("there are no agents in {}", directory.display())]
     Empty { directory: PathBuf },
     #[error(transparent)]
-    Wrong(Box<Fault>),
+    Wrong(Box<DataFault>),
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}, {place}: {problem}")]
-pub struct Fault {
+pub struct DataFault {
     pub file: String,
-    pub place: Place,
-    pub problem: Problem,
+    pub place: DataPosition,
+    pub problem: DataProblem,
 }
 
-/// Where in a file: an entry by its name, and a field of it.
+/// A position in a file: the name of an entry, and a field of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct DataPosition {
     pub entry: Option<String>,
     pub field: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    /// What the reader of JSON says, which names what was found and what is allowed.
+pub enum DataProblem {
+    /// The message of the JSON reader, which names what it found and what is allowed.
     #[error("{0}")]
     Shape(String),
     #[error("there is nothing in it")]
@@ -67,30 +69,29 @@ pub enum Problem {
 }
 
 impl DataError {
-    pub(crate) fn wrong(file: &str, place: Place, problem: Problem) -> Self {
-        Self::Wrong(Box::new(Fault {
+    pub(crate) fn wrong(file: &str, place: DataPosition, problem: DataProblem) -> Self {
+        Self::Wrong(Box::new(DataFault {
             file: file.to_owned(),
             place,
             problem,
         }))
     }
+}
 
-    /// What the person can do about it.
-    pub fn remedy(&self) -> Option<String> {
-        match self {
-            Self::Unreadable { .. } => None,
-            Self::Empty { .. } => Some(
+impl Remedy for DataError {
+    fn remedy(&self) -> Option<String> {
+        let advice = match self {
+            Self::Unreadable { .. } => return None,
+            Self::Empty { .. } => {
                 "it should hold `agents/<agent>/capabilities/current.json`, one for each agent"
-                    .to_owned(),
-            ),
-            Self::Wrong(_) => Some(
-                "the shape is described in `agents/schema/capabilities.schema.json`".to_owned(),
-            ),
-        }
+            }
+            Self::Wrong(_) => "the shape is described in `agents/schema/capabilities.schema.json`",
+        };
+        Some(advice.to_owned())
     }
 }
 
-impl Place {
+impl DataPosition {
     pub(crate) fn field(field: impl Into<String>) -> Self {
         Self {
             entry: None,
@@ -106,7 +107,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DataPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.entry {
             Some(entry) => write!(f, "entry `{entry}`, field `{}`", self.field),

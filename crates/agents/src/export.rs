@@ -1,4 +1,4 @@
-//! The same data as a static site, for whoever would rather fetch a URL than call a tool.
+//! The data as a static site, for programs that fetch a URL instead of calling a tool.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::words::key;
 
 const SCHEMA: &str = include_str!("../../../agents/schema/capabilities.schema.json");
 
-/// Every file of the site: its path, and what is in it. The same data gives the same files.
+/// Returns every file of the site: its path, and its content. The same data gives the same files.
 pub fn pages(library: &Library) -> Vec<(String, Value)> {
     let schema: Value = serde_json::from_str(SCHEMA).expect("the schema in the binary is JSON");
     let mut pages = vec![
@@ -16,58 +16,57 @@ pub fn pages(library: &Library) -> Vec<(String, Value)> {
         (path("aliases"), json!(library.aliases)),
         (path("schema"), schema),
     ];
-    pages.extend(
-        library
-            .agents
-            .iter()
-            .map(|it| (path(&agent_page(it)), json!(it))),
-    );
-    pages.extend(
-        library
-            .capabilities
-            .iter()
-            .map(|it| (path(&term_page(it)), compared(library, it))),
-    );
+    for agent in &library.agents {
+        pages.push((path(&agent_page(agent)), json!(agent)));
+    }
+    for term in &library.capabilities {
+        pages.push((path(&term_page(term)), compared(library, term)));
+    }
     pages
 }
 
 fn index(library: &Library) -> Value {
-    let agent = |it: &AgentFile| {
-        let known = it
-            .capabilities
-            .iter()
-            .filter(|it| it.available != Availability::Unknown)
-            .count();
-        json!({
-            "id": it.agent.id,
-            "name": it.agent.name,
-            "vendor": it.agent.vendor,
-            "firstClass": it.agent.first_class,
-            "lastUpdated": it.agent.last_updated,
-            "documented": known,
-            "url": path(&agent_page(it)),
-        })
-    };
-    let term = |it: &Term| json!({ "name": it.name, "category": it.category, "url": path(&term_page(it)) });
+    let agents = &library.agents;
     json!({
         "version": 1,
-        "lastUpdated": library.agents.iter().map(|it| it.agent.last_updated).max(),
-        "agents": library.agents.iter().map(agent).collect::<Value>(),
-        "capabilities": library.capabilities.iter().map(term).collect::<Value>(),
+        "lastUpdated": agents.iter().map(|agent| agent.agent.last_updated).max(),
+        "agents": agents.iter().map(agent_row).collect::<Value>(),
+        "capabilities": library.capabilities.iter().map(term_row).collect::<Value>(),
         "aliases": path("aliases"),
         "schema": path("schema"),
     })
 }
 
-/// One capability with what is known of it for each agent.
+fn agent_row(file: &AgentFile) -> Value {
+    let capabilities = file.capabilities.iter();
+    let known = capabilities.filter(|capability| capability.available != Availability::Unknown);
+    json!({
+        "id": file.agent.id,
+        "name": file.agent.name,
+        "vendor": file.agent.vendor,
+        "firstClass": file.agent.first_class,
+        "lastUpdated": file.agent.last_updated,
+        "documented": known.count(),
+        "url": path(&agent_page(file)),
+    })
+}
+
+fn term_row(term: &Term) -> Value {
+    json!({ "name": term.name, "category": term.category, "url": path(&term_page(term)) })
+}
+
+/// One capability with the data of each agent.
 fn compared(library: &Library, term: &Term) -> Value {
-    let rows = library.agents.iter().filter_map(|agent| {
-        let mut row = json!({ "agent": agent.agent.id });
-        let mut it = json!(agent.capability(&term.name)?);
-        row.as_object_mut()?.append(it.as_object_mut()?);
-        Some(row)
-    });
+    let agents = library.agents.iter();
+    let rows = agents.filter_map(|agent| compared_row(agent, term));
     json!({ "name": term.name, "category": term.category, "agents": rows.collect::<Value>() })
+}
+
+fn compared_row(agent: &AgentFile, term: &Term) -> Option<Value> {
+    let mut row = json!({ "agent": agent.agent.id });
+    let mut capability = json!(agent.capability(&term.name)?);
+    row.as_object_mut()?.append(capability.as_object_mut()?);
+    Some(row)
 }
 
 fn agent_page(agent: &AgentFile) -> String {

@@ -1,4 +1,4 @@
-//! The files the data is kept in: in the binary, or in a directory that is laid out the same.
+//! The files of the data: in the binary, or in a directory that is laid out in the same way.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,12 +8,12 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::check::check_file;
-use crate::error::{DataError, Place, Problem};
+use crate::check::{PlacedProblem, check_file};
+use crate::error::{DataError, DataPosition, DataProblem};
 use crate::record::AgentFile;
 
-/// The texts a library is made of, each under the name a person knows it by.
-pub(crate) struct Texts {
+/// The texts of a library, each with the path for the person who maintains it.
+pub(crate) struct DataTexts {
     pub(crate) agents: Vec<AgentText>,
     pub(crate) aliases: AliasText,
     pub(crate) agent_aliases: AliasText,
@@ -22,7 +22,7 @@ pub(crate) struct Texts {
 pub(crate) struct AliasText {
     file: String,
     text: String,
-    /// Whether an alias for what is not there is a mistake.
+    /// True if an alias for something that is not there is a mistake.
     pub(crate) must_fit: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct AgentText {
 const ALIASES: &str = "framework/data/aliases.json";
 const AGENT_ALIASES: &str = "framework/data/agent-aliases.json";
 
-impl Texts {
+impl DataTexts {
     pub(crate) fn built_in() -> Self {
         macro_rules! agents {
             ($($id:literal)*) => {
@@ -63,14 +63,8 @@ impl Texts {
     }
 
     pub(crate) fn read(directory: &Path) -> Result<Self, DataError> {
-        let shelf = directory.join("agents");
-        let folders = fs::read_dir(&shelf).map_err(|source| unreadable(&shelf, source))?;
         let mut agents = Vec::new();
-        for folder in folders {
-            let folder = folder
-                .map_err(|source| unreadable(&shelf, source))?
-                .file_name();
-            let folder = folder.to_string_lossy().into_owned();
+        for folder in folders(&directory.join("agents"))? {
             if let Some((file, text)) = optional(directory, &current(&folder))? {
                 agents.push(AgentText { file, folder, text });
             }
@@ -80,7 +74,6 @@ impl Texts {
                 directory: directory.to_owned(),
             });
         }
-        agents.sort_by(|a, b| a.folder.cmp(&b.folder));
         let ours = Self::built_in();
         Ok(Self {
             aliases: ours.aliases.or_theirs(directory)?,
@@ -99,7 +92,7 @@ impl AliasText {
         }
     }
 
-    /// The file in the directory, or else ours as far as it fits.
+    /// Returns the file in the directory, or else the one in the binary as far as it fits.
     fn or_theirs(self, directory: &Path) -> Result<Self, DataError> {
         Ok(match optional(directory, &self.file)? {
             Some((file, text)) => Self {
@@ -114,8 +107,8 @@ impl AliasText {
         })
     }
 
-    pub(crate) fn wrong(&self, alias: &str, problem: Problem) -> DataError {
-        DataError::wrong(&self.file, Place::field(alias), problem)
+    pub(crate) fn wrong(&self, alias: &str, problem: DataProblem) -> DataError {
+        DataError::wrong(&self.file, DataPosition::field(alias), problem)
     }
 }
 
@@ -123,20 +116,27 @@ fn current(folder: &str) -> String {
     format!("agents/{folder}/capabilities/current.json")
 }
 
-/// A file with the path a person finds it under, if there is one.
+/// Returns the names in a directory, sorted.
+fn folders(directory: &Path) -> Result<Vec<String>, DataError> {
+    let entries = fs::read_dir(directory).map_err(|source| unreadable(directory, source))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|source| unreadable(directory, source))?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Returns the path and the text of a file, if there is one.
 fn optional(directory: &Path, path: &str) -> Result<Option<(String, String)>, DataError> {
     let path = directory.join(path);
     match fs::read_to_string(&path) {
         Ok(text) => Ok(Some((path.display().to_string(), text))),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(source) => Err(unreadable(&path, source)),
+        Err(source) => match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
+            _ => Err(unreadable(&path, source)),
+        },
     }
 }
 
@@ -148,46 +148,50 @@ fn unreadable(path: &Path, source: io::Error) -> DataError {
 }
 
 pub(crate) fn parse_agent(text: &AgentText) -> Result<AgentFile, DataError> {
-    let wrong = |(place, problem)| DataError::wrong(&text.file, place, problem);
-    let value: Value = serde_json::from_str(&text.text).map_err(|error| wrong(not_json(&error)))?;
+    let file = try_parse_agent(text);
+    file.map_err(|(position, problem)| DataError::wrong(&text.file, position, problem))
+}
+
+fn try_parse_agent(text: &AgentText) -> Result<AgentFile, PlacedProblem> {
+    let value: Value = serde_json::from_str(&text.text).map_err(|error| not_json(&error))?;
     let file: AgentFile = serde_path_to_error::deserialize(&value).map_err(|error| {
-        let place = place_of(&error.path().to_string(), &value);
-        wrong((place, Problem::Shape(error.inner().to_string())))
+        let position = position_of(&error.path().to_string(), &value);
+        (position, DataProblem::Shape(error.inner().to_string()))
     })?;
-    check_file(&file, &text.folder).map_err(wrong)?;
+    check_file(&file, &text.folder)?;
     Ok(file)
 }
 
 pub(crate) fn parse_aliases<T: DeserializeOwned>(
     from: &AliasText,
 ) -> Result<BTreeMap<String, T>, DataError> {
-    let wrong = |(place, problem)| DataError::wrong(&from.file, place, problem);
-    let value: Value = serde_json::from_str(&from.text).map_err(|error| wrong(not_json(&error)))?;
+    let aliases = try_parse_aliases(&from.text);
+    aliases.map_err(|(position, problem)| DataError::wrong(&from.file, position, problem))
+}
+
+fn try_parse_aliases<T: DeserializeOwned>(
+    text: &str,
+) -> Result<BTreeMap<String, T>, PlacedProblem> {
+    let value: Value = serde_json::from_str(text).map_err(|error| not_json(&error))?;
     serde_path_to_error::deserialize(&value).map_err(|error| {
-        wrong((
-            Place::field(error.path().to_string()),
-            Problem::Shape(error.inner().to_string()),
-        ))
+        let position = DataPosition::field(error.path().to_string());
+        (position, DataProblem::Shape(error.inner().to_string()))
     })
 }
 
-fn not_json(error: &serde_json::Error) -> (Place, Problem) {
-    let place = Place::field(format!("line {}, column {}", error.line(), error.column()));
-    (place, Problem::Shape(error.to_string()))
+fn not_json(error: &serde_json::Error) -> PlacedProblem {
+    let position = DataPosition::field(format!("line {}, column {}", error.line(), error.column()));
+    (position, DataProblem::Shape(error.to_string()))
 }
 
-/// `capabilities[3].tier` as a person would say it: the entry by its name.
-fn place_of(path: &str, value: &Value) -> Place {
-    let inside = path
-        .strip_prefix("capabilities[")
-        .and_then(|rest| rest.split_once(']'));
-    let Some((number, field)) = inside else {
-        return Place::field(path);
+/// Turns `capabilities[3].tier` into the name of the entry and the field.
+fn position_of(path: &str, value: &Value) -> DataPosition {
+    let inside = path.strip_prefix("capabilities[");
+    let Some((number, field)) = inside.and_then(|rest| rest.split_once(']')) else {
+        return DataPosition::field(path);
     };
-    let name = number
-        .parse()
-        .ok()
-        .and_then(|number: usize| value["capabilities"][number]["name"].as_str());
+    let index = number.parse::<usize>().ok();
+    let name = index.and_then(|index| value["capabilities"][index]["name"].as_str());
     let entry = name.map_or_else(|| format!("number {number}"), str::to_owned);
-    Place::entry(&entry, field.trim_start_matches('.'))
+    DataPosition::entry(&entry, field.trim_start_matches('.'))
 }

@@ -1,15 +1,14 @@
-//! What coding agents can do, with sources: four questions, answered over MCP.
+//! Answers four questions about what coding agents can do, with sources, over MCP.
 //!
 //! # Layout
-//! - [`record`]: what is written down about one agent; `library`: all of it together
-//! - `files`, `check`, [`error`]: where it comes from, the rules it keeps, and what can be wrong
-//! - `words`, `names`, `meaning`: from what somebody says to what is meant
-//! - `asked`, `answers`, `rows`: the four questions and their answers
-//! - `tools`, [`serve()`]: the same as tools, and as an MCP server
-//! - [`lint`], [`export`]: how old it is; the whole as a static site
+//! - [`record`]: the data of one agent; `library`: the data of all agents
+//! - `files`, `check`, [`error`]: the files of the data, the rules for them, and their errors
+//! - `words`, `wording`, `name_index`, `meaning`: find the name that a person or a model means
+//! - `question`, `answers`, `rows`: the four questions and their answers
+//! - `tools`, [`serve()`]: the questions as tools of an MCP server
+//! - [`lint`], [`export`]: the age of the sources; the data as a static site
 
 mod answers;
-mod asked;
 mod check;
 pub mod error;
 pub mod export;
@@ -17,17 +16,19 @@ mod files;
 mod library;
 pub mod lint;
 mod meaning;
-mod names;
+mod name_index;
+mod question;
 pub mod record;
 mod rows;
 mod serve;
 mod tools;
+mod wording;
 mod words;
 
-pub use answers::Answers;
-pub use asked::Miss;
+pub use answers::AgentAnswers;
 pub use error::DataError;
 pub use library::{Library, Term};
-pub use meaning::{Embed, Side};
+pub use meaning::{Embed, EmbedSide};
+pub use question::Miss;
 pub use serve::serve;
-pub use tools::{Told, Tool};
+pub use tools::{AgentTool, ToolAnswer};

@@ -1,38 +1,38 @@
-//! Everything that is known, put together from the files and checked as a whole.
+//! The data of all agents, read from the files and checked as a whole.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::check::same_everywhere;
-use crate::error::{DataError, Problem};
-use crate::files::{AliasText, Texts, parse_agent, parse_aliases};
-use crate::names::{Named, Names};
+use crate::error::{DataError, DataProblem};
+use crate::files::{AliasText, DataTexts, parse_agent, parse_aliases};
+use crate::name_index::{NameIndex, NamedThing};
 use crate::record::{AgentFile, Category};
 use crate::words::key;
 
-/// The data of all agents, and the words people have for it.
+/// The data of all agents, and the words that people use for it.
 #[derive(Debug)]
 pub struct Library {
-    /// The first-class ones first, then by id.
+    /// The first-class agents first, then by id.
     pub agents: Vec<AgentFile>,
-    /// What can be asked about, in the order of the files.
+    /// The capabilities of all agents, in the order of the files.
     pub capabilities: Vec<Term>,
-    /// Words for capabilities that are not their names, as they are written in the file.
+    /// Other words for capabilities, as they are written in the file.
     pub aliases: BTreeMap<String, String>,
-    pub(crate) agent_names: Names,
-    pub(crate) capability_names: Names,
-    pub(crate) category_names: Names,
+    pub(crate) agent_names: NameIndex,
+    pub(crate) capability_names: NameIndex,
+    pub(crate) category_names: NameIndex,
 }
 
-/// One capability, whoever has it.
+/// One capability, independent of any agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
     pub name: String,
     pub category: Category,
 }
 
-/// What every agent may be called besides its name.
-const ALL_ARE: [&str; 8] = [
+/// Words for any agent, which do not tell one from another.
+const WORDS_FOR_ANY: [&str; 8] = [
     "agent",
     "ai",
     "app",
@@ -44,51 +44,45 @@ const ALL_ARE: [&str; 8] = [
 ];
 
 impl Library {
-    /// What is in the binary.
+    /// The data in the binary.
     pub fn built_in() -> Self {
-        Self::assemble(&Texts::built_in())
+        Self::assemble(&DataTexts::built_in())
             .expect("the data in the binary is the data that was tested")
     }
 
-    /// What is in a directory that is laid out like this repository: `agents/` and `framework/data/`.
-    /// Without aliases of its own it takes those in the binary, as far as they fit.
+    /// The data in a directory that is laid out like this repository: `agents/` and `framework/data/`.
+    /// A directory without aliases gets those in the binary, as far as they fit.
     pub fn open(directory: &Path) -> Result<Self, DataError> {
-        Self::assemble(&Texts::read(directory)?)
+        Self::assemble(&DataTexts::read(directory)?)
     }
 
     pub fn agent(&self, id: &str) -> Option<&AgentFile> {
-        self.agents.iter().find(|it| it.agent.id == id)
+        self.agents.iter().find(|agent| agent.agent.id == id)
     }
 
-    /// The texts whose vectors tell what is meant by words that no name has. They change with the
-    /// data only, so their vectors can be made beforehand.
+    /// Returns the texts whose vectors are needed to find capabilities by meaning. They change only
+    /// with the data, so that their vectors can be made beforehand.
     pub fn embedded_texts(&self) -> Vec<String> {
         self.capability_names.texts()
     }
 
-    /// Whether somebody speaks of one of the agents, by its name or an alias.
+    /// True if a text names one of the agents, by its name or an alias.
     pub fn mentions_an_agent(&self, text: &str) -> bool {
         let said = format!(" {} ", key(text));
-        let names = self
-            .agent_names
-            .ways()
-            .iter()
-            .filter(|way| !way.meant.is_empty());
-        names
-            .map(|way| format!(" {} ", way.key))
-            .any(|name| said.contains(&name))
+        let mut wordings = self.agent_names.wordings().iter();
+        wordings.any(|wording| {
+            !wording.meant.is_empty() && said.contains(&format!(" {} ", wording.key))
+        })
     }
 
-    fn assemble(texts: &Texts) -> Result<Self, DataError> {
+    fn assemble(texts: &DataTexts) -> Result<Self, DataError> {
         let mut agents = Vec::new();
         for text in &texts.agents {
             agents.push((text.file.as_str(), parse_agent(text)?));
         }
         let capabilities = same_everywhere(&agents)?;
         let mut agents: Vec<AgentFile> = agents.into_iter().map(|(_, agent)| agent).collect();
-        agents.sort_by(|a, b| {
-            (!a.agent.first_class, &a.agent.id).cmp(&(!b.agent.first_class, &b.agent.id))
-        });
+        agents.sort_by_cached_key(|agent| (!agent.agent.first_class, agent.agent.id.clone()));
         let aliases = parse_aliases(&texts.aliases)?;
         Ok(Self {
             capability_names: capability_names(&agents, &capabilities, &aliases, &texts.aliases)?,
@@ -101,39 +95,45 @@ impl Library {
     }
 }
 
-fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<Names, DataError> {
-    let named = |it: &AgentFile| Named {
-        name: it.agent.id.clone(),
-        text: format!("{} {}", it.agent.name, it.agent.vendor),
-    };
+fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<NameIndex, DataError> {
     let aliases: BTreeMap<String, Vec<String>> = parse_aliases(from)?;
-    let mut ways: Vec<(String, Vec<usize>)> = agents
-        .iter()
-        .enumerate()
-        .map(|(at, it)| (it.agent.name.clone(), vec![at]))
+    let named = agents.iter().map(|agent| NamedThing {
+        name: agent.agent.id.clone(),
+        text: format!("{} {}", agent.agent.name, agent.agent.vendor),
+    });
+    let own = agents.iter().enumerate();
+    let mut wordings: Vec<(String, Vec<usize>)> = own
+        .map(|(at, agent)| (agent.agent.name.clone(), vec![at]))
         .collect();
     for (alias, ids) in aliases {
-        // Ours may name agents that a directory does not have; that makes them no strangers there.
-        let stranger = ids.is_empty();
-        let mut meant = Vec::new();
-        for id in ids {
-            match agents.iter().position(|it| it.agent.id == id) {
-                Some(at) => meant.push(at),
-                None if from.must_fit => {
-                    return Err(from.wrong(&alias, Problem::NoSuchAgent { id }));
-                }
-                None => {}
-            }
-        }
-        if stranger || !meant.is_empty() {
-            ways.push((alias, meant));
+        // An alias without an agent names a product that must not be taken for one of these.
+        let is_stranger = ids.is_empty();
+        let meant = positions(agents, &alias, ids, from)?;
+        if is_stranger || !meant.is_empty() {
+            wordings.push((alias, meant));
         }
     }
-    Ok(Names::new(
-        agents.iter().map(named).collect(),
-        ways,
-        &ALL_ARE,
-    ))
+    Ok(NameIndex::new(named.collect(), wordings, &WORDS_FOR_ANY))
+}
+
+/// The aliases in the binary may name agents that a directory does not have.
+fn positions(
+    agents: &[AgentFile],
+    alias: &str,
+    ids: Vec<String>,
+    from: &AliasText,
+) -> Result<Vec<usize>, DataError> {
+    let mut positions = Vec::new();
+    for id in ids {
+        match agents.iter().position(|agent| agent.agent.id == id) {
+            Some(at) => positions.push(at),
+            None if from.must_fit => {
+                return Err(from.wrong(alias, DataProblem::NoSuchAgent { id }));
+            }
+            None => {}
+        }
+    }
+    Ok(positions)
 }
 
 fn capability_names(
@@ -141,71 +141,74 @@ fn capability_names(
     capabilities: &[Term],
     aliases: &BTreeMap<String, String>,
     from: &AliasText,
-) -> Result<Names, DataError> {
-    let mut ways: Vec<(&str, usize)> = Vec::new();
+) -> Result<NameIndex, DataError> {
+    let mut wordings: Vec<(&str, usize)> = Vec::new();
     for (alias, name) in aliases {
-        let other = capabilities
-            .iter()
-            .find(|it| key(&it.name) == key(alias) && it.name != *name);
-        match (capabilities.iter().position(|it| it.name == *name), other) {
-            (Some(at), None) => ways.push((alias, at)),
-            _ if !from.must_fit => {}
-            (_, Some(other)) => {
-                return Err(from.wrong(
-                    alias,
-                    Problem::NameOfAnother {
-                        name: other.name.clone(),
-                    },
-                ));
-            }
-            (None, None) => {
-                return Err(from.wrong(alias, Problem::NoSuchCapability { name: name.clone() }));
-            }
+        match capability_of(alias, name, capabilities) {
+            Ok(at) => wordings.push((alias, at)),
+            Err(problem) if from.must_fit => return Err(from.wrong(alias, problem)),
+            Err(_) => {}
         }
     }
-    let named = capabilities.iter().enumerate().map(|(at, term)| {
-        let words = ways
-            .iter()
-            .filter(|(_, other)| *other == at)
-            .map(|(alias, _)| *alias);
-        let said = agents
-            .iter()
-            .filter_map(|it| it.capability(&term.name)?.description.as_deref());
-        let (words, said): (Vec<&str>, Vec<&str>) = (words.collect(), said.take(2).collect());
-        let text = format!("{}: {}. {}", term.name, words.join(", "), said.join(" "));
-        Named {
+    let terms = capabilities.iter().enumerate();
+    let named = terms.map(|(at, term)| {
+        let words = wordings.iter().filter(|(_, meant)| *meant == at);
+        let words: Vec<&str> = words.map(|(alias, _)| *alias).collect();
+        NamedThing {
             name: term.name.clone(),
-            text,
+            text: describe(term, &words, agents),
         }
     });
     let named = named.collect();
-    Ok(Names::new(
-        named,
-        ways.into_iter()
-            .map(|(alias, at)| (alias.to_owned(), vec![at])),
-        &[],
-    ))
+    let wordings = wordings.into_iter();
+    let wordings = wordings.map(|(alias, at)| (alias.to_owned(), vec![at]));
+    Ok(NameIndex::new(named, wordings, &[]))
 }
 
-/// A category is also found by what is in it.
-fn category_names(capabilities: &[Term], aliases: &BTreeMap<String, String>) -> Names {
-    let mut categories: Vec<Category> = capabilities.iter().map(|it| it.category).collect();
+/// Finds the capability that an alias is for. An alias must not be the name of another capability.
+fn capability_of(alias: &str, name: &str, capabilities: &[Term]) -> Result<usize, DataProblem> {
+    let mut terms = capabilities.iter();
+    let position = terms.position(|term| term.name == name);
+    let mut terms = capabilities.iter();
+    let other = terms.find(|term| key(&term.name) == key(alias) && term.name != name);
+    match (position, other) {
+        (_, Some(other)) => Err(DataProblem::NameOfAnother {
+            name: other.name.clone(),
+        }),
+        (Some(at), None) => Ok(at),
+        (None, None) => Err(DataProblem::NoSuchCapability {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+/// The name, the other words, and the descriptions of two agents: more would say the same again.
+fn describe(term: &Term, words: &[&str], agents: &[AgentFile]) -> String {
+    let descriptions = agents
+        .iter()
+        .filter_map(|agent| agent.capability(&term.name)?.description.as_deref());
+    let descriptions: Vec<&str> = descriptions.take(2).collect();
+    let (words, descriptions) = (words.join(", "), descriptions.join(" "));
+    format!("{}: {words}. {descriptions}", term.name)
+}
+
+/// The names of categories. A category is also found by the capabilities in it.
+fn category_names(capabilities: &[Term], aliases: &BTreeMap<String, String>) -> NameIndex {
+    let mut categories: Vec<Category> = capabilities.iter().map(|term| term.category).collect();
     categories.sort();
     categories.dedup();
-    let place = |term: &Term| categories.iter().position(|it| *it == term.category);
-    let inside = capabilities.iter().flat_map(|term| {
-        let words = aliases
-            .iter()
-            .filter(|(_, name)| **name == term.name)
-            .map(|(alias, _)| alias);
-        [&term.name]
+    let mut wordings = Vec::new();
+    for term in capabilities {
+        let position = categories.iter().position(|other| *other == term.category);
+        let words = aliases.iter().filter(|(_, name)| **name == term.name);
+        let words = [&term.name]
             .into_iter()
-            .chain(words)
-            .map(|word| (word.clone(), place(term).into_iter().collect()))
-    });
-    let named = categories.iter().map(|category| Named {
+            .chain(words.map(|(alias, _)| alias));
+        wordings.extend(words.map(|word| (word.clone(), position.into_iter().collect())));
+    }
+    let named = categories.iter().map(|category| NamedThing {
         name: category.name(),
         text: category.name(),
     });
-    Names::new(named.collect(), inside, &[])
+    NameIndex::new(named.collect(), wordings, &[])
 }

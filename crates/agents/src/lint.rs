@@ -1,4 +1,4 @@
-//! How old the sources are: facts about software are worth little a season later.
+//! The age of the sources, since facts about software are soon out of date.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use crate::library::Library;
-use crate::record::{AgentFile, Capability, Granularity};
+use crate::record::{AgentCapability, AgentFile, Granularity};
 
 /// Days after which a source should be read again, and after which it must be.
 pub const WARN_AFTER: i32 = 30;
@@ -14,7 +14,7 @@ pub const FAIL_AFTER: i32 = 90;
 
 /// The sources of one agent that were read on the same day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct SourceAge {
     pub agent: String,
     pub verified: Date,
     pub days: i32,
@@ -30,31 +30,29 @@ pub enum Age {
     TooOld,
 }
 
-/// What the sources of all agents look like on a day.
-pub fn ages(library: &Library, today: Date) -> Vec<Finding> {
-    library
-        .agents
-        .iter()
-        .flat_map(|agent| ages_of(agent, today))
-        .collect()
+/// Returns the ages of the sources of all agents on a day.
+pub fn ages(library: &Library, today: Date) -> Vec<SourceAge> {
+    let agents = library.agents.iter();
+    agents.flat_map(|agent| ages_of(agent, today)).collect()
 }
 
-/// For each agent, how many capabilities have no source nearer than a page about much else.
+/// Returns for each agent how many capabilities have only sources that are about much else, too.
 pub fn vague(library: &Library) -> Vec<(&str, usize)> {
-    let near = |it: &Capability| {
-        let near = [Granularity::Dedicated, Granularity::Section];
-        it.sources.is_empty()
-            || it
-                .sources
-                .iter()
-                .any(|source| near.contains(&source.granularity))
-    };
-    let count = |agent: &AgentFile| agent.capabilities.iter().filter(|it| !near(it)).count();
-    let counted = library
-        .agents
-        .iter()
-        .map(|agent| (agent.agent.id.as_str(), count(agent)));
+    let agents = library.agents.iter();
+    let counted = agents.map(|agent| (agent.agent.id.as_str(), count_vague(agent)));
     counted.filter(|(_, count)| *count > 0).collect()
+}
+
+fn count_vague(agent: &AgentFile) -> usize {
+    let capabilities = agent.capabilities.iter();
+    let vague = capabilities.filter(|capability| is_vague(capability));
+    vague.count()
+}
+
+fn is_vague(capability: &AgentCapability) -> bool {
+    let near = [Granularity::Dedicated, Granularity::Section];
+    let mut sources = capability.sources.iter();
+    !capability.sources.is_empty() && !sources.any(|source| near.contains(&source.granularity))
 }
 
 impl Age {
@@ -69,22 +67,24 @@ impl Age {
     }
 }
 
-fn ages_of(agent: &AgentFile, today: Date) -> Vec<Finding> {
+fn ages_of(agent: &AgentFile, today: Date) -> Vec<SourceAge> {
     let mut by_day: BTreeMap<Date, usize> = BTreeMap::new();
-    for source in agent.capabilities.iter().flat_map(|it| &it.sources) {
-        *by_day.entry(source.verified_date).or_default() += 1;
+    for capability in &agent.capabilities {
+        for source in &capability.sources {
+            *by_day.entry(source.verified_date).or_default() += 1;
+        }
     }
-    let finding = |(verified, sources): (Date, usize)| {
-        let days = today
-            .since(verified)
-            .map_or(i32::MAX, |span| span.get_days());
-        Finding {
+    let mut ages = Vec::new();
+    for (verified, sources) in by_day {
+        let since = today.since(verified);
+        let days = since.map_or(i32::MAX, |span| span.get_days());
+        ages.push(SourceAge {
             agent: agent.agent.id.clone(),
             verified,
             days,
             sources,
             age: Age::of(days),
-        }
-    };
-    by_day.into_iter().map(finding).collect()
+        });
+    }
+    ages
 }

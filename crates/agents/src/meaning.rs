@@ -1,7 +1,7 @@
-//! The last resort: what is meant, judged by vectors that somebody else makes.
+//! Finds by vectors which name is meant, when words do not tell. The caller's model makes the vectors.
 //!
-//! Which model makes them is not known here, and models differ in how alike they find anything. So
-//! a likeness is measured by what the names have: to their own thing, and to the most alike other.
+//! Models differ in how similar they find any two texts. So a similarity is measured against those
+//! of the names: to their own thing, and to the most similar other thing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,42 +9,43 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 
-use crate::names::{MOST, Match, Meant, Names};
+use crate::name_index::{MOST, Match, NameIndex, ResolvedName};
 
 /// Makes a vector of each text, or none at all where that fails.
 pub type Embed =
-    Arc<dyn Fn(Side, Vec<String>) -> BoxFuture<'static, Option<Vec<Vec<f32>>>> + Send + Sync>;
+    Arc<dyn Fn(EmbedSide, Vec<String>) -> BoxFuture<'static, Option<Vec<Vec<f32>>>> + Send + Sync>;
 
-/// Some models want to be told which of the two a text is.
+/// Some models embed queries and documents in different ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum EmbedSide {
     Query,
     Document,
 }
 
 pub(crate) struct Meaning {
     embed: Embed,
-    /// Made when first needed: most questions are answered by names.
-    known: OnceCell<Known>,
+    /// Made when it is first needed: most questions are answered by names.
+    known: OnceCell<KnownVectors>,
 }
 
-struct Known {
-    /// One for each way to say something, the names first, with the things it means.
-    ways: Vec<(Vec<f32>, Vec<usize>)>,
-    /// One for each thing, of all that is known about it.
+struct KnownVectors {
+    /// One for each wording, the names first, with the things it means.
+    wordings: Vec<(Vec<f32>, Vec<usize>)>,
+    /// One for each thing, from its description.
     texts: Vec<Vec<f32>>,
-    /// How alike a name is to what it means.
-    kin: f32,
-    /// How alike it is to the most alike of what it does not mean.
-    strange: f32,
-    /// Whoever is less alike than this to everything means none of it.
+    /// The mean similarity of a name to what it means.
+    own: f32,
+    /// The mean similarity of a name to the most similar thing that it does not mean.
+    nearest_other: f32,
+    /// A text that is less similar than this to everything means none of it.
     foreign: f32,
 }
 
-/// From here on, and with such a lead, one thing is taken for what is meant.
+/// From this score on, and with this lead, one thing is taken for what is meant. Both are measured
+/// on the suite of questions in the tests.
 const ENOUGH: f32 = 0.7;
 const LEAD: f32 = 0.3;
-/// What words in common add to a likeness; they are known to be there.
+/// The weight of the score by words, which is added to that by vectors.
 const WORDS: f32 = 1.0;
 
 impl Meaning {
@@ -55,116 +56,121 @@ impl Meaning {
         }
     }
 
-    /// Nothing, if vectors cannot be had.
+    /// Returns nothing if there are no vectors.
     pub(crate) async fn judge(
         &self,
-        names: &Names,
+        names: &NameIndex,
         said: &str,
         by_words: &[(usize, f32)],
     ) -> Option<Match> {
-        // Whoever makes vectors gives up on a question sooner than on all that is known.
-        let asked = self.make(Side::Query, vec![said.to_owned()]).await?.pop()?;
-        let known = self
-            .known
-            .get_or_try_init(|| self.learn(names))
-            .await
-            .ok()?;
-        let alike = known.alike(&asked, None);
-        let foreign = by_words.is_empty() && alike.iter().all(|it| *it < known.foreign);
-        let mut ranked: Vec<(usize, f32)> = alike
-            .into_iter()
-            .map(|it| known.measure(it))
-            .enumerate()
-            .collect();
+        // The question comes first: a model that is busy refuses it sooner than the whole library.
+        let said = vec![said.to_owned()];
+        let asked = self.make(EmbedSide::Query, said).await?.pop()?;
+        let known = self.known.get_or_try_init(|| self.learn(names)).await;
+        known.ok()?.judge(&asked, by_words)
+    }
+
+    async fn learn(&self, names: &NameIndex) -> Result<KnownVectors, ()> {
+        let vectors = self.make(EmbedSide::Document, names.texts()).await;
+        let mut vectors = vectors.ok_or(())?;
+        let texts = vectors.split_off(names.wordings().len());
+        let meant = names.wordings().iter().map(|wording| wording.meant.clone());
+        let wordings = vectors.into_iter().zip(meant).collect();
+        Ok(KnownVectors::new(wordings, texts))
+    }
+
+    async fn make(&self, side: EmbedSide, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
+        let wanted = texts.len();
+        let vectors = (self.embed)(side, texts).await;
+        vectors.filter(|vectors| vectors.len() == wanted)
+    }
+}
+
+impl KnownVectors {
+    fn new(wordings: Vec<(Vec<f32>, Vec<usize>)>, texts: Vec<Vec<f32>>) -> Self {
+        let mut known = Self {
+            wordings,
+            texts,
+            own: 0.0,
+            nearest_other: 0.0,
+            foreign: 0.0,
+        };
+        known.calibrate();
+        known
+    }
+
+    /// Measures how similar the names are to their own things and to the others.
+    fn calibrate(&mut self) {
+        let (mut own, mut nearest, mut usual) = (Vec::new(), Vec::new(), Vec::new());
+        for at in 0..self.texts.len() {
+            let mut similar = self.similarities(&self.wordings[at].0, Some(at));
+            own.push(similar.swap_remove(at));
+            nearest.push(similar.iter().copied().fold(-1.0, f32::max));
+            usual.push(mean(&similar));
+        }
+        (self.own, self.nearest_other) = (mean(&own), mean(&nearest));
+        self.foreign = f32::midpoint(self.nearest_other, mean(&usual));
+    }
+
+    fn judge(&self, asked: &[f32], by_words: &[(usize, f32)]) -> Option<Match> {
+        let similar = self.similarities(asked, None);
+        let is_foreign = by_words.is_empty() && similar.iter().all(|score| *score < self.foreign);
+        let ranked = self.ranked(similar, by_words);
+        let (first, next) = (*ranked.first()?, *ranked.get(1)?);
+        let best = ranked.iter().take(MOST);
+        Some(if is_foreign {
+            Match::Nothing {
+                near: best.map(|(at, _)| *at).collect(),
+            }
+        } else if first.1 >= ENOUGH && first.1 - next.1 >= LEAD {
+            Match::One(ResolvedName {
+                at: first.0,
+                confidence: confidence(first.1),
+                others: Vec::new(),
+            })
+        } else {
+            Match::Several(best.map(|(at, score)| (*at, confidence(*score))).collect())
+        })
+    }
+
+    fn ranked(&self, similar: Vec<f32>, by_words: &[(usize, f32)]) -> Vec<(usize, f32)> {
+        let scores = similar.into_iter().map(|score| self.measure(score));
+        let mut ranked: Vec<(usize, f32)> = scores.enumerate().collect();
         for (at, score) in by_words {
             ranked[*at].1 += WORDS * score;
         }
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let told = |(at, score): &(usize, f32)| (*at, confidence(*score));
-        let (first, next) = (ranked.first()?, ranked.get(1)?);
-        Some(if foreign {
-            Match::Nothing {
-                near: ranked.iter().map(|(at, _)| *at).take(MOST).collect(),
-            }
-        } else if first.1 >= ENOUGH && first.1 - next.1 >= LEAD {
-            let (at, confidence) = told(first);
-            Match::One(Meant {
-                at,
-                confidence,
-                others: Vec::new(),
-            })
-        } else {
-            Match::Several(ranked.iter().take(MOST).map(told).collect())
-        })
+        ranked
     }
 
-    async fn learn(&self, names: &Names) -> Result<Known, ()> {
-        let mut vectors = self.make(Side::Document, names.texts()).await.ok_or(())?;
-        let texts = vectors.split_off(names.ways().len());
-        let ways = vectors
-            .into_iter()
-            .zip(names.ways().iter().map(|way| way.meant.clone()))
-            .collect();
-        Ok(Known::new(ways, texts))
+    /// Scales a similarity: 0 is that of a name to the nearest other thing, 1 that to its own.
+    fn measure(&self, similar: f32) -> f32 {
+        (similar - self.nearest_other) / (self.own - self.nearest_other).max(f32::EPSILON)
     }
 
-    async fn make(&self, side: Side, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
-        let wanted = texts.len();
-        (self.embed)(side, texts)
-            .await
-            .filter(|vectors| vectors.len() == wanted)
-    }
-}
-
-impl Known {
-    fn new(ways: Vec<(Vec<f32>, Vec<usize>)>, texts: Vec<Vec<f32>>) -> Self {
-        let mut known = Self {
-            ways,
-            texts,
-            kin: 0.0,
-            strange: 0.0,
-            foreign: 0.0,
-        };
-        let (mut kin, mut strange, mut usual) = (Vec::new(), Vec::new(), Vec::new());
-        for at in 0..known.texts.len() {
-            let mut alike = known.alike(&known.ways[at].0, Some(at));
-            kin.push(alike.swap_remove(at));
-            strange.push(alike.iter().copied().fold(-1.0, f32::max));
-            usual.push(mean(&alike));
-        }
-        (known.kin, known.strange) = (mean(&kin), mean(&strange));
-        known.foreign = f32::midpoint(known.strange, mean(&usual));
-        known
-    }
-
-    /// 0 is what strangers have, 1 is what a name has to its own thing.
-    fn measure(&self, alike: f32) -> f32 {
-        (alike - self.strange) / (self.kin - self.strange).max(f32::EPSILON)
-    }
-
-    /// To each thing: half by the most alike way to say it, half by all that is known about it.
-    fn alike(&self, asked: &[f32], without: Option<usize>) -> Vec<f32> {
+    /// Returns the similarity to each thing: half by its most similar wording, half by its
+    /// description. The wording `without` does not count.
+    fn similarities(&self, asked: &[f32], without: Option<usize>) -> Vec<f32> {
         let texts: Vec<f32> = self.texts.iter().map(|text| cosine(asked, text)).collect();
         let mut best: Vec<Option<f32>> = vec![None; texts.len()];
-        for (_, (way, meant)) in self
-            .ways
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| Some(*at) != without)
-        {
-            let score = cosine(asked, way);
+        for (index, (wording, meant)) in self.wordings.iter().enumerate() {
+            if Some(index) == without {
+                continue;
+            }
+            let score = cosine(asked, wording);
             for at in meant {
-                best[*at] = Some(best[*at].map_or(score, |it| it.max(score)));
+                best[*at] = Some(best[*at].map_or(score, |former| former.max(score)));
             }
         }
-        best.into_iter()
-            .zip(texts)
-            .map(|(way, text)| f32::midpoint(way.unwrap_or(text), text))
+        let scores = best.into_iter().zip(texts);
+        scores
+            .map(|(wording, text)| f32::midpoint(wording.unwrap_or(text), text))
             .collect()
     }
 }
 
-/// How often such a score is right, as measured: four times in five where it is just enough.
+/// The share of answers with such a score that are right, as measured: four in five where the score
+/// is just enough. The two numbers are fitted to that measurement.
 fn confidence(score: f32) -> f32 {
     1.0 / (1.0 + (-3.5 * (score - 0.3)).exp())
 }
@@ -178,8 +184,11 @@ fn mean(figures: &[f32]) -> f32 {
 }
 
 fn cosine(a: &[f32], b: &[f32]) -> f32 {
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt().max(f32::EPSILON)
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 impl fmt::Debug for Meaning {
@@ -193,15 +202,15 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
-    use crate::names::Named;
+    use crate::name_index::NamedThing;
 
-    /// Ten things a letter apart, and vectors that count letters.
+    /// Resolves a text among ten things with one letter each, by vectors that count letters.
     async fn meant(said: &str, works: bool) -> Option<Match> {
-        let named = ('a'..='j').map(|letter| Named {
+        let named = ('a'..='j').map(|letter| NamedThing {
             name: letter.to_string(),
             text: letter.to_string().repeat(3),
         });
-        let names = Names::new(named.collect(), [], &[]);
+        let names = NameIndex::new(named.collect(), [], &[]);
         let vector = |text: &str| -> Vec<f32> {
             let times = |letter: char| {
                 text.chars()
@@ -220,10 +229,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_stands_out_is_meant_and_what_is_like_nothing_is_not() {
+    async fn a_text_that_stands_out_is_resolved_and_one_that_is_like_nothing_is_not() {
         assert!(matches!(
             meant("ccc", true).await,
-            Some(Match::One(Meant { at: 2, .. }))
+            Some(Match::One(ResolvedName { at: 2, .. }))
         ));
         assert!(
             matches!(meant("cd", true).await, Some(Match::Several(some)) if some.len() == MOST)
@@ -235,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_vectors_nothing_is_judged() {
+    async fn without_vectors_no_name_is_resolved() {
         assert_eq!(meant("ccc", false).await, None);
     }
 }

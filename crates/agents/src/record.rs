@@ -1,4 +1,4 @@
-//! What is written down about one agent, as it stands in the file people keep.
+//! The data of one agent, as it stands in the file that people maintain.
 
 use jiff::civil::Date;
 use serde::de::Error as _;
@@ -13,7 +13,7 @@ pub struct AgentFile {
     pub agent: Agent,
     #[serde(default)]
     pub documentation: Documentation,
-    pub capabilities: Vec<Capability>,
+    pub capabilities: Vec<AgentCapability>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Agent {
     pub id: String,
     pub name: String,
     pub vendor: String,
-    /// Which state of the product or of its documentation was read.
+    /// The version of the product or of its documentation that was read.
     pub version: String,
     #[serde(deserialize_with = "day")]
     pub last_updated: Date,
@@ -45,7 +45,7 @@ pub struct Documentation {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Capability {
+pub struct AgentCapability {
     pub name: String,
     pub category: Category,
     #[serde(deserialize_with = "stated")]
@@ -54,19 +54,19 @@ pub struct Capability {
     pub tier: Tier,
     #[serde(default)]
     pub maturity_level: Maturity,
-    pub status: Status,
+    pub status: RecordStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What the vendor calls it, where that is another word.
+    /// The name that the vendor has for it, if that is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor_term: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub implementation_notes: Option<Notes>,
+    pub implementation_notes: Option<ImplementationNotes>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<Source>,
+    pub sources: Vec<CitedSource>,
 }
 
-/// In the file `true`, `false`, or `null` where no document that was read says either way.
+/// Written as `true`, as `false`, or as `null` if no document that was read says either way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<bool>", into = "Option<bool>")]
 pub enum Availability {
@@ -77,7 +77,7 @@ pub enum Availability {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Notes {
+pub struct ImplementationNotes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,12 +90,12 @@ pub struct Notes {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Source {
+pub struct CitedSource {
     pub url: Url,
     pub description: String,
     #[serde(deserialize_with = "day")]
     pub verified_date: Date,
-    pub status: Status,
+    pub status: RecordStatus,
     pub granularity: Granularity,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
@@ -106,7 +106,7 @@ pub struct Source {
 /// The state of a record or a source, which is not the state of the product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Status {
+pub enum RecordStatus {
     Active,
     Deprecated,
     Unknown,
@@ -124,7 +124,7 @@ pub enum Tier {
     Unknown,
 }
 
-/// What the vendor calls it.
+/// The maturity that the vendor states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Maturity {
@@ -137,7 +137,7 @@ pub enum Maturity {
     Unknown,
 }
 
-/// How near a source is to what it is cited for.
+/// How closely a source is about the capability that it is cited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Granularity {
@@ -179,13 +179,14 @@ pub enum Category {
 }
 
 impl AgentFile {
-    pub fn capability(&self, name: &str) -> Option<&Capability> {
-        self.capabilities.iter().find(|it| it.name == name)
+    pub fn capability(&self, name: &str) -> Option<&AgentCapability> {
+        let mut capabilities = self.capabilities.iter();
+        capabilities.find(|capability| capability.name == name)
     }
 }
 
 impl Category {
-    /// As it is written in the files.
+    /// The name in the files.
     pub fn name(self) -> String {
         let written = serde_json::to_value(self).expect("a unit variant is written as a string");
         written.as_str().unwrap_or_default().to_owned()
@@ -212,12 +213,12 @@ impl From<Availability> for Option<bool> {
     }
 }
 
-/// `null` says something, a field that is not there says nothing.
+/// Makes the field required: `null` is a statement, a missing field is none.
 fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Availability, D::Error> {
     Availability::deserialize(deserializer)
 }
 
-/// A day and no more: the parser would also take a time and drop it.
+/// Reads a day. The parser alone would also accept a time, and drop it.
 fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Date, D::Error> {
     let text = String::deserialize(deserializer)?;
     let date = text

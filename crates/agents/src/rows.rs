@@ -1,102 +1,122 @@
-//! How each thing is written in an answer: whole, in brief, or as one row of many.
+//! The rows of answers: a capability whole, in brief, or as one row of many.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use crate::library::Term;
-use crate::record::{AgentFile, Availability, Capability, Source, Status};
+use crate::record::{
+    AgentCapability, AgentFile, Availability, CitedSource, ImplementationNotes, RecordStatus,
+};
 
-/// Said of what no document mentions; a model would otherwise read it as a no.
+/// The description of a capability that no document mentions. Without it a model would read `null`
+/// as a no.
 const UNDOCUMENTED: &str = "No document that was read says whether it has this.";
 
-/// Everything about one capability of one agent.
+/// Returns everything about one capability of one agent.
 pub(crate) fn whole(agent: &AgentFile, term: &Term) -> Value {
-    let it = match agent.capability(&term.name) {
-        Some(it) if it.available != Availability::Unknown => it,
-        other => return unknown(agent, term, other),
-    };
-    let mut row = json!({ "name": it.name, "category": it.category, "available": it.available });
-    if it.available == Availability::Yes {
-        row["tier"] = json!(it.tier);
-        row["maturityLevel"] = json!(it.maturity_level);
+    match agent.capability(&term.name) {
+        Some(known) if known.available != Availability::Unknown => whole_known(known),
+        other => unknown(agent, term, other),
     }
-    row["description"] = json!(it.description);
-    put_some(&mut row, "vendorTerm", it.vendor_term.as_ref());
-    put_some(
-        &mut row,
-        "implementationNotes",
-        it.implementation_notes.as_ref(),
-    );
-    let dated = |it: &Source| json!({ "url": it.url, "verifiedDate": it.verified_date });
-    row["sources"] = it.sources.iter().map(dated).collect();
+}
+
+fn whole_known(capability: &AgentCapability) -> Value {
+    let mut row = json!({
+        "name": capability.name,
+        "category": capability.category,
+        "available": capability.available,
+    });
+    if capability.available == Availability::Yes {
+        row["tier"] = json!(capability.tier);
+        row["maturityLevel"] = json!(capability.maturity_level);
+    }
+    row["description"] = json!(capability.description);
+    put_some(&mut row, "vendorTerm", capability.vendor_term.as_ref());
+    let notes = capability.implementation_notes.as_ref();
+    put_some(&mut row, "implementationNotes", notes);
+    row["sources"] = capability.sources.iter().map(dated).collect();
     row
 }
 
-/// One of several that may have been meant: enough to answer with, where it is the right one.
+fn dated(source: &CitedSource) -> Value {
+    json!({ "url": source.url, "verifiedDate": source.verified_date })
+}
+
+/// Returns one of several that may have been meant, with enough for an answer.
 pub(crate) fn brief(agent: &AgentFile, term: &Term, confidence: f32) -> Value {
-    let mut row = json!({ "name": term.name, "matchConfidence": rounded(confidence) });
-    let it = agent.capability(&term.name);
-    row["available"] = json!(it.map_or(Availability::Unknown, |it| it.available));
-    put_some(
-        &mut row,
-        "description",
-        it.and_then(|it| it.description.as_ref()),
-    );
+    let capability = agent.capability(&term.name);
+    let available = capability.map_or(Availability::Unknown, |known| known.available);
+    let mut row = json!({
+        "name": term.name,
+        "matchConfidence": rounded(confidence),
+        "available": available,
+    });
+    let description = capability.and_then(|known| known.description.as_ref());
+    put_some(&mut row, "description", description);
     row
 }
 
 pub(crate) fn likely(terms: &[(&Term, f32)]) -> Value {
-    let row = |(term, confidence): &(&Term, f32)| json!({ "name": term.name, "category": term.category, "matchConfidence": rounded(*confidence) });
-    terms.iter().map(row).collect()
+    let rows = terms.iter().map(|(term, confidence)| {
+        json!({
+            "name": term.name,
+            "category": term.category,
+            "matchConfidence": rounded(*confidence),
+        })
+    });
+    rows.collect()
 }
 
-/// One agent beside others. Whoever does not have it, or is not known to, is one short line.
+/// Returns one agent for a comparison. An agent without the capability gets a short row.
 pub(crate) fn compared(agent: &AgentFile, term: &Term) -> Value {
     let id = &agent.agent.id;
-    let it = match agent.capability(&term.name) {
-        Some(it) if it.available == Availability::Yes => it,
+    let capability = match agent.capability(&term.name) {
+        Some(known) if known.available == Availability::Yes => known,
         other => {
-            return json!({ "agent": id, "available": other.and_then(|it| Option::<bool>::from(it.available)) });
+            let available = other.map_or(Availability::Unknown, |known| known.available);
+            return json!({ "agent": id, "available": available });
         }
     };
-    let mut row = json!({ "agent": id, "available": true, "tier": it.tier, "maturityLevel": it.maturity_level });
-    let notes = it.implementation_notes.as_ref();
-    let mut first_steps = json!({});
-    put_some(
-        &mut first_steps,
-        "setup",
-        notes.and_then(|it| it.setup.as_ref()),
-    );
-    put_some(
-        &mut first_steps,
-        "startUrl",
-        notes.and_then(|it| it.start_url.as_ref()),
-    );
-    if first_steps != json!({}) {
-        row["implementationNotes"] = first_steps;
-    }
+    let mut row = json!({
+        "agent": id,
+        "available": true,
+        "tier": capability.tier,
+        "maturityLevel": capability.maturity_level,
+    });
+    let notes = capability.implementation_notes.as_ref();
+    put_some(&mut row, "implementationNotes", notes.and_then(first_steps));
     row
 }
 
-/// One row of a list; what nobody knows about has none.
-pub(crate) fn listed(agent: Option<&str>, it: &Capability) -> Option<Value> {
+fn first_steps(notes: &ImplementationNotes) -> Option<Value> {
+    let mut steps = json!({});
+    put_some(&mut steps, "setup", notes.setup.as_ref());
+    put_some(&mut steps, "startUrl", notes.start_url.as_ref());
+    Some(steps).filter(|steps| *steps != json!({}))
+}
+
+/// Returns one row of a list. A capability of which nothing is known has none.
+pub(crate) fn listed(agent: Option<&str>, capability: &AgentCapability) -> Option<Value> {
     let mut row = json!({});
     put_some(&mut row, "agent", agent);
-    row["name"] = json!(it.name);
-    row["category"] = json!(it.category);
-    row["tier"] = match it.available {
+    row["name"] = json!(capability.name);
+    row["category"] = json!(capability.category);
+    row["tier"] = match capability.available {
         Availability::Unknown => return None,
-        // Every row has the same fields; what is not there has no price.
+        // Every row has the same fields; a capability that is not there has no price.
         Availability::No => Value::Null,
-        Availability::Yes => json!(it.tier),
+        Availability::Yes => json!(capability.tier),
     };
-    row["available"] = json!(it.available);
+    row["available"] = json!(capability.available);
     Some(row)
 }
 
-pub(crate) fn sources(agent: Option<&str>, it: &Capability) -> impl Iterator<Item = Value> {
-    it.sources.iter().map(move |source| {
+pub(crate) fn sources(
+    agent: Option<&str>,
+    capability: &AgentCapability,
+) -> impl Iterator<Item = Value> {
+    capability.sources.iter().map(move |source| {
         let mut row = json!({});
         put_some(&mut row, "agent", agent);
         cite(&mut row, source);
@@ -104,74 +124,79 @@ pub(crate) fn sources(agent: Option<&str>, it: &Capability) -> impl Iterator<Ite
     })
 }
 
-/// Every source of an agent once, with what it is cited for.
+/// Returns every source of an agent once, with the capabilities that it is cited for.
 pub(crate) fn every_source(agent: &AgentFile) -> Value {
-    let mut cited: Vec<(&Source, Vec<&str>)> = Vec::new();
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    for it in &agent.capabilities {
-        for source in &it.sources {
-            let at = *places.entry(source.url.as_str()).or_insert(cited.len());
-            match cited.get_mut(at) {
-                Some((_, names)) => names.push(&it.name),
-                None => cited.push((source, vec![&it.name])),
-            }
-        }
-    }
-    let row = |(source, names): (&Source, Vec<&str>)| {
+    let cited = cited(agent).into_iter();
+    let rows = cited.map(|(source, names)| {
         let mut row = json!({});
         cite(&mut row, source);
         row["capabilities"] = json!(names);
         row
-    };
-    cited.into_iter().map(row).collect()
+    });
+    rows.collect()
 }
 
-/// Where an agent is documented as a whole. The page is in use where any
-/// source of the agent is.
+fn cited(agent: &AgentFile) -> Vec<(&CitedSource, Vec<&str>)> {
+    let mut cited: Vec<(&CitedSource, Vec<&str>)> = Vec::new();
+    let mut positions: BTreeMap<&str, usize> = BTreeMap::new();
+    for capability in &agent.capabilities {
+        for source in &capability.sources {
+            let position = positions.entry(source.url.as_str()).or_insert(cited.len());
+            match cited.get_mut(*position) {
+                Some((_, names)) => names.push(&capability.name),
+                None => cited.push((source, vec![&capability.name])),
+            }
+        }
+    }
+    cited
+}
+
+/// Returns the documentation of an agent as a whole.
 pub(crate) fn outline(agent: &AgentFile) -> Value {
     let page = agent.documentation.official_docs.as_ref();
-    let mut sources = agent.capabilities.iter().flat_map(|it| &it.sources);
     let status = match page {
-        Some(_) if sources.any(|it| it.status == Status::Active) => Status::Active,
-        _ => Status::Unknown,
+        Some(_) if has_active_source(agent) => RecordStatus::Active,
+        _ => RecordStatus::Unknown,
     };
     let mut row = json!({ "agent": agent.agent.id });
     put_some(&mut row, "url", page);
-    row["description"] = json!(format!(
-        "Documentation of {} by {}",
-        agent.agent.name, agent.agent.vendor
-    ));
+    let (name, vendor) = (&agent.agent.name, &agent.agent.vendor);
+    row["description"] = json!(format!("Documentation of {name} by {vendor}"));
     row["verifiedDate"] = json!(agent.agent.last_updated);
     row["status"] = json!(status);
     row
 }
 
-/// Two digits are more than the figure is worth.
+/// The page of an agent is in use if any of its sources is.
+fn has_active_source(agent: &AgentFile) -> bool {
+    let capabilities = agent.capabilities.iter();
+    let mut sources = capabilities.flat_map(|capability| &capability.sources);
+    sources.any(|source| source.status == RecordStatus::Active)
+}
+
+/// Rounds to two digits, which is as exact as the figure is.
 pub(crate) fn rounded(confidence: f32) -> Value {
     json!((f64::from(confidence) * 100.0).round() / 100.0)
 }
 
-/// What comes near it, where somebody wrote that down; else where to go on reading.
-fn unknown(agent: &AgentFile, term: &Term, it: Option<&Capability>) -> Value {
-    let description = it
-        .and_then(|it| it.description.as_deref())
-        .unwrap_or(UNDOCUMENTED);
-    let mut row = json!({ "name": term.name, "category": term.category, "available": null, "description": description });
-    let page = || {
-        agent
-            .documentation
-            .official_docs
-            .as_ref()
-            .map(|page| json!({ "startUrl": page }))
-    };
-    let notes = it
-        .and_then(|it| it.implementation_notes.as_ref())
-        .map(|notes| json!(notes));
-    put_some(&mut row, "implementationNotes", notes.or_else(page));
+/// Returns the notes on what comes nearest, if there are any, or else the page to read on.
+fn unknown(agent: &AgentFile, term: &Term, capability: Option<&AgentCapability>) -> Value {
+    let description = capability.and_then(|known| known.description.as_deref());
+    let mut row = json!({
+        "name": term.name,
+        "category": term.category,
+        "available": null,
+        "description": description.unwrap_or(UNDOCUMENTED),
+    });
+    let notes = capability.and_then(|known| known.implementation_notes.as_ref());
+    let page = agent.documentation.official_docs.as_ref();
+    let notes = notes.map(|notes| json!(notes));
+    let page = page.map(|page| json!({ "startUrl": page }));
+    put_some(&mut row, "implementationNotes", notes.or(page));
     row
 }
 
-fn cite(row: &mut Value, source: &Source) {
+fn cite(row: &mut Value, source: &CitedSource) {
     row["url"] = json!(source.url);
     row["description"] = json!(source.description);
     row["verifiedDate"] = json!(source.verified_date);

@@ -1,7 +1,7 @@
-//! The four tools as an MCP server over any pair of pipes, in both eras of the protocol.
+//! Serves the four tools as an MCP server over any pair of pipes, in both eras of the protocol.
 //!
-//! There is nothing to remember between requests, so a legacy client is served like a modern one
-//! after a greeting, and requests are answered one after the other.
+//! The server keeps no state between requests, so a legacy client is served like a modern one after
+//! `initialize`, and requests are answered one after the other.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use kitbag_wire::{
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
 
-use crate::answers::Answers;
-use crate::tools::Tool;
+use crate::answers::AgentAnswers;
+use crate::tools::AgentTool;
 
 /// More than any question about agents needs.
 const MAX_LINE: usize = 1024 * 1024;
@@ -27,7 +27,7 @@ agents; startUrl is the page to read for more.";
 
 /// Serves until the client closes its end.
 pub async fn serve(
-    answers: Arc<Answers>,
+    answers: Arc<AgentAnswers>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
@@ -36,26 +36,30 @@ pub async fn serve(
     loop {
         let response = match read_line(&mut input, &mut line, MAX_LINE).await? {
             Line::End => return Ok(()),
-            Line::Cut => {
-                let problem = format!("a message may have {MAX_LINE} bytes");
-                Some(Response::error(
-                    None,
-                    ErrorObject::new(code::INVALID_REQUEST, problem),
-                ))
-            }
+            Line::Cut => Some(too_long()),
             Line::Whole if line.iter().all(u8::is_ascii_whitespace) => None,
             Line::Whole => answer(&answers, &line).await,
         };
         if let Some(response) = response {
-            let mut line = Message::from(response).to_line();
-            line.push(b'\n');
-            output.write_all(&line).await?;
-            output.flush().await?;
+            write(&mut output, response).await?;
         }
     }
 }
 
-async fn answer(answers: &Answers, line: &[u8]) -> Option<Response> {
+async fn write(output: &mut (impl AsyncWrite + Unpin), response: Response) -> std::io::Result<()> {
+    let mut line = Message::from(response).to_line();
+    line.push(b'\n');
+    output.write_all(&line).await?;
+    output.flush().await
+}
+
+fn too_long() -> Response {
+    let problem = format!("a message may have {MAX_LINE} bytes");
+    let error = ErrorObject::new(code::INVALID_REQUEST, problem);
+    Response::error(None, error)
+}
+
+async fn answer(answers: &AgentAnswers, line: &[u8]) -> Option<Response> {
     match Message::parse(line) {
         Ok(Message::Request(request)) => {
             let id = request.id.clone();
@@ -64,30 +68,23 @@ async fn answer(answers: &Answers, line: &[u8]) -> Option<Response> {
                 Err(error) => Response::error(Some(id), error),
             })
         }
-        // We ask nothing and nothing can be cancelled that is not already answered.
+        // The server asks nothing, and every request is answered before it could be cancelled.
         Ok(Message::Notification(_) | Message::Response(_)) => None,
         Err(malformed) => Some(refusal(&malformed)),
     }
 }
 
-async fn respond(answers: &Answers, request: &Request) -> Result<Raw, ErrorObject> {
-    let params = request.object().map_err(|error| {
-        ErrorObject::new(
-            code::INVALID_PARAMS,
-            format!("`params` cannot be read: {error}"),
-        )
-    })?;
+async fn respond(answers: &AgentAnswers, request: &Request) -> Result<Raw, ErrorObject> {
+    let params = request
+        .object()
+        .map_err(|error| invalid(format!("`params` cannot be read: {error}")))?;
     let era = era(request, &params)?;
     let result = match (request.method.as_str(), era) {
-        (method::DISCOVER, Era::Modern) => json!({
-            "supportedVersions": [ProtocolVersion::LATEST.as_str()],
-            "capabilities": { "tools": {} },
-            "instructions": INSTRUCTIONS,
-        }),
+        (method::DISCOVER, Era::Modern) => discover(),
         (method::INITIALIZE, Era::Legacy) => initialize(&params),
         (method::PING, Era::Legacy) => json!({}),
         (method::LIST_TOOLS, _) => {
-            json!({ "tools": Tool::ALL.map(|tool| tool.definition(&answers.library)) })
+            json!({ "tools": AgentTool::ALL.map(|tool| tool.definition(&answers.library)) })
         }
         (method::CALL_TOOL, _) => call(answers, &params).await?,
         (name, _) => {
@@ -99,11 +96,11 @@ async fn respond(answers: &Answers, request: &Request) -> Result<Raw, ErrorObjec
     };
     Ok(raw(&match era {
         Era::Legacy => result,
-        Era::Modern => dressed(result, request.method != method::CALL_TOOL),
+        Era::Modern => modern(result, request.method != method::CALL_TOOL),
     }))
 }
 
-/// A request says by what it carries to which era it belongs.
+/// Finds the era of a request by its `_meta`.
 fn era(request: &Request, params: &RawObject) -> Result<Era, ErrorObject> {
     let meta = params.object("_meta").unwrap_or_default();
     let Some(version) = meta.read::<String>(meta::PROTOCOL_VERSION) else {
@@ -113,24 +110,37 @@ fn era(request: &Request, params: &RawObject) -> Result<Era, ErrorObject> {
         };
     };
     if ProtocolVersion::parse(&version).is_none_or(|version| version.era() != Era::Modern) {
-        let supported = [ProtocolVersion::LATEST.as_str()];
-        let message = format!(
-            "unsupported protocol version; this server speaks {}",
-            supported[0]
-        );
-        return Err(ErrorObject::new(code::UNSUPPORTED_VERSION, message)
-            .with_data(&json!({ "supported": supported, "requested": version })));
+        return Err(unsupported(&version));
     }
-    meta.object(meta::CLIENT_CAPABILITIES)
-        .map(|_| Era::Modern)
-        .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))
+    match meta.object(meta::CLIENT_CAPABILITIES) {
+        Some(_) => Ok(Era::Modern),
+        None => Err(missing(meta::CLIENT_CAPABILITIES)),
+    }
+}
+
+fn unsupported(requested: &str) -> ErrorObject {
+    let supported = ProtocolVersion::LATEST.as_str();
+    let message = format!("unsupported protocol version; this server speaks {supported}");
+    ErrorObject::new(code::UNSUPPORTED_VERSION, message)
+        .with_data(&json!({ "supported": [supported], "requested": requested }))
 }
 
 fn missing(key: &str) -> ErrorObject {
-    ErrorObject::new(
-        code::INVALID_PARAMS,
-        format!("`_meta` lacks `{key}`, which every request must carry"),
-    )
+    invalid(format!(
+        "`_meta` lacks `{key}`, which every request must carry"
+    ))
+}
+
+fn invalid(message: String) -> ErrorObject {
+    ErrorObject::new(code::INVALID_PARAMS, message)
+}
+
+fn discover() -> Value {
+    json!({
+        "supportedVersions": [ProtocolVersion::LATEST.as_str()],
+        "capabilities": { "tools": {} },
+        "instructions": INSTRUCTIONS,
+    })
 }
 
 fn initialize(params: &RawObject) -> Value {
@@ -143,16 +153,13 @@ fn initialize(params: &RawObject) -> Value {
     })
 }
 
-async fn call(answers: &Answers, params: &RawObject) -> Result<Value, ErrorObject> {
+async fn call(answers: &AgentAnswers, params: &RawObject) -> Result<Value, ErrorObject> {
     let name: String = params.read("name").unwrap_or_default();
-    let tool: Tool = name.parse()?;
-    let arguments = params.get("arguments").filter(|it| it.get() != "null");
-    let arguments = RawObject::open_or_empty(arguments).map_err(|_| {
-        ErrorObject::new(
-            code::INVALID_PARAMS,
-            "`arguments` must be an object".to_owned(),
-        )
-    })?;
+    let tool: AgentTool = name.parse()?;
+    let arguments = params.get("arguments");
+    let arguments = arguments.filter(|arguments| arguments.get() != "null");
+    let arguments = RawObject::open_or_empty(arguments)
+        .map_err(|_| invalid("`arguments` must be an object".to_owned()))?;
     Ok(match tool.call(answers, &arguments).await? {
         Ok(answer) => json!({
             "content": [{ "type": "text", "text": answer.to_string() }],
@@ -164,8 +171,8 @@ async fn call(answers: &Answers, params: &RawObject) -> Result<Value, ErrorObjec
     })
 }
 
-/// What every modern result has besides.
-fn dressed(mut result: Value, cacheable: bool) -> Value {
+/// Adds the fields that every modern result has.
+fn modern(mut result: Value, cacheable: bool) -> Value {
     result["resultType"] = json!(result_type::COMPLETE);
     if cacheable {
         result["ttlMs"] = json!(CACHE_MS);

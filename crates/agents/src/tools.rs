@@ -1,28 +1,29 @@
-//! The four tools: how they are offered, and how a call becomes a question.
+//! The four tools: their definitions, and the questions that calls of them ask.
 
 use kitbag_wire::{ErrorObject, RawObject, meta::code};
 use serde_json::{Value, json};
 
-use crate::answers::Answers;
-use crate::asked::Miss;
+use crate::answers::AgentAnswers;
 use crate::library::Library;
+use crate::question::Miss;
 
-/// More than any name, and any question in its place, needs.
+/// The most bytes of a name. Every text is compared with every name, letter by letter.
 const LONG: usize = 500;
+/// More agents than there are.
 const MANY: usize = 100;
 
-/// What a call came to: an answer, or words that help to ask again.
-pub type Told = Result<Value, Miss>;
+/// The result of a call: an answer, or a message that helps the model to ask again.
+pub type ToolAnswer = Result<Value, Miss>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tool {
+pub enum AgentTool {
     Lookup,
     Compare,
     List,
     Sources,
 }
 
-impl Tool {
+impl AgentTool {
     pub const ALL: [Self; 4] = [Self::Lookup, Self::Compare, Self::List, Self::Sources];
 
     pub fn name(self) -> &'static str {
@@ -34,88 +35,108 @@ impl Tool {
         }
     }
 
-    /// As `tools/list` shows it.
+    /// Returns the definition for `tools/list`.
     pub fn definition(self, library: &Library) -> Value {
-        let examples = agents(library, if self == Self::Lookup { 4 } else { 1 });
-        let agent =
-            json!({ "type": "string", "description": format!("Id or name, e.g. {examples}") });
-        let capability =
-            json!({ "type": "string", "description": "In any words, e.g. mcp, hooks, plan mode" });
-        let (title, description, properties, required) = match self {
-            Self::Lookup => (
-                "Look up a capability",
-                "Whether one coding agent (Copilot, Claude Code, Gemini CLI, Cursor…) supports a feature such as \
-                 MCP, and how: tier, setup command, config file, pitfalls, sources.",
-                json!({ "agent": agent, "capability": capability }),
-                json!(["agent", "capability"]),
-            ),
-            Self::Compare => (
-                "Compare a capability",
-                "Which coding agents support a feature, and how they differ: tier, maturity, setup. \
-                 `available: null` means undocumented.",
-                json!({
-                    "capability": capability,
-                    "agents": {
-                        "type": "array", "items": { "type": "string" }, "description": "Only these; default all",
-                    },
-                }),
-                json!(["capability"]),
-            ),
-            Self::List => (
-                "List capabilities",
-                "All features of one coding agent, or of every agent in a category, with tier and availability. \
-                 Give agent, category or both.",
-                json!({
-                    "agent": agent,
-                    "category": { "type": "string", "description": format!("E.g. {}", categories(library)) },
-                }),
-                json!([]),
-            ),
-            Self::Sources => (
-                "Get sources",
-                "Where facts about coding agents are documented: URLs to cite, with the day each was last \
-                 checked. For an agent, a capability or both.",
-                json!({ "agent": agent, "capability": capability }),
-                json!([]),
-            ),
-        };
-        let mut input =
-            json!({ "type": "object", "properties": properties, "additionalProperties": false });
-        if required != json!([]) {
-            input["required"] = required;
-        }
         json!({
             "name": self.name(),
-            "title": title,
-            "description": description,
-            "inputSchema": input,
+            "title": self.title(),
+            "description": self.description(),
+            "inputSchema": self.input(library),
             "outputSchema": self.output(),
             "annotations": { "readOnlyHint": true, "openWorldHint": false },
         })
     }
 
-    /// Asks the question a call stands for. What the arguments lack is said as the protocol wants it.
-    pub async fn call(self, answers: &Answers, arguments: &RawObject) -> Result<Told, ErrorObject> {
-        self.refuse_unknown(arguments)?;
-        let text = |key: &str| text(arguments, key);
-        let (agent, capability) = (text("agent")?, text("capability")?);
-        let agent = agent.as_deref();
-        let capability = capability.as_deref();
-        Ok(match self {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Lookup => "Look up a capability",
+            Self::Compare => "Compare a capability",
+            Self::List => "List capabilities",
+            Self::Sources => "Get sources",
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
             Self::Lookup => {
-                answers
-                    .lookup(needed(agent, "agent")?, needed(capability, "capability")?)
-                    .await
+                "Whether one coding agent (Copilot, Claude Code, Gemini CLI, Cursor…) supports a feature such as \
+                 MCP, and how: tier, setup command, config file, pitfalls, sources."
             }
             Self::Compare => {
+                "Which coding agents support a feature, and how they differ: tier, maturity, setup. \
+                 `available: null` means undocumented."
+            }
+            Self::List => {
+                "All features of one coding agent, or of every agent in a category, with tier and availability. \
+                 Give agent, category or both."
+            }
+            Self::Sources => {
+                "Where facts about coding agents are documented: URLs to cite, with the day each was last \
+                 checked. For an agent, a capability or both."
+            }
+        }
+    }
+
+    fn input(self, library: &Library) -> Value {
+        let properties = self.properties(library);
+        let mut input =
+            json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        match self {
+            Self::Lookup => input["required"] = json!(["agent", "capability"]),
+            Self::Compare => input["required"] = json!(["capability"]),
+            Self::List | Self::Sources => {}
+        }
+        input
+    }
+
+    fn properties(self, library: &Library) -> Value {
+        // The first tool of the list has more examples; a model that reads the others has seen them.
+        let examples = agents(library, if self == Self::Lookup { 4 } else { 1 });
+        let agent =
+            json!({ "type": "string", "description": format!("Id or name, e.g. {examples}") });
+        let capability =
+            json!({ "type": "string", "description": "In any words, e.g. mcp, hooks, plan mode" });
+        match self {
+            Self::Lookup | Self::Sources => json!({ "agent": agent, "capability": capability }),
+            Self::Compare => json!({
+                "capability": capability,
+                "agents": {
+                    "type": "array", "items": { "type": "string" }, "description": "Only these; default all",
+                },
+            }),
+            Self::List => json!({
+                "agent": agent,
+                "category": { "type": "string", "description": format!("E.g. {}", categories(library)) },
+            }),
+        }
+    }
+
+    /// Asks the question of a call. Wrong arguments are errors of the protocol.
+    pub async fn call(
+        self,
+        answers: &AgentAnswers,
+        arguments: &RawObject,
+    ) -> Result<ToolAnswer, ErrorObject> {
+        self.refuse_unknown(arguments)?;
+        let agent = text(arguments, "agent")?;
+        let capability = text(arguments, "capability")?;
+        let (agent, capability) = (agent.as_deref(), capability.as_deref());
+        Ok(match self {
+            Self::Lookup => {
+                let (agent, capability) =
+                    (needed(agent, "agent")?, needed(capability, "capability")?);
+                answers.lookup(agent, capability).await
+            }
+            Self::Compare => {
+                let capability = needed(capability, "capability")?;
                 answers
-                    .compare(
-                        needed(capability, "capability")?,
-                        &texts(arguments, "agents")?,
-                    )
+                    .compare(capability, &texts(arguments, "agents")?)
                     .await
             }
-            Self::List => answers.list(agent, text("category")?.as_deref()).await,
+            Self::List => {
+                let category = text(arguments, "category")?;
+                answers.list(agent, category.as_deref()).await
+            }
             Self::Sources => answers.sources(agent, capability).await,
         })
     }
@@ -128,25 +149,21 @@ impl Tool {
         }
     }
 
-    /// A name nobody reads would leave the caller with the answer to another question.
+    /// A parameter that is ignored would give the caller the answer to another question.
     fn refuse_unknown(self, arguments: &RawObject) -> Result<(), ErrorObject> {
         let known = self.parameters();
-        let unknown = arguments
-            .iter()
-            .map(|(name, _)| name)
-            .find(|name| !known.contains(name));
-        let Some(unknown) = unknown else {
+        let mut names = arguments.iter().map(|(name, _)| name);
+        let Some(unknown) = names.find(|name| !known.contains(name)) else {
             return Ok(());
         };
         let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+        let (tool, known) = (self.name(), known.join(" and "));
         Err(invalid(format!(
-            "{} has no parameter `{unknown}`; it has {}",
-            self.name(),
-            known.join(" and ")
+            "{tool} has no parameter `{unknown}`; it has {known}"
         )))
     }
 
-    /// Few words: an answer explains itself, this is for programs.
+    /// The schema is short: an answer explains itself to a model, and programs need no more.
     fn output(self) -> Value {
         let (object, array, text) = (
             json!({ "type": "object" }),
@@ -165,15 +182,12 @@ impl Tool {
     }
 }
 
-impl std::str::FromStr for Tool {
+impl std::str::FromStr for AgentTool {
     type Err = ErrorObject;
 
     fn from_str(name: &str) -> Result<Self, ErrorObject> {
-        let unknown = || invalid(format!("there is no tool `{name}`"));
-        Self::ALL
-            .into_iter()
-            .find(|tool| tool.name() == name)
-            .ok_or_else(unknown)
+        let tool = Self::ALL.into_iter().find(|tool| tool.name() == name);
+        tool.ok_or_else(|| invalid(format!("there is no tool `{name}`")))
     }
 }
 
@@ -181,53 +195,44 @@ fn rows() -> Value {
     json!({ "type": "array", "items": { "type": "object" } })
 }
 
-/// The first few; whoever names another is understood as well.
+/// Names the first few agents, as examples.
 fn agents(library: &Library, many: usize) -> String {
-    library
-        .agents
-        .iter()
-        .take(many)
-        .map(|it| it.agent.id.as_str())
-        .collect::<Vec<_>>()
-        .join(", ")
+    let agents = library.agents.iter().take(many);
+    let ids: Vec<&str> = agents.map(|agent| agent.agent.id.as_str()).collect();
+    ids.join(", ")
 }
 
-/// The dozen that hold most; the others hold one capability each, and are found by its words too.
+/// Names the dozen categories that hold most. The others hold one capability each, and are found by
+/// its words, too.
 fn categories(library: &Library) -> String {
-    let size = |name: &str| {
-        library
-            .capabilities
-            .iter()
-            .filter(|it| it.category.name() == name)
-            .count()
-    };
-    let mut names: Vec<&str> = library
-        .category_names
-        .all()
-        .iter()
-        .map(|it| it.name.as_str())
-        .collect();
-    names.sort_by_key(|name| std::cmp::Reverse(size(name)));
+    let categories = library.category_names.all().iter();
+    let mut names: Vec<&str> = categories.map(|category| category.name.as_str()).collect();
+    names.sort_by_key(|name| std::cmp::Reverse(category_size(library, name)));
     names.truncate(12);
     names.join(", ")
 }
 
-/// Models write `null` and empty text where they mean nothing.
+fn category_size(library: &Library, name: &str) -> usize {
+    let terms = library.capabilities.iter();
+    terms.filter(|term| term.category.name() == name).count()
+}
+
+/// Reads a text. Models write `null` and empty text for a parameter that they leave out.
 fn text(arguments: &RawObject, key: &str) -> Result<Option<String>, ErrorObject> {
-    let Some(value) = arguments.get(key).filter(|it| it.get() != "null") else {
+    let Some(value) = given(arguments, key) else {
         return Ok(None);
     };
-    let text: String = serde_json::from_str(value.get())
-        .map_err(|_| invalid(format!("`{key}` must be a string")))?;
+    let text: String =
+        serde_json::from_str(value).map_err(|_| invalid(format!("`{key}` must be a string")))?;
     name(text, key).map(|text| Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// One text is as good as a list of one.
+/// Reads a list of texts. A single text counts as a list of one.
 fn texts(arguments: &RawObject, key: &str) -> Result<Vec<String>, ErrorObject> {
-    let Some(value) = arguments.get(key).filter(|it| it.get() != "null") else {
+    let Some(value) = given(arguments, key) else {
         return Ok(Vec::new());
     };
-    let many: Option<Vec<String>> = serde_json::from_str(value.get()).ok();
+    let many: Option<Vec<String>> = serde_json::from_str(value).ok();
     match many {
         Some(many) if many.len() > MANY => Err(invalid(format!("`{key}` may have {MANY} entries"))),
         Some(many) => many.into_iter().map(|one| name(one, key)).collect(),
@@ -239,7 +244,11 @@ fn texts(arguments: &RawObject, key: &str) -> Result<Vec<String>, ErrorObject> {
     }
 }
 
-/// Whatever is said is held against every name there is, letter by letter.
+fn given<'a>(arguments: &'a RawObject, key: &str) -> Option<&'a str> {
+    let value = arguments.get(key)?.get();
+    (value != "null").then_some(value)
+}
+
 fn name(text: String, key: &str) -> Result<String, ErrorObject> {
     if text.len() > LONG {
         Err(invalid(format!("`{key}` may have {LONG} letters")))

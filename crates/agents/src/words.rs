@@ -1,6 +1,6 @@
-//! Words as they are compared: small, without what people wrap around them, and cut to the stem.
+//! Prepares words for comparison: in lower case, without fillers, and cut to the stem.
 
-/// The words of a text, small and one blank apart; whatever stands between them is no matter.
+/// Returns the words of a text in lower case and one blank apart, without punctuation.
 pub(crate) fn key(text: &str) -> String {
     let lower = text.to_lowercase().replace("'s ", " ").replace("’s ", " ");
     let words = lower
@@ -9,54 +9,50 @@ pub(crate) fn key(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The stems of the words that say something; of all words, if none does. Two words that are
-/// known as one (`log in`, `work trees`) are that one.
+/// Returns the stems of the words that are no fillers, or of all words if there are only fillers.
+/// Two words that are known as one (`log in`, `work trees`) are joined.
 pub(crate) fn telling(text: &str, besides: &[&str], known: impl Fn(&str) -> bool) -> Vec<String> {
     let key = key(text);
     let mut rest = key.split(' ').peekable();
     let (mut telling, mut all) = (Vec::new(), Vec::new());
     while let Some(word) = rest.next() {
-        let joined = rest
-            .peek()
-            .map(|next| stem(&format!("{word}{next}")))
-            .filter(|joined| known(joined));
-        if joined.is_some() {
+        let next = rest.peek().copied().unwrap_or_default();
+        let joined = stem(&format!("{word}{next}"));
+        if !next.is_empty() && known(&joined) {
             rest.next();
+            telling.push(joined.clone());
+            all.push(joined);
+            continue;
         }
-        let filler = joined.is_none()
-            && (besides.contains(&word) || FILLERS.split(' ').any(|it| it == word));
-        all.push(joined.unwrap_or_else(|| stem(word)));
-        if !filler {
-            telling.extend(all.last().cloned());
+        if !besides.contains(&word) && !FILLERS.split(' ').any(|filler| filler == word) {
+            telling.push(stem(word));
         }
+        all.push(stem(word));
     }
     if telling.is_empty() { all } else { telling }
 }
 
-/// Whether a stem is that of a word people wrap around what they mean.
+/// True if a stem is that of a filler.
 pub(crate) fn is_filler(stemmed: &str) -> bool {
-    FILLERS.split(' ').any(|it| stem(it) == stemmed)
+    FILLERS.split(' ').any(|filler| stem(filler) == stemmed)
 }
 
-/// Whether two keys are the same but for slips: word for word, or in where words end.
+/// True if two keys differ only in typing errors: word for word, or in the blanks between words.
 pub(crate) fn misspelt(one: &str, other: &str) -> bool {
-    let joined = |key: &str| key.replace(' ', "");
-    let (words, others): (Vec<&str>, Vec<&str>) =
-        (one.split(' ').collect(), other.split(' ').collect());
-    let by_word = || {
-        words
-            .iter()
-            .zip(&others)
-            .all(|(one, other)| one == other || slip(one, other))
-    };
-    if words.len() == others.len() {
-        by_word()
+    if one.split(' ').count() == other.split(' ').count() {
+        let mut pairs = one.split(' ').zip(other.split(' '));
+        pairs.all(|(one, other)| is_same_word(one, other))
     } else {
-        joined(one) == joined(other) || slip(&joined(one), &joined(other))
+        is_same_word(&one.replace(' ', ""), &other.replace(' ', ""))
     }
 }
 
-/// How much two stems are the same word: 1 for the same, less for one family or a slip of the pen.
+fn is_same_word(one: &str, other: &str) -> bool {
+    one == other || slip(one, other)
+}
+
+/// Scores how likely two stems are the same word: 1 for the same, less for one family or a typing
+/// error.
 pub(crate) fn likeness(one: &str, other: &str) -> f32 {
     if one == other {
         1.0
@@ -67,28 +63,27 @@ pub(crate) fn likeness(one: &str, other: &str) -> f32 {
     }
 }
 
+/// Less than the score of the same word, and enough to decide alone.
 const AKIN: f32 = 0.8;
 
-/// What people wrap around the thing they mean.
+/// Words that people put around the name of a thing.
 const FILLERS: &str = "a about all an and any are as at available be by can capabilities capability could \
     did do does done each every feature features for from functionality get give had has have how i if in \
     into is it its let like me my of on one or other own please should so some something support supported \
     supports that the their them there these they thing things this to use used uses using via want was we \
     what when where whether which who will with would you your";
 
-/// `approve` and `approval`, `select` and `selection`.
+/// True for `approve` and `approval`, `select` and `selection`: three fifths of the longer word, and
+/// at least five letters, are the same.
 fn akin(one: &str, other: &str) -> bool {
-    let common = one
-        .chars()
-        .zip(other.chars())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let pairs = one.chars().zip(other.chars());
+    let common = pairs.take_while(|(a, b)| a == b).count();
     let longer = one.chars().count().max(other.chars().count());
     common >= 5 && common * 5 >= longer * 3
 }
 
-/// A letter wrong, two in a long word, or two that changed places in a short one. People seldom
-/// miss the first, and in a short word not the last.
+/// True if one letter is wrong, two in a long word, or two have changed places in a short one.
+/// People seldom mistype the first letter, and in a short word the last.
 fn slip(one: &str, other: &str) -> bool {
     let (letters, others): (Vec<char>, Vec<char>) =
         (one.chars().collect(), other.chars().collect());
@@ -112,29 +107,29 @@ fn sorted(mut letters: Vec<char>) -> Vec<char> {
     letters
 }
 
-/// Cuts what marks number and tense. What is left need not be a word, only the same for its family.
+/// Shorter words are left as they are: `ring` does not come from `r`.
+const SHORTEST_ROOT: usize = 3;
+
+/// Cuts the endings of number and tense. The result need not be a word, only the same for its family.
 pub(crate) fn stem(word: &str) -> String {
     let word = american(singular(word));
-    let root = ["ing", "ed"]
-        .iter()
-        .find_map(|ending| word.strip_suffix(ending))
-        .filter(|root| root.len() >= 3);
+    let root = word.strip_suffix("ing").or(word.strip_suffix("ed"));
+    let root = root.filter(|root| root.len() >= SHORTEST_ROOT);
     let root = root.map_or(word.as_str(), undoubled);
-    root.strip_suffix('e')
-        .filter(|root| root.len() >= 3)
-        .unwrap_or(root)
-        .to_owned()
+    let without_e = root.strip_suffix('e');
+    let without_e = without_e.filter(|root| root.len() >= SHORTEST_ROOT);
+    without_e.unwrap_or(root).to_owned()
 }
 
 fn singular(word: &str) -> String {
     match (word.strip_suffix("ies"), word.strip_suffix('s')) {
-        (Some(root), _) if root.len() >= 3 => format!("{root}y"),
-        (_, Some(root)) if root.len() >= 3 && !root.ends_with('s') => root.to_owned(),
+        (Some(root), _) if root.len() >= SHORTEST_ROOT => format!("{root}y"),
+        (_, Some(root)) if root.len() >= SHORTEST_ROOT && !root.ends_with('s') => root.to_owned(),
         _ => word.to_owned(),
     }
 }
 
-/// `customise` is `customize`.
+/// Turns `customise` into `customize`.
 fn american(word: String) -> String {
     let endings = [
         ("isation", "ization"),
@@ -142,16 +137,17 @@ fn american(word: String) -> String {
         ("ised", "ized"),
         ("ise", "ize"),
     ];
-    let respelt = |(ending, ours)| {
-        Some(format!(
-            "{}{ours}",
-            word.strip_suffix(ending).filter(|it| it.len() >= 3)?
-        ))
-    };
-    endings.into_iter().find_map(respelt).unwrap_or(word)
+    for (ending, ours) in endings {
+        if let Some(root) = word.strip_suffix(ending)
+            && root.len() >= SHORTEST_ROOT
+        {
+            return format!("{root}{ours}");
+        }
+    }
+    word
 }
 
-/// `planning` is of `plan`, `telling` of `tell`.
+/// Turns `plann` of `planning` into `plan`, but leaves `tell` of `telling`.
 fn undoubled(root: &str) -> &str {
     let mut last = root.chars().rev();
     match (last.next(), last.next()) {
@@ -167,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_comes_down_to_the_stems_of_its_telling_words() {
+    fn a_text_is_reduced_to_the_stems_of_its_telling_words() {
         let check = |text: &str, stems: &str| {
             assert_eq!(
                 telling(text, &[], |it| it == "login").join(" "),
@@ -185,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_one_word_for_another_and_not_one_name_for_another() {
+    fn a_typing_error_changes_a_word_and_not_a_name() {
         assert!(misspelt("lifecyle hooks", "lifecycle hooks"));
         assert!(misspelt("check points", "checkpoints"));
         assert!(misspelt("websearch", "web search"));
@@ -194,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_one_family_and_slips_of_the_pen_are_nearly_the_same() {
+    fn words_of_one_family_and_typing_errors_are_nearly_the_same() {
         let check = |one: &str, other: &str, near: bool| {
             assert_eq!(likeness(one, other) > 0.0, near, "{one} {other}");
         };

@@ -1,13 +1,12 @@
-//! The clients whose files we know, and where each keeps them.
+//! The clients whose files Kitbag knows, and where each keeps them.
 
 use std::fmt;
-use std::iter;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::places::{Places, Platform};
+use crate::directories::{ClientDirectories, Platform};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Client {
@@ -36,21 +35,21 @@ pub struct UnknownClient {
 
 /// A file that a client would read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct ClientFile {
     pub client: Client,
     pub path: PathBuf,
     pub scope: Scope,
 }
 
-/// For whom a file counts.
+/// The people and folders for which a client uses a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Wherever this person works.
+    /// This person, in every folder.
     User,
-    /// In the folder that lies around the file.
+    /// The folder in which the file lies.
     Project,
-    /// For everybody on the machine; not ours to edit.
+    /// Every person on the machine. Kitbag does not edit such a file.
     System,
 }
 
@@ -73,7 +72,7 @@ impl Client {
         Self::LmStudio,
     ];
 
-    /// As one types it.
+    /// The name for the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "claude-desktop",
@@ -94,7 +93,7 @@ impl Client {
         }
     }
 
-    /// As its makers write it.
+    /// The name as its makers write it.
     pub const fn title(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "Claude Desktop",
@@ -115,7 +114,7 @@ impl Client {
         }
     }
 
-    /// Whether it is opened from a window, and so launches programs without the PATH of a shell.
+    /// True if it is opened from a window, and so launches programs without the PATH of a shell.
     pub const fn has_windows(self) -> bool {
         !matches!(
             self,
@@ -123,161 +122,160 @@ impl Client {
         )
     }
 
-    /// Every file it might read, whether it is there or not. Of each scope the first is where
-    /// something new goes.
-    pub fn spots(self, places: &Places) -> Vec<Spot> {
-        let user = self
-            .user_files(places)
-            .into_iter()
-            .map(|path| (Scope::User, path));
-        let project = self
-            .project_files(places)
-            .into_iter()
-            .map(|path| (Scope::Project, path));
-        let system = self
-            .system_files(places)
-            .into_iter()
-            .map(|path| (Scope::System, path));
-        let all = user.chain(project).chain(system);
-        all.map(|(scope, path)| Spot {
+    /// Returns every file that the client might read, also those that do not exist. A new entry
+    /// goes into the first file of its scope.
+    pub fn files(self, directories: &ClientDirectories) -> Vec<ClientFile> {
+        let mut files = self.with_scope(Scope::User, self.user_files(directories));
+        files.extend(self.with_scope(Scope::Project, self.project_files(directories)));
+        files.extend(self.with_scope(Scope::System, self.system_files(directories)));
+        files
+    }
+
+    fn with_scope(self, scope: Scope, paths: Vec<PathBuf>) -> Vec<ClientFile> {
+        let files = paths.into_iter().map(|path| ClientFile {
             client: self,
             path,
             scope,
-        })
-        .collect()
+        });
+        files.collect()
     }
 
-    fn user_files(self, places: &Places) -> Vec<PathBuf> {
-        let home = |path: &str| places.home.join(path);
-        let xdg = |path: &str| places.config.join(path);
-        let extension = |path: &str| {
-            let storage = |code: &&str| {
-                places
-                    .applications
-                    .join(code)
-                    .join("User/globalStorage")
-                    .join(path)
-            };
-            CODES.iter().map(storage).collect::<Vec<_>>()
-        };
+    fn user_files(self, directories: &ClientDirectories) -> Vec<PathBuf> {
+        let ClientDirectories {
+            home,
+            config,
+            applications,
+            ..
+        } = directories;
+        let windows = directories.platform == Platform::Windows;
         match self {
-            Self::ClaudeDesktop => vec![
-                places
-                    .applications
-                    .join("Claude/claude_desktop_config.json"),
+            Self::ClaudeDesktop => vec![applications.join("Claude/claude_desktop_config.json")],
+            Self::ClaudeCode => vec![home.join(".claude.json")],
+            Self::Cursor => vec![home.join(".cursor/mcp.json")],
+            Self::VsCode => vscode_files(directories),
+            Self::Windsurf => vec![
+                home.join(".codeium/windsurf/mcp_config.json"),
+                home.join(".codeium/mcp_config.json"),
             ],
-            Self::ClaudeCode => vec![home(".claude.json")],
-            Self::Cursor => vec![home(".cursor/mcp.json")],
-            Self::VsCode => {
-                let files = |code: &&str| {
-                    let user = places.applications.join(code).join("User");
-                    [user.join("mcp.json"), user.join("settings.json")]
-                };
-                let copilot = places
-                    .copilot_home
-                    .clone()
-                    .unwrap_or_else(|| home(".copilot"));
-                let copilot = copilot.join("mcp-config.json");
-                CODES.iter().flat_map(files).chain([copilot]).collect()
-            }
-            Self::Windsurf => {
-                vec![
-                    home(".codeium/windsurf/mcp_config.json"),
-                    home(".codeium/mcp_config.json"),
-                ]
-            }
-            Self::Zed if places.platform == Platform::Windows => {
-                vec![places.applications.join("Zed/settings.json")]
-            }
-            Self::Zed => vec![xdg("zed/settings.json")],
-            Self::Gemini => vec![home(".gemini/settings.json")],
-            Self::Codex => {
-                vec![
-                    places
-                        .codex_home
-                        .clone()
-                        .unwrap_or_else(|| home(".codex"))
-                        .join("config.toml"),
-                ]
-            }
-            Self::Cline => {
-                let mut files =
-                    extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json");
-                files.push(home(".cline/data/settings/cline_mcp_settings.json"));
-                places
-                    .cline_settings
-                    .clone()
-                    .into_iter()
-                    .chain(files)
-                    .collect()
-            }
-            Self::Roo => extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
-            Self::Kilo => {
-                let mut files = extension("kilocode.kilo-code/settings/mcp_settings.json");
-                files.push(home(".kilocode/cli/global/settings/mcp_settings.json"));
-                files
-            }
-            Self::Continue => {
-                let mut files = vec![home(".continue/config.yaml")];
-                files.extend(places.folder(&home(".continue/mcpServers")));
-                files
-            }
-            Self::Goose if places.platform == Platform::Windows => {
-                vec![places.applications.join("Block/goose/config/config.yaml")]
-            }
-            Self::Goose => vec![xdg("goose/config.yaml")],
+            Self::Zed if windows => vec![applications.join("Zed/settings.json")],
+            Self::Zed => vec![config.join("zed/settings.json")],
+            Self::Gemini => vec![home.join(".gemini/settings.json")],
+            Self::Codex => vec![codex_home(directories).join("config.toml")],
+            Self::Cline => cline_files(directories),
+            Self::Roo => extension_files(
+                directories,
+                "rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+            ),
+            Self::Kilo => kilo_files(directories),
+            Self::Continue => continue_files(directories),
+            Self::Goose if windows => vec![applications.join("Block/goose/config/config.yaml")],
+            Self::Goose => vec![config.join("goose/config.yaml")],
             Self::Opencode => vec![
-                xdg("opencode/opencode.json"),
-                xdg("opencode/opencode.jsonc"),
+                config.join("opencode/opencode.json"),
+                config.join("opencode/opencode.jsonc"),
             ],
             Self::LmStudio => vec![
-                home(".lmstudio/mcp.json"),
-                home(".cache/lm-studio/mcp.json"),
+                home.join(".lmstudio/mcp.json"),
+                home.join(".cache/lm-studio/mcp.json"),
             ],
         }
     }
 
-    fn project_files(self, places: &Places) -> Vec<PathBuf> {
-        let here = |path: &str| places.cwd.join(path);
-        match self {
-            Self::ClaudeCode => vec![here(".mcp.json")],
-            Self::Cursor => vec![here(".cursor/mcp.json")],
-            Self::VsCode => vec![here(".vscode/mcp.json")],
-            Self::Zed => vec![here(".zed/settings.json")],
-            Self::Gemini => vec![here(".gemini/settings.json")],
-            Self::Codex => vec![here(".codex/config.toml")],
-            Self::Roo => vec![here(".roo/mcp.json")],
-            Self::Kilo => vec![here(".kilocode/mcp.json")],
-            Self::Continue => {
-                let ours = here(".continue/mcpServers/kitbag.yaml");
-                let others = places.folder(&here(".continue/mcpServers"));
-                let others = others.into_iter().filter(|path| *path != ours);
-                iter::once(ours.clone()).chain(others).collect()
-            }
-            Self::Opencode => [
+    fn project_files(self, directories: &ClientDirectories) -> Vec<PathBuf> {
+        let files: &[&str] = match self {
+            Self::ClaudeCode => &[".mcp.json"],
+            Self::Cursor => &[".cursor/mcp.json"],
+            Self::VsCode => &[".vscode/mcp.json"],
+            Self::Zed => &[".zed/settings.json"],
+            Self::Gemini => &[".gemini/settings.json"],
+            Self::Codex => &[".codex/config.toml"],
+            Self::Roo => &[".roo/mcp.json"],
+            Self::Kilo => &[".kilocode/mcp.json"],
+            Self::Continue => return continue_project_files(directories),
+            Self::Opencode => &[
                 "opencode.json",
                 "opencode.jsonc",
                 ".opencode/opencode.json",
                 ".opencode/opencode.jsonc",
-            ]
-            .map(here)
-            .into(),
+            ],
             Self::ClaudeDesktop | Self::Windsurf | Self::Cline | Self::Goose | Self::LmStudio => {
-                Vec::new()
+                &[]
             }
-        }
+        };
+        let project = &directories.cwd;
+        files.iter().map(|file| project.join(file)).collect()
     }
 
-    fn system_files(self, places: &Places) -> Vec<PathBuf> {
+    fn system_files(self, directories: &ClientDirectories) -> Vec<PathBuf> {
         match self {
-            Self::Gemini => vec![places.system.join("gemini-cli/settings.json")],
+            Self::Gemini => vec![directories.system.join("gemini-cli/settings.json")],
             _ => Vec::new(),
         }
     }
 }
 
-/// The editor goes by several names.
-const CODES: [&str; 3] = ["Code", "Code - Insiders", "VSCodium"];
+fn vscode_files(directories: &ClientDirectories) -> Vec<PathBuf> {
+    let copilot = directories.copilot_home.clone();
+    let copilot = copilot.unwrap_or_else(|| directories.home.join(".copilot"));
+    let mut files = Vec::new();
+    for editor in EDITORS {
+        let user = directories.applications.join(editor).join("User");
+        files.extend([user.join("mcp.json"), user.join("settings.json")]);
+    }
+    files.push(copilot.join("mcp-config.json"));
+    files
+}
+
+/// The file of an extension, in each variant of the editor.
+fn extension_files(directories: &ClientDirectories, path: &str) -> Vec<PathBuf> {
+    let applications = &directories.applications;
+    let storages = EDITORS
+        .iter()
+        .map(|editor| applications.join(editor).join("User/globalStorage"));
+    storages.map(|storage| storage.join(path)).collect()
+}
+
+fn codex_home(directories: &ClientDirectories) -> PathBuf {
+    let named = directories.codex_home.clone();
+    named.unwrap_or_else(|| directories.home.join(".codex"))
+}
+
+fn cline_files(directories: &ClientDirectories) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = directories.cline_settings.iter().cloned().collect();
+    files.extend(extension_files(
+        directories,
+        "saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+    ));
+    let home = &directories.home;
+    files.push(home.join(".cline/data/settings/cline_mcp_settings.json"));
+    files
+}
+
+fn kilo_files(directories: &ClientDirectories) -> Vec<PathBuf> {
+    let mut files = extension_files(directories, "kilocode.kilo-code/settings/mcp_settings.json");
+    let home = &directories.home;
+    files.push(home.join(".kilocode/cli/global/settings/mcp_settings.json"));
+    files
+}
+
+fn continue_files(directories: &ClientDirectories) -> Vec<PathBuf> {
+    let folder = directories.home.join(".continue");
+    let mut files = vec![folder.join("config.yaml")];
+    files.extend(directories.settings_in(&folder.join("mcpServers")));
+    files
+}
+
+/// Kitbag gets a file of its own, which comes first.
+fn continue_project_files(directories: &ClientDirectories) -> Vec<PathBuf> {
+    let folder = directories.cwd.join(".continue/mcpServers");
+    let ours = folder.join("kitbag.yaml");
+    let mut others = directories.settings_in(&folder);
+    others.retain(|path| *path != ours);
+    [vec![ours], others].concat()
+}
+
+/// The folders of the editor and its variants.
+const EDITORS: [&str; 3] = ["Code", "Code - Insiders", "VSCodium"];
 
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -288,11 +286,10 @@ impl fmt::Display for Client {
 impl FromStr for Client {
     type Err = UnknownClient;
 
-    /// Forgiving about case and dashes.
+    /// Ignores case and dashes.
     fn from_str(name: &str) -> Result<Self, UnknownClient> {
-        let plain = |text: &str| text.to_lowercase().replace([' ', '-', '_'], "");
-        let wanted = plain(name);
-        let alias = match wanted.as_str() {
+        let typed = simplified(name);
+        let wanted = match typed.as_str() {
             "code" => "vscode",
             "claude" => "claudecode",
             "geminicli" => "gemini",
@@ -300,13 +297,17 @@ impl FromStr for Client {
             "kilocode" => "kilo",
             other => other,
         };
-        let found = Self::ALL
-            .into_iter()
-            .find(|client| plain(client.name()) == alias);
-        found.ok_or_else(|| UnknownClient {
-            name: name.to_owned(),
-        })
+        let mut clients = Self::ALL.into_iter();
+        clients
+            .find(|client| simplified(client.name()) == wanted)
+            .ok_or_else(|| UnknownClient {
+                name: name.to_owned(),
+            })
     }
+}
+
+fn simplified(name: &str) -> String {
+    name.to_lowercase().replace([' ', '-', '_'], "")
 }
 
 impl Serialize for Client {
@@ -321,12 +322,11 @@ mod tests {
 
     fn first(client: Client, platform: Platform, scope: Scope) -> Option<String> {
         let variable = |name: &str| (name == "APPDATA").then(|| PathBuf::from("/roaming"));
-        let places = Places::new(platform, "/home/ann".into(), "/shop".into(), variable);
-        let spot = client
-            .spots(&places)
-            .into_iter()
-            .find(|spot| spot.scope == scope);
-        spot.map(|spot| spot.path.display().to_string())
+        let directories =
+            ClientDirectories::new(platform, "/home/ann".into(), "/shop".into(), variable);
+        let mut files = client.files(&directories).into_iter();
+        let file = files.find(|file| file.scope == scope);
+        file.map(|file| file.path.display().to_string())
     }
 
     #[test]
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_known_however_it_is_typed() {
+    fn the_name_of_a_client_may_be_typed_in_several_ways() {
         for (name, expected) in [
             ("claude-code", "Claude Code"),
             ("VS Code", "VS Code"),

@@ -1,35 +1,38 @@
 //! Reads and edits the configuration files of MCP clients, and loses no letter of them.
 //!
 //! # Layout
-//! - `client`, `places`: which clients there are, and where each keeps its files
-//! - `tree`: JSON, TOML and YAML as one tree that knows where everything stands
-//! - `read`: from that tree to servers, in our words; `found` is what comes out
-//! - `variables`, `secret`, `value`: the texts in a file, with variables and secrets kept apart
-//! - `merge`: the same server in several clients is one
-//! - `edit`: Kitbag in a file and out again, as functions from text to text; `file`: on disk, in a
-//!   `place` that no link leads away from
+//! - `client`, `directories`: the clients, and where each keeps its files
+//! - `tree`: JSON, TOML and YAML as one tree in which every value has its position
+//! - `read`: servers from that tree, in our words; `config`: the result of reading
+//! - `dialect`, `secret`, `sensitive_text`: the texts in a file, with variables and secrets kept apart
+//! - `merge`: one server that stands in several files becomes one entry
+//! - `edit`: adds Kitbag to a file and removes it, as functions from text to text
+//! - `on_disk`: the same for files on disk; `folder_entry`: a file that no link leads away from
 
 mod client;
+mod config;
+mod dialect;
+mod directories;
 mod edit;
-mod file;
-mod found;
+mod folder_entry;
 mod merge;
-mod place;
-mod places;
+mod on_disk;
 mod read;
 mod secret;
+mod sensitive_text;
 mod tree;
-mod value;
-mod variables;
 
-pub use client::{Client, Scope, Spot, UnknownClient};
-pub use edit::{Door, EditError, NAME, Undone, install, uninstall};
-pub use file::{
+pub use client::{Client, ClientFile, Scope, UnknownClient};
+pub use config::{
+    ClientConfig, ClientLaunch, FileFault, FileProblem, FoundServer, ImportNote, NeededVariable,
+    RemoteTransport, VariableSource,
+};
+pub use directories::{ClientDirectories, Platform};
+pub use edit::{FileEditError, KitbagEntry, NAME, Uninstalled, install, uninstall};
+pub use merge::{MergedServer, ServerOrigin, merge};
+pub use on_disk::{
     FileError, Installed, backup_of, check_editable, install_into, uninstall_from, write,
 };
-pub use found::{Found, FoundServer, Launch, Note, Problem, Source, Transport, Variable, Wrong};
-pub use merge::{Merged, Origin, merge};
-pub use places::{Places, Platform};
 pub use read::{find, open, read};
 pub use secret::{holds_secret, is_scheme, secrets_in_address, secrets_in_argument};
-pub use value::{Hidden, Value};
+pub use sensitive_text::{HiddenText, SensitiveText};

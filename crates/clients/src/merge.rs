@@ -1,4 +1,5 @@
-//! The same server written down in several clients is one server; two that share a name are two.
+//! Merges the servers of several files: one that stands in several of them becomes one entry, and
+//! two that share a name get different names.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,158 +8,167 @@ use kitbag_domain::ServerName;
 use serde::Serialize;
 
 use crate::client::{Client, Scope};
-use crate::found::{Found, FoundServer, Launch};
-use crate::value::Value;
+use crate::config::{ClientConfig, ClientLaunch, FoundServer};
+use crate::sensitive_text::SensitiveText;
 
 #[derive(Debug, Serialize)]
-pub struct Merged {
+pub struct MergedServer {
     pub name: ServerName,
     pub server: FoundServer,
-    /// Everywhere it was found, in the order it was found.
-    pub from: Vec<Origin>,
-    /// There already, under this name.
+    /// Every place in which it was found, in the order in which it was found.
+    pub from: Vec<ServerOrigin>,
+    /// True if Kitbag has it already, under this name.
     pub known: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Origin {
+pub struct ServerOrigin {
     pub client: Client,
     pub path: PathBuf,
-    /// What the client calls it.
+    /// The name that the client has for it.
     pub name: String,
-    /// One that lies in a project came along with it, and is a stranger's word.
+    /// A file that lies in a project may come from a stranger.
     pub scope: Scope,
-    /// Where alone it counts, if not everywhere.
+    /// The only folder in which the client uses it, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
 }
 
-/// One entry for each distinct server, under a name that none of `taken` has. `known` says which
-/// server of ours does the same, if one does.
+/// Returns one entry for each distinct server, under a name that is not in `taken`. `known` returns
+/// the server of Kitbag that does the same, if one does.
 pub fn merge(
-    mut found: Vec<Found>,
+    mut configs: Vec<ClientConfig>,
     mut taken: BTreeSet<ServerName>,
     known: impl Fn(&ServerName, &FoundServer) -> Option<ServerName>,
-) -> Vec<Merged> {
-    let mut distinct: Vec<(FoundServer, Vec<Origin>)> = Vec::new();
-    // A project must not take the name of something that is the person's own.
-    found.sort_by_key(|found| found.scope == Scope::Project);
-    for Found {
-        client,
-        path,
-        servers,
-        scope,
-        project,
-        ..
-    } in found
-    {
-        for server in servers {
-            let (path, project) = (path.clone(), project.clone());
-            let origin = Origin {
-                client,
-                path,
-                name: server.name.clone(),
-                scope,
-                project,
-            };
-            match distinct
-                .iter_mut()
-                .find(|(other, _)| same(&other.launch, &server.launch))
-            {
-                Some((other, from)) => {
-                    // One client that uses it is enough to want it; a project decides only for itself.
-                    let own = from.iter().any(|it| it.scope != Scope::Project);
-                    other.disabled &= server.disabled || (own && scope == Scope::Project);
-                    from.push(origin);
-                }
-                None => distinct.push((server, vec![origin])),
-            }
-        }
-    }
-    let named = |(server, from): (FoundServer, Vec<Origin>)| {
+) -> Vec<MergedServer> {
+    // The files of the person come first, so that a project cannot take the name of a server in them.
+    configs.sort_by_key(|config| config.scope == Scope::Project);
+    let mut merged = Vec::new();
+    for (server, from) in distinct(configs) {
         let wish = wish(&server.name);
         let ours = known(&wish, &server);
         let known = ours.is_some();
-        let name = ours.unwrap_or_else(|| free(&wish, from.first().map(|it| it.client), &taken));
+        let client = from.first().map(|origin| origin.client);
+        let name = ours.unwrap_or_else(|| free(&wish, client, &taken));
         taken.insert(name.clone());
-        Merged {
+        merged.push(MergedServer {
             name,
             server,
             from,
             known,
-        }
-    };
-    distinct.into_iter().map(named).collect()
+        });
+    }
+    merged
 }
 
-/// Of `io.github.acme/weather` or a whole address the last part, as for servers of the registry.
-fn wish(name: &str) -> ServerName {
-    ServerName::nearest(
-        name.rsplit('/')
-            .find(|part| !part.is_empty())
-            .unwrap_or(name),
-    )
-}
+type DistinctServer = (FoundServer, Vec<ServerOrigin>);
 
-/// Whether two launches do the same. Where the words, variables and secrets are equal, the order
-/// of variables, the case of headers and a slash at the end make no difference.
-fn same(one: &Launch, other: &Launch) -> bool {
-    fn essence(launch: &Launch) -> (Vec<String>, BTreeSet<(String, String)>) {
-        let pairs = |pairs: &[(String, Value)], name: fn(&str) -> String| {
-            pairs
-                .iter()
-                .map(|(key, value)| (name(key), value.revealed()))
-                .collect()
-        };
-        match launch {
-            Launch::Stdio {
-                command,
-                args,
-                env,
-                cwd,
-            } => {
-                let words = [command].into_iter().chain(args).map(Value::revealed);
-                (
-                    words.chain(cwd.clone()).collect(),
-                    pairs(env, str::to_owned),
-                )
-            }
-            Launch::Http { url, headers, .. } => {
-                let url = url.revealed().trim_end_matches('/').to_owned();
-                (vec![url], pairs(headers, str::to_lowercase))
-            }
+fn distinct(configs: Vec<ClientConfig>) -> Vec<DistinctServer> {
+    let mut distinct = Vec::new();
+    for mut config in configs {
+        for server in std::mem::take(&mut config.servers) {
+            let origin = ServerOrigin::of(&server, &config);
+            add(&mut distinct, server, origin);
         }
     }
-    let kind = |launch: &Launch| matches!(launch, Launch::Stdio { .. });
-    kind(one) == kind(other) && essence(one) == essence(other)
+    distinct
 }
 
-/// The wish itself, or with the client behind it, or with a number. Names that differ only in
-/// case would be taken for each other.
+impl ServerOrigin {
+    fn of(server: &FoundServer, config: &ClientConfig) -> Self {
+        Self {
+            client: config.client,
+            path: config.path.clone(),
+            name: server.name.clone(),
+            scope: config.scope,
+            project: config.project.clone(),
+        }
+    }
+}
+
+fn add(distinct: &mut Vec<DistinctServer>, server: FoundServer, origin: ServerOrigin) {
+    let same = distinct
+        .iter_mut()
+        .find(|(other, _)| is_same(&other.launch, &server.launch));
+    let Some((other, from)) = same else {
+        return distinct.push((server, vec![origin]));
+    };
+    // The server is on if any client has it on. A project does not decide that for the person.
+    let has_own = from.iter().any(|origin| origin.scope != Scope::Project);
+    other.disabled &= server.disabled || (has_own && origin.scope == Scope::Project);
+    from.push(origin);
+}
+
+/// The last part of a name such as `io.github.acme/weather` or of a whole address, as for servers
+/// of the registry.
+fn wish(name: &str) -> ServerName {
+    let last = name.rsplit('/').find(|part| !part.is_empty());
+    ServerName::nearest(last.unwrap_or(name))
+}
+
+/// True if two launches do the same: their words, variables and secrets are equal. The order of
+/// variables, the case of headers and a slash at the end of an address make no difference.
+fn is_same(one: &ClientLaunch, other: &ClientLaunch) -> bool {
+    match (one, other) {
+        (ClientLaunch::Stdio { .. }, ClientLaunch::Http { .. })
+        | (ClientLaunch::Http { .. }, ClientLaunch::Stdio { .. }) => false,
+        _ => essence(one) == essence(other),
+    }
+}
+
+fn essence(launch: &ClientLaunch) -> (Vec<String>, BTreeSet<(String, String)>) {
+    match launch {
+        ClientLaunch::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            let words = [command].into_iter().chain(args);
+            let words = words.map(SensitiveText::revealed).chain(cwd.clone());
+            (words.collect(), pairs(env, str::to_owned))
+        }
+        ClientLaunch::Http { url, headers, .. } => {
+            let url = url.revealed().trim_end_matches('/').to_owned();
+            (vec![url], pairs(headers, str::to_lowercase))
+        }
+    }
+}
+
+fn pairs(
+    pairs: &[(String, SensitiveText)],
+    name: fn(&str) -> String,
+) -> BTreeSet<(String, String)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(key, value)| (name(key), value.revealed()))
+        .collect()
+}
+
+/// Returns the wish itself, or the wish with the client or a number behind it. Names that differ
+/// only in case would be mistaken for each other.
 fn free(wish: &ServerName, client: Option<Client>, taken: &BTreeSet<ServerName>) -> ServerName {
-    let behind = |suffix: &str| {
-        let room = ServerName::MAX - suffix.len() - 1;
-        format!("{}-{suffix}", cut(wish.as_str(), room))
-            .parse()
-            .ok()
-    };
-    let with_client = client.and_then(|client| behind(client.name()));
-    let numbered = (2_u32..).filter_map(|number| behind(&number.to_string()));
-    let mut candidates = [Some(wish.clone()), with_client]
-        .into_iter()
-        .flatten()
-        .chain(numbered);
-    let is_taken = |name: &ServerName| {
-        taken
-            .iter()
-            .any(|it| it.as_str().eq_ignore_ascii_case(name.as_str()))
-    };
-    candidates
-        .find(|name| !is_taken(name))
+    let with_client = client.and_then(|client| with_suffix(wish, client.name()));
+    let numbered = (2_u32..).filter_map(|number| with_suffix(wish, &number.to_string()));
+    let first = [Some(wish.clone()), with_client].into_iter().flatten();
+    first
+        .chain(numbered)
+        .find(|name| !is_taken(name, taken))
         .expect("there are more numbers than servers")
 }
 
-/// At most so many characters, and none at either end that a name must not have there.
+fn with_suffix(wish: &ServerName, suffix: &str) -> Option<ServerName> {
+    let room = ServerName::MAX - suffix.len() - 1;
+    let name = format!("{}-{suffix}", cut(wish.as_str(), room));
+    name.parse().ok()
+}
+
+fn is_taken(name: &ServerName, taken: &BTreeSet<ServerName>) -> bool {
+    let mut taken = taken.iter();
+    taken.any(|other| other.as_str().eq_ignore_ascii_case(name.as_str()))
+}
+
+/// Cuts a name to at most `most` characters, without dashes at either end.
 fn cut(name: &str, most: usize) -> &str {
     let edge = ['_', '-'];
     let name = name.trim_matches(edge);
@@ -168,16 +178,16 @@ fn cut(name: &str, most: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::found::Transport;
+    use crate::config::RemoteTransport;
 
     fn stdio(name: &str, words: &str, env: &[(&str, &str)], disabled: bool) -> FoundServer {
-        let mut words = words.split(' ').map(Value::literal);
+        let mut words = words.split(' ').map(SensitiveText::literal);
         let env = env
             .iter()
-            .map(|(key, value)| ((*key).to_owned(), Value::literal(*value)))
+            .map(|(key, value)| ((*key).to_owned(), SensitiveText::literal(*value)))
             .collect();
         let command = words.next().unwrap();
-        let launch = Launch::Stdio {
+        let launch = ClientLaunch::Stdio {
             command,
             args: words.collect(),
             env,
@@ -193,9 +203,9 @@ mod tests {
     }
 
     fn http(name: &str, url: &str) -> FoundServer {
-        let launch = Launch::Http {
-            url: Value::literal(url),
-            transport: Transport::Http,
+        let launch = ClientLaunch::Http {
+            url: SensitiveText::literal(url),
+            transport: RemoteTransport::Http,
             headers: vec![],
         };
         FoundServer {
@@ -207,26 +217,25 @@ mod tests {
         }
     }
 
-    fn found(client: Client, servers: Vec<FoundServer>) -> Found {
-        Found {
+    fn found(client: Client, servers: Vec<FoundServer>) -> ClientConfig {
+        ClientConfig {
             client,
             path: "f".into(),
             project: None,
             scope: Scope::User,
             servers,
-            kitbag: false,
-            door: None,
+            kitbag: None,
             problems: vec![],
         }
     }
 
-    fn names(found: Vec<Found>, taken: &[&str]) -> Vec<String> {
+    fn names(found: Vec<ClientConfig>, taken: &[&str]) -> Vec<String> {
         let taken = taken.iter().map(|name| name.parse().unwrap()).collect();
         let known = |_: &ServerName, server: &FoundServer| {
             (server.name == "ours").then(|| "known".parse::<ServerName>().unwrap())
         };
         let merged = merge(found, taken, known);
-        let show = |it: &Merged| {
+        let show = |it: &MergedServer| {
             let off = if it.server.disabled { " off" } else { "" };
             format!("{} x{}{off}", it.name, it.from.len())
         };

@@ -1,202 +1,219 @@
-//! Recognises secrets that somebody typed into a file.
+//! Recognises secrets that a person typed into a file.
 //!
-//! A wrong guess costs little: what is taken for a secret ends up encrypted instead of in a file.
+//! A wrong guess costs little: a text that is taken for a secret is encrypted instead of written
+//! into a file.
 
-use crate::value::{Part, Value};
+use crate::sensitive_text::{SensitiveText, TextPart};
 
-/// An argument of ours, which is a template, with what looks like a secret kept apart; `before` is
-/// the word in front of it.
-pub fn secrets_in_argument(before: Option<&str>, word: &str) -> Value {
-    Value::of(
-        split_argument(before, word)
-            .into_iter()
-            .map(in_our_spelling),
-    )
+/// Keeps apart what looks like a secret in an argument of our configuration, which is a template.
+/// `before` is the word in front of it.
+pub fn secrets_in_argument(before: Option<&str>, word: &str) -> SensitiveText {
+    let parts = split_argument(before, word).into_iter();
+    SensitiveText::of(parts.map(in_our_spelling))
 }
 
-/// An address of ours, which is a template, with what looks like a secret kept apart.
-pub fn secrets_in_address(text: &str) -> Value {
-    Value::of(address(text).into_iter().map(in_our_spelling))
+/// Keeps apart what looks like a secret in an address of our configuration, which is a template.
+pub fn secrets_in_address(text: &str) -> SensitiveText {
+    SensitiveText::of(address(text).into_iter().map(in_our_spelling))
 }
 
-fn in_our_spelling(part: Part) -> Part {
+fn in_our_spelling(part: TextPart) -> TextPart {
     match part {
-        Part::Literal(text) => Part::Template(text),
+        TextPart::Literal(text) => TextPart::Template(text),
         other => other,
     }
 }
 
-/// Whether a text that stands under this name holds a secret as it is, and not a variable for it.
+/// True if a text that stands under this name holds a secret itself, and not a variable for it.
 pub fn holds_secret(name: &str, text: &str) -> bool {
     !text.contains("${")
         && split(name, text)
             .iter()
-            .any(|part| matches!(part, Part::Secret(_)))
+            .any(|part| matches!(part, TextPart::Secret(_)))
 }
 
-/// The parts of a literal text that stands under a name, such as a variable or a header.
-pub(crate) fn split(name: &str, text: &str) -> Vec<Part> {
+/// Splits a text that stands under a name, such as that of a variable or a header.
+pub(crate) fn split(name: &str, text: &str) -> Vec<TextPart> {
     if let Some((scheme, rest)) = text.split_once(' ')
         && is_scheme(scheme)
         && !is_placeholder(rest)
     {
-        return vec![
-            Part::Literal(format!("{scheme} ")),
-            Part::Secret(rest.to_owned()),
-        ];
+        return vec![literal(format!("{scheme} ")), secret(rest)];
     }
     if text.contains("://") {
         return address(text);
     }
-    if is_key(text) || (speaks_of_a_secret(name) && !is_placeholder(text) && !is_setting(text)) {
-        return vec![Part::Secret(text.to_owned())];
+    if is_key(text) || (names_a_secret(name) && !is_placeholder(text) && !is_setting(text)) {
+        return vec![secret(text)];
     }
     keys_in(text)
 }
 
-/// The parts of an argument; `before` is the word in front of it.
-pub(crate) fn split_argument(before: Option<&str>, word: &str) -> Vec<Part> {
+/// Splits an argument; `before` is the word in front of it.
+pub(crate) fn split_argument(before: Option<&str>, word: &str) -> Vec<TextPart> {
     // `--api-key=…`, `-e TOKEN=…` and `--header "Authorization: …"` carry their name along.
-    let separator = word
-        .find(['=', ':'])
-        .filter(|at| !word[*at..].starts_with("://"));
-    if let Some(at) = separator
-        && word[..at]
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-    {
-        let after = &word[at + 1..];
-        let value = after.trim_start();
-        let begin = &word[..word.len() - value.len()];
-        let name = word[..at].to_owned();
-        return [vec![Part::Literal(begin.to_owned())], split(&name, value)].concat();
+    if let Some((name, before_value, value)) = named_value(word) {
+        return [vec![literal(before_value)], split(name, value)].concat();
     }
-    let name = before
-        .filter(|before| before.starts_with('-'))
-        .unwrap_or_default();
-    split(if word.starts_with('-') { "" } else { name }, word)
+    match before {
+        Some(flag) if flag.starts_with('-') && !word.starts_with('-') => split(flag, word),
+        _ => split("", word),
+    }
 }
 
-/// Passwords before the host, keys in the query, and keys that are a step of the path.
-pub(crate) fn address(text: &str) -> Vec<Part> {
+/// Splits `NAME=value` or `NAME: value` into the name, all that stands before the value, and the
+/// value.
+fn named_value(word: &str) -> Option<(&str, &str, &str)> {
+    let at = word.find(['=', ':'])?;
+    let name = &word[..at];
+    if word[at..].starts_with("://") || !name.chars().all(may_be_in_flag) {
+        return None;
+    }
+    let value = word[at + 1..].trim_start();
+    Some((name, &word[..word.len() - value.len()], value))
+}
+
+fn may_be_in_flag(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
+}
+
+/// Splits an address: secrets are a password before the host, keys in the query, and keys that are
+/// a step of the path.
+pub(crate) fn address(text: &str) -> Vec<TextPart> {
     let Some((scheme, rest)) = text.split_once("://") else {
-        return vec![Part::Literal(text.to_owned())];
+        return vec![literal(text)];
     };
-    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let mut parts = vec![Part::Literal(format!("{scheme}://"))];
-    match authority
-        .rsplit_once('@')
-        .and_then(|(user, host)| Some((user.split_once(':')?, host)))
-    {
-        Some(((user, password), host)) if !password.is_empty() => {
-            parts.push(Part::Literal(format!("{user}:")));
-            parts.push(Part::Secret(password.to_owned()));
-            parts.push(Part::Literal(format!("@{host}")));
-        }
-        _ => parts.push(Part::Literal(authority.to_owned())),
-    }
-    let (path, query) = tail.split_at(tail.find('?').unwrap_or(tail.len()));
-    for (index, step) in path.split('/').enumerate() {
-        parts.push(Part::Literal(if index == 0 {
-            String::new()
-        } else {
-            "/".to_owned()
-        }));
-        parts.push(if is_key(step) {
-            Part::Secret(step.to_owned())
-        } else {
-            Part::Literal(step.to_owned())
-        });
-    }
-    for (index, pair) in query
-        .split('&')
-        .enumerate()
-        .filter(|(_, pair)| !pair.is_empty())
-    {
-        let between = if index == 0 { "" } else { "&" };
-        match pair.split_once('=') {
-            Some((name, value)) => {
-                parts.push(Part::Literal(format!("{between}{name}=")));
-                parts.extend(split(name, value));
-            }
-            None => parts.push(Part::Literal(format!("{between}{pair}"))),
-        }
-    }
+    let (authority, tail) = split_before(rest, &['/', '?', '#']);
+    let (path, query) = split_before(tail, &['?']);
+    let mut parts = vec![literal(format!("{scheme}://"))];
+    parts.extend(split_authority(authority));
+    parts.extend(split_path(path));
+    parts.extend(split_query(query));
     parts
 }
 
-/// The parts of a text of which only what looks like a key is a secret.
-pub(crate) fn keys_in(text: &str) -> Vec<Part> {
+fn split_before<'t>(text: &'t str, letters: &[char]) -> (&'t str, &'t str) {
+    text.split_at(text.find(letters).unwrap_or(text.len()))
+}
+
+fn split_authority(authority: &str) -> Vec<TextPart> {
+    if let Some((credentials, host)) = authority.rsplit_once('@')
+        && let Some((user, password)) = credentials.split_once(':')
+        && !password.is_empty()
+    {
+        return vec![
+            literal(format!("{user}:")),
+            secret(password),
+            literal(format!("@{host}")),
+        ];
+    }
+    vec![literal(authority)]
+}
+
+fn split_path(path: &str) -> Vec<TextPart> {
     let mut parts = Vec::new();
-    for word in text.split_inclusive(|c: char| !allowed_in_a_key(c)) {
-        let end = word.len()
-            - word
-                .chars()
-                .last()
-                .filter(|c| !allowed_in_a_key(*c))
-                .map_or(0, char::len_utf8);
-        let (key, after) = word.split_at(end);
-        let part = if is_key(key) {
-            Part::Secret
-        } else {
-            Part::Literal
-        };
-        parts.extend([part(key.to_owned()), Part::Literal(after.to_owned())]);
+    for (index, step) in path.split('/').enumerate() {
+        parts.push(literal(if index == 0 { "" } else { "/" }));
+        parts.push(key_or_literal(step));
     }
     parts
 }
 
-/// Whether a word says how a secret is sent that comes behind it, as in `Bearer …`.
+fn split_query(query: &str) -> Vec<TextPart> {
+    let mut parts = Vec::new();
+    let pairs = query.split('&').enumerate();
+    for (index, pair) in pairs.filter(|(_, pair)| !pair.is_empty()) {
+        let between = if index == 0 { "" } else { "&" };
+        let Some((name, value)) = pair.split_once('=') else {
+            parts.push(literal(format!("{between}{pair}")));
+            continue;
+        };
+        parts.push(literal(format!("{between}{name}=")));
+        parts.extend(split(name, value));
+    }
+    parts
+}
+
+/// Splits a text in which only what looks like a key is a secret.
+pub(crate) fn keys_in(text: &str) -> Vec<TextPart> {
+    let mut parts = Vec::new();
+    for word in text.split_inclusive(|c| !may_be_in_key(c)) {
+        let key = word.trim_end_matches(|c| !may_be_in_key(c));
+        parts.push(key_or_literal(key));
+        parts.push(literal(&word[key.len()..]));
+    }
+    parts
+}
+
+fn key_or_literal(text: &str) -> TextPart {
+    if is_key(text) {
+        secret(text)
+    } else {
+        literal(text)
+    }
+}
+
+fn secret(text: &str) -> TextPart {
+    TextPart::Secret(text.to_owned())
+}
+
+fn literal(text: impl Into<String>) -> TextPart {
+    TextPart::Literal(text.into())
+}
+
+/// True for a word behind which a secret follows, as in `Bearer …`.
 pub fn is_scheme(word: &str) -> bool {
     ["bearer", "basic", "token", "apikey"]
         .iter()
         .any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// Whether a name says that its value is nobody's business.
-fn speaks_of_a_secret(name: &str) -> bool {
-    const SECRETS: [&str; 16] = [
-        "key",
-        "apikey",
-        "token",
-        "secret",
-        "password",
-        "passwd",
-        "pass",
-        "pwd",
-        "passphrase",
-        "pat",
-        "credential",
-        "credentials",
-        "bearer",
-        "cookie",
-        "authorization",
-        "auth",
-    ];
-    /// Those that also end a word of several, as in `PGPASSWORD`.
-    const RUN_TOGETHER: [&str; 6] = [
-        "apikey",
-        "token",
-        "secret",
-        "password",
-        "passwd",
-        "passphrase",
-    ];
-    const ABOUT_ONE: [&str; 17] = [
-        "path", "file", "dir", "url", "uri", "host", "port", "id", "name", "limit", "type", "ttl",
-        "max", "timeout", "enabled", "mode", "method",
-    ];
+/// Words that name a secret.
+const SECRETS: [&str; 16] = [
+    "key",
+    "apikey",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "pass",
+    "pwd",
+    "passphrase",
+    "pat",
+    "credential",
+    "credentials",
+    "bearer",
+    "cookie",
+    "authorization",
+    "auth",
+];
+/// The words of these that may also end a longer word, as in `PGPASSWORD`.
+const RUN_TOGETHER: [&str; 6] = [
+    "apikey",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+];
+/// A name that ends with one of these is about a secret and does not hold it.
+const ABOUT_ONE: [&str; 17] = [
+    "path", "file", "dir", "url", "uri", "host", "port", "id", "name", "limit", "type", "ttl",
+    "max", "timeout", "enabled", "mode", "method",
+];
+
+/// True if a name says that its value is a secret.
+fn names_a_secret(name: &str) -> bool {
     let words = words(name);
-    let ends_about = words
-        .last()
-        .is_some_and(|last| ABOUT_ONE.contains(&last.as_str()));
-    !ends_about
-        && words.iter().any(|word| {
-            SECRETS.contains(&word.as_str()) || RUN_TOGETHER.iter().any(|end| word.ends_with(end))
-        })
+    let last = words.last().map(String::as_str).unwrap_or_default();
+    !ABOUT_ONE.contains(&last) && words.iter().any(|word| is_secret_word(word))
 }
 
-/// `X-Api-Key`, `GITHUB_TOKEN` and `tavilyApiKey`, each as its words.
+fn is_secret_word(word: &str) -> bool {
+    SECRETS.contains(&word) || RUN_TOGETHER.iter().any(|end| word.ends_with(end))
+}
+
+/// Splits `X-Api-Key`, `GITHUB_TOKEN` and `tavilyApiKey` into their words.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before_small = false;
@@ -213,57 +230,59 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a text looks like a key whatever it is called.
+/// Beginnings of the keys of well-known services.
+const BEGINNINGS: [&str; 26] = [
+    "sk-",
+    "sk_",
+    "pk_",
+    "rk_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghu_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "eyJ",
+    "tvly-",
+    "ntn_",
+    "secret_",
+    "npm_",
+    "pypi-",
+    "hf_",
+    "lin_api_",
+    "fc-",
+    "figd_",
+];
+
+/// True if a text looks like a key, under any name.
 fn is_key(text: &str) -> bool {
-    const BEGINNINGS: [&str; 26] = [
-        "sk-",
-        "sk_",
-        "pk_",
-        "rk_",
-        "ghp_",
-        "gho_",
-        "ghs_",
-        "ghu_",
-        "github_pat_",
-        "glpat-",
-        "xoxb-",
-        "xoxp-",
-        "xapp-",
-        "AKIA",
-        "ASIA",
-        "AIza",
-        "eyJ",
-        "tvly-",
-        "ntn_",
-        "secret_",
-        "npm_",
-        "pypi-",
-        "hf_",
-        "lin_api_",
-        "fc-",
-        "figd_",
-    ];
-    if !text.chars().all(allowed_in_a_key) {
+    if !text.chars().all(may_be_in_key) {
         return false;
     }
+    // Shorter texts with such a beginning are words, such as `sk-learn`.
     let begins = text.len() >= 16 && BEGINNINGS.iter().any(|begin| text.starts_with(begin));
-    begins
-        || text
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .any(is_random)
+    let mut runs = text.split(|c: char| !c.is_ascii_alphanumeric());
+    begins || runs.any(is_random)
 }
 
-fn allowed_in_a_key(c: char) -> bool {
+fn may_be_in_key(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | '+' | '~')
 }
 
-/// Long, and letters mixed with digits as nobody would choose them.
+/// True for long runs of letters mixed with digits, as no person would choose them. The lengths
+/// are below those of the keys that are in use, and above those of words and versions.
 fn is_random(run: &str) -> bool {
     let digits = run.bytes().filter(u8::is_ascii_digit).count();
     run.len() >= 24 && digits >= 3 && run.len() - digits >= 3
 }
 
-/// `<your key>`, `YOUR_TOKEN`, `xxx`: written by whoever wrote the manual.
+/// True for `<your key>`, `YOUR_TOKEN` or `xxx`, which come from a manual.
 fn is_placeholder(text: &str) -> bool {
     let small = text.to_lowercase();
     let begins = [
@@ -274,7 +293,7 @@ fn is_placeholder(text: &str) -> bool {
         || small.chars().all(|c| matches!(c, 'x' | '*' | '.' | '-'))
 }
 
-/// `true`, `none`, `300`: a switch or a size, not a secret.
+/// True for `true`, `none` or `300`: a switch or a size, not a secret.
 fn is_setting(text: &str) -> bool {
     matches!(
         text.to_lowercase().as_str(),
@@ -286,8 +305,8 @@ fn is_setting(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn masked(parts: Vec<Part>) -> String {
-        Value::of(parts).masked()
+    fn masked(parts: Vec<TextPart>) -> String {
+        SensitiveText::of(parts).masked()
     }
 
     #[test]
@@ -367,7 +386,7 @@ mod tests {
             ),
         ] {
             assert_eq!(masked(address(text)), expected);
-            assert_eq!(Value::of(address(text)).revealed(), text);
+            assert_eq!(SensitiveText::of(address(text)).revealed(), text);
         }
     }
 }

@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kitbag_clients::{
-    Client, Door, EditError, Found, Places, Platform, Spot, Undone, find, install, read, uninstall,
+    Client, ClientConfig, ClientDirectories, ClientFile, FileEditError, KitbagEntry, Platform,
+    Uninstalled, find, install, read, uninstall,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -78,17 +79,17 @@ fn no_secret_shows_itself() {
 
 #[test]
 fn kitbag_goes_into_every_file_and_out_again_without_a_trace() {
-    for_each_file(|spot, text, servers| {
-        for (door, behind) in wishes(servers) {
-            let Some(installed) = installed(spot, text, &door, &behind) else {
+    for_each_file(|file, text, servers| {
+        for (entry, behind) in wishes(servers) {
+            let Some(installed) = installed(file, text, &entry, &behind) else {
                 continue;
             };
-            let undone = uninstall(spot, &installed, Some(text)).unwrap();
+            let undone = uninstall(file, &installed, Some(text)).unwrap();
             assert_eq!(
                 undone,
-                Undone::Restored(text.to_owned()),
+                Uninstalled::Restored(text.to_owned()),
                 "{}\n{installed}",
-                spot.path.display()
+                file.path.display()
             );
         }
     });
@@ -96,9 +97,9 @@ fn kitbag_goes_into_every_file_and_out_again_without_a_trace() {
 
 #[test]
 fn what_is_not_ours_keeps_its_letters() {
-    for_each_file(|spot, text, servers| {
-        for (door, _) in wishes(servers) {
-            let Some(installed) = installed(spot, text, &door, &[]) else {
+    for_each_file(|file, text, servers| {
+        for (entry, _) in wishes(servers) {
+            let Some(installed) = installed(file, text, &entry, &[]) else {
                 continue;
             };
             let mut rest = installed.as_str();
@@ -108,7 +109,7 @@ fn what_is_not_ours_keeps_its_letters() {
                     panic!(
                         "`{}` of {} is gone:\n{installed}",
                         &text[index..],
-                        spot.path.display()
+                        file.path.display()
                     )
                 });
                 rest = &rest[..end];
@@ -119,24 +120,24 @@ fn what_is_not_ours_keeps_its_letters() {
 
 #[test]
 fn a_file_that_was_changed_meanwhile_loses_only_what_is_ours() {
-    for_each_file(|spot, text, servers| {
-        for (door, behind) in wishes(servers) {
-            let Some(installed) = installed(spot, text, &door, &behind) else {
+    for_each_file(|file, text, servers| {
+        for (entry, behind) in wishes(servers) {
+            let Some(installed) = installed(file, text, &entry, &behind) else {
                 continue;
             };
-            let json = spot.path.to_string_lossy().contains(".json");
+            let json = file.path.to_string_lossy().contains(".json");
             let comment = if json { "// later\n" } else { "# later\n" };
             let changed = match installed.strip_prefix('\u{feff}') {
                 Some(rest) => format!("\u{feff}{comment}{rest}"),
                 None => format!("{comment}{installed}"),
             };
-            let left = match uninstall(spot, &changed, Some(text)) {
-                Ok(Undone::Removed(left)) => left,
-                other => panic!("{}: {other:?}\n{changed}", spot.path.display()),
+            let left = match uninstall(file, &changed, Some(text)) {
+                Ok(Uninstalled::Removed(left)) => left,
+                other => panic!("{}: {other:?}\n{changed}", file.path.display()),
             };
             assert!(left.contains(comment), "{left}");
             let sorted = |text: &str| {
-                let mut servers = servers_in(spot, text);
+                let mut servers = servers_in(file, text);
                 servers.sort_by(|a, b| a.name.cmp(&b.name));
                 serde_json::to_value(servers).unwrap()
             };
@@ -144,7 +145,7 @@ fn a_file_that_was_changed_meanwhile_loses_only_what_is_ours() {
                 sorted(&left),
                 sorted(text),
                 "{}\n{left}",
-                spot.path.display()
+                file.path.display()
             );
         }
     });
@@ -154,62 +155,62 @@ fn a_file_that_was_changed_meanwhile_loses_only_what_is_ours() {
 fn a_file_that_was_not_there_is_gone_again() {
     let places = places(&cases()[0]);
     for client in Client::ALL {
-        for spot in client.spots(&places) {
-            let installed = install(&spot, "", &stdio(), &[]).unwrap();
+        for file in client.files(&places) {
+            let installed = install(&file, "", &stdio(), &[]).unwrap();
             assert!(
-                read(&spot, &installed, &places)
+                read(&file, &installed, &places)
                     .iter()
-                    .any(|found| found.kitbag),
+                    .any(|found| found.kitbag.is_some()),
                 "{installed}"
             );
             assert_eq!(
-                uninstall(&spot, &installed, None).unwrap(),
-                Undone::Nothing,
+                uninstall(&file, &installed, None).unwrap(),
+                Uninstalled::Nothing,
                 "{installed}"
             );
-            assert_eq!(uninstall(&spot, "", None).unwrap(), Undone::NotThere);
+            assert_eq!(uninstall(&file, "", None).unwrap(), Uninstalled::NotThere);
         }
     }
 }
 
 #[test]
 fn an_entry_that_is_there_is_replaced() {
-    for_each_file(|spot, text, _| {
-        let Some(first) = installed(spot, text, &stdio(), &[]) else {
+    for_each_file(|file, text, _| {
+        let Some(first) = installed(file, text, &stdio(), &[]) else {
             return;
         };
-        let newer = Door::Stdio {
+        let newer = KitbagEntry::Stdio {
             command: "/opt/kitbag".to_owned(),
             args: vec!["serve".to_owned()],
         };
-        let second = install(spot, &first, &newer, &[]).unwrap();
+        let second = install(file, &first, &newer, &[]).unwrap();
         assert!(
             second.contains("/opt/kitbag") && !second.contains("/usr/local/bin/kitbag"),
             "{second}"
         );
         assert_eq!(
-            servers_in(spot, &second),
-            servers_in(spot, text),
+            servers_in(file, &second),
+            servers_in(file, text),
             "{}\n{second}",
-            spot.path.display()
+            file.path.display()
         );
     });
 }
 
 #[test]
 fn servers_behind_kitbag_are_off_for_the_client_but_still_in_its_file() {
-    for_each_file(|spot, text, servers| {
-        let Some(installed) = installed(spot, text, &stdio(), servers) else {
+    for_each_file(|file, text, servers| {
+        let Some(installed) = installed(file, text, &stdio(), servers) else {
             return;
         };
-        let on = servers_in(spot, &installed)
+        let on = servers_in(file, &installed)
             .into_iter()
             .filter(|server| !server.disabled);
         let on: Vec<_> = on
             .map(|server| server.name)
             .filter(|name| servers.contains(name))
             .collect();
-        assert_eq!(on, [""; 0], "{}\n{installed}", spot.path.display());
+        assert_eq!(on, [""; 0], "{}\n{installed}", file.path.display());
         for server in servers {
             assert!(
                 installed.contains(server.as_str()),
@@ -220,9 +221,9 @@ fn servers_behind_kitbag_are_off_for_the_client_but_still_in_its_file() {
 }
 
 /// Nothing moved and everything moved, over stdio and over HTTP.
-fn wishes(servers: &[String]) -> [(Door, Vec<String>); 3] {
+fn wishes(servers: &[String]) -> [(KitbagEntry, Vec<String>); 3] {
     let headers = vec![("Authorization".to_owned(), "Bearer kb_1".to_owned())];
-    let http = Door::Http {
+    let http = KitbagEntry::Http {
         url: "http://127.0.0.1:7420/mcp".to_owned(),
         headers,
     };
@@ -233,68 +234,76 @@ fn wishes(servers: &[String]) -> [(Door, Vec<String>); 3] {
     ]
 }
 
-fn stdio() -> Door {
+fn stdio() -> KitbagEntry {
     let args = ["serve", "--stdio"].map(str::to_owned).into();
-    Door::Stdio {
+    KitbagEntry::Stdio {
         command: "/usr/local/bin/kitbag".to_owned(),
         args,
     }
 }
 
 /// Nothing where the file is broken or the client cannot be told so.
-fn installed(spot: &Spot, text: &str, door: &Door, behind: &[String]) -> Option<String> {
-    match install(spot, text, door, behind) {
+fn installed(
+    file: &ClientFile,
+    text: &str,
+    entry: &KitbagEntry,
+    behind: &[String],
+) -> Option<String> {
+    match install(file, text, entry, behind) {
         Ok(installed) => Some(installed),
-        Err(EditError::Misspelt { .. } | EditError::NotATable { .. })
-            if spot.path.to_string_lossy().contains("/broken/") =>
+        Err(FileEditError::Syntax { .. } | FileEditError::NotATable { .. })
+            if file.path.to_string_lossy().contains("/broken/") =>
         {
             None
         }
-        Err(EditError::NoAddress { .. }) if spot.client == Client::ClaudeDesktop => None,
-        Err(error) => panic!("{}: {error}", spot.path.display()),
+        Err(FileEditError::NoAddress { .. }) if file.client == Client::ClaudeDesktop => None,
+        Err(error) => panic!("{}: {error}", file.path.display()),
     }
 }
 
 /// Each file that a client would read, with its text and the names of the servers that count for
 /// the place Kitbag goes to.
-fn for_each_file(check: impl Fn(&Spot, &str, &[String])) {
+fn for_each_file(check: impl Fn(&ClientFile, &str, &[String])) {
     for case in cases() {
-        for spot in Client::ALL
+        for file in Client::ALL
             .iter()
-            .flat_map(|client| client.spots(&places(&case)))
+            .flat_map(|client| client.files(&places(&case)))
         {
-            let Ok(text) = fs::read_to_string(&spot.path) else {
+            let Ok(text) = fs::read_to_string(&file.path) else {
                 continue;
             };
             // One case has Kitbag from the start, to be recognised.
-            if read(&spot, &text, &places(&case))
+            if read(&file, &text, &places(&case))
                 .iter()
-                .any(|found| found.kitbag)
+                .any(|found| found.kitbag.is_some())
             {
                 continue;
             }
-            let names: Vec<_> = servers_in(&spot, &text)
+            let names: Vec<_> = servers_in(&file, &text)
                 .into_iter()
                 .map(|server| server.name)
                 .collect();
-            check(&spot, &text, &names);
+            check(&file, &text, &names);
         }
     }
 }
 
-fn servers_in(spot: &Spot, text: &str) -> Vec<kitbag_clients::FoundServer> {
+fn servers_in(file: &ClientFile, text: &str) -> Vec<kitbag_clients::FoundServer> {
     let places = places(&cases()[0]);
-    let local = |found: &Found| spot.path.ends_with(".claude.json") && found.project.is_some();
-    let first = read(spot, text, &places)
+    let local =
+        |found: &ClientConfig| file.path.ends_with(".claude.json") && found.project.is_some();
+    let first = read(file, text, &places)
         .into_iter()
         .find(|found| !local(found));
-    first.map(|found: Found| found.servers).unwrap_or_default()
+    first
+        .map(|found: ClientConfig| found.servers)
+        .unwrap_or_default()
 }
 
-fn places(case: &Path) -> Places {
-    Places {
+fn places(case: &Path) -> ClientDirectories {
+    ClientDirectories {
         system: case.join("system"),
-        ..Places::new(
+        ..ClientDirectories::new(
             Platform::Linux,
             case.join("home"),
             case.join("project"),
@@ -318,23 +327,23 @@ proptest! {
     /// be put in at all, it can be taken out without a trace.
     #[test]
     fn a_damaged_file_is_told_of_or_kept(which in any::<Index>(), at in any::<Index>(), slip in ".{0,2}") {
-        let mut files = Vec::new();
+        let mut texts = Vec::new();
         let places = places(&cases()[0]);
         for case in cases() {
-            let spots = Client::ALL.iter().flat_map(|client| client.spots(&self::places(&case)));
-            files.extend(spots.filter_map(|spot| Some((fs::read_to_string(&spot.path).ok()?, spot))));
+            let files = Client::ALL.iter().flat_map(|client| client.files(&self::places(&case)));
+            texts.extend(files.filter_map(|file| Some((fs::read_to_string(&file.path).ok()?, file))));
         }
-        let (text, spot) = which.get(&files);
+        let (text, file) = which.get(&texts);
         prop_assume!(!text.is_empty() && !text.contains("/kitbag\""));
         let begin = text.floor_char_boundary(at.index(text.len()));
         let end = text.ceil_char_boundary(begin + 1);
         let damaged = format!("{}{slip}{}", &text[..begin], &text[end..]);
-        let servers: Vec<_> = servers_in(spot, &damaged).into_iter().map(|server| server.name).collect();
-        read(spot, &damaged, &places);
+        let servers: Vec<_> = servers_in(file, &damaged).into_iter().map(|server| server.name).collect();
+        read(file, &damaged, &places);
         for behind in [&[], servers.as_slice()] {
-            if let Ok(installed) = install(spot, &damaged, &stdio(), behind) {
-                let undone = uninstall(spot, &installed, Some(&damaged)).unwrap();
-                prop_assert_eq!(undone, Undone::Restored(damaged.clone()), "{}", installed);
+            if let Ok(installed) = install(file, &damaged, &stdio(), behind) {
+                let undone = uninstall(file, &installed, Some(&damaged)).unwrap();
+                prop_assert_eq!(undone, Uninstalled::Restored(damaged.clone()), "{}", installed);
             }
         }
     }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use kitbag_agents::{Answers, DataError, Embed, Library, Side, serve};
+use kitbag_agents::{AgentAnswers, DataError, Embed, Library, EmbedSide, serve};
 use kitbag_config::Config;
+use kitbag_domain::Remedy as _;
 use kitbag_upstream::{NotOpened, Opener};
 use tokio::io::{duplex, split};
 
@@ -38,8 +39,8 @@ pub(crate) fn opener(config: &Config, embedder: Arc<Embedder>) -> Opener {
 pub(crate) fn answers(
     directory: Option<&Path>,
     embedder: Option<Arc<Embedder>>,
-) -> Result<Answers, DataError> {
-    Ok(Answers::new(library(directory)?, embedder.map(embed)))
+) -> Result<AgentAnswers, DataError> {
+    Ok(AgentAnswers::new(library(directory)?, embedder.map(embed)))
 }
 
 /// What is in a directory, or else in the binary.
@@ -55,8 +56,8 @@ fn embed(embedder: Arc<Embedder>) -> Embed {
         let embedder = embedder.clone();
         let vectors = async move {
             let vectors = match side {
-                Side::Query => embedder.queries(texts).await,
-                Side::Document => embedder.documents(texts).await,
+                EmbedSide::Query => embedder.queries(texts).await,
+                EmbedSide::Document => embedder.documents(texts).await,
             };
             vectors
                 .inspect_err(|error| tracing::debug!(%error, "answered without vectors"))

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use kitbag_clients::{Hidden, Value, secrets_in_address, secrets_in_argument};
+use kitbag_clients::{HiddenText, SensitiveText, secrets_in_address, secrets_in_argument};
 use kitbag_config::{Config, Embedder};
 use kitbag_domain::{Lookup, Reach, ServerName, Template};
 use kitbag_fetch::Secrets;
@@ -68,7 +68,7 @@ fn secrets_given(given: &Given<'_>) -> Vec<String> {
     }
     let mut found = Vec::new();
     secrets_in_argument(None, &format!("{}={}", given.name, given.value)).template(|hidden| {
-        if let Hidden::Typed(secret) = hidden {
+        if let HiddenText::Typed(secret) = hidden {
             found.push(secret.to_owned());
         }
         String::new()
@@ -111,9 +111,9 @@ fn hide_whole(template: &Template) {
     hide_text(template.source());
 }
 
-fn hide_parts(value: &Value) {
+fn hide_parts(value: &SensitiveText) {
     value.template(|hidden| {
-        if let Hidden::Typed(secret) = hidden {
+        if let HiddenText::Typed(secret) = hidden {
             hide_text(secret);
         }
         String::new()

@@ -1,81 +1,79 @@
-//! What a runner calls a package: its name, its version, and for images where they are kept.
+//! The name by which a runner finds a package: with its version, and for images with their host.
 
 use url::Url;
 
-use crate::choose::Kind;
+use crate::choose::RunKind;
 use crate::plan::PlanError;
 use crate::server::Package;
 
-/// What the runner calls the package, version included.
-pub(crate) fn address(package: &Package, kind: Kind) -> Result<String, PlanError> {
-    let Package {
-        identifier,
-        registry_base_url,
-        ..
-    } = package;
-    let version = package
-        .version
-        .as_deref()
-        .filter(|version| !version.is_empty());
+/// Returns the name of the package for its runner, version included.
+pub(crate) fn address(package: &Package, kind: RunKind) -> Result<String, PlanError> {
+    let identifier = &package.identifier;
+    let version = package.version.as_deref();
+    let version = version.filter(|version| !version.is_empty());
     for word in [Some(identifier.as_str()), version].into_iter().flatten() {
-        // A word that begins with a dash would be an option of the runner.
-        if word.is_empty()
-            || word.starts_with('-')
-            || word.contains(|c: char| c.is_whitespace() || c.is_control())
-        {
-            return Err(PlanError::OddName {
-                found: word.to_owned(),
-            });
-        }
+        check_word(word)?;
     }
-    let host = registry_base_url
-        .as_deref()
-        .and_then(|url| Url::parse(url).ok());
-    let host = host
-        .as_ref()
-        .and_then(|url| url.host_str())
-        .map(str::to_owned);
-    let with = |separator: &str| match version {
+    let host = host_of(package);
+    if kind == RunKind::Oci {
+        return Ok(image(identifier, version, host.as_deref()));
+    }
+    if let Some(host) = host.filter(|host| !is_usual(host, kind)) {
+        return Err(PlanError::Elsewhere { host });
+    }
+    let separator = if kind == RunKind::Pypi { "==" } else { "@" };
+    Ok(match version {
         Some(version) => format!("{identifier}{separator}{version}"),
         None => identifier.clone(),
+    })
+}
+
+/// A word that begins with a dash would be an option of the runner.
+fn check_word(word: &str) -> Result<(), PlanError> {
+    let is_odd = word.contains(|c: char| c.is_whitespace() || c.is_control());
+    if word.is_empty() || word.starts_with('-') || is_odd {
+        return Err(PlanError::OddName {
+            found: word.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn host_of(package: &Package) -> Option<String> {
+    let url = Url::parse(package.registry_base_url.as_deref()?).ok()?;
+    url.host_str().map(str::to_owned)
+}
+
+/// True if the runner looks there without an option.
+fn is_usual(host: &str, kind: RunKind) -> bool {
+    let usual = if kind == RunKind::Npm {
+        "npmjs"
+    } else {
+        kind.name()
     };
-    match kind {
-        Kind::Oci => Ok(image(identifier, version, host.as_deref())),
-        _ if host.as_deref().is_some_and(|host| !is_usual(host, kind)) => {
-            Err(PlanError::Elsewhere {
-                host: host.unwrap_or_default(),
-            })
-        }
-        Kind::Pypi => Ok(with("==")),
-        _ => Ok(with("@")),
+    host.rsplit('.').nth(1) == Some(usual)
+}
+
+/// Returns the name of an image with its host and its tag, also where the author wrote them into
+/// the identifier.
+fn image(identifier: &str, version: Option<&str>, host: Option<&str>) -> String {
+    let host = host.filter(|host| !has_host(identifier) && !is_docker_hub(host));
+    let host = host.map(|host| format!("{host}/")).unwrap_or_default();
+    let last = identifier.rsplit('/').next().unwrap_or_default();
+    let tag = version.filter(|_| !last.contains([':', '@']));
+    let tag = tag.map(|version| format!(":{version}")).unwrap_or_default();
+    format!("{host}{identifier}{tag}")
+}
+
+fn has_host(identifier: &str) -> bool {
+    match identifier.split_once('/') {
+        Some((first, _)) => first.contains(['.', ':']) || first == "localhost",
+        None => false,
     }
 }
 
-/// Whether the runner looks there without being told.
-fn is_usual(host: &str, kind: Kind) -> bool {
-    host.rsplit('.').nth(1)
-        == Some(if kind == Kind::Npm {
-            "npmjs"
-        } else {
-            kind.name()
-        })
-}
-
-/// With host and tag, wherever the author wrote them.
-fn image(identifier: &str, version: Option<&str>, host: Option<&str>) -> String {
-    let (first, last) = (identifier.split('/').next(), identifier.rsplit('/').next());
-    let has_host = identifier.contains('/')
-        && first.is_some_and(|it| it.contains(['.', ':']) || it == "localhost");
-    let host = host.filter(|host| {
-        !has_host && !matches!(*host, "docker.io" | "hub.docker.com" | "index.docker.io")
-    });
-    let host = host.map(|host| format!("{host}/")).unwrap_or_default();
-    let has_tag = last.is_some_and(|it| it.contains([':', '@']));
-    let tag = version
-        .filter(|_| !has_tag)
-        .map(|version| format!(":{version}"))
-        .unwrap_or_default();
-    format!("{host}{identifier}{tag}")
+fn is_docker_hub(host: &str) -> bool {
+    matches!(host, "docker.io" | "hub.docker.com" | "index.docker.io")
 }
 
 #[cfg(test)]
@@ -85,7 +83,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(kind: Kind, host: &str, identifier: &str, version: &str, expected: &str) {
+    fn check(kind: RunKind, host: &str, identifier: &str, version: &str, expected: &str) {
         let package = json!({
             "registryType": kind.name(), "registryBaseUrl": host, "identifier": identifier, "version": version,
         });
@@ -95,48 +93,60 @@ mod tests {
 
     #[test]
     fn an_image_gets_its_host_and_its_tag_once() {
-        check(Kind::Oci, "https://docker.io", "acme/x", "1", "acme/x:1");
+        check(RunKind::Oci, "https://docker.io", "acme/x", "1", "acme/x:1");
         check(
-            Kind::Oci,
+            RunKind::Oci,
             "https://ghcr.io",
             "acme/x",
             "1",
             "ghcr.io/acme/x:1",
         );
         check(
-            Kind::Oci,
+            RunKind::Oci,
             "https://ghcr.io",
             "ghcr.io/acme/x:1",
             "1",
             "ghcr.io/acme/x:1",
         );
-        check(Kind::Oci, "", "localhost:5000/x", "1", "localhost:5000/x:1");
-        check(Kind::Oci, "", "acme/x@sha256:00", "1", "acme/x@sha256:00");
+        check(
+            RunKind::Oci,
+            "",
+            "localhost:5000/x",
+            "1",
+            "localhost:5000/x:1",
+        );
+        check(
+            RunKind::Oci,
+            "",
+            "acme/x@sha256:00",
+            "1",
+            "acme/x@sha256:00",
+        );
     }
 
     #[test]
     fn a_package_is_taken_only_from_where_its_runner_looks() {
         let usual = |name: &str| format!("https://api.{name}.org");
         check(
-            Kind::Npm,
+            RunKind::Npm,
             &usual("npmjs"),
             "@acme/x",
             "1.0.0",
             "@acme/x@1.0.0",
         );
-        check(Kind::Pypi, &usual("pypi"), "x", "1.0", "x==1.0");
-        check(Kind::Nuget, &usual("nuget"), "X", "", "X");
+        check(RunKind::Pypi, &usual("pypi"), "x", "1.0", "x==1.0");
+        check(RunKind::Nuget, &usual("nuget"), "X", "", "X");
         let expected =
             "its package is kept at packages.acme.example, where no runner looks by itself";
         check(
-            Kind::Npm,
+            RunKind::Npm,
             "https://packages.acme.example/npm",
             "x",
             "1",
             expected,
         );
         check(
-            Kind::Pypi,
+            RunKind::Pypi,
             &usual("npmjs"),
             "x",
             "1",

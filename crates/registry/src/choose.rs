@@ -1,18 +1,19 @@
-//! Which of the ways to run a server fits this machine.
+//! Chooses the way to run a server that fits this machine.
 
 use std::fmt;
 use std::str::FromStr;
 
+use kitbag_domain::Remedy;
 use serde::Serialize;
 
-use crate::plan::{Plan, PlanError};
-use crate::server::{Package, RemoteKind, Server};
+use crate::plan::{PlanError, RunPlan};
+use crate::server::{Package, RegistryRemote, RegistryServer, RemoteKind};
 
-/// How a server is run, in the order of what suits most people: what starts here without a
-/// container, then what runs elsewhere, then containers.
+/// The ways to run a server, in the order that suits most people: packages that start here without
+/// a container, then servers that run elsewhere, then containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum RunKind {
     Npm,
     Pypi,
     Nuget,
@@ -27,24 +28,27 @@ pub enum ChoiceError {
     #[error("the entry says neither what to launch nor where the server runs")]
     Nothing,
     #[error("there is no way of the kind `{wanted}`")]
-    NotOffered { wanted: Kind, offered: Vec<Kind> },
+    NotOffered {
+        wanted: RunKind,
+        offered: Vec<RunKind>,
+    },
     #[error(transparent)]
     Unusable(#[from] PlanError),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is none of npm, pypi, nuget, oci, remote")]
-pub struct UnknownKind {
+pub struct UnknownRunKind {
     found: String,
 }
 
-/// The best way there is, or the best of the kind that is wanted. `on_path` says whether a
-/// program is there.
+/// Returns the best way, or the best of the wanted kind. `on_path` returns true if a program is on
+/// the PATH.
 pub fn choose(
-    server: &Server,
-    wanted: Option<Kind>,
+    server: &RegistryServer,
+    wanted: Option<RunKind>,
     on_path: impl Fn(&str) -> bool,
-) -> Result<Plan, ChoiceError> {
+) -> Result<RunPlan, ChoiceError> {
     let offered = kinds(server);
     let plans = plans(server).filter(|(kind, _)| wanted.is_none_or(|wanted| wanted == *kind));
     let (mut usable, mut useless) = (Vec::new(), None);
@@ -54,42 +58,58 @@ pub fn choose(
             Err(error) => useless = useless.or(Some(error)),
         }
     }
-    let runs_here = |plan: &Plan| plan.program().is_none_or(&on_path);
+    // A way that runs here comes before a better one whose program is missing.
     let best = usable
         .into_iter()
-        .min_by_key(|plan| (!runs_here(plan), plan.kind));
-    match (best, useless, wanted) {
-        (Some(plan), _, _) => Ok(plan),
-        (None, Some(error), _) => Err(error.into()),
-        (None, None, Some(wanted)) if !offered.is_empty() => {
-            Err(ChoiceError::NotOffered { wanted, offered })
-        }
-        (None, None, _) => Err(ChoiceError::Nothing),
+        .min_by_key(|plan| (!plan.program().is_none_or(&on_path), plan.kind));
+    best.ok_or_else(|| nothing(useless, wanted, offered))
+}
+
+fn nothing(
+    useless: Option<PlanError>,
+    wanted: Option<RunKind>,
+    offered: Vec<RunKind>,
+) -> ChoiceError {
+    match (useless, wanted) {
+        (Some(error), _) => error.into(),
+        (None, Some(wanted)) if !offered.is_empty() => ChoiceError::NotOffered { wanted, offered },
+        (None, _) => ChoiceError::Nothing,
     }
 }
 
-/// The kinds of ways there are, each once.
-pub fn kinds(server: &Server) -> Vec<Kind> {
-    let remote = server.remotes.first().map(|_| Kind::Remote);
-    let mut kinds: Vec<_> = server.packages.iter().map(Kind::of).chain(remote).collect();
+/// Returns the kinds of ways that an entry offers, each once.
+pub fn kinds(server: &RegistryServer) -> Vec<RunKind> {
+    let remote = server.remotes.first().map(|_| RunKind::Remote);
+    let mut kinds: Vec<_> = server
+        .packages
+        .iter()
+        .map(RunKind::of)
+        .chain(remote)
+        .collect();
     kinds.sort_unstable();
     kinds.dedup();
     kinds
 }
 
-fn plans(server: &Server) -> impl Iterator<Item = (Kind, Result<Plan, PlanError>)> {
-    let packages = server.packages.iter().map(|package| {
-        let kind = Kind::of(package);
-        (kind, Plan::of_package(package, kind))
-    });
-    let newer_first = [RemoteKind::StreamableHttp, RemoteKind::Sse];
-    let remotes = newer_first
-        .into_iter()
-        .flat_map(|kind| server.remotes.iter().filter(move |it| it.kind == kind));
-    packages.chain(remotes.map(|remote| (Kind::Remote, Ok(Plan::of_remote(remote)))))
+fn plans(server: &RegistryServer) -> impl Iterator<Item = (RunKind, Result<RunPlan, PlanError>)> {
+    let packages = server.packages.iter().map(package_plan);
+    // The newer transport comes first.
+    let newer = remotes(server, RemoteKind::StreamableHttp);
+    let remotes = newer.chain(remotes(server, RemoteKind::Sse));
+    packages.chain(remotes.map(|remote| (RunKind::Remote, Ok(RunPlan::of_remote(remote)))))
 }
 
-impl Kind {
+fn package_plan(package: &Package) -> (RunKind, Result<RunPlan, PlanError>) {
+    let kind = RunKind::of(package);
+    (kind, RunPlan::of_package(package, kind))
+}
+
+fn remotes(server: &RegistryServer, kind: RemoteKind) -> impl Iterator<Item = &RegistryRemote> {
+    let remotes = server.remotes.iter();
+    remotes.filter(move |remote| remote.kind == kind)
+}
+
+impl RunKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Npm => "npm",
@@ -114,34 +134,32 @@ impl Kind {
     }
 }
 
-impl FromStr for Kind {
-    type Err = UnknownKind;
+impl FromStr for RunKind {
+    type Err = UnknownRunKind;
 
-    fn from_str(text: &str) -> Result<Self, UnknownKind> {
+    fn from_str(text: &str) -> Result<Self, UnknownRunKind> {
         let known = [Self::Npm, Self::Pypi, Self::Nuget, Self::Oci, Self::Remote];
         let named = known.into_iter().find(|kind| kind.name() == text);
-        named.ok_or_else(|| UnknownKind {
+        named.ok_or_else(|| UnknownRunKind {
             found: text.to_owned(),
         })
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for RunKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl ChoiceError {
-    pub fn remedy(&self) -> Option<String> {
+impl Remedy for ChoiceError {
+    fn remedy(&self) -> Option<String> {
         match self {
             Self::Nothing => Some("its website or repository may say how to run it".to_owned()),
             Self::NotOffered { offered, .. } => {
-                let offered: Vec<_> = offered
-                    .iter()
-                    .map(|kind| format!("--package {kind}"))
-                    .collect();
-                Some(format!("choose what there is: {}", offered.join(", ")))
+                let options = offered.iter().map(|kind| format!("--package {kind}"));
+                let options: Vec<_> = options.collect();
+                Some(format!("choose what there is: {}", options.join(", ")))
             }
             Self::Unusable(error) => error.remedy(),
         }

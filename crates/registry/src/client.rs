@@ -1,4 +1,4 @@
-//! The registry's API: a search by letters in names, and single entries.
+//! Asks the API of the registry: for names that contain some letters, and for single entries.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::StatusCode;
 use url::Url;
 
-use crate::entry::{Entry, Page};
+use crate::entry::{EntryPage, RegistryEntry};
 use crate::error::RegistryError;
 use crate::name::EntryName;
 use crate::rank::{rank, words};
@@ -16,20 +16,23 @@ use crate::rank::{rank, words};
 pub struct Registry {
     http: reqwest::Client,
     base: Url,
-    /// Where it is, without anything that could be a secret.
+    /// The address without anything that could be a secret.
     place: String,
 }
 
-/// What a registry gives at most for one request.
+/// The most entries that a registry returns for one request.
 const PER_PAGE: usize = 100;
 /// Beyond these, a search is too vague to be ranked by reading on.
 const PAGES: usize = 3;
+/// A person waits for the answer at the terminal.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Some hundred times the size of a usual page.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
+/// Characters of a message of the registry that fit into an error.
 const MAX_MESSAGE: usize = 200;
-/// How many names are worth suggesting.
+/// The number of names that an error suggests.
 const NEAR: usize = 3;
-/// What may stand in a step of a path as it is.
+/// Encodes all characters but these in a step of a path.
 const STEP: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -37,20 +40,17 @@ const STEP: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 impl Registry {
-    /// The one of the MCP project.
+    /// The registry of the MCP project.
     pub const OFFICIAL: &str = "https://registry.modelcontextprotocol.io";
 
     pub fn at(base: Url) -> Self {
         let http = client()
-            // No redirect may lead to where anybody on the way could change the answer.
+            // No redirect may lead to plain HTTP, where an attacker could change the answer.
             .https_only(base.scheme() == "https")
             .build()
             .expect("the client is built from constants");
-        let place = format!(
-            "{}{}",
-            base.origin().ascii_serialization(),
-            base.path().trim_end_matches('/')
-        );
+        let origin = base.origin().ascii_serialization();
+        let place = format!("{origin}{}", base.path().trim_end_matches('/'));
         Self { http, base, place }
     }
 
@@ -58,9 +58,9 @@ impl Registry {
         &self.place
     }
 
-    /// The servers that fit a text, best first. Where no name has all of it, its words are looked
-    /// for one by one.
-    pub async fn find(&self, text: &str) -> Result<Vec<Entry>, RegistryError> {
+    /// Returns the servers that fit a text, best first. If no name contains all of it, its words are
+    /// looked for one by one.
+    pub async fn find(&self, text: &str) -> Result<Vec<RegistryEntry>, RegistryError> {
         let mut entries = self.search(text.trim(), PAGES).await?;
         let words = words(text);
         if entries.is_empty() && words.len() > 1 {
@@ -72,20 +72,17 @@ impl Registry {
         Ok(rank(entries, text))
     }
 
-    /// The latest version of a server, or the one that is named.
+    /// Returns the latest version of a server, or the one that is named.
     pub async fn entry(
         &self,
         name: &EntryName,
         version: Option<&str>,
-    ) -> Result<Entry, RegistryError> {
-        let step = |text: &str| utf8_percent_encode(text, STEP).to_string();
-        let path = format!(
-            "{}/versions/{}",
-            step(name.as_str()),
-            step(version.unwrap_or("latest"))
-        );
+    ) -> Result<RegistryEntry, RegistryError> {
+        let step = utf8_percent_encode(name.as_str(), STEP);
+        let version_step = utf8_percent_encode(version.unwrap_or("latest"), STEP);
+        let path = format!("{step}/versions/{version_step}");
         match self.get(&path, &[]).await {
-            Ok(body) => Entry::read(&body).map_err(|error| self.unreadable(&error)),
+            Ok(body) => RegistryEntry::read(&body).map_err(|error| self.unreadable(&error)),
             Err(RegistryError::Refused { status: 404, .. }) => {
                 Err(self.missing(name, version).await)
             }
@@ -93,26 +90,23 @@ impl Registry {
         }
     }
 
-    /// The one server that somebody calls by its short name.
-    pub async fn named(&self, short: &str) -> Result<Entry, RegistryError> {
+    /// Returns the one server that has this short name.
+    pub async fn named(&self, short: &str) -> Result<RegistryEntry, RegistryError> {
         let found = self.find(short).await?;
-        let is_it = |entry: &&Entry| entry.server.name.short().eq_ignore_ascii_case(short);
-        let mut fitting = found.iter().filter(is_it);
+        let mut fitting = found
+            .iter()
+            .filter(|entry| entry.server.name.short().eq_ignore_ascii_case(short));
         match (fitting.next(), fitting.next()) {
             (Some(entry), None) => Ok(entry.clone()),
             _ => Err(self.unknown(short, &found)),
         }
     }
 
-    async fn search(&self, text: &str, pages: usize) -> Result<Vec<Entry>, RegistryError> {
+    async fn search(&self, text: &str, pages: usize) -> Result<Vec<RegistryEntry>, RegistryError> {
         let mut entries = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..pages {
-            let limit = PER_PAGE.to_string();
-            let mut query = vec![("search", text), ("version", "latest"), ("limit", &limit)];
-            query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
-            let page = Page::read(&self.get("", &query).await?)
-                .map_err(|error| self.unreadable(&error))?;
+            let page = self.page(text, cursor.as_deref()).await?;
             entries.extend(page.entries);
             match page.next {
                 Some(next) => cursor = Some(next),
@@ -122,29 +116,33 @@ impl Registry {
         Ok(entries)
     }
 
-    /// Which of the two is missing, and what may have been meant.
+    async fn page(&self, text: &str, cursor: Option<&str>) -> Result<EntryPage, RegistryError> {
+        let limit = PER_PAGE.to_string();
+        let mut query = vec![("search", text), ("version", "latest"), ("limit", &limit)];
+        query.extend(cursor.map(|cursor| ("cursor", cursor)));
+        let body = self.get("", &query).await?;
+        EntryPage::read(&body).map_err(|error| self.unreadable(&error))
+    }
+
+    /// Finds out whether the server or the version is missing, and which names are similar.
     async fn missing(&self, name: &EntryName, version: Option<&str>) -> RegistryError {
-        // The refusal is the news; a search that fails on top of it adds nothing.
+        // The refusal is what counts; that a search fails, too, would add nothing.
         let found = self.find(name.short()).await.unwrap_or_default();
         match version {
             Some(version) if found.iter().any(|entry| entry.server.name == *name) => {
-                let (place, version) = (self.place.clone(), version.to_owned());
                 RegistryError::NoSuchVersion {
-                    place,
+                    place: self.place.clone(),
                     name: name.clone(),
-                    version,
+                    version: version.to_owned(),
                 }
             }
             _ => self.unknown(name.as_str(), &found),
         }
     }
 
-    fn unknown(&self, name: &str, found: &[Entry]) -> RegistryError {
-        let near = found
-            .iter()
-            .take(NEAR)
-            .map(|entry| entry.server.name.clone())
-            .collect();
+    fn unknown(&self, name: &str, found: &[RegistryEntry]) -> RegistryError {
+        let near = found.iter().take(NEAR);
+        let near = near.map(|entry| entry.server.name.clone()).collect();
         RegistryError::NoSuchServer {
             place: self.place.clone(),
             name: name.to_owned(),
@@ -153,37 +151,36 @@ impl Registry {
     }
 
     async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Vec<u8>, RegistryError> {
+        let asking = self.exchange(self.url(path, query));
+        let answer = tokio::time::timeout(PATIENCE, asking).await;
+        answer.unwrap_or_else(|_| {
+            Err(RegistryError::TimedOut {
+                place: self.place.clone(),
+                after: PATIENCE,
+            })
+        })
+    }
+
+    fn url(&self, path: &str, query: &[(&str, &str)]) -> Url {
         let mut url = self.base.clone();
+        let base = self.base.path().trim_end_matches('/');
         let slash = if path.is_empty() { "" } else { "/" };
-        url.set_path(&format!(
-            "{}/v0.1/servers{slash}{path}",
-            self.base.path().trim_end_matches('/')
-        ));
+        url.set_path(&format!("{base}/v0.1/servers{slash}{path}"));
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let timed_out = || RegistryError::TimedOut {
-            place: self.place.clone(),
-            after: PATIENCE,
-        };
-        tokio::time::timeout(PATIENCE, self.exchange(url))
-            .await
-            .unwrap_or_else(|_| Err(timed_out()))
+        url
     }
 
     async fn exchange(&self, url: Url) -> Result<Vec<u8>, RegistryError> {
-        let unreachable = |error| RegistryError::Unreachable {
-            place: self.place.clone(),
-            reason: cause(error),
-        };
-        let response = self.http.get(url).send().await.map_err(unreachable)?;
+        let response = self.http.get(url).send().await;
+        let response = response.map_err(|error| self.unreachable(error))?;
         let (status, again_after) = (response.status(), retry_after(response.headers()));
-        let body = kitbag_fetch::body(response, MAX_ANSWER)
-            .await
-            .map_err(|error| match error {
-                BodyError::Lost(error) => unreachable(error),
-                too_large => self.unreadable(&too_large),
-            })?;
+        let body = kitbag_fetch::body(response, MAX_ANSWER).await;
+        let body = body.map_err(|error| match error {
+            BodyError::Lost(error) => self.unreachable(error),
+            too_large => self.unreadable(&too_large),
+        })?;
         let place = self.place.clone();
         match status {
             status if status.is_success() => Ok(body),
@@ -196,6 +193,13 @@ impl Registry {
         }
     }
 
+    fn unreachable(&self, error: reqwest::Error) -> RegistryError {
+        RegistryError::Unreachable {
+            place: self.place.clone(),
+            reason: cause(error),
+        }
+    }
+
     fn unreadable(&self, reason: &impl ToString) -> RegistryError {
         RegistryError::Unreadable {
             place: self.place.clone(),
@@ -204,12 +208,12 @@ impl Registry {
     }
 }
 
-/// What the registry says is wrong, in one of the shapes that are in use.
+/// Finds the message of the registry, in one of the shapes that are in use.
 fn message(body: &[u8]) -> String {
     let parsed: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
-    let said = ["detail", "error", "message", "title"]
-        .iter()
-        .find_map(|key| parsed.get(key)?.as_str());
-    said.map(|said| format!(": {}", said.chars().take(MAX_MESSAGE).collect::<String>()))
-        .unwrap_or_default()
+    let mut keys = ["detail", "error", "message", "title"].iter();
+    match keys.find_map(|key| parsed.get(key)?.as_str()) {
+        Some(said) => format!(": {}", said.chars().take(MAX_MESSAGE).collect::<String>()),
+        None => String::new(),
+    }
 }

@@ -1,54 +1,53 @@
-//! What the registry wraps around a server: whether its author still stands by it.
+//! An entry of the registry: a server, and whether its author still supports it.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::server::Server;
+use crate::server::RegistryServer;
 
 #[derive(Debug, Clone)]
-pub struct Entry {
-    pub server: Server,
-    pub status: Status,
-    /// Why the status is what it is.
+pub struct RegistryEntry {
+    pub server: RegistryServer,
+    pub status: EntryStatus,
+    /// The reason for the status.
     pub message: Option<String>,
     pub(crate) is_latest: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum EntryStatus {
     Active,
     Deprecated,
     Deleted,
 }
 
-pub(crate) struct Page {
-    pub(crate) entries: Vec<Entry>,
+pub(crate) struct EntryPage {
+    pub(crate) entries: Vec<RegistryEntry>,
     pub(crate) next: Option<String>,
 }
 
-impl Page {
-    /// Entries that cannot be read are left out; an answer of another kind is an error.
+impl EntryPage {
+    /// Leaves out entries that cannot be read. An answer of another kind is an error.
     pub(crate) fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct PageBody {
             servers: Option<Vec<Value>>,
             #[serde(default)]
             metadata: Value,
         }
-        let answer: Answer = serde_json::from_slice(body)?;
-        let items = answer.servers.unwrap_or_default();
-        let next = answer.metadata.get("nextCursor").and_then(Value::as_str);
+        let page: PageBody = serde_json::from_slice(body)?;
+        let items = page.servers.unwrap_or_default().into_iter();
+        let next = page.metadata.get("nextCursor").and_then(Value::as_str);
         Ok(Self {
             entries: items
-                .into_iter()
-                .filter_map(|item| Entry::of(item).ok())
+                .filter_map(|item| RegistryEntry::of(item).ok())
                 .collect(),
             next: next.filter(|cursor| !cursor.is_empty()).map(str::to_owned),
         })
     }
 }
 
-impl Entry {
+impl RegistryEntry {
     pub(crate) fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
         Self::of(serde_json::from_slice(body)?)
     }
@@ -56,7 +55,7 @@ impl Entry {
     fn of(value: Value) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct Wrapped {
-            server: Server,
+            server: RegistryServer,
             #[serde(rename = "_meta", default)]
             meta: Value,
         }
@@ -64,18 +63,24 @@ impl Entry {
         let official = &meta[OFFICIAL];
         Ok(Self {
             server,
-            status: match official["status"].as_str() {
-                Some("deprecated") => Status::Deprecated,
-                Some("deleted") => Status::Deleted,
-                _ => Status::Active,
-            },
+            status: EntryStatus::read(&official["status"]),
             message: official["statusMessage"].as_str().map(str::to_owned),
             is_latest: official["isLatest"].as_bool().unwrap_or(false),
         })
     }
 }
 
-/// Where the registry keeps what it says itself.
+impl EntryStatus {
+    fn read(value: &Value) -> Self {
+        match value.as_str() {
+            Some("deprecated") => Self::Deprecated,
+            Some("deleted") => Self::Deleted,
+            _ => Self::Active,
+        }
+    }
+}
+
+/// The key under which the registry keeps its own statements about an entry.
 const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
 
 #[cfg(test)]
@@ -84,7 +89,7 @@ mod tests {
 
     #[test]
     fn one_odd_entry_does_not_spoil_the_page() {
-        let page = Page::read(
+        let page = EntryPage::read(
             br#"{
               "servers": [
                 { "server": { "name": "a/good", "description": null, "future": {}, "packages": null } },
@@ -102,13 +107,19 @@ mod tests {
         let read: Vec<_> = page
             .entries
             .iter()
-            .map(|it| (it.server.name.as_str(), it.server.packages.len(), it.status))
+            .map(|entry| {
+                (
+                    entry.server.name.as_str(),
+                    entry.server.packages.len(),
+                    entry.status,
+                )
+            })
             .collect();
         assert_eq!(
             read,
             [
-                ("a/good", 0, Status::Active),
-                ("a/old", 1, Status::Deprecated)
+                ("a/good", 0, EntryStatus::Active),
+                ("a/old", 1, EntryStatus::Deprecated)
             ]
         );
         assert_eq!(page.entries[1].message.as_deref(), Some("see a/good"));
@@ -116,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_the_end_however_it_is_spelt() {
+    fn the_last_page_is_recognised_in_every_spelling() {
         for metadata in [
             r#"{ "nextCursor": null }"#,
             r#"{ "nextCursor": "" }"#,
@@ -125,12 +136,12 @@ mod tests {
         ] {
             let body = format!(r#"{{ "servers": [], "metadata": {metadata} }}"#);
             assert_eq!(
-                Page::read(body.as_bytes()).unwrap().next,
+                EntryPage::read(body.as_bytes()).unwrap().next,
                 None,
                 "{metadata}"
             );
         }
-        assert!(Page::read(b"<html>").is_err());
-        assert!(Page::read(b"[]").is_err());
+        assert!(EntryPage::read(b"<html>").is_err());
+        assert!(EntryPage::read(b"[]").is_err());
     }
 }

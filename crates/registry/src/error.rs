@@ -1,6 +1,8 @@
-//! What can go wrong when the registry is asked.
+//! The errors of asking the registry.
 
 use std::time::Duration;
+
+use kitbag_domain::Remedy;
 
 use crate::name::EntryName;
 
@@ -37,24 +39,12 @@ pub enum RegistryError {
     Unreadable { place: String, reason: String },
 }
 
-impl RegistryError {
-    pub fn remedy(&self) -> String {
-        match self {
+impl Remedy for RegistryError {
+    fn remedy(&self) -> Option<String> {
+        Some(match self {
             Self::Unreachable { .. } => format!("check the network, or {ANOTHER}"),
             Self::TimedOut { .. } => format!("try again in a while, or {ANOTHER}"),
-            Self::NoSuchServer { near, name, .. } if near.is_empty() => {
-                format!(
-                    "look for it: kitbag servers find {}",
-                    name.rsplit('/').next().unwrap_or(name)
-                )
-            }
-            Self::NoSuchServer { near, .. } => {
-                let near: Vec<_> = near
-                    .iter()
-                    .map(|name| format!("kitbag servers add {name}"))
-                    .collect();
-                format!("perhaps one of these:\n{}", near.join("\n"))
-            }
+            Self::NoSuchServer { near, name, .. } => look_for(name, near),
             Self::NoSuchVersion { name, .. } => {
                 format!("take the latest: kitbag servers add {name}")
             }
@@ -72,8 +62,18 @@ impl RegistryError {
                 "check `url` under [registry]: it should be the part before `/v0.1/servers`"
                     .to_owned()
             }
-        }
+        })
     }
+}
+
+fn look_for(name: &str, near: &[EntryName]) -> String {
+    if near.is_empty() {
+        let short = name.rsplit('/').next().unwrap_or(name);
+        return format!("look for it: kitbag servers find {short}");
+    }
+    let commands = near.iter().map(|name| format!("kitbag servers add {name}"));
+    let commands: Vec<_> = commands.collect();
+    format!("perhaps one of these:\n{}", commands.join("\n"))
 }
 
 const ANOTHER: &str = "name another registry with --registry-url or `url` under [registry]";

@@ -1,4 +1,4 @@
-//! What a person has to say before a server can run, and what they said.
+//! The questions that a person has to answer before a server can run, and the answers.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use serde::Serialize;
 use crate::server::Facts;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Input {
+pub struct PlanInput {
     pub name: String,
     pub description: Option<String>,
     pub required: bool,
     pub secret: bool,
-    /// Whether it may be given several times.
+    /// True if it may be given several times.
     pub repeated: bool,
     pub default: Option<String>,
-    /// What an answer may look like.
+    /// An example of an answer.
     pub placeholder: Option<String>,
     /// If there are any, the answer is one of them.
     pub choices: Vec<String>,
-    pub format: Format,
+    pub format: InputFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum InputFormat {
     Text,
     Number,
     Boolean,
@@ -32,7 +32,7 @@ pub enum Format {
     Path,
 }
 
-/// An answer is not quoted: it may be a secret.
+/// The reasons for which an answer is refused. The answer is not quoted, since it may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrongAnswer {
     #[error("`{name}` must be one of {}", choices.join(", "))]
@@ -45,12 +45,12 @@ pub enum WrongAnswer {
     Twice { name: String },
 }
 
-/// By the names of the inputs, as they should stand in the configuration.
+/// The answers by the names of the inputs, spelt for the configuration.
 #[derive(Default)]
-pub struct Answers(BTreeMap<String, Vec<String>>);
+pub struct PlanAnswers(BTreeMap<String, Vec<String>>);
 
-impl Answers {
-    pub fn give(&mut self, input: &Input, answer: String) -> Result<(), WrongAnswer> {
+impl PlanAnswers {
+    pub fn give(&mut self, input: &PlanInput, answer: String) -> Result<(), WrongAnswer> {
         let answers = self.0.entry(input.name.clone()).or_default();
         if !answers.is_empty() && !input.repeated {
             return Err(WrongAnswer::Twice {
@@ -61,7 +61,7 @@ impl Answers {
         Ok(())
     }
 
-    pub fn has(&self, input: &Input) -> bool {
+    pub fn has(&self, input: &PlanInput) -> bool {
         self.0.contains_key(&input.name)
     }
 
@@ -70,28 +70,28 @@ impl Answers {
     }
 }
 
-impl std::fmt::Debug for Answers {
+impl std::fmt::Debug for PlanAnswers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-impl Input {
-    /// Whether an answer can be meant.
+impl PlanInput {
+    /// Fails if the answer does not fit the question.
     pub fn check(&self, answer: &str) -> Result<(), WrongAnswer> {
-        let name = || self.name.clone();
+        let name = self.name.clone();
         if !self.choices.is_empty() && !self.choices.iter().any(|choice| choice == answer) {
             return Err(WrongAnswer::NotOneOf {
-                name: name(),
+                name,
                 choices: self.choices.clone(),
             });
         }
         match self.format {
-            Format::Number if answer.parse::<f64>().is_err() => {
-                Err(WrongAnswer::NotANumber { name: name() })
+            InputFormat::Number if answer.parse::<f64>().is_err() => {
+                Err(WrongAnswer::NotANumber { name })
             }
-            Format::Boolean if !matches!(answer, "true" | "false") => {
-                Err(WrongAnswer::NotABoolean { name: name() })
+            InputFormat::Boolean if !matches!(answer, "true" | "false") => {
+                Err(WrongAnswer::NotABoolean { name })
             }
             _ => Ok(()),
         }
@@ -100,11 +100,21 @@ impl Input {
 
 /// The inputs of a plan, each name once.
 #[derive(Debug, Default)]
-pub(crate) struct Inputs(pub(crate) Vec<Input>);
+pub(crate) struct PlanInputs(pub(crate) Vec<PlanInput>);
 
-impl Inputs {
-    /// The name it is asked under. The same question is asked once; another one that goes by the
-    /// same name gets a number.
+impl PlanInputs {
+    /// Marks the inputs with these names as required.
+    pub(crate) fn require<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        for name in names {
+            let inputs = self.0.iter_mut();
+            for input in inputs.filter(|input| input.name == name) {
+                input.required = true;
+            }
+        }
+    }
+
+    /// Returns the name under which the person is asked. The same question is asked once; another
+    /// one with the same name gets a number.
     pub(crate) fn add(&mut self, name: &str, facts: &Facts, repeated: bool) -> String {
         let name = harmless(name);
         let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
@@ -126,41 +136,43 @@ impl Inputs {
     }
 }
 
-/// People are shown names in commands that they may copy into a shell.
+/// Replaces what a shell would interpret: people copy commands with these names into a shell.
 fn harmless(name: &str) -> String {
-    let letter = |c: char| {
-        if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') {
-            c
-        } else {
-            '_'
-        }
-    };
     if name.is_empty() {
-        "value".to_owned()
-    } else {
-        name.chars().map(letter).collect()
+        return "value".to_owned();
     }
+    name.replace(
+        |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.'),
+        "_",
+    )
 }
 
-fn describe(name: &str, facts: &Facts, repeated: bool) -> Input {
-    Input {
+fn describe(name: &str, facts: &Facts, repeated: bool) -> PlanInput {
+    PlanInput {
         name: name.to_owned(),
-        description: facts
-            .description
-            .clone()
-            .filter(|text| !text.trim().is_empty()),
+        description: without_empty(&facts.description),
         required: facts.is_required,
         secret: facts.is_secret,
         repeated,
         default: facts.default.clone().filter(|text| !text.is_empty()),
         placeholder: facts.placeholder.clone().filter(|text| !text.is_empty()),
         choices: facts.choices.clone(),
-        format: match facts.format.as_deref() {
-            Some("number") => Format::Number,
-            Some("boolean") => Format::Boolean,
-            Some("filepath") => Format::Path,
-            _ => Format::Text,
-        },
+        format: InputFormat::read(facts.format.as_deref()),
+    }
+}
+
+fn without_empty(text: &Option<String>) -> Option<String> {
+    text.clone().filter(|text| !text.trim().is_empty())
+}
+
+impl InputFormat {
+    fn read(text: Option<&str>) -> Self {
+        match text {
+            Some("number") => Self::Number,
+            Some("boolean") => Self::Boolean,
+            Some("filepath") => Self::Path,
+            _ => Self::Text,
+        }
     }
 }
 
@@ -174,7 +186,7 @@ mod tests {
             description: Some(description.to_owned()),
             ..Facts::default()
         };
-        let mut inputs = Inputs::default();
+        let mut inputs = PlanInputs::default();
         let names = [
             ("value", "a"),
             ("value", "b"),

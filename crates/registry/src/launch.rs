@@ -1,42 +1,42 @@
-//! A package as a command line: which program runs it, and in which order the words go.
+//! The command line for a package: the program that runs it, and the order of the words.
 
 use crate::address::address;
-use crate::choose::Kind;
-use crate::input::Inputs;
-use crate::plan::PlanError;
+use crate::choose::RunKind;
+use crate::input::PlanInputs;
+use crate::plan::{PlanError, fill_pairs};
 use crate::server::{Argument, Facts, NamedValue, Package};
-use crate::text::{Filling, Text, Unknown};
+use crate::text::{GapFilling, GapText, UnknownGap};
 
 /// A command line with gaps.
 #[derive(Debug)]
 pub(crate) struct CommandLine {
     pub(crate) command: &'static str,
-    words: Vec<Word>,
-    env: Vec<(String, Text)>,
+    words: Vec<CommandWord>,
+    env: Vec<(String, GapText)>,
 }
 
 #[derive(Debug)]
-enum Word {
+enum CommandWord {
     Fixed(String),
     /// `--flag value`, or only the value.
     Argument {
         flag: Option<String>,
-        text: Text,
+        text: GapText,
     },
-    /// A flag that is there or not.
+    /// A flag that may be left out.
     Switch {
         flag: String,
-        text: Text,
+        text: GapText,
         on_by_default: bool,
     },
-    /// Hands a variable on into a container, if it has a value.
+    /// Passes a variable on into a container, if it has a value.
     HandOn {
         variable: String,
     },
 }
 
-/// The programs that run packages. Any other that an author hints at is not taken: it would be
-/// any program at all.
+/// The programs that run packages. An author's hint at any other is ignored, since it could be any
+/// program at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Runner {
     Npx,
@@ -51,27 +51,17 @@ enum Runner {
 impl CommandLine {
     pub(crate) fn of(
         package: &Package,
-        kind: Kind,
-        inputs: &mut Inputs,
+        kind: RunKind,
+        inputs: &mut PlanInputs,
     ) -> Result<Self, PlanError> {
         let runner = Runner::of(package, kind)?;
         let name = address(package, kind)?;
-        let hidden = |argument: &&Argument| kind == Kind::Oci && as_variable(argument).is_some();
-        let (variables, plain): (Vec<_>, Vec<_>) =
-            package.runtime_arguments.iter().partition(hidden);
+        let (variables, plain) = runtime_arguments(package, kind);
         let runtime = arguments(plain, inputs);
         let own = arguments(&package.package_arguments, inputs);
-        let more: Vec<_> = variables.into_iter().filter_map(as_variable).collect();
-        let env: Vec<_> = package
-            .environment_variables
-            .iter()
-            .chain(&more)
-            .map(|it| {
-                (
-                    it.name.clone(),
-                    Text::of(inputs, &it.name, &it.value, false, Unknown::Itself),
-                )
-            })
+        let variables = package.environment_variables.iter().chain(&variables);
+        let env: Vec<_> = variables
+            .map(|variable| variable_text(variable, inputs))
             .collect();
         let variables = env.iter().map(|(variable, _)| variable.clone());
         let words = runner.words(name, runtime, own, variables);
@@ -82,58 +72,47 @@ impl CommandLine {
         })
     }
 
-    /// Its words, with the gaps named.
+    /// Returns the words, with the names of the gaps.
     pub(crate) fn preview(&self) -> Vec<String> {
-        let words = self.words.iter().flat_map(|word| match word {
-            Word::Fixed(text) => vec![text.clone()],
-            Word::Argument { flag, text } => {
-                flag.iter().cloned().chain([text.to_string()]).collect()
-            }
-            Word::Switch { flag, .. } => vec![format!("[{flag}]")],
-            Word::HandOn { variable } => vec!["-e".to_owned(), variable.clone()],
-        });
+        let words = self.words.iter().flat_map(CommandWord::preview);
         [self.command.to_owned()].into_iter().chain(words).collect()
     }
 
-    pub(crate) fn fill(&self, filling: Filling<'_>) -> (Vec<String>, Vec<(String, String)>) {
-        let env: Vec<(String, String)> = self
-            .env
-            .iter()
-            .filter_map(|(name, text)| Some((name.clone(), text.fill(filling).into_iter().next()?)))
-            .collect();
-        let args = self
-            .words
-            .iter()
-            .flat_map(|word| word.fill(filling, &env))
-            .collect();
+    pub(crate) fn fill(&self, filling: GapFilling<'_>) -> (Vec<String>, Vec<(String, String)>) {
+        let env = fill_pairs(&self.env, filling);
+        let words = self.words.iter();
+        let args = words.flat_map(|word| word.fill(filling, &env)).collect();
         (args, env)
     }
 }
 
-impl Word {
-    fn fill(&self, filling: Filling<'_>, env: &[(String, String)]) -> Vec<String> {
+impl CommandWord {
+    fn fixed(text: impl Into<String>) -> Self {
+        Self::Fixed(text.into())
+    }
+
+    fn preview(&self) -> Vec<String> {
+        match self {
+            Self::Fixed(text) => vec![text.clone()],
+            Self::Argument { flag, text } => {
+                flag.iter().cloned().chain([text.to_string()]).collect()
+            }
+            Self::Switch { flag, .. } => vec![format!("[{flag}]")],
+            Self::HandOn { variable } => vec!["-e".to_owned(), variable.clone()],
+        }
+    }
+
+    fn fill(&self, filling: GapFilling<'_>, env: &[(String, String)]) -> Vec<String> {
         match self {
             Self::Fixed(text) => vec![(filling.literally)(text)],
-            Self::Argument { flag, text } => {
-                let flag = flag.as_deref().map(filling.literally);
-                let values = text.fill(filling).into_iter();
-                values
-                    .flat_map(|value| flag.clone().into_iter().chain([value]))
-                    .collect()
-            }
+            Self::Argument { flag, text } => fill_argument(flag.as_deref(), text, filling),
             Self::Switch {
                 flag,
                 text,
                 on_by_default,
-            } => {
-                let flag = (filling.literally)(flag);
-                match text.fill(filling).first().map(String::as_str) {
-                    Some("true") => vec![flag],
-                    Some("false") if !on_by_default => Vec::new(),
-                    Some(other) => vec![format!("{flag}={other}")],
-                    None => Vec::new(),
-                }
-            }
+            } => fill_switch(flag, text, *on_by_default, filling)
+                .into_iter()
+                .collect(),
             Self::HandOn { variable } if env.iter().any(|(name, _)| name == variable) => {
                 vec!["-e".to_owned(), (filling.literally)(variable)]
             }
@@ -142,19 +121,42 @@ impl Word {
     }
 }
 
+/// Repeats the flag before each value.
+fn fill_argument(flag: Option<&str>, text: &GapText, filling: GapFilling<'_>) -> Vec<String> {
+    let flag = flag.map(filling.literally);
+    let values = text.fill(filling).into_iter();
+    values
+        .flat_map(|value| flag.clone().into_iter().chain([value]))
+        .collect()
+}
+
+fn fill_switch(
+    flag: &str,
+    text: &GapText,
+    on_by_default: bool,
+    filling: GapFilling<'_>,
+) -> Option<String> {
+    let flag = (filling.literally)(flag);
+    match text.fill_once(filling)?.as_str() {
+        "true" => Some(flag),
+        "false" if !on_by_default => None,
+        other => Some(format!("{flag}={other}")),
+    }
+}
+
 impl Runner {
-    fn of(package: &Package, kind: Kind) -> Result<Self, PlanError> {
+    fn of(package: &Package, kind: RunKind) -> Result<Self, PlanError> {
         let hint = package.runtime_hint.as_deref();
         Ok(match (kind, hint) {
-            (Kind::Npm, Some("bunx")) => Self::Bunx,
-            (Kind::Npm, _) => Self::Npx,
-            (Kind::Pypi, Some("pipx")) => Self::Pipx,
-            (Kind::Pypi, _) => Self::Uvx,
-            (Kind::Nuget, _) => Self::Dnx,
-            (Kind::Oci, Some("podman")) => Self::Podman,
-            (Kind::Oci, _) => Self::Docker,
-            (Kind::Mcpb, _) => return Err(PlanError::Bundle),
-            (Kind::Remote | Kind::Other, _) => {
+            (RunKind::Npm, Some("bunx")) => Self::Bunx,
+            (RunKind::Npm, _) => Self::Npx,
+            (RunKind::Pypi, Some("pipx")) => Self::Pipx,
+            (RunKind::Pypi, _) => Self::Uvx,
+            (RunKind::Nuget, _) => Self::Dnx,
+            (RunKind::Oci, Some("podman")) => Self::Podman,
+            (RunKind::Oci, _) => Self::Docker,
+            (RunKind::Mcpb, _) => return Err(PlanError::Bundle),
+            (RunKind::Remote | RunKind::Other, _) => {
                 return Err(PlanError::UnknownType {
                     found: package.registry_type.clone(),
                 });
@@ -174,61 +176,85 @@ impl Runner {
         }
     }
 
-    /// The words after the program: its own, the package, and the package's.
+    /// Returns the words after the program: its own, the package, and those of the package.
     fn words(
         self,
         name: String,
-        runtime: Vec<Word>,
-        own: Vec<Word>,
+        runtime: Vec<CommandWord>,
+        own: Vec<CommandWord>,
         variables: impl Iterator<Item = String>,
-    ) -> Vec<Word> {
-        let given: Vec<_> = runtime
-            .iter()
-            .filter_map(Word::spelt)
-            .map(str::to_owned)
-            .collect();
-        let unless = |word: &str, same: &[&str]| {
-            let there = given
-                .iter()
-                .any(|it| it == word || same.contains(&it.as_str()));
-            (!there).then(|| Word::Fixed(word.to_owned()))
-        };
-        let mut words = Vec::new();
-        match self {
-            Self::Npx => words.extend(unless("-y", &["--yes"])),
-            Self::Pipx => words.extend(unless("run", &[])),
-            Self::Docker | Self::Podman => {
-                // A subcommand comes first, wherever its author put it.
-                words.push(Word::Fixed("run".to_owned()));
-                words.extend(unless("-i", &["--interactive", "-it"]));
-                words.extend(unless("--rm", &[]));
-            }
-            Self::Bunx | Self::Uvx | Self::Dnx => {}
-        }
-        let in_container = matches!(self, Self::Docker | Self::Podman);
-        words.extend(
-            runtime
-                .into_iter()
-                .filter(|word| !(in_container && word.spelt() == Some("run"))),
-        );
-        if in_container {
-            words.extend(variables.map(|variable| Word::HandOn { variable }));
-        }
-        words.push(Word::Fixed(name));
-        if self == Self::Dnx {
-            words.extend(unless("--yes", &["-y"]));
-            // What follows is not for `dnx` itself.
-            words.extend((!own.is_empty()).then(|| Word::Fixed("--".to_owned())));
+    ) -> Vec<CommandWord> {
+        let mut words = self.usual_words(&runtime);
+        if self.is_container() {
+            // The subcommand is among the usual words, which come first.
+            let runtime = runtime.into_iter();
+            words.extend(runtime.filter(|word| word.spelt() != Some("run")));
+            words.extend(variables.map(|variable| CommandWord::HandOn { variable }));
+            words.push(CommandWord::Fixed(name));
+        } else if self == Self::Dnx {
+            let consent = unless_given("--yes", &["-y"], &runtime);
+            words.extend(runtime);
+            words.push(CommandWord::Fixed(name));
+            words.extend(consent);
+            // The words behind two dashes are not for `dnx` itself.
+            words.extend((!own.is_empty()).then(|| CommandWord::fixed("--")));
+        } else {
+            words.extend(runtime);
+            words.push(CommandWord::Fixed(name));
         }
         words.extend(own);
         words
     }
+
+    /// The words that the program needs before all others, unless the author has written them.
+    fn usual_words(self, given: &[CommandWord]) -> Vec<CommandWord> {
+        let words = match self {
+            Self::Npx => vec![unless_given("-y", &["--yes"], given)],
+            Self::Pipx => vec![unless_given("run", &[], given)],
+            Self::Docker | Self::Podman => vec![
+                Some(CommandWord::fixed("run")),
+                unless_given("-i", &["--interactive", "-it"], given),
+                unless_given("--rm", &[], given),
+            ],
+            Self::Bunx | Self::Uvx | Self::Dnx => Vec::new(),
+        };
+        words.into_iter().flatten().collect()
+    }
+
+    fn is_container(self) -> bool {
+        matches!(self, Self::Docker | Self::Podman)
+    }
+}
+
+/// Returns the word unless it is given already, in this or another spelling.
+fn unless_given(word: &str, same: &[&str], given: &[CommandWord]) -> Option<CommandWord> {
+    let mut given = given.iter().filter_map(CommandWord::spelt);
+    let is_given = given.any(|other| other == word || same.contains(&other));
+    (!is_given).then(|| CommandWord::fixed(word))
+}
+
+/// Splits the arguments of the runner into variables for a container and the rest.
+fn runtime_arguments(package: &Package, kind: RunKind) -> (Vec<NamedValue>, Vec<&Argument>) {
+    let (mut variables, mut rest) = (Vec::new(), Vec::new());
+    for argument in &package.runtime_arguments {
+        match as_variable(argument) {
+            Some(variable) if kind == RunKind::Oci => variables.push(variable),
+            _ => rest.push(argument),
+        }
+    }
+    (variables, rest)
+}
+
+fn variable_text(variable: &NamedValue, inputs: &mut PlanInputs) -> (String, GapText) {
+    let NamedValue { name, value } = variable;
+    let text = GapText::of(inputs, name, value, false, UnknownGap::Itself);
+    (name.clone(), text)
 }
 
 fn arguments<'a>(
     arguments: impl IntoIterator<Item = &'a Argument>,
-    inputs: &mut Inputs,
-) -> Vec<Word> {
+    inputs: &mut PlanInputs,
+) -> Vec<CommandWord> {
     arguments
         .into_iter()
         .enumerate()
@@ -236,48 +262,41 @@ fn arguments<'a>(
         .collect()
 }
 
-fn word(argument: &Argument, index: usize, inputs: &mut Inputs) -> Word {
-    let Argument {
-        name,
-        value_hint,
-        is_repeated,
-        value,
-    } = argument;
-    let text = |inputs: &mut Inputs, name: &str| {
-        Text::of(inputs, name, value, *is_repeated, Unknown::Itself)
+fn word(argument: &Argument, index: usize, inputs: &mut PlanInputs) -> CommandWord {
+    let facts = &argument.value.facts;
+    let Some(flag) = argument.name.clone() else {
+        let hint = argument.value_hint.clone();
+        let name = hint.unwrap_or_else(|| format!("argument-{}", index + 1));
+        let text = argument_text(argument, &name, inputs);
+        return CommandWord::Argument { flag: None, text };
     };
-    let Some(flag) = name.clone() else {
-        let name = value_hint
-            .clone()
-            .unwrap_or_else(|| format!("argument-{}", index + 1));
-        return Word::Argument {
-            flag: None,
-            text: text(inputs, &name),
-        };
-    };
-    let facts = &value.facts;
-    let is_bare = *facts == Facts::default() && value_hint.is_none();
-    // A flag of which nothing else is said, or whose value is empty, is all there is.
+    let is_bare = *facts == Facts::default() && argument.value_hint.is_none();
+    // A flag without a description, or with an empty value, stands alone.
     if is_bare || facts.value.as_deref() == Some("") {
-        return Word::Fixed(flag);
+        return CommandWord::Fixed(flag);
     }
-    let text = text(inputs, flag.trim_start_matches('-'));
+    let text = argument_text(argument, flag.trim_start_matches('-'), inputs);
     if facts.format.as_deref() == Some("boolean") {
         let on_by_default = facts.default.as_deref() == Some("true");
-        return Word::Switch {
+        return CommandWord::Switch {
             flag,
             text,
             on_by_default,
         };
     }
-    Word::Argument {
+    CommandWord::Argument {
         flag: Some(flag),
         text,
     }
 }
 
-/// `-e NAME=value` is a variable like any other; on the command line everybody on the machine could
-/// read its value.
+fn argument_text(argument: &Argument, name: &str, inputs: &mut PlanInputs) -> GapText {
+    let repeated = argument.is_repeated;
+    GapText::of(inputs, name, &argument.value, repeated, UnknownGap::Itself)
+}
+
+/// Reads `-e NAME=value` as a variable like any other. On the command line, every process of the
+/// machine could read its value.
 fn as_variable(argument: &Argument) -> Option<NamedValue> {
     if !matches!(argument.name.as_deref(), Some("-e" | "--env")) {
         return None;
@@ -294,8 +313,8 @@ fn as_variable(argument: &Argument) -> Option<NamedValue> {
     })
 }
 
-impl Word {
-    /// The letters it begins with, if they are known.
+impl CommandWord {
+    /// The text with which it begins, if that is known.
     fn spelt(&self) -> Option<&str> {
         match self {
             Self::Fixed(text)

@@ -1,15 +1,13 @@
-//! What the MCP registry knows of a server, and how that becomes something to launch.
+//! Reads entries of the MCP registry, and plans how to launch the servers in them.
 //!
-//! Everything an entry says was written by a stranger: it is data, and only a person decides to
-//! run it.
+//! A stranger has written the whole entry: it is data, and only a person decides to run it.
 //!
 //! # Layout
-//! - `client`: the registry's API, and what can go wrong with it in `error`
-//! - `name`, `entry`, `server`: what it answers, as types; one odd entry does not spoil the others
-//! - `rank`: the best match first
-//! - `choose`: which of the ways to run a server fits this machine
-//! - `plan`: the way as a command or an address with gaps; `text`, `launch`, `address`,
-//!   `input`: its parts
+//! - `client`: asks the registry; `error`: its errors
+//! - `name`, `entry`, `server`: the answers as types; one odd entry does not spoil the others
+//! - `rank`: sorts entries by how well they match
+//! - `choose`: chooses the way to run a server that fits this machine
+//! - `plan`: a command or an address with gaps; `text`, `launch`, `address`, `input`: its parts
 
 mod address;
 mod choose;
@@ -24,11 +22,11 @@ mod rank;
 mod server;
 mod text;
 
-pub use choose::{ChoiceError, Kind, UnknownKind, choose, kinds};
+pub use choose::{ChoiceError, RunKind, UnknownRunKind, choose, kinds};
 pub use client::Registry;
-pub use entry::{Entry, Status};
+pub use entry::{EntryStatus, RegistryEntry};
 pub use error::RegistryError;
-pub use input::{Answers, Format, Input, WrongAnswer};
+pub use input::{InputFormat, PlanAnswers, PlanInput, WrongAnswer};
 pub use name::{EntryName, EntryNameError};
-pub use plan::{Filled, Plan, PlanError};
-pub use server::{Package, Remote, RemoteKind, Repository, Server};
+pub use plan::{FilledPlan, PlanError, RunPlan};
+pub use server::{Package, RegistryRemote, RegistryServer, RemoteKind, SourceRepository};

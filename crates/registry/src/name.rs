@@ -1,4 +1,4 @@
-//! The name of an entry: a domain read backwards, a slash, and what its owner calls the server.
+//! The name of an entry: a domain read backwards, a slash, and the name that its owner gave the server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,33 +18,33 @@ pub struct EntryNameError {
 }
 
 impl EntryName {
+    /// As the schema of the registry has it.
     const MAX: usize = 200;
 
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What comes before the slash.
+    /// The part before the slash.
     pub fn owner(&self) -> &str {
         self.parts().0
     }
 
-    /// What comes after the slash.
+    /// The part after the slash.
     pub fn short(&self) -> &str {
         self.parts().1
     }
 
-    /// What to call the server here. Where its owner calls it nothing but a server, it gets the
-    /// owner's name.
+    /// The name of the server in our configuration. If its owner calls it just a server, it gets
+    /// the name of the owner.
     pub fn local(&self) -> ServerName {
         let (owner, short) = self.parts();
-        let says_nothing = ["mcp", "server", "mcp-server"].contains(&short.to_lowercase().as_str());
-        let telling = if says_nothing {
-            owner.rsplit('.').next().unwrap_or(owner)
-        } else {
-            short
-        };
-        ServerName::nearest(telling)
+        match short.to_lowercase().as_str() {
+            "mcp" | "server" | "mcp-server" => {
+                ServerName::nearest(owner.rsplit('.').next().unwrap_or(owner))
+            }
+            _ => ServerName::nearest(short),
+        }
     }
 
     fn parts(&self) -> (&str, &str) {
@@ -58,12 +58,8 @@ impl FromStr for EntryName {
     type Err = EntryNameError;
 
     fn from_str(text: &str) -> Result<Self, EntryNameError> {
-        let part = |text: &str| {
-            let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-            text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(letters)
-        };
         match text.split_once('/') {
-            Some((owner, short)) if part(owner) && part(short) && text.len() <= Self::MAX => {
+            Some((owner, short)) if is_part(owner) && is_part(short) && text.len() <= Self::MAX => {
                 Ok(Self(text.to_owned()))
             }
             _ => Err(EntryNameError {
@@ -71,6 +67,13 @@ impl FromStr for EntryName {
             }),
         }
     }
+}
+
+fn is_part(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 impl TryFrom<String> for EntryName {
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_here_is_the_short_one_unless_that_says_nothing() {
+    fn the_local_name_is_the_short_one_unless_that_is_just_a_server() {
         for (name, expected) in [
             ("io.github.acme/weather", "weather"),
             ("com.acme/files.v2", "files-v2"),

@@ -1,33 +1,35 @@
-//! One way to run a server, with gaps where a person has to say something.
+//! One way to run a server, with gaps for the answers of a person.
 
-use crate::choose::Kind;
-use crate::input::{Answers, Input, Inputs};
+use kitbag_domain::Remedy;
+
+use crate::choose::RunKind;
+use crate::input::{PlanAnswers, PlanInput, PlanInputs};
 use crate::launch::CommandLine;
-use crate::server::{Package, Remote, RemoteKind};
-use crate::text::{Filling, Text, Unknown};
+use crate::server::{NamedValue, Package, RegistryRemote, RemoteKind};
+use crate::text::{GapFilling, GapText, UnknownGap};
 
 #[derive(Debug)]
-pub struct Plan {
-    pub kind: Kind,
+pub struct RunPlan {
+    pub kind: RunKind,
     /// The package or the address, as the entry names it.
     pub source: String,
-    pub inputs: Vec<Input>,
-    reach: Reach,
+    pub inputs: Vec<PlanInput>,
+    reach: PlannedReach,
 }
 
 #[derive(Debug)]
-enum Reach {
+enum PlannedReach {
     Launch(CommandLine),
     Remote {
-        url: Text,
+        url: GapText,
         transport: RemoteKind,
-        headers: Vec<(String, Text)>,
+        headers: Vec<(String, GapText)>,
     },
 }
 
-/// A plan without gaps. Whoever made it spelt the answers.
+/// A plan without gaps. The caller has spelt the answers for the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Filled {
+pub enum FilledPlan {
     Launch {
         command: String,
         args: Vec<String>,
@@ -56,9 +58,9 @@ pub enum PlanError {
     Elsewhere { host: String },
 }
 
-impl Plan {
-    pub(crate) fn of_package(package: &Package, kind: Kind) -> Result<Self, PlanError> {
-        let mut inputs = Inputs::default();
+impl RunPlan {
+    pub(crate) fn of_package(package: &Package, kind: RunKind) -> Result<Self, PlanError> {
+        let mut inputs = PlanInputs::default();
         let line = CommandLine::of(package, kind, &mut inputs)?;
         let spoken = &package.transport.kind;
         if spoken != "stdio" {
@@ -66,119 +68,128 @@ impl Plan {
                 found: spoken.clone(),
             });
         }
-        let version = package
-            .version
-            .as_deref()
-            .map(|version| format!(" {version}"))
-            .unwrap_or_default();
-        let source = format!("{}{version}", package.identifier);
         Ok(Self {
             kind,
-            source,
+            source: source_of(package),
             inputs: inputs.0,
-            reach: Reach::Launch(line),
+            reach: PlannedReach::Launch(line),
         })
     }
 
-    pub(crate) fn of_remote(remote: &Remote) -> Self {
-        let mut inputs = Inputs::default();
-        let gap = Unknown::Gap { secret: false };
-        let url = Text::with_gaps(&mut inputs, &remote.url, &remote.variables, gap);
-        // There is no address with a part left out.
-        for name in url.gaps() {
-            inputs
-                .0
-                .iter_mut()
-                .filter(|input| input.name == name)
-                .for_each(|input| input.required = true);
-        }
-        let headers = remote.headers.iter().map(|header| {
-            let unknown = Unknown::Gap {
-                secret: header.value.facts.is_secret,
-            };
-            (
-                header.name.clone(),
-                Text::of(&mut inputs, &header.name, &header.value, false, unknown),
-            )
-        });
-        let headers = headers.collect();
-        let reach = Reach::Remote {
-            url,
-            transport: remote.kind,
-            headers,
-        };
+    pub(crate) fn of_remote(remote: &RegistryRemote) -> Self {
+        let mut inputs = PlanInputs::default();
+        let gap = UnknownGap::Gap { secret: false };
+        let url = GapText::with_gaps(&mut inputs, &remote.url, &remote.variables, gap);
+        // An address with a part left out leads nowhere.
+        inputs.require(url.gaps());
+        let headers = remote.headers.iter();
+        let headers = headers
+            .map(|header| header_text(header, &mut inputs))
+            .collect();
         Self {
-            kind: Kind::Remote,
+            kind: RunKind::Remote,
             source: remote.url.clone(),
+            reach: PlannedReach::Remote {
+                url,
+                transport: remote.kind,
+                headers,
+            },
             inputs: inputs.0,
-            reach,
         }
     }
 
-    /// What must be on the PATH.
+    /// The program that must be on the PATH.
     pub fn program(&self) -> Option<&'static str> {
         match &self.reach {
-            Reach::Launch(line) => Some(line.command),
-            Reach::Remote { .. } => None,
+            PlannedReach::Launch(line) => Some(line.command),
+            PlannedReach::Remote { .. } => None,
         }
     }
 
-    /// The words that would run or the address that would be reached, with the gaps named.
+    /// Returns the words that would run or the address that would be reached, with the names of the gaps.
     pub fn preview(&self) -> Vec<String> {
         match &self.reach {
-            Reach::Launch(line) => line.preview(),
-            Reach::Remote { url, .. } => vec![url.to_string()],
+            PlannedReach::Launch(line) => line.preview(),
+            PlannedReach::Remote { url, .. } => vec![url.to_string()],
         }
     }
 
-    /// Without its gaps, or which of them must not stay open. What the author wrote goes through
-    /// `literally`, which spells it so that it means these very letters.
+    /// Fills the gaps, or returns those that must not stay open. The text of the author goes through
+    /// `literally`, which spells it so that nothing in it is a variable.
     pub fn fill(
         &self,
-        answers: &Answers,
+        answers: &PlanAnswers,
         literally: impl Fn(&str) -> String,
-    ) -> Result<Filled, Vec<&Input>> {
-        let open =
-            |input: &&Input| input.required && input.default.is_none() && !answers.has(input);
-        let missing: Vec<_> = self.inputs.iter().filter(open).collect();
+    ) -> Result<FilledPlan, Vec<&PlanInput>> {
+        let mut missing: Vec<_> = self.inputs.iter().collect();
+        missing.retain(|input| input.required && input.default.is_none() && !answers.has(input));
         if !missing.is_empty() {
             return Err(missing);
         }
-        let filling = Filling {
+        let filling = GapFilling {
             inputs: &self.inputs,
             answers,
             literally: &literally,
         };
-        Ok(match &self.reach {
-            Reach::Launch(line) => {
+        Ok(self.reach.fill(filling))
+    }
+}
+
+fn source_of(package: &Package) -> String {
+    match &package.version {
+        Some(version) => format!("{} {version}", package.identifier),
+        None => package.identifier.clone(),
+    }
+}
+
+fn header_text(header: &NamedValue, inputs: &mut PlanInputs) -> (String, GapText) {
+    let unknown = UnknownGap::Gap {
+        secret: header.value.facts.is_secret,
+    };
+    let text = GapText::of(inputs, &header.name, &header.value, false, unknown);
+    (header.name.clone(), text)
+}
+
+impl PlannedReach {
+    fn fill(&self, filling: GapFilling<'_>) -> FilledPlan {
+        match self {
+            Self::Launch(line) => {
                 let (args, env) = line.fill(filling);
-                Filled::Launch {
+                FilledPlan::Launch {
                     command: line.command.to_owned(),
                     args,
                     env,
                 }
             }
-            Reach::Remote {
+            Self::Remote {
                 url,
                 transport,
                 headers,
             } => {
-                let one = |text: &Text| text.fill(filling).into_iter().next();
-                Filled::Remote {
-                    url: one(url).expect("every gap of an address is required"),
+                let url = url.fill_once(filling);
+                FilledPlan::Remote {
+                    url: url.expect("every gap of an address is required"),
                     transport: *transport,
-                    headers: headers
-                        .iter()
-                        .filter_map(|(name, text)| Some((name.clone(), one(text)?)))
-                        .collect(),
+                    headers: fill_pairs(headers, filling),
                 }
             }
-        })
+        }
     }
 }
 
-impl PlanError {
-    pub(crate) fn remedy(&self) -> Option<String> {
+/// Fills the values of variables or headers. Those with an open gap are left out.
+pub(crate) fn fill_pairs(
+    pairs: &[(String, GapText)],
+    filling: GapFilling<'_>,
+) -> Vec<(String, String)> {
+    let pairs = pairs.iter();
+    pairs
+        .filter_map(|(name, text)| Some((name.clone(), text.fill_once(filling)?)))
+        .collect()
+}
+
+impl Remedy for PlanError {
+    fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::Bundle => {
                 "look for another server, or install the bundle in a client that takes it"

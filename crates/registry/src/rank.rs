@@ -1,21 +1,21 @@
-//! The best match first. The registry only looks for letters in names, so what it finds is
-//! weighed here by all that an entry says of itself.
+//! Sorts entries by how well they match. The registry only looks for letters in names, so its
+//! results are weighed here by all fields of an entry.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::entry::{Entry, Status};
+use crate::entry::{EntryStatus, RegistryEntry};
 use crate::name::EntryName;
 
-/// Each server once, in the order of how well it fits; what was given up comes last, and what was
-/// taken back not at all.
-pub(crate) fn rank(entries: Vec<Entry>, text: &str) -> Vec<Entry> {
+/// Returns each server once, the best match first. Deprecated servers come last, and deleted ones
+/// are left out.
+pub(crate) fn rank(entries: Vec<RegistryEntry>, text: &str) -> Vec<RegistryEntry> {
     let wanted = words(text);
     let mut entries = latest(entries);
-    entries.retain(|entry| entry.status != Status::Deleted);
+    entries.retain(|entry| entry.status != EntryStatus::Deleted);
     entries.sort_by_cached_key(|entry| {
         (
-            entry.status == Status::Deprecated,
+            entry.status == EntryStatus::Deprecated,
             Reverse(score(entry, &wanted)),
             entry.server.name.clone(),
         )
@@ -23,9 +23,10 @@ pub(crate) fn rank(entries: Vec<Entry>, text: &str) -> Vec<Entry> {
     entries
 }
 
-/// Registries that do not know the question for the latest answer with every version.
-fn latest(entries: Vec<Entry>) -> Vec<Entry> {
-    let mut known: BTreeMap<EntryName, Entry> = BTreeMap::new();
+/// Keeps one version of each server. Registries that do not know the parameter for the latest one
+/// return every version.
+fn latest(entries: Vec<RegistryEntry>) -> Vec<RegistryEntry> {
+    let mut known: BTreeMap<EntryName, RegistryEntry> = BTreeMap::new();
     for entry in entries {
         match known.get(&entry.server.name) {
             Some(other) if other.is_latest || !entry.is_latest => {}
@@ -35,36 +36,43 @@ fn latest(entries: Vec<Entry>) -> Vec<Entry> {
     known.into_values().collect()
 }
 
-/// How many of the words it has counts most, then where they are.
-fn score(entry: &Entry, wanted: &[String]) -> usize {
+/// The number of words that an entry has counts most, then the fields in which they are.
+fn score(entry: &RegistryEntry, wanted: &[String]) -> usize {
     let server = &entry.server;
     let short = words(server.name.short());
+    // The weights say how much a word in that field tells about the server: its own name most, the
+    // name of its owner least.
     let fields = [
         (if short == wanted { 16 } else { 8 }, short),
         (6, words(server.title.as_deref().unwrap_or_default())),
         (3, words(server.name.owner())),
         (4, words(&server.description)),
     ];
-    let one = |word: &String| {
-        let inside = fields.iter().map(|(weight, field)| {
-            let whole = field.iter().filter(|it| *it == word).count().min(1) * weight * 2;
-            let part = field
-                .iter()
-                .filter(|it| it.contains(word.as_str()))
-                .count()
-                .min(1)
-                * weight;
-            whole.max(part)
-        });
-        match inside.sum::<usize>() {
-            0 => 0,
-            found => found + HAS_IT,
-        }
-    };
-    wanted.iter().map(one).sum()
+    wanted.iter().map(|word| word_score(word, &fields)).sum()
 }
 
-/// More than all places together can give.
+fn word_score(word: &str, fields: &[(usize, Vec<String>)]) -> usize {
+    let scores = fields
+        .iter()
+        .map(|(weight, field)| field_score(word, *weight, field));
+    match scores.sum::<usize>() {
+        0 => 0,
+        found => found + HAS_IT,
+    }
+}
+
+/// A whole word counts twice as much as a part of one.
+fn field_score(word: &str, weight: usize, field: &[String]) -> usize {
+    if field.iter().any(|other| other == word) {
+        2 * weight
+    } else if field.iter().any(|other| other.contains(word)) {
+        weight
+    } else {
+        0
+    }
+}
+
+/// More than the scores of all fields together.
 const HAS_IT: usize = 100;
 
 pub(crate) fn words(text: &str) -> Vec<String> {
@@ -78,8 +86,8 @@ pub(crate) fn words(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Entries as `name: description`, with `!` before one that was given up and `x` before one
-    /// that was taken back.
+    /// Entries are written as `name: description`, with `!` before a deprecated one and `x` before a
+    /// deleted one.
     #[track_caller]
     fn check(entries: &str, text: &str, expected: &str) {
         let entries = entries.lines().map(|line| {
@@ -93,7 +101,7 @@ mod tests {
                 "server": { "name": name, "description": description },
                 "_meta": { "io.modelcontextprotocol.registry/official": { "status": status } },
             });
-            Entry::read(entry.to_string().as_bytes()).unwrap()
+            RegistryEntry::read(entry.to_string().as_bytes()).unwrap()
         });
         let ranked = rank(entries.collect(), text);
         let names: Vec<_> = ranked
@@ -104,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_called_so_beats_those_that_mention_it() {
+    fn a_server_with_the_name_beats_those_that_mention_it() {
         check(
             "a/weatherly: Horoscopes\nb/clock: Time, and the weather\nc/weather: Forecasts\nweather.com/x: Other",
             "weather",
@@ -122,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_up_comes_last_and_what_was_taken_back_not_at_all() {
+    fn deprecated_servers_come_last_and_deleted_ones_are_left_out() {
         check(
             "! a/git: Git\nx b/git: Git\nc/gitter: Chat\nc/gitter: Chat",
             "git",

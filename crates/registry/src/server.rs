@@ -1,4 +1,4 @@
-//! `server.json`, as far as it says how to run a server. Unknown fields are no trouble; a package
+//! The part of `server.json` that says how to run a server. Unknown fields are ignored; a package
 //! or an address that cannot be read is left out, because half of one would run something else.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::name::EntryName;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Server {
+pub struct RegistryServer {
     pub name: EntryName,
     #[serde(default)]
     pub title: Option<String>,
@@ -20,17 +20,17 @@ pub struct Server {
     #[serde(default, deserialize_with = "or_default")]
     pub version: String,
     #[serde(default, deserialize_with = "lenient")]
-    pub repository: Option<Repository>,
+    pub repository: Option<SourceRepository>,
     #[serde(default)]
     pub website_url: Option<String>,
     #[serde(default, deserialize_with = "lenient_list")]
     pub packages: Vec<Package>,
     #[serde(default, deserialize_with = "lenient_list")]
-    pub remotes: Vec<Remote>,
+    pub remotes: Vec<RegistryRemote>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Repository {
+pub struct SourceRepository {
     pub url: String,
 }
 
@@ -62,9 +62,9 @@ pub(crate) struct PackageTransport {
     pub(crate) kind: String,
 }
 
-/// A server that runs somewhere already.
+/// A server that is running already.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Remote {
+pub struct RegistryRemote {
     #[serde(rename = "type")]
     pub kind: RemoteKind,
     pub url: String,
@@ -81,8 +81,8 @@ pub enum RemoteKind {
     Sse,
 }
 
-/// A word of a command line, or a flag with its word. Some authors leave out which of the two; the
-/// name says it.
+/// A word of a command line, or a flag with its word. Some authors leave out which of the two it is;
+/// only a flag has a name.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Argument {
@@ -114,7 +114,7 @@ pub(crate) struct VariedValue {
     pub(crate) variables: BTreeMap<String, Facts>,
 }
 
-/// What is said of one value.
+/// The description of one value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Facts {
@@ -123,7 +123,7 @@ pub(crate) struct Facts {
     pub(crate) is_required: bool,
     #[serde(deserialize_with = "or_default")]
     pub(crate) is_secret: bool,
-    /// Decided by the author; nobody is asked.
+    /// The author has fixed the value, so that the person is not asked.
     #[serde(deserialize_with = "plain")]
     pub(crate) value: Option<String>,
     #[serde(deserialize_with = "plain")]
@@ -136,14 +136,15 @@ pub(crate) struct Facts {
 }
 
 impl VariedValue {
-    /// A gap of which nothing is said is explained by what is said of the whole.
+    /// Gives each gap without a description that of the whole value.
     pub(crate) fn explained_variables(&self) -> BTreeMap<String, Facts> {
-        let explained = |(name, facts): (&String, &Facts)| {
-            let mut facts = facts.clone();
-            facts.description = facts.description.or_else(|| self.facts.description.clone());
-            (name.clone(), facts)
-        };
-        self.variables.iter().map(explained).collect()
+        let mut variables = self.variables.clone();
+        for facts in variables.values_mut() {
+            if facts.description.is_none() {
+                facts.description = self.facts.description.clone();
+            }
+        }
+        variables
     }
 }
 
@@ -155,7 +156,7 @@ impl Default for PackageTransport {
     }
 }
 
-/// `null` says the same as nothing.
+/// Reads `null` like a missing field.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     from: D,
 ) -> Result<T, D::Error> {
@@ -176,7 +177,7 @@ fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
         .collect())
 }
 
-/// Some authors write `8080` and `true` where a text belongs.
+/// Some authors write `8080` and `true` in the place of a text.
 fn plain<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Value::deserialize(from).map(as_text)
 }

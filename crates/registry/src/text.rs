@@ -1,119 +1,135 @@
-//! Texts with gaps: `Bearer {token}`, and what they say once the gaps are filled.
+//! Texts with gaps, such as `Bearer {token}`, and the texts that result when the gaps are filled.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::input::{Answers, Input, Inputs};
+use crate::input::{PlanAnswers, PlanInput, PlanInputs};
 use crate::server::{Facts, VariedValue};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Text(Vec<Piece>);
+pub(crate) struct GapText(Vec<GapTextPart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum GapTextPart {
     Fixed(String),
     /// The name of an input.
     Gap(String),
 }
 
-/// What `{name}` means where nothing is said of that name.
+/// The meaning of `{name}` where the entry does not describe that name.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Unknown {
-    /// These very letters, as the format has it.
+pub(crate) enum UnknownGap {
+    /// Plain text, as the format defines it.
     Itself,
-    /// A gap all the same: an address or a header with braces in it works nowhere.
+    /// A gap all the same, since no address or header with braces in it works.
     Gap { secret: bool },
 }
 
-/// How the gaps are filled.
+/// The values for the gaps.
 #[derive(Clone, Copy)]
-pub(crate) struct Filling<'a> {
-    pub(crate) inputs: &'a [Input],
-    pub(crate) answers: &'a Answers,
-    /// Spells what the author of an entry wrote so that it means these very letters.
+pub(crate) struct GapFilling<'a> {
+    pub(crate) inputs: &'a [PlanInput],
+    pub(crate) answers: &'a PlanAnswers,
+    /// Spells the text of the author so that nothing in it is a variable.
     pub(crate) literally: &'a dyn Fn(&str) -> String,
 }
 
-impl Text {
-    /// What the author decided, or else one gap that goes by the name of the whole.
+impl GapText {
+    /// The value that the author fixed, or else one gap with the name of the whole.
     pub(crate) fn of(
-        inputs: &mut Inputs,
+        inputs: &mut PlanInputs,
         name: &str,
         value: &VariedValue,
         repeated: bool,
-        unknown: Unknown,
+        unknown: UnknownGap,
     ) -> Self {
         match value.facts.value.as_deref().filter(|text| !text.is_empty()) {
             Some(text) => Self::with_gaps(inputs, text, &value.explained_variables(), unknown),
-            None => Self(vec![Piece::Gap(inputs.add(name, &value.facts, repeated))]),
+            None => Self(vec![GapTextPart::Gap(inputs.add(
+                name,
+                &value.facts,
+                repeated,
+            ))]),
         }
     }
 
     pub(crate) fn with_gaps(
-        inputs: &mut Inputs,
+        inputs: &mut PlanInputs,
         text: &str,
         variables: &BTreeMap<String, Facts>,
-        unknown: Unknown,
+        unknown: UnknownGap,
     ) -> Self {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, name, after)) = next_gap(rest) {
-            pieces.push(Piece::Fixed(before.to_owned()));
-            pieces.push(match (variables.get(name), unknown) {
-                (
-                    Some(Facts {
-                        value: Some(value), ..
-                    }),
-                    _,
-                ) => Piece::Fixed(value.clone()),
-                (Some(facts), _) => Piece::Gap(inputs.add(name, facts, false)),
-                (None, Unknown::Itself) => Piece::Fixed(format!("{{{name}}}")),
-                (None, Unknown::Gap { secret }) => {
-                    let facts = Facts {
-                        is_required: true,
-                        is_secret: secret,
-                        ..Facts::default()
-                    };
-                    Piece::Gap(inputs.add(name, &facts, false))
-                }
+            pieces.push(GapTextPart::Fixed(before.to_owned()));
+            pieces.push(match variables.get(name) {
+                Some(facts) => described_gap(inputs, name, facts),
+                None => unknown.part(inputs, name),
             });
             rest = after;
         }
-        pieces.push(Piece::Fixed(rest.to_owned()));
-        pieces.retain(|piece| *piece != Piece::Fixed(String::new()));
+        pieces.push(GapTextPart::Fixed(rest.to_owned()));
+        pieces.retain(|piece| *piece != GapTextPart::Fixed(String::new()));
         Self(pieces)
     }
 
-    /// The text itself, where it has no gap.
+    /// Returns the text if it has no gap.
     pub(crate) fn as_fixed(&self) -> Option<&str> {
         match self.0.as_slice() {
-            [Piece::Fixed(text)] => Some(text),
+            [GapTextPart::Fixed(text)] => Some(text),
             _ => None,
         }
     }
 
     pub(crate) fn gaps(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Gap(name) => Some(name.as_str()),
-            Piece::Fixed(_) => None,
+            GapTextPart::Gap(name) => Some(name.as_str()),
+            GapTextPart::Fixed(_) => None,
         })
     }
 
-    /// Nothing where a gap stays open. A text that is one gap is said once for each answer.
-    pub(crate) fn fill(&self, filling: Filling<'_>) -> Vec<String> {
-        if let [Piece::Gap(name)] = self.0.as_slice() {
+    /// Returns nothing if a gap stays open. A text that is just a gap is returned once for each answer.
+    pub(crate) fn fill(&self, filling: GapFilling<'_>) -> Vec<String> {
+        if let [GapTextPart::Gap(name)] = self.0.as_slice() {
             return filling.all(name);
         }
         let filled = self.0.iter().map(|piece| match piece {
-            Piece::Fixed(text) => Some((filling.literally)(text)),
-            Piece::Gap(name) => filling.all(name).into_iter().next(),
+            GapTextPart::Fixed(text) => Some((filling.literally)(text)),
+            GapTextPart::Gap(name) => filling.all(name).into_iter().next(),
         });
         filled.collect::<Option<String>>().into_iter().collect()
     }
+
+    /// Like `fill`, with the first answer only.
+    pub(crate) fn fill_once(&self, filling: GapFilling<'_>) -> Option<String> {
+        self.fill(filling).into_iter().next()
+    }
 }
 
-impl Filling<'_> {
-    /// What was answered, or else the default.
+fn described_gap(inputs: &mut PlanInputs, name: &str, facts: &Facts) -> GapTextPart {
+    match &facts.value {
+        Some(value) => GapTextPart::Fixed(value.clone()),
+        None => GapTextPart::Gap(inputs.add(name, facts, false)),
+    }
+}
+
+impl UnknownGap {
+    fn part(self, inputs: &mut PlanInputs, name: &str) -> GapTextPart {
+        let Self::Gap { secret } = self else {
+            return GapTextPart::Fixed(format!("{{{name}}}"));
+        };
+        let facts = Facts {
+            is_required: true,
+            is_secret: secret,
+            ..Facts::default()
+        };
+        GapTextPart::Gap(inputs.add(name, &facts, false))
+    }
+}
+
+impl GapFilling<'_> {
+    /// Returns the answers, or else the default.
     fn all(self, name: &str) -> Vec<String> {
         let answers = self.answers.of(name);
         if !answers.is_empty() {
@@ -125,25 +141,33 @@ impl Filling<'_> {
     }
 }
 
-/// With the names of the gaps in their places.
-impl fmt::Display for Text {
+impl fmt::Display for GapText {
+    /// Writes the text with the names of the gaps.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|piece| match piece {
-            Piece::Fixed(text) => f.write_str(text),
-            Piece::Gap(name) => write!(f, "<{name}>"),
+            GapTextPart::Fixed(text) => f.write_str(text),
+            GapTextPart::Gap(name) => write!(f, "<{name}>"),
         })
     }
 }
 
-/// What stands before the first `{name}`, that name, and the rest.
+/// Splits a text into what stands before its first `{name}`, that name, and the rest.
 fn next_gap(text: &str) -> Option<(&str, &str, &str)> {
-    let opens = text.match_indices('{').map(|(at, _)| at);
-    let gap = |at: usize| {
-        let (name, rest) = text[at + 1..].split_once('}')?;
-        let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        (!name.is_empty() && name.chars().all(letters)).then_some((&text[..at], name, rest))
-    };
-    opens.filter_map(gap).next()
+    for (at, _) in text.match_indices('{') {
+        if let Some((name, rest)) = text[at + 1..].split_once('}')
+            && is_gap_name(name)
+        {
+            return Some((&text[..at], name, rest));
+        }
+    }
+    None
+}
+
+fn is_gap_name(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 #[cfg(test)]
@@ -151,7 +175,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, unknown: Unknown, answers: &[(&str, &str)], expected: Option<&str>) {
+    fn check(text: &str, unknown: UnknownGap, answers: &[(&str, &str)], expected: Option<&str>) {
         let facts = |default: Option<&str>| Facts {
             default: default.map(str::to_owned),
             ..Facts::default()
@@ -167,9 +191,9 @@ mod tests {
                 ..Facts::default()
             },
         );
-        let mut inputs = Inputs::default();
-        let text = Text::with_gaps(&mut inputs, text, &variables, unknown);
-        let mut given = Answers::default();
+        let mut inputs = PlanInputs::default();
+        let text = GapText::with_gaps(&mut inputs, text, &variables, unknown);
+        let mut given = PlanAnswers::default();
         for (name, answer) in answers {
             let input = inputs
                 .0
@@ -179,7 +203,7 @@ mod tests {
             given.give(input, (*answer).to_owned()).unwrap();
         }
         let literally = |text: &str| text.replace('$', "[dollar]");
-        let filled = text.fill(Filling {
+        let filled = text.fill(GapFilling {
             inputs: &inputs.0,
             answers: &given,
             literally: &literally,
@@ -191,54 +215,59 @@ mod tests {
     fn gaps_are_filled_with_answers_and_defaults() {
         check(
             "Bearer {token}",
-            Unknown::Itself,
+            UnknownGap::Itself,
             &[("token", "${T}")],
             Some("Bearer ${T}"),
         );
         check(
             "{host}:{token}",
-            Unknown::Itself,
+            UnknownGap::Itself,
             &[("token", "1")],
             Some("local[dollar]host:1"),
         );
-        check("a-{token}", Unknown::Itself, &[], None);
-        check("plain", Unknown::Itself, &[], Some("plain"));
+        check("a-{token}", UnknownGap::Itself, &[], None);
+        check("plain", UnknownGap::Itself, &[], Some("plain"));
     }
 
     #[test]
-    fn braces_that_nobody_explains_stay_or_are_asked_for() {
-        check("{\"a\": {x}}", Unknown::Itself, &[], Some("{\"a\": {x}}"));
+    fn braces_without_a_description_stay_or_become_a_question() {
+        check(
+            "{\"a\": {x}}",
+            UnknownGap::Itself,
+            &[],
+            Some("{\"a\": {x}}"),
+        );
         check(
             "{x}",
-            Unknown::Gap { secret: true },
+            UnknownGap::Gap { secret: true },
             &[("x", "1")],
             Some("1"),
         );
         check(
             "{} {a b} {",
-            Unknown::Gap { secret: false },
+            UnknownGap::Gap { secret: false },
             &[],
             Some("{} {a b} {"),
         );
     }
 
     #[test]
-    fn nothing_an_author_writes_becomes_a_variable_of_ours() {
+    fn no_text_of_an_author_becomes_a_variable_of_ours() {
         check(
             "${secret:github.TOKEN}",
-            Unknown::Itself,
+            UnknownGap::Itself,
             &[],
             Some("[dollar]{secret:github.TOKEN}"),
         );
         check(
             "${set}{secret:x}",
-            Unknown::Itself,
+            UnknownGap::Itself,
             &[],
             Some("[dollar][dollar]et{secret:x}"),
         );
         check(
             "${host}",
-            Unknown::Itself,
+            UnknownGap::Itself,
             &[("host", "")],
             Some("[dollar]"),
         );

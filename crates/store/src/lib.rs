@@ -8,23 +8,19 @@
 //! - [`listings`]: what each server offered when it was last asked
 //! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
 //! - [`mirror`]: what an index says of its entries, by exact name; [`mirror_owners`]: for which configuration
-//! - [`keys`]: API keys, kept as keyed hashes; [`key_door`]: how one is recognised
-//! - [`secrets`]: what configuration refers to by name, encrypted
+//! - [`keys`]: API keys, kept as keyed hashes, and how one is recognised
+//! - [`secrets`]: the values that configuration refers to by name, encrypted
 //! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
-//! - [`audit`]: the table of what happened; [`audit_query`]: reading it
-//! - [`audit_tracks`]: how tools have done lately, out of that table
-//! - [`favourites`]: what a credential used most, out of that table
-//! - [`sink`]: writes to that table off the hot path; `audit_queue`: what waits for that
+//! - [`audit`]: the record of what happened: written off the hot path, read page by page
 //! - `sqlite`: the file, its connections and its migrations
 //! - `pepper`: the secret beside the database that the key hashes depend on
+//!
+//! Each table has one file with its statements: the file named after it, or the `table.rs` of its
+//! folder.
 
 pub mod audit;
-pub mod audit_query;
-mod audit_queue;
-pub mod audit_tracks;
-pub mod favourites;
-pub mod key_door;
+mod error;
 pub mod keys;
 pub mod listings;
 pub mod logins;
@@ -32,23 +28,24 @@ pub mod mirror;
 pub mod mirror_owners;
 mod pepper;
 pub mod secrets;
-pub mod sink;
 mod sqlite;
 mod vault_key;
 pub mod vectors;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-pub use audit::{Record, RowId};
-pub use audit_query::{AuditQuery, AuditRow, Entry, Part, What};
-pub use audit_tracks::Track;
-pub use key_door::Recognition;
-pub use keys::{KeyInfo, KeyOrder, NewKey, Rotated, Token};
+pub use audit::query::{AuditPage, AuditQuery};
+pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
+pub use audit::sink::{AuditSink, Unrecorded};
+pub use audit::tool_statistics::ToolStatistics;
+pub use audit::{AuditRecord, RowId};
+pub use error::Error;
+use error::{failed, unreadable};
+pub use keys::recognise::Recognition;
+pub use keys::{KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
 pub use listings::StoredListing;
 pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault};
-pub use sink::{AuditSink, Unrecorded};
 pub use vault_key::{KeyFile, KeyKeeper, VaultKey, VaultKeyError};
 pub use vectors::TextHash;
 
@@ -57,86 +54,31 @@ pub use vectors::TextHash;
 pub struct Store {
     path: Arc<Path>,
     sqlite: sqlite::Sqlite,
-    door: Arc<key_door::Door>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("could not {action} `{}`", path.display())]
-    File {
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    #[error(
-        "the database `{}` belongs to a newer version of kitbag (its schema is {found}, this version \
-         knows {known}); update kitbag or choose another database",
-        path.display()
-    )]
-    Newer {
-        path: PathBuf,
-        found: i64,
-        known: i64,
-    },
-    #[error(
-        "`{}` is missing, and without it no API key in the database can be recognised; restore it from \
-         a backup, or put 32 random bytes there and create new keys",
-        path.display()
-    )]
-    PepperMissing { path: PathBuf },
-    #[error("`{}` should hold 32 bytes and holds {found}; restore it from a backup", path.display())]
-    WrongLength { path: PathBuf, found: usize },
-    #[error(
-        "{place} is missing, and without it no secret in the database can be opened; restore it from a \
-         backup, set KITBAG_SECRET_KEY, or remove the secrets and set them anew"
-    )]
-    SecretKeyMissing { place: String },
-    /// A place for the key that this crate knows nothing of could not be used.
-    #[error("{place} cannot be used")]
-    Keeper {
-        place: String,
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    #[error("{place} is another key already, and may be what other secrets are encrypted under")]
-    AnotherKey { place: String },
-    #[error("{place} was written and could not be read again")]
-    KeyNotKept { place: String },
-    #[error(
-        "the secret `{name}` does not open with the key at hand: it was set under another one; set it anew, or \
-         bring back the former key"
-    )]
-    Sealed { name: String },
-    #[error("the store could not {action}")]
-    Database {
-        action: &'static str,
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    #[error("the store holds a {what} that cannot be read: {value:?}")]
-    Unreadable { what: &'static str, value: String },
+    key_cache: Arc<keys::KeyCache>,
 }
 
 impl Store {
     /// Opens the database at `path`, and creates it with whatever directories it needs.
     pub async fn open(path: &Path) -> Result<Self, Error> {
-        let opening = sqlite::Opening::begin(path).await?;
+        let preparing = sqlite::PreparationLock::take(path).await?;
         let sqlite = sqlite::Sqlite::connect(path).await?;
-        let has_keys = keys::any_unrevoked(&sqlite.writer).await?;
-        let pepper = pepper::load(&opening, &path.with_file_name("pepper"), has_keys)?;
+        let has_keys = keys::table::any_unrevoked(&sqlite.writer).await?;
+        let pepper = pepper::load(&preparing, &path.with_file_name("pepper"), has_keys)?;
         Ok(Self {
             path: path.into(),
             sqlite,
-            door: Arc::new(key_door::Door::new(pepper)),
+            key_cache: Arc::new(keys::KeyCache::new(pepper)),
         })
     }
 
-    /// Where the database is.
+    /// The path of the database file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes what is there already: that a disk is full shows only in writing.
+    /// Writes a value that is there already, because only a write shows that the disk is full.
     pub async fn check_writable(&self) -> Result<(), Error> {
-        // A number in the file's head that nothing else here uses.
+        // A number in the head of the file that Kitbag does not use.
         sqlx::query("PRAGMA user_version = 0")
             .execute(&self.sqlite.writer)
             .await
@@ -144,32 +86,16 @@ impl Store {
             .map_err(failed("write"))
     }
 
-    /// Waits for what is under way and closes the files. Clones stop working too.
+    /// Waits for the statements under way and closes the files. Clones stop working too.
     pub async fn close(&self) {
         self.sqlite.close().await;
-    }
-}
-
-fn failed<E>(action: &'static str) -> impl FnOnce(E) -> Error
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    move |source| Error::Database {
-        action,
-        source: Box::new(source),
-    }
-}
-
-fn unreadable(what: &'static str, value: impl Into<String>) -> Error {
-    Error::Unreadable {
-        what,
-        value: value.into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     use kitbag_domain::{Tenant, Timestamp};
 
@@ -237,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whether_the_store_can_be_written_is_found_out_by_writing() {
+    async fn check_writable_waits_for_a_writer_and_fails_on_a_closed_store() {
         let (directory, store) = store().await;
         store.check_writable().await.unwrap();
         let other = Store::open(&path(&directory)).await.unwrap();
@@ -252,7 +178,7 @@ mod tests {
             store.check_writable(),
         )
         .await;
-        assert!(waiting.is_err(), "somebody else is writing");
+        assert!(waiting.is_err(), "another process is writing");
         writing.rollback().await.unwrap();
         store.check_writable().await.unwrap();
         store.close().await;
@@ -273,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn many_can_open_a_new_store_at_once() {
+    async fn many_tasks_can_open_a_new_store_at_once() {
         let directory = tempfile::tempdir().unwrap();
         let path = path(&directory);
         let mut openings = tokio::task::JoinSet::new();
@@ -298,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lost_pepper_is_reported_rather_than_replaced_under_living_keys() {
+    async fn a_lost_pepper_is_reported_and_not_replaced_while_there_are_keys() {
         let (directory, store) = store().await;
         let pepper = directory.path().join("data/pepper");
         std::fs::remove_file(&pepper).unwrap();

@@ -1,4 +1,5 @@
-//! What each server offered when it was last asked, so that the next start need not ask first.
+//! The listings of servers: what each offered when it was last asked, so that the next start need
+//! not ask first.
 
 use kitbag_domain::{ServerName, Timestamp};
 
@@ -7,14 +8,14 @@ use crate::{Error, Store, failed, unreadable};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredListing {
     pub server: ServerName,
-    /// A hash of the server's configuration: a listing made under another one is stale.
+    /// A hash of the configuration of the server. A listing made under another one is stale.
     pub fingerprint: String,
-    /// JSON that only its writer understands; kept to the letter.
+    /// JSON that only the gateway understands; kept to the letter.
     pub body: String,
     pub listed_at: Timestamp,
 }
 
-type Row = (String, String, String, i64);
+type ListingRow = (String, String, String, i64);
 
 impl Store {
     /// Remembers the listing in place of an earlier one of the same server.
@@ -40,33 +41,23 @@ impl Store {
             .fetch_optional(&self.sqlite.reader)
             .await
             .map_err(failed("recall a listing"))?
-            .map(listing)
+            .map(read)
             .transpose()
     }
 
     /// All listings, by the name of their server.
     pub async fn listings(&self) -> Result<Vec<StoredListing>, Error> {
-        let rows: Vec<Row> = sqlx::query_as(
+        let rows: Vec<ListingRow> = sqlx::query_as(
             "SELECT server, fingerprint, body, listed_at FROM listings ORDER BY server",
         )
         .fetch_all(&self.sqlite.reader)
         .await
         .map_err(failed("recall the listings"))?;
-        rows.into_iter().map(listing).collect()
-    }
-
-    /// Whether there was a listing to forget.
-    pub async fn forget_listing(&self, server: &ServerName) -> Result<bool, Error> {
-        let done = sqlx::query("DELETE FROM listings WHERE server = ?")
-            .bind(server.as_str())
-            .execute(&self.sqlite.writer)
-            .await
-            .map_err(failed("forget a listing"))?;
-        Ok(done.rows_affected() > 0)
+        rows.into_iter().map(read).collect()
     }
 }
 
-fn listing((server, fingerprint, body, listed_at): Row) -> Result<StoredListing, Error> {
+fn read((server, fingerprint, body, listed_at): ListingRow) -> Result<StoredListing, Error> {
     let server = server
         .parse()
         .map_err(|_| unreadable("server name", server))?;
@@ -115,15 +106,5 @@ mod tests {
             store.listings().await.unwrap(),
             [sample("apple", "2"), sample("git", "3")]
         );
-    }
-
-    #[tokio::test]
-    async fn a_forgotten_listing_is_gone() {
-        let (_directory, store) = store().await;
-        let listing = sample("git", "{}");
-        store.put_listing(&listing).await.unwrap();
-        assert!(store.forget_listing(&listing.server).await.unwrap());
-        assert!(!store.forget_listing(&listing.server).await.unwrap());
-        assert_eq!(store.listing(&listing.server).await.unwrap(), None);
     }
 }

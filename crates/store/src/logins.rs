@@ -1,4 +1,4 @@
-//! What logging in at servers left behind: one text for each server, encrypted like the secrets.
+//! The logins at servers: one text for each server, encrypted like the secrets.
 
 use kitbag_domain::{ServerName, Timestamp};
 
@@ -6,7 +6,7 @@ use crate::secrets::{Secret, Vault};
 use crate::{Error, failed, unreadable};
 
 impl Vault {
-    /// Keeps a login, in place of the one there is for the server.
+    /// Keeps a login in place of the one that the server has so far.
     pub async fn put_login(
         &self,
         server: &ServerName,
@@ -34,16 +34,18 @@ impl Vault {
                 .fetch_optional(&self.sqlite.reader)
                 .await
                 .map_err(failed("read a login"))?;
-        let Some(sealed) = sealed else {
-            return Ok(None);
-        };
-        let opened = self.key_for_reading()?.open(&place(server), sealed);
-        opened.map(Some).ok_or_else(|| Error::Sealed {
-            name: place(server),
-        })
+        sealed
+            .map(|sealed| self.open_login(server, sealed))
+            .transpose()
     }
 
-    /// Whether the key at hand is the one that logins were sealed under.
+    fn open_login(&self, server: &ServerName, sealed: Vec<u8>) -> Result<Secret, Error> {
+        let name = place(server);
+        let opened = self.key_for_reading()?.open(&name, sealed);
+        opened.ok_or(Error::Sealed { name })
+    }
+
+    /// Fails unless the key at hand opens every login.
     pub(crate) async fn check_logins(&self) -> Result<(), Error> {
         let servers: Vec<String> = sqlx::query_scalar("SELECT server FROM logins")
             .fetch_all(&self.sqlite.reader)
@@ -58,7 +60,7 @@ impl Vault {
         Ok(())
     }
 
-    /// Whether there was one.
+    /// Returns true if there was a login.
     pub async fn remove_login(&self, server: &ServerName) -> Result<bool, Error> {
         let done = sqlx::query("DELETE FROM logins WHERE server = ?")
             .bind(server.as_str())
@@ -69,7 +71,8 @@ impl Vault {
     }
 }
 
-/// No name of a secret holds a blank, so that neither opens in the place of the other.
+/// The name that the login is sealed for. It has blanks and the name of a secret has none, so that
+/// neither opens in the row of the other.
 fn place(server: &ServerName) -> String {
     format!("login of {server}")
 }
@@ -80,7 +83,7 @@ mod tests {
     use crate::tests::{path, store};
 
     #[tokio::test]
-    async fn a_login_comes_back_for_its_server_only_and_is_in_no_file_as_it_is() {
+    async fn a_login_comes_back_for_its_server_only_and_is_in_no_file_in_the_clear() {
         let (directory, store) = store().await;
         let vault = store.vault(None);
         let [docs, other]: [ServerName; 2] = ["docs", "other"].map(|name| name.parse().unwrap());

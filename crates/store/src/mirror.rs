@@ -1,56 +1,31 @@
-//! What an index says of its entries, to be read by exact name without searching.
+//! The mirror of an index: its entries, to be read by exact name without searching.
 //!
 //! An entry's key is `{namespace}:{name}`, such as `capability_index:git__log`; its value is
-//! JSON that only its writer understands.
+//! JSON that only the gateway understands.
 
 use std::collections::HashMap;
 
 use sqlx::{QueryBuilder, Sqlite};
 
+use crate::sqlite::Transaction;
 use crate::{Error, Store, failed};
 
 impl Store {
-    /// Makes these the entries of the namespace, and the only ones; says how many had to be
+    /// Makes these the entries of the namespace, and the only ones. Returns how many had to be
     /// written or removed for that. Readers see the former entries or these, never a mixture.
-    /// Of two with the same name the later counts.
+    /// Of two entries with the same name the later counts.
     pub async fn put_mirror(
         &self,
         namespace: &str,
         entries: &[(String, String)],
     ) -> Result<u64, Error> {
         let mut transaction = self.sqlite.begin("begin to mirror").await?;
-        let wanted: HashMap<&str, &str> = entries
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
         let present = all(namespace, &mut *transaction).await?;
-        let gone: Vec<&str> = present
-            .keys()
-            .map(String::as_str)
-            .filter(|name| !wanted.contains_key(name))
-            .collect();
-        let mut changed: Vec<(&str, &str)> = wanted
-            .into_iter()
-            .filter(|(name, value)| present.get(*name).is_none_or(|it| it != value))
-            .collect();
-        changed.sort_unstable();
-        for some in changed.chunks(ROWS_PER_STATEMENT) {
-            insertion(namespace, some)
-                .build()
-                .persistent(some.len() == ROWS_PER_STATEMENT)
-                .execute(&mut *transaction)
-                .await
-                .map_err(failed("mirror entries"))?;
-        }
-        for some in gone.chunks(ROWS_PER_STATEMENT) {
-            removal(namespace, some)
-                .build()
-                .execute(&mut *transaction)
-                .await
-                .map_err(failed("remove entries from a mirror"))?;
-        }
+        let difference = Difference::between(&present, entries);
+        write(&mut transaction, namespace, &difference.changed).await?;
+        remove(&mut transaction, namespace, &difference.gone).await?;
         transaction.commit("mirror entries").await?;
-        Ok((changed.len() + gone.len()) as u64)
+        Ok((difference.changed.len() + difference.gone.len()) as u64)
     }
 
     pub async fn mirror(&self, namespace: &str, name: &str) -> Result<Option<String>, Error> {
@@ -62,10 +37,62 @@ impl Store {
             .map_err(failed("read a mirrored entry"))
     }
 
-    /// Every entry of the namespace, by name.
+    /// Returns every entry of the namespace, by name.
     pub async fn mirrored(&self, namespace: &str) -> Result<HashMap<String, String>, Error> {
         all(namespace, &self.sqlite.reader).await
     }
+}
+
+/// The rows that have to be written and removed.
+struct Difference<'a> {
+    changed: Vec<(&'a str, &'a str)>,
+    gone: Vec<&'a str>,
+}
+
+impl<'a> Difference<'a> {
+    fn between(present: &'a HashMap<String, String>, wanted: &'a [(String, String)]) -> Self {
+        let entries = wanted.iter().map(|(name, value)| (&**name, &**value));
+        let wanted: HashMap<&str, &str> = entries.collect();
+        let names = present.keys().map(String::as_str);
+        let gone = names.filter(|name| !wanted.contains_key(name)).collect();
+        let mut changed: Vec<_> = wanted
+            .into_iter()
+            .filter(|(name, value)| present.get(*name).is_none_or(|former| former != value))
+            .collect();
+        changed.sort_unstable();
+        Self { changed, gone }
+    }
+}
+
+async fn write(
+    transaction: &mut Transaction,
+    namespace: &str,
+    entries: &[(&str, &str)],
+) -> Result<(), Error> {
+    for some in entries.chunks(ROWS_PER_STATEMENT) {
+        insertion(namespace, some)
+            .build()
+            .persistent(some.len() == ROWS_PER_STATEMENT)
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed("mirror entries"))?;
+    }
+    Ok(())
+}
+
+async fn remove(
+    transaction: &mut Transaction,
+    namespace: &str,
+    names: &[&str],
+) -> Result<(), Error> {
+    for some in names.chunks(ROWS_PER_STATEMENT) {
+        removal(namespace, some)
+            .build()
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed("remove entries from a mirror"))?;
+    }
+    Ok(())
 }
 
 async fn all(
@@ -211,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_entry_is_known_outside_by_its_namespace_and_name() {
+    async fn an_entry_has_the_key_of_its_namespace_and_name() {
         let (_directory, store) = store().await;
         store
             .put_mirror(TOOLS, &entries(&["icp_scorer {}"]))

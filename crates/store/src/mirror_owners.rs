@@ -1,50 +1,42 @@
-//! Whose mirror is whose, where several configurations share a database.
+//! The configurations that share a database, and the mirror that each of them owns.
 
 use std::time::Duration;
 
 use kitbag_domain::Timestamp;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::{Sqlite, SqliteConnection};
 
 use crate::{Error, Store, failed};
 
-/// The mirror of a configuration that nobody has used for this long goes.
+/// The mirror of a configuration that no gateway has used for this long is removed.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(90 * 86_400);
-/// That a mirror is in use is written down this often.
+/// The use of a mirror is noted this often.
 const USED_WITHIN: Duration = Duration::from_secs(86_400);
 
+const FIND: &str = "find the mirror of a configuration";
+const CLAIM: &str = "claim a mirror";
+
 impl Store {
-    /// The namespace in which a configuration keeps its mirror. The first configuration of a
-    /// database has `base` itself, others have one of their own beside it.
+    /// Returns the namespace in which a configuration keeps its mirror. The first configuration of
+    /// a database has `base` itself, others have one of their own beside it.
     pub async fn mirror_namespace(
         &self,
         base: &str,
         configuration: &str,
         at: Timestamp,
     ) -> Result<String, Error> {
-        const ACTION: &str = "find the mirror of a configuration";
-        let known: Option<(String, i64)> =
-            sqlx::query_as("SELECT namespace, used_at FROM mirror_owners WHERE configuration = ?")
-                .bind(configuration)
-                .fetch_optional(&self.sqlite.reader)
-                .await
-                .map_err(failed(ACTION))?;
-        if let Some((namespace, used_at)) = known
+        if let Some((namespace, used_at)) = owned(&self.sqlite.reader, configuration).await?
             && at.0.saturating_sub(used_at) < millis(USED_WITHIN)
         {
             return Ok(namespace);
         }
-        let mut transaction = self.sqlite.begin(ACTION).await?;
-        forget(
-            &mut transaction,
-            Timestamp(at.0.saturating_sub(millis(FORGOTTEN_AFTER))),
-        )
-        .await?;
+        let mut transaction = self.sqlite.begin(FIND).await?;
+        forget(&mut transaction, before(at, FORGOTTEN_AFTER)).await?;
         let namespace = claim(&mut transaction, base, configuration, at).await?;
-        transaction.commit(ACTION).await?;
+        transaction.commit(FIND).await?;
         Ok(namespace)
     }
 
-    /// What the mirrors of all other configurations hold.
+    /// Returns the entries in the mirrors of all other configurations.
     pub async fn mirrored_elsewhere(&self, namespace: &str) -> Result<Vec<String>, Error> {
         sqlx::query_scalar(
             "SELECT value FROM mirror JOIN mirror_owners USING (namespace) WHERE namespace <> ?",
@@ -56,32 +48,29 @@ impl Store {
     }
 }
 
+/// Returns the namespace of a configuration, and when it was last used.
+async fn owned(
+    database: impl sqlx::Executor<'_, Database = Sqlite>,
+    configuration: &str,
+) -> Result<Option<(String, i64)>, Error> {
+    sqlx::query_as("SELECT namespace, used_at FROM mirror_owners WHERE configuration = ?")
+        .bind(configuration)
+        .fetch_optional(database)
+        .await
+        .map_err(failed(FIND))
+}
+
+/// Notes that the configuration uses its mirror, and returns the namespace.
 async fn claim(
     database: &mut SqliteConnection,
     base: &str,
     configuration: &str,
     at: Timestamp,
 ) -> Result<String, Error> {
-    const ACTION: &str = "claim a mirror";
-    let own: Option<String> =
-        sqlx::query_scalar("SELECT namespace FROM mirror_owners WHERE configuration = ?")
-            .bind(configuration)
-            .fetch_optional(&mut *database)
-            .await
-            .map_err(failed(ACTION))?;
-    let taken: bool =
-        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM mirror_owners WHERE namespace = ?)")
-            .bind(base)
-            .fetch_one(&mut *database)
-            .await
-            .map_err(failed(ACTION))?;
-    let namespace = match own {
-        Some(own) => own,
-        None if !taken => base.to_owned(),
-        None => format!(
-            "{base}@{}",
-            &blake3::hash(configuration.as_bytes()).to_hex()[..16]
-        ),
+    let namespace = match owned(&mut *database, configuration).await? {
+        Some((own, _)) => own,
+        None if is_taken(database, base).await? => beside(base, configuration),
+        None => base.to_owned(),
     };
     sqlx::query(
         "INSERT INTO mirror_owners (namespace, configuration, used_at) VALUES (?, ?, ?)
@@ -90,13 +79,28 @@ async fn claim(
     .bind(&namespace)
     .bind(configuration)
     .bind(at.0)
-    .execute(&mut *database)
+    .execute(database)
     .await
-    .map_err(failed(ACTION))?;
+    .map_err(failed(CLAIM))?;
     Ok(namespace)
 }
 
-/// Removes the mirrors that were not used since then.
+async fn is_taken(database: &mut SqliteConnection, namespace: &str) -> Result<bool, Error> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM mirror_owners WHERE namespace = ?)")
+        .bind(namespace)
+        .fetch_one(database)
+        .await
+        .map_err(failed(CLAIM))
+}
+
+/// A namespace of its own for the configuration. Sixteen digits of the hash tell apart more
+/// configurations than any database has.
+fn beside(base: &str, configuration: &str) -> String {
+    let hash = blake3::hash(configuration.as_bytes()).to_hex();
+    format!("{base}@{}", &hash[..16])
+}
+
+/// Removes the mirrors that were not used since that moment.
 async fn forget(database: &mut SqliteConnection, since: Timestamp) -> Result<(), Error> {
     for statement in [
         "DELETE FROM mirror WHERE namespace IN (SELECT namespace FROM mirror_owners WHERE used_at < ?)",
@@ -109,6 +113,10 @@ async fn forget(database: &mut SqliteConnection, since: Timestamp) -> Result<(),
             .map_err(failed("forget the mirrors of configurations that are gone"))?;
     }
     Ok(())
+}
+
+fn before(at: Timestamp, duration: Duration) -> Timestamp {
+    Timestamp(at.0.saturating_sub(millis(duration)))
 }
 
 fn millis(duration: Duration) -> i64 {

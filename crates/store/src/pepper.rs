@@ -1,6 +1,6 @@
 //! The secret beside the database that the key hashes depend on.
 //!
-//! Whoever gets hold of the database alone can neither check nor forge a key.
+//! A thief who has the database alone can neither check nor forge a key.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -9,15 +9,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::Error;
-use crate::sqlite::Opening;
+use crate::keys::KeyHash;
+use crate::sqlite::PreparationLock;
 
 pub(crate) struct Pepper([u8; Self::LENGTH]);
 
 impl Pepper {
-    const LENGTH: usize = 32;
+    /// The length of a key of the hash function.
+    const LENGTH: usize = blake3::KEY_LEN;
 
-    pub(crate) fn hash(&self, secret: &str) -> blake3::Hash {
-        blake3::keyed_hash(&self.0, secret.as_bytes())
+    pub(crate) fn hash(&self, secret: &str) -> KeyHash {
+        KeyHash::new(blake3::keyed_hash(&self.0, secret.as_bytes()))
     }
 }
 
@@ -27,44 +29,42 @@ impl fmt::Debug for Pepper {
     }
 }
 
-/// Reads the pepper, or creates it unless there are keys that were hashed with a lost one.
-pub(crate) fn load(opening: &Opening, path: &Path, has_keys: bool) -> Result<Pepper, Error> {
-    let error = |action| {
-        move |source| Error::File {
-            action,
-            path: path.to_owned(),
-            source,
-        }
-    };
+/// Reads the pepper. If there is none it is created, unless there are keys, which were hashed with
+/// the one that was lost.
+pub(crate) fn load(
+    preparing: &PreparationLock,
+    path: &Path,
+    has_keys: bool,
+) -> Result<Pepper, Error> {
     match fs::read(path) {
-        Ok(bytes) => bytes
-            .try_into()
-            .map(Pepper)
-            .map_err(|bytes: Vec<u8>| Error::WrongLength {
-                path: path.to_owned(),
-                found: bytes.len(),
-            }),
-        Err(missing) if missing.kind() == io::ErrorKind::NotFound => {
-            if has_keys {
-                return Err(Error::PepperMissing {
-                    path: path.to_owned(),
-                });
-            }
-            let pepper = create(path).map_err(error("create"))?;
-            opening.sync()?;
-            Ok(pepper)
+        Ok(bytes) => read(bytes, path),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::file("read", path, error))
         }
-        Err(other) => Err(error("read")(other)),
+        Err(_) if has_keys => Err(Error::PepperMissing {
+            path: path.to_owned(),
+        }),
+        Err(_) => create(preparing, path),
     }
 }
 
-fn create(path: &Path) -> io::Result<Pepper> {
-    let bytes = random();
-    write(path, &bytes)?;
+fn read(bytes: Vec<u8>, path: &Path) -> Result<Pepper, Error> {
+    let found = bytes.len();
+    let bytes = bytes.try_into().map_err(|_| Error::WrongLength {
+        path: path.to_owned(),
+        found,
+    })?;
     Ok(Pepper(bytes))
 }
 
-/// Written under another name and then renamed, so that nobody ever meets half of it.
+fn create(preparing: &PreparationLock, path: &Path) -> Result<Pepper, Error> {
+    let bytes = random();
+    write(path, &bytes).map_err(|source| Error::file("create", path, source))?;
+    preparing.sync()?;
+    Ok(Pepper(bytes))
+}
+
+/// Writes the file under another name and then renames it, so that no process ever reads half of it.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = path.with_extension("new");
     let mut file = OpenOptions::new()

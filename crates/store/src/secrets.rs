@@ -1,8 +1,8 @@
 //! Secrets that configuration refers to by name, encrypted under a key that is not in the
 //! database.
 //!
-//! The key comes from whoever opens the [`Vault`], or from where a [`KeyKeeper`] keeps it. A secret
-//! is bound to its name: moved to another row, it does not open.
+//! The code that opens the [`Vault`] gives the key, or names the [`KeyKeeper`] that keeps it. A
+//! secret is bound to its name: moved to another row, it does not open.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use kitbag_domain::Timestamp;
 
-use crate::sqlite::{Opening, Sqlite};
+use crate::sqlite::{PreparationLock, Sqlite};
 use crate::vault_key::{KeyKeeper, VaultKey};
 use crate::{Error, Store, failed, unreadable};
 
@@ -26,7 +26,7 @@ pub struct SecretNameError {
     pub name: String,
 }
 
-/// The value; it never shows itself.
+/// The value of a secret, which `Debug` does not print.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -50,7 +50,7 @@ enum KeySource {
 }
 
 impl Store {
-    /// The secrets, under the key given, or else under the one in the file beside the database.
+    /// The secrets under the given key, or else under the one in the file beside the database.
     pub fn vault(&self, given: Option<VaultKey>) -> Vault {
         match given {
             Some(key) => self.vault_under(KeySource::Given(key)),
@@ -73,8 +73,8 @@ impl Store {
 }
 
 impl Vault {
-    /// Keeps a secret, in place of the one that has the name so far. The first ever creates the
-    /// file with the key, if none was given.
+    /// Keeps a secret in place of the one that has the name so far. The first secret of all creates
+    /// the file with the key, if no key was given.
     pub async fn put(&self, name: &SecretName, value: &Secret, at: Timestamp) -> Result<(), Error> {
         let sealed = self.key_for_writing().await?.seal(&name.0, value);
         sqlx::query(
@@ -90,24 +90,18 @@ impl Vault {
         Ok(())
     }
 
-    /// All names, without what they stand for.
+    /// Returns the names, without the values.
     pub async fn list(&self) -> Result<Vec<SecretInfo>, Error> {
         let rows: Vec<(String, i64)> =
             sqlx::query_as("SELECT name, updated_at FROM secrets ORDER BY name")
                 .fetch_all(&self.sqlite.reader)
                 .await
                 .map_err(failed("list the secrets"))?;
-        rows.into_iter()
-            .map(|(name, at)| {
-                Ok(SecretInfo {
-                    name: parse(name)?,
-                    updated_at: Timestamp(at),
-                })
-            })
-            .collect()
+        let infos = rows.into_iter().map(|(name, at)| read_info(name, at));
+        infos.collect()
     }
 
-    /// Whether there was such a secret.
+    /// Returns true if there was such a secret.
     pub async fn remove(&self, name: &SecretName) -> Result<bool, Error> {
         let done = sqlx::query("DELETE FROM secrets WHERE name = ?")
             .bind(&name.0)
@@ -117,7 +111,7 @@ impl Vault {
         Ok(done.rows_affected() == 1)
     }
 
-    /// Every secret, opened.
+    /// Opens every secret.
     pub async fn open_all(&self) -> Result<BTreeMap<SecretName, Secret>, Error> {
         let rows: Vec<(String, Vec<u8>)> = sqlx::query_as("SELECT name, sealed FROM secrets")
             .fetch_all(&self.sqlite.reader)
@@ -127,21 +121,16 @@ impl Vault {
             return Ok(BTreeMap::new());
         }
         let key = self.key_for_reading()?;
-        rows.into_iter()
-            .map(|(name, sealed)| {
-                let name = parse(name)?;
-                let secret = key.open(&name.0, sealed).ok_or_else(|| Error::Sealed {
-                    name: name.0.clone(),
-                })?;
-                Ok((name, secret))
-            })
-            .collect()
+        let secrets = rows
+            .into_iter()
+            .map(|(name, sealed)| open(&key, name, sealed));
+        secrets.collect()
     }
 
-    /// Copies the key to another place and makes sure that it has arrived. Tells whether there
-    /// was one; while there is none, whoever seals the first secret makes it.
+    /// Copies the key to another keeper and makes sure that it has arrived. Returns false if there
+    /// is no key, which is then created when the first secret is sealed.
     pub async fn copy_key_to(&self, other: &dyn KeyKeeper) -> Result<bool, Error> {
-        let _alone = Opening::begin(&self.database).await?;
+        let _alone = PreparationLock::take(&self.database).await?;
         let Some(key) = self.key()? else {
             return if self.holds_anything().await? {
                 Err(self.missing())
@@ -152,21 +141,8 @@ impl Vault {
         // A key that opens nothing would lock everything away.
         self.open_all().await?;
         self.check_logins().await?;
-        match other.read()? {
-            Some(there) if there != key => {
-                return Err(Error::AnotherKey {
-                    place: other.place(),
-                });
-            }
-            Some(_) => return Ok(true),
-            None => other.write(&key)?,
-        }
-        match other.read()? {
-            Some(there) if there == key => Ok(true),
-            _ => Err(Error::KeyNotKept {
-                place: other.place(),
-            }),
-        }
+        copy(&key, other)?;
+        Ok(true)
     }
 
     pub(crate) fn key_for_reading(&self) -> Result<VaultKey, Error> {
@@ -180,8 +156,8 @@ impl Vault {
         }
     }
 
-    /// A new key would lock away what was encrypted under a lost one, so it is made only while
-    /// there is nothing.
+    /// A new key could not open what was encrypted under a lost one, so it is created only while
+    /// nothing is encrypted.
     pub(crate) async fn key_for_writing(&self) -> Result<VaultKey, Error> {
         let keeper = match &self.key {
             KeySource::Given(key) => return Ok(key.clone()),
@@ -190,16 +166,11 @@ impl Vault {
         if let Some(key) = keeper.read()? {
             return Ok(key);
         }
-        let opening = Opening::begin(&self.database).await?;
+        let alone = PreparationLock::take(&self.database).await?;
         match keeper.read()? {
             Some(made_meanwhile) => Ok(made_meanwhile),
             None if self.holds_anything().await? => Err(self.missing()),
-            None => {
-                let key = VaultKey::random();
-                keeper.write(&key)?;
-                opening.sync()?;
-                Ok(key)
-            }
+            None => create_key(&**keeper, &alone),
         }
     }
 
@@ -219,6 +190,42 @@ impl Vault {
     }
 }
 
+fn create_key(keeper: &dyn KeyKeeper, alone: &PreparationLock) -> Result<VaultKey, Error> {
+    let key = VaultKey::random();
+    keeper.write(&key)?;
+    alone.sync()?;
+    Ok(key)
+}
+
+/// Writes the key and reads it again; a keeper that has another key is left alone.
+fn copy(key: &VaultKey, other: &dyn KeyKeeper) -> Result<(), Error> {
+    let place = other.place();
+    match other.read()? {
+        Some(there) if there == *key => return Ok(()),
+        Some(_) => return Err(Error::AnotherKey { place }),
+        None => other.write(key)?,
+    }
+    match other.read()? {
+        Some(there) if there == *key => Ok(()),
+        _ => Err(Error::KeyNotKept { place }),
+    }
+}
+
+fn read_info(name: String, at: i64) -> Result<SecretInfo, Error> {
+    Ok(SecretInfo {
+        name: parse(name)?,
+        updated_at: Timestamp(at),
+    })
+}
+
+fn open(key: &VaultKey, name: String, sealed: Vec<u8>) -> Result<(SecretName, Secret), Error> {
+    let name = parse(name)?;
+    match key.open(&name.0, sealed) {
+        Some(secret) => Ok((name, secret)),
+        None => Err(Error::Sealed { name: name.0 }),
+    }
+}
+
 fn parse(name: String) -> Result<SecretName, Error> {
     name.parse()
         .map_err(|_| unreadable("name of a secret", name))
@@ -235,6 +242,7 @@ impl Secret {
 }
 
 impl SecretName {
+    /// Long enough for the name of an environment variable, short enough for a line of a table.
     pub const MAX: usize = 64;
 
     pub fn as_str(&self) -> &str {
@@ -246,14 +254,17 @@ impl FromStr for SecretName {
     type Err = SecretNameError;
 
     fn from_str(name: &str) -> Result<Self, SecretNameError> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if name.is_empty() || name.len() > Self::MAX || !name.chars().all(fits) {
+        if name.is_empty() || name.len() > Self::MAX || !name.chars().all(may_be_in_name) {
             return Err(SecretNameError {
                 name: name.to_owned(),
             });
         }
         Ok(Self(name.to_owned()))
     }
+}
+
+fn may_be_in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
 impl fmt::Display for SecretName {
@@ -287,7 +298,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_secret_comes_back_and_is_in_no_file_as_it_is() {
+    async fn a_secret_comes_back_and_is_in_no_file_in_the_clear() {
         let (directory, store) = store().await;
         let vault = store.vault(None);
         assert_eq!(vault.open_all().await.unwrap(), BTreeMap::new());
@@ -364,11 +375,11 @@ mod tests {
         assert_eq!(opened, BTreeMap::from([(name("a"), Secret::new("1"))]));
     }
 
-    /// A place other than the file.
+    /// A keeper other than the file.
     #[derive(Debug, Default)]
-    struct Pocket(std::sync::Mutex<Option<VaultKey>>);
+    struct MemoryKeeper(std::sync::Mutex<Option<VaultKey>>);
 
-    impl KeyKeeper for Pocket {
+    impl KeyKeeper for MemoryKeeper {
         fn read(&self) -> Result<Option<VaultKey>, Error> {
             Ok(self.0.lock().unwrap().clone())
         }
@@ -384,17 +395,17 @@ mod tests {
         }
 
         fn place(&self) -> String {
-            "the pocket".to_owned()
+            "the memory".to_owned()
         }
     }
 
     #[tokio::test]
     async fn a_key_is_copied_to_another_place_and_never_over_another_one() {
         let (directory, store) = store().await;
-        let (pocket, file) = (Arc::new(Pocket::default()), store.key_file());
-        let kept = store.vault_kept_by(pocket.clone());
+        let (memory, file) = (Arc::new(MemoryKeeper::default()), store.key_file());
+        let kept = store.vault_kept_by(memory.clone());
         assert!(
-            !store.vault(None).copy_key_to(&*pocket).await.unwrap(),
+            !store.vault(None).copy_key_to(&*memory).await.unwrap(),
             "there is no key yet"
         );
 
@@ -403,7 +414,7 @@ mod tests {
             kept.open_all().await,
             Err(Error::SecretKeyMissing { .. })
         ));
-        assert!(store.vault(None).copy_key_to(&*pocket).await.unwrap());
+        assert!(store.vault(None).copy_key_to(&*memory).await.unwrap());
         file.remove().unwrap();
         assert!(!path(&directory).with_file_name("secret.key").exists());
         assert_eq!(kept.open_all().await.unwrap().len(), 1);
@@ -411,8 +422,8 @@ mod tests {
         assert!(kept.copy_key_to(&file).await.unwrap());
         assert_eq!(store.vault(None).open_all().await.unwrap().len(), 2);
 
-        pocket.write(&VaultKey::random()).unwrap();
-        let error = store.vault(None).copy_key_to(&*pocket).await.unwrap_err();
+        memory.write(&VaultKey::random()).unwrap();
+        let error = store.vault(None).copy_key_to(&*memory).await.unwrap_err();
         assert!(matches!(error, Error::AnotherKey { .. }), "{error}");
         let error = kept.copy_key_to(&file).await.unwrap_err();
         assert!(

@@ -23,6 +23,7 @@ use crate::{Error, failed};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
+/// Reads are short and come from memory, so that a few connections serve many requests.
 const READERS: u32 = 4;
 
 /// How long a write waits for another process that is writing.
@@ -35,25 +36,18 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    /// To be called while an [`Opening`] of the same path is held.
+    /// The caller holds the [`PreparationLock`] of the same path meanwhile.
     pub(crate) async fn connect(path: &Path) -> Result<Self, Error> {
         let writing = options(path).journal_mode(SqliteJournalMode::Wal);
-        let writer = pool(1)
-            .connect_with(writing)
-            .await
-            .map_err(failed("open the database"))?;
+        let writer = pool(1).connect_with(writing).await;
+        let writer = writer.map_err(failed("open the database"))?;
         migrate(&writer, path).await?;
         let reader = pool(READERS).connect_lazy_with(options(path).pragma("query_only", "ON"));
-        // The files beside the database exist as long as a connection has read it. One reader keeps
-        // them, or nothing could be read on a full disk once the writer's connection was closed.
-        sqlx::query("PRAGMA schema_version")
-            .execute(&reader)
-            .await
-            .map_err(failed("read the database"))?;
+        keep_side_files(&reader).await?;
         Ok(Self { writer, reader })
     }
 
-    /// Begins to write. Nothing of it is there for others, or for the next start, before
+    /// Begins to write. Other connections, and the next start, see none of it before
     /// [`Transaction::commit`].
     pub(crate) async fn begin(&self, action: &'static str) -> Result<Transaction, Error> {
         let connection = self.writer.acquire().await.map_err(failed(action))?;
@@ -78,10 +72,10 @@ impl Sqlite {
 
 /// The writer's connection while several statements belong together.
 ///
-/// A transaction that ends in any other way than by `commit` takes its connection along, and the
-/// next one opens a new one. When the disk is full SQLite rolls back by itself, and what a library
-/// believes of the state of such a connection may be wrong from then on; to close it is right in
-/// every case, and undoes what was begun.
+/// A transaction that ends in any other way than by `commit` closes its connection, and the next
+/// one opens a new one. When the disk is full SQLite rolls back by itself, and sqlx may then be
+/// wrong about the state of that connection. To close it is right in every case, and undoes what
+/// was begun.
 #[derive(Debug)]
 pub(crate) struct Transaction {
     connection: PoolConnection<sqlx::Sqlite>,
@@ -121,66 +115,64 @@ impl Drop for Transaction {
     }
 }
 
-/// The exclusive right to prepare a store, across processes, until dropped.
+/// The exclusive right to prepare a store, across processes, until it is dropped.
 ///
-/// Switching to WAL fails at once instead of waiting when someone else is connected, two
+/// Switching to WAL fails at once instead of waiting when another process is connected, two
 /// processes must not run the same migration, and there must be only one pepper. The lock is
 /// on the directory, which needs no file of its own; a lock on the database file itself would
 /// disturb SQLite's.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct PreparationLock {
     path: PathBuf,
     directory: File,
 }
 
-impl Opening {
-    pub(crate) async fn begin(path: &Path) -> Result<Self, Error> {
+impl PreparationLock {
+    /// Creates what is missing of the directory and the database file, and takes the lock.
+    pub(crate) async fn take(path: &Path) -> Result<Self, Error> {
         let path = path.to_owned();
         let prepared = tokio::task::spawn_blocking(move || Self::prepare(&path)).await;
         prepared.map_err(failed("prepare its files"))?
     }
 
     fn prepare(path: &Path) -> Result<Self, Error> {
-        let parent = match path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        let error = |action| {
-            move |source| Error::File {
-                action,
-                path: parent.to_owned(),
-                source,
-            }
-        };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)
-            .map_err(error("create the directory"))?;
-        let directory = File::open(parent).map_err(error("open the directory"))?;
-        directory.lock().map_err(error("lock the directory"))?;
-        let opening = Self {
-            path: parent.to_owned(),
-            directory,
-        };
-        create_private(path).map_err(|source| Error::File {
-            action: "create",
+        let taken = Self::lock_directory(directory_of(path))?;
+        create_private(path).map_err(|source| Error::file("create", path, source))?;
+        taken.sync()?;
+        Ok(taken)
+    }
+
+    fn lock_directory(path: &Path) -> Result<Self, Error> {
+        create_directory(path)
+            .map_err(|source| Error::file("create the directory", path, source))?;
+        let directory =
+            File::open(path).map_err(|source| Error::file("open the directory", path, source))?;
+        directory
+            .lock()
+            .map_err(|source| Error::file("lock the directory", path, source))?;
+        Ok(Self {
             path: path.to_owned(),
-            source,
-        })?;
-        opening.sync()?;
-        Ok(opening)
+            directory,
+        })
     }
 
     /// Makes sure that files created in the directory are still in it after a power cut.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        let error = |source| Error::File {
-            action: "sync the directory",
-            path: self.path.clone(),
-            source,
-        };
-        self.directory.sync_all().map_err(error)
+        self.directory
+            .sync_all()
+            .map_err(|source| Error::file("sync the directory", &self.path, source))
     }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn create_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// SQLite gives its side files the mode of the database, so only that has to be made first.
@@ -216,20 +208,28 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .test_before_acquire(false)
 }
 
+/// Reads once. The files beside the database exist as long as a connection has read it: one reader
+/// keeps them, or nothing could be read on a full disk once the writer's connection was closed.
+async fn keep_side_files(reader: &SqlitePool) -> Result<(), Error> {
+    sqlx::query("PRAGMA schema_version")
+        .execute(reader)
+        .await
+        .map(drop)
+        .map_err(failed("read the database"))
+}
+
 async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
     MIGRATIONS.run(writer).await.map_err(|error| match error {
-        MigrateError::VersionMissing(found) => {
-            let known = MIGRATIONS
-                .iter()
-                .map(|migration| migration.version)
-                .max()
-                .unwrap_or(0);
-            Error::Newer {
-                path: path.to_owned(),
-                found,
-                known,
-            }
-        }
+        MigrateError::VersionMissing(found) => Error::Newer {
+            path: path.to_owned(),
+            found,
+            known: newest_migration(),
+        },
         other => failed("bring the database up to date")(other),
     })
+}
+
+fn newest_migration() -> i64 {
+    let versions = MIGRATIONS.iter().map(|migration| migration.version);
+    versions.max().unwrap_or(0)
 }

@@ -19,13 +19,13 @@ pub struct VaultKey([u8; Self::LENGTH]);
 #[error("a key for secrets is 64 hexadecimal digits")]
 pub struct VaultKeyError;
 
-/// A place for the key outside the database. Looked at only when a secret is opened or sealed.
+/// A place for the key outside the database. It is read only when a secret is opened or sealed.
 pub trait KeyKeeper: fmt::Debug + Send + Sync {
     fn read(&self) -> Result<Option<VaultKey>, Error>;
     fn write(&self, key: &VaultKey) -> Result<(), Error>;
-    /// Nothing there is fine as well.
+    /// Succeeds also if there is no key.
     fn remove(&self) -> Result<(), Error>;
-    /// As a sentence about it names it.
+    /// The place as an error names it.
     fn place(&self) -> String;
 }
 
@@ -46,28 +46,21 @@ impl Store {
 impl KeyKeeper for KeyFile {
     fn read(&self) -> Result<Option<VaultKey>, Error> {
         match std::fs::read(&self.path) {
-            Ok(bytes) => {
-                bytes
-                    .try_into()
-                    .map(|bytes| Some(VaultKey(bytes)))
-                    .map_err(|bytes: Vec<u8>| Error::WrongLength {
-                        path: self.path.clone(),
-                        found: bytes.len(),
-                    })
-            }
+            Ok(bytes) => self.parse(bytes).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(self.failed("read", source)),
+            Err(source) => Err(Error::file("read", &self.path, source)),
         }
     }
 
     fn write(&self, key: &VaultKey) -> Result<(), Error> {
-        pepper::write(&self.path, &key.0).map_err(|source| self.failed("create", source))
+        pepper::write(&self.path, &key.0)
+            .map_err(|source| Error::file("create", &self.path, source))
     }
 
     fn remove(&self) -> Result<(), Error> {
         match std::fs::remove_file(&self.path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(self.failed("remove", source))
+                Err(Error::file("remove", &self.path, source))
             }
             _ => Ok(()),
         }
@@ -79,12 +72,13 @@ impl KeyKeeper for KeyFile {
 }
 
 impl KeyFile {
-    fn failed(&self, action: &'static str, source: io::Error) -> Error {
-        Error::File {
-            action,
+    fn parse(&self, bytes: Vec<u8>) -> Result<VaultKey, Error> {
+        let found = bytes.len();
+        let bytes = bytes.try_into().map_err(|_| Error::WrongLength {
             path: self.path.clone(),
-            source,
-        }
+            found,
+        })?;
+        Ok(VaultKey(bytes))
     }
 }
 
@@ -95,17 +89,17 @@ impl VaultKey {
         Self(random())
     }
 
-    /// As it is written down where text is kept. Not for showing.
+    /// The digits, for a keeper that keeps text. They are not for showing.
     pub fn reveal(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The nonce, then the text and its tag. It opens only for the place it was sealed for.
-    pub(crate) fn seal(&self, place: &str, value: &Secret) -> Vec<u8> {
+    /// Returns the nonce, then the text and its tag, which open only for the same name.
+    pub(crate) fn seal(&self, name: &str, value: &Secret) -> Vec<u8> {
         let mut text = value.reveal().to_owned().into_bytes();
         let nonce = self
             .cipher()
-            .seal_in_place_append_tag(Aad::from(place), &mut text);
+            .seal_in_place_append_tag(Aad::from(name), &mut text);
         let mut sealed = nonce
             .expect("a secret is no longer than the cipher takes")
             .as_ref()
@@ -114,12 +108,12 @@ impl VaultKey {
         sealed
     }
 
-    pub(crate) fn open(&self, place: &str, mut sealed: Vec<u8>) -> Option<Secret> {
+    pub(crate) fn open(&self, name: &str, mut sealed: Vec<u8>) -> Option<Secret> {
         let (nonce, text) = sealed.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let opened = self
             .cipher()
-            .open_in_place(nonce, Aad::from(place), text)
+            .open_in_place(nonce, Aad::from(name), text)
             .ok()?;
         String::from_utf8(opened.to_vec()).ok().map(Secret::new)
     }
@@ -134,21 +128,23 @@ impl FromStr for VaultKey {
     type Err = VaultKeyError;
 
     fn from_str(text: &str) -> Result<Self, VaultKeyError> {
-        let digits = text.trim().as_bytes();
-        let digit = |byte: &u8| {
-            char::from(*byte)
-                .to_digit(16)
-                .and_then(|digit| u8::try_from(digit).ok())
-        };
-        let bytes: Option<Vec<u8>> = digits
-            .chunks(2)
-            .map(|pair| Some((digit(pair.first()?)? << 4) | digit(pair.get(1)?)?))
-            .collect();
+        let pairs = text.trim().as_bytes().chunks(2);
+        let bytes: Option<Vec<u8>> = pairs.map(parse_byte).collect();
         bytes
             .and_then(|bytes| bytes.try_into().ok())
             .map(Self)
             .ok_or(VaultKeyError)
     }
+}
+
+fn parse_byte(digits: &[u8]) -> Option<u8> {
+    let [high, low] = digits else { return None };
+    Some((parse_digit(*high)? << 4) | parse_digit(*low)?)
+}
+
+fn parse_digit(byte: u8) -> Option<u8> {
+    let digit = char::from(byte).to_digit(16)?;
+    u8::try_from(digit).ok()
 }
 
 impl fmt::Debug for VaultKey {

@@ -8,9 +8,10 @@ use std::fmt;
 
 use sqlx::{QueryBuilder, Sqlite};
 
+use crate::sqlite::Transaction;
 use crate::{Error, Store, failed};
 
-/// Tells texts apart by their content.
+/// Identifies a text by its content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TextHash([u8; blake3::OUT_LEN]);
 
@@ -27,7 +28,7 @@ impl fmt::Display for TextHash {
 }
 
 impl TextHash {
-    /// As `to_string` writes it.
+    /// Reads a hash as `to_string` writes it.
     pub fn parse(text: &str) -> Option<Self> {
         blake3::Hash::from_hex(text)
             .ok()
@@ -42,7 +43,7 @@ impl fmt::Debug for TextHash {
 }
 
 impl Store {
-    /// Remembers all of them or none, in place of earlier ones of the same texts.
+    /// Keeps all of them or none, in place of earlier ones of the same texts.
     pub async fn put_vectors(
         &self,
         model: &str,
@@ -60,7 +61,7 @@ impl Store {
         transaction.commit("keep vectors").await
     }
 
-    /// Those of the wanted vectors that are there and undamaged.
+    /// Returns those of the wanted vectors that are there and undamaged.
     pub async fn vectors(
         &self,
         model: &str,
@@ -74,14 +75,12 @@ impl Store {
                 .fetch_all(&self.sqlite.reader)
                 .await
                 .map_err(failed("recall vectors"))?;
-            let entry =
-                |(hash, vector): &(Vec<u8>, Vec<u8>)| Some((stored_hash(hash)?, numbers(vector)));
-            found.extend(rows.iter().filter_map(entry));
+            found.extend(rows.iter().filter_map(read));
         }
         Ok(found)
     }
 
-    /// How many vectors of the model are kept.
+    /// Returns how many vectors of the model are kept.
     pub async fn vector_count(&self, model: &str) -> Result<u64, Error> {
         let count: i64 = sqlx::query_scalar("SELECT count(*) FROM vectors WHERE model = ?")
             .bind(model)
@@ -91,32 +90,40 @@ impl Store {
         Ok(count.unsigned_abs())
     }
 
-    /// Drops the model's vectors of all other texts, and says how many those were.
+    /// Removes the vectors of the model for all other texts. Returns how many those were.
     pub async fn forget_vectors(
         &self,
         model: &str,
         keep: &HashSet<TextHash>,
     ) -> Result<u64, Error> {
         let mut transaction = self.sqlite.begin("begin to forget vectors").await?;
-        let mut unneeded: Vec<Vec<u8>> =
-            sqlx::query_scalar("SELECT text_hash FROM vectors WHERE model = ?")
-                .bind(model)
-                .fetch_all(&mut *transaction)
-                .await
-                .map_err(failed("look for vectors to forget"))?;
+        let mut unneeded = hashes(&mut transaction, model).await?;
         unneeded.retain(|hash| !stored_hash(hash).is_some_and(|hash| keep.contains(&hash)));
         for some in unneeded.chunks(ROWS_PER_STATEMENT) {
-            let mut delete = QueryBuilder::new("DELETE FROM vectors WHERE ");
-            push_key(&mut delete, model, some.iter().map(Vec::as_slice));
-            delete
-                .build()
-                .execute(&mut *transaction)
-                .await
-                .map_err(failed("forget vectors"))?;
+            delete(&mut transaction, model, some).await?;
         }
         transaction.commit("forget vectors").await?;
         Ok(unneeded.len() as u64)
     }
+}
+
+async fn hashes(transaction: &mut Transaction, model: &str) -> Result<Vec<Vec<u8>>, Error> {
+    sqlx::query_scalar("SELECT text_hash FROM vectors WHERE model = ?")
+        .bind(model)
+        .fetch_all(&mut **transaction)
+        .await
+        .map_err(failed("look for vectors to forget"))
+}
+
+async fn delete(
+    transaction: &mut Transaction,
+    model: &str,
+    hashes: &[Vec<u8>],
+) -> Result<(), Error> {
+    let mut delete = QueryBuilder::new("DELETE FROM vectors WHERE ");
+    push_key(&mut delete, model, hashes.iter().map(Vec::as_slice));
+    let done = delete.build().execute(&mut **transaction).await;
+    done.map(drop).map_err(failed("forget vectors"))
 }
 
 /// Well below the number of values SQLite accepts in one statement.
@@ -167,6 +174,10 @@ fn push_key<'a>(
     query.push(")");
 }
 
+fn read((hash, vector): &(Vec<u8>, Vec<u8>)) -> Option<(TextHash, Vec<f32>)> {
+    Some((stored_hash(hash)?, numbers(vector)))
+}
+
 fn stored_hash(bytes: &[u8]) -> Option<TextHash> {
     bytes.try_into().ok().map(TextHash)
 }
@@ -210,7 +221,7 @@ mod tests {
         texts.iter().map(|hash| (*hash, vector(hash))).collect()
     }
 
-    /// That exactly the vectors of these texts were found.
+    /// Checks that exactly the vectors of these texts were found.
     #[track_caller]
     fn check(found: Result<HashMap<TextHash, Vec<f32>>, Error>, there: &[TextHash]) {
         assert_eq!(found.unwrap(), embedded(there).into_iter().collect());
@@ -249,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_what_is_wanted_and_there_is_found_however_many() {
+    async fn every_wanted_vector_that_is_there_is_found_and_no_other() {
         let (_directory, store) = store().await;
         let all = texts(0..1500);
         store

@@ -21,7 +21,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-clients", &["kitbag-domain"]),
     ("kitbag-registry", &["kitbag-domain", "kitbag-fetch"]),
     ("kitbag-sandbox", &["kitbag-domain"]),
-    ("kitbag-agents", &["kitbag-wire"]),
+    ("kitbag-agents", &["kitbag-domain", "kitbag-wire"]),
     ("kitbag-exam", &["kitbag-fetch", "kitbag-vendor"]),
     (
         "kitbag-apis",

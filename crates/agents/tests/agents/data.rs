@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use kitbag_agents::record::{Category, Granularity, Maturity, Status, Tier};
+use kitbag_agents::record::{Category, Granularity, Maturity, RecordStatus, Tier};
 use kitbag_agents::{DataError, Library};
+use kitbag_domain::Remedy as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -57,8 +58,8 @@ fn the_closed_sets_of_the_schema_are_those_of_the_program() {
     check::<Category>("/$defs/capability/properties/category/enum");
     check::<Tier>("/$defs/capability/properties/tier/enum");
     check::<Maturity>("/$defs/capability/properties/maturityLevel/enum");
-    check::<Status>("/$defs/capability/properties/status/enum");
-    check::<Status>("/$defs/source/properties/status/enum");
+    check::<RecordStatus>("/$defs/capability/properties/status/enum");
+    check::<RecordStatus>("/$defs/source/properties/status/enum");
     check::<Granularity>("/$defs/source/properties/granularity/enum");
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kitbag_agents::{Answers, Library, serve};
+use kitbag_agents::{AgentAnswers, Library, serve};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex};
 
@@ -207,7 +207,7 @@ fn call(tool: &str, arguments: impl Into<Value>) -> Value {
 async fn dialogue(messages: &[Value]) -> Vec<Value> {
     let (ours, theirs) = duplex(1024 * 1024);
     let (input, output) = tokio::io::split(theirs);
-    let answers = Arc::new(Answers::new(Library::built_in(), None));
+    let answers = Arc::new(AgentAnswers::new(Library::built_in(), None));
     let serving = tokio::spawn(serve(answers, input, output));
     let (reading, mut writing) = tokio::io::split(ours);
     for message in messages {

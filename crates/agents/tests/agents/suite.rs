@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use kitbag_agents::{Answers, Library, Tool};
+use kitbag_agents::{AgentAnswers, AgentTool, Library};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -259,7 +259,7 @@ async fn rows_have_the_same_shape_whether_it_is_there_or_not() {
         fs::create_dir_all(&place).unwrap();
         fs::write(place.join("current.json"), file(id, available).to_string()).unwrap();
     }
-    let answers = Answers::new(Library::open(folder.path()).unwrap(), None);
+    let answers = AgentAnswers::new(Library::open(folder.path()).unwrap(), None);
     let compared = run(
         &answers,
         "compare_capability",
@@ -435,21 +435,21 @@ fn suite() -> Suite {
     serde_json::from_str(&text).unwrap()
 }
 
-fn answers() -> Answers {
-    Answers::new(Library::built_in(), None)
+fn answers() -> AgentAnswers {
+    AgentAnswers::new(Library::built_in(), None)
 }
 
 /// The answer, or nothing where the call would have to be repeated.
-async fn run(answers: &Answers, tool: &str, arguments: &Value) -> Option<Value> {
+async fn run(answers: &AgentAnswers, tool: &str, arguments: &Value) -> Option<Value> {
     call(answers, tool, arguments).await.ok()
 }
 
-async fn miss(answers: &Answers, tool: &str, arguments: &Value) -> String {
+async fn miss(answers: &AgentAnswers, tool: &str, arguments: &Value) -> String {
     call(answers, tool, arguments).await.unwrap_err()
 }
 
-async fn call(answers: &Answers, tool: &str, arguments: &Value) -> Result<Value, String> {
-    let tool: Tool = tool.parse().map_err(|_| format!("no tool {tool}"))?;
+async fn call(answers: &AgentAnswers, tool: &str, arguments: &Value) -> Result<Value, String> {
+    let tool: AgentTool = tool.parse().map_err(|_| format!("no tool {tool}"))?;
     let arguments: RawObject = serde_json::from_value(arguments.clone()).unwrap();
     let told = tool
         .call(answers, &arguments)

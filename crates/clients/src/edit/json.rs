@@ -7,20 +7,20 @@ use jsonc_parser::tokens::Token;
 use jsonc_parser::{CollectOptions, parse_to_ast};
 use serde_json::Value;
 
-use super::{EditError, splice};
-use crate::tree::{self, Format, Node};
+use super::{FileEditError, splice};
+use crate::tree::{self, FileFormat, Node};
 
 pub(super) fn add(
     text: &str,
     keys: &[&str],
     name: &str,
     value: &Value,
-) -> Result<String, EditError> {
-    Page::of(text)?.insert(keys, name, Letters::Ours(value))
+) -> Result<String, FileEditError> {
+    JsonDocument::of(text)?.insert(keys, name, JsonText::Ours(value))
 }
 
-pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, EditError> {
-    Page::of(text)?.remove(keys, name)
+pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
+    JsonDocument::of(text)?.remove(keys, name)
 }
 
 pub(super) fn switch(
@@ -29,56 +29,47 @@ pub(super) fn switch(
     name: &str,
     key: &str,
     value: bool,
-) -> Result<String, EditError> {
-    let page = Page::of(text)?;
-    let server = page
-        .root
-        .at(keys)
-        .and_then(|section| section.get(name))
-        .ok_or(EditError::Entangled)?;
+) -> Result<String, FileEditError> {
+    let document = JsonDocument::of(text)?;
+    let server = document.server(keys, name)?;
     match server.get(key) {
         Some(there) => Ok(splice(text, there.span.clone(), &value.to_string())),
-        None => page.insert(
+        None => document.insert(
             &[keys, &[name]].concat(),
             key,
-            Letters::Ours(&Value::Bool(value)),
+            JsonText::Ours(&Value::Bool(value)),
         ),
     }
 }
 
-/// Moves a server beside the others, under a key no client knows.
-pub(super) fn put_aside(text: &str, keys: &[&str], name: &str) -> Result<String, EditError> {
+/// Moves a server to a key beside the others that no client knows.
+pub(super) fn put_aside(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
     carry(text, keys, &aside(keys), name)
 }
 
-/// Moves all of them back, and the key goes.
-pub(super) fn bring_back(text: &str, keys: &[&str]) -> Result<String, EditError> {
+/// Moves all servers back, and removes the key.
+pub(super) fn bring_back(text: &str, keys: &[&str]) -> Result<String, FileEditError> {
     let aside = aside(keys);
     let mut text = text.to_owned();
     loop {
-        let page = Page::of(&text)?;
-        let Some(parked) = page.root.at(&aside) else {
+        let document = JsonDocument::of(&text)?;
+        let Some(parked) = document.root.at(&aside) else {
             return Ok(text);
         };
         let Some((name, _)) = parked.entries().first() else {
-            let (last, around) = aside.split_last().ok_or(EditError::Entangled)?;
-            return page.remove(around, last);
+            return document.remove_object(&aside);
         };
         let name = name.text.clone();
         text = carry(&text, &aside, keys, &name)?;
     }
 }
 
-/// Takes a server from one object to another, letter for letter.
-fn carry(text: &str, from: &[&str], to: &[&str], name: &str) -> Result<String, EditError> {
-    let page = Page::of(text)?;
-    let server = page
-        .root
-        .at(from)
-        .and_then(|section| section.get(name))
-        .ok_or(EditError::Entangled)?;
-    let letters = Letters::Theirs(&text[server.span.clone()]);
-    Page::of(&page.remove(from, name)?)?.insert(to, name, letters)
+/// Moves a server from one object to another, letter for letter.
+fn carry(text: &str, from: &[&str], to: &[&str], name: &str) -> Result<String, FileEditError> {
+    let document = JsonDocument::of(text)?;
+    let server = document.server(from, name)?;
+    let value = JsonText::Theirs(&text[server.span.clone()]);
+    JsonDocument::of(&document.remove(from, name)?)?.insert(to, name, value)
 }
 
 fn aside<'a>(keys: &[&'a str]) -> Vec<&'a str> {
@@ -92,193 +83,194 @@ fn aside<'a>(keys: &[&'a str]) -> Vec<&'a str> {
     aside
 }
 
-/// A text with its tree and the places of its commas.
-struct Page<'a> {
+/// A text with its tree and the positions of its commas.
+struct JsonDocument<'a> {
     text: &'a str,
     root: Node,
     commas: Vec<Range<usize>>,
 }
 
-/// What to write as a value.
+/// The value of a new entry.
 #[derive(Clone, Copy)]
-enum Letters<'a> {
+enum JsonText<'a> {
     Ours(&'a Value),
-    /// As somebody else has written it.
+    /// A value as the file has it already.
     Theirs(&'a str),
 }
 
-/// Where a value begins, and by how much what is inside goes further to the right; without a
-/// step, everything stays in one line.
+/// The indentation of a value, and the step by which its entries are indented more. Without a step,
+/// everything stays in one line.
 #[derive(Clone, Copy)]
-struct Margin<'a> {
+struct Indentation<'a> {
     indent: &'a str,
     step: Option<&'a str>,
 }
 
-impl<'a> Page<'a> {
-    fn of(text: &'a str) -> Result<Self, EditError> {
-        let root = tree::parse(Format::Json, text).map_err(|wrong| EditError::Misspelt {
-            line: tree::line(text, wrong.at),
-            message: wrong.message,
-        })?;
-        let collect = CollectOptions {
-            tokens: true,
-            ..CollectOptions::default()
-        };
-        let tokens = parse_to_ast(text, &collect, &tree::options())
-            .ok()
-            .and_then(|parsed| parsed.tokens);
-        let commas = tokens
-            .into_iter()
-            .flatten()
-            .filter(|it| matches!(it.token, Token::Comma));
-        let commas = commas.map(|it| it.start()..it.end()).collect();
+impl<'a> JsonDocument<'a> {
+    fn of(text: &'a str) -> Result<Self, FileEditError> {
+        let root = super::parse(FileFormat::Json, text)?;
+        let commas = commas(text);
         Ok(Self { text, root, commas })
     }
 
-    /// One more entry at the end of an object; the objects on the way there are made.
-    fn insert(&self, keys: &[&str], name: &str, letters: Letters<'_>) -> Result<String, EditError> {
+    fn server(&self, keys: &[&str], name: &str) -> Result<&Node, FileEditError> {
+        let section = self.root.at(keys);
+        section
+            .and_then(|section| section.get(name))
+            .ok_or(FileEditError::Entangled)
+    }
+
+    /// Adds an entry at the end of an object, and creates the objects on the way there.
+    fn insert(
+        &self,
+        keys: &[&str],
+        name: &str,
+        value: JsonText<'_>,
+    ) -> Result<String, FileEditError> {
         if !self.text[self.root.span.start..].starts_with('{') {
-            // Nothing but comments so far.
-            let between = if self.text.is_empty() || self.text.ends_with('\n') {
-                ""
-            } else {
-                self.line_end()
-            };
-            let text = format!("{}{between}{{}}{}", self.text, self.line_end());
-            return Page::of(&text)?.insert(keys, name, letters);
+            let text = self.with_empty_object();
+            return JsonDocument::of(&text)?.insert(keys, name, value);
         }
         let path = [keys, &[name]].concat();
         let mut object = &self.root;
         for (depth, key) in keys.iter().enumerate() {
             match object.get(key) {
                 Some(inner) if inner.is_map() => object = inner,
-                Some(_) => {
-                    return Err(EditError::NotATable {
-                        key: keys.join("."),
-                    });
-                }
-                None => return Ok(self.append(object, key, &path[depth + 1..], letters)),
+                Some(_) => return Err(FileEditError::not_a_table(keys)),
+                None => return Ok(self.append(object, key, &path[depth + 1..], value)),
             }
         }
-        Ok(self.append(object, name, &[], letters))
+        Ok(self.append(object, name, &[], value))
     }
 
-    /// The entry `name`, with objects inside each other under the names in `below`.
-    fn append(&self, object: &Node, name: &str, below: &[&str], letters: Letters<'_>) -> String {
-        let close = object.span.end - 1;
-        let is_empty = object.entries().is_empty();
-        let last = object
-            .entries()
-            .last()
-            .map_or(object.span.start + 1, |(_, node)| node.span.end);
-        let has_comma = self
-            .commas
-            .iter()
-            .any(|comma| comma.start >= last && comma.end <= close);
-        let comma = if is_empty || has_comma { "" } else { "," };
-        let end_comma = if has_comma { "," } else { "" };
-        let name = Value::from(name);
-        let gap = &self.text[last..close];
-        let at = last + gap.trim_end().len();
-        if !self.is_open(object) {
-            let space = if is_empty { "" } else { " " };
-            let value = spelt(
-                below,
-                letters,
-                Margin {
-                    indent: "",
-                    step: None,
-                },
-            );
-            return splice(
-                self.text,
-                at..at,
-                &format!("{comma}{space}{name}: {value}{end_comma}"),
-            );
-        }
-        let (indent, step, outer) = self.indentation(object);
-        let value = spelt(
-            below,
-            letters,
-            Margin {
+    /// A file of nothing but comments gets an object below them.
+    fn with_empty_object(&self) -> String {
+        let end = self.line_end();
+        let ends_with_line = self.text.is_empty() || self.text.ends_with('\n');
+        let between = if ends_with_line { "" } else { end };
+        format!("{}{between}{{}}{end}", self.text)
+    }
+
+    /// Appends the entry `name`, with nested objects under the names in `below`.
+    fn append(&self, object: &Node, name: &str, below: &[&str], value: JsonText<'_>) -> String {
+        let gap = self.gap(object);
+        if self.is_open(object) {
+            let outer = indent(self.text, object.span.start);
+            let (indent, step) = self.indentation(object);
+            let inside = Indentation {
                 indent: &indent,
                 step: Some(&step),
-            },
-        );
-        // An object that closes on the line of its last entry does so on a line of its own now.
-        let closes_below = gap[at - last..].contains('\n');
-        let (until, after) = if closes_below {
-            (at, String::new())
+            };
+            let value = spelt(below, value, inside);
+            let entry = format!("\n{indent}{}: {value}", Value::from(name));
+            self.append_line(&gap, &entry, outer)
         } else {
-            (close, format!("\n{outer}"))
-        };
-        let entry = format!("\n{indent}{name}: {value}{end_comma}{after}");
-        let entry = entry.replace("\r\n", "\n").replace('\n', self.line_end());
-        splice(&splice(self.text, at..until, &entry), last..last, comma)
+            let value = spelt(below, value, Indentation::ONE_LINE);
+            let space = if gap.is_first { "" } else { " " };
+            let entry = format!("{space}{}: {value}", Value::from(name));
+            self.append_in_line(&gap, &entry)
+        }
     }
 
-    /// Whether the entries of an object stand in lines of their own, or would.
+    fn append_in_line(&self, gap: &Gap, entry: &str) -> String {
+        let entry = format!("{}{entry}{}", gap.comma(), gap.end_comma());
+        splice(self.text, gap.at..gap.at, &entry)
+    }
+
+    fn append_line(&self, gap: &Gap, entry: &str, outer: &str) -> String {
+        // An object that closes on the line of its last entry does so on a line of its own now.
+        let closes_below = self.text[gap.at..gap.close].contains('\n');
+        let (until, after) = if closes_below {
+            (gap.at, String::new())
+        } else {
+            (gap.close, format!("\n{outer}"))
+        };
+        let entry = format!("{entry}{}{after}", gap.end_comma());
+        let entry = entry.replace("\r\n", "\n").replace('\n', self.line_end());
+        let text = splice(self.text, gap.at..until, &entry);
+        splice(&text, gap.last..gap.last, gap.comma())
+    }
+
+    fn gap(&self, object: &Node) -> Gap {
+        let close = object.span.end - 1;
+        let last = object.entries().last();
+        let last = last.map_or(object.span.start + 1, |(_, node)| node.span.end);
+        Gap {
+            is_first: object.entries().is_empty(),
+            has_comma: self.comma_in(last..close).is_some(),
+            last,
+            at: last + self.text[last..close].trim_end().len(),
+            close,
+        }
+    }
+
+    /// True if the entries of an object have lines of their own, or would have.
     fn is_open(&self, object: &Node) -> bool {
-        let new = object.entries().is_empty() && self.text.trim() == "{}";
-        new || match object.entries() {
-            [] => self.text.trim_end().contains('\n'),
+        match object.entries() {
+            [] => self.text.trim() == "{}" || self.text.trim_end().contains('\n'),
             [(first, _), ..] => self.text[object.span.start..first.span.start].contains('\n'),
         }
     }
 
-    /// How far its entries are indented, the step that is made of, and how far the object is.
-    fn indentation(&self, object: &Node) -> (String, String, String) {
+    /// Returns the indentation of the entries of an object, and the step from that of the object.
+    fn indentation(&self, object: &Node) -> (String, String) {
         let outer = indent(self.text, object.span.start);
-        let own = object.entries().iter().map(|(key, _)| key.span.start);
-        let mut own = own.filter(|at| self.text[line_of(self.text, *at)..*at].trim().is_empty());
-        let own = own.next_back().map(|at| indent(self.text, at));
-        let step = own
-            .and_then(|own| own.strip_prefix(outer))
-            .filter(|step| !step.is_empty());
-        let unit = step.unwrap_or_else(|| self.usual_step()).to_owned();
-        let inner = own.map_or_else(|| format!("{outer}{unit}"), str::to_owned);
-        (inner, unit, outer.to_owned())
+        let own = self.entry_indent(object);
+        let step = own.and_then(|own| own.strip_prefix(outer));
+        let step = step.filter(|step| !step.is_empty());
+        let step = step.unwrap_or_else(|| self.usual_step());
+        let inner = own.map_or_else(|| format!("{outer}{step}"), str::to_owned);
+        (inner, step.to_owned())
     }
 
-    /// The indentation of the first line that has one.
+    /// The indentation of the last entry that begins a line.
+    fn entry_indent(&self, object: &Node) -> Option<&'a str> {
+        let starts = object.entries().iter().map(|(key, _)| key.span.start);
+        let mut at_line_start =
+            starts.filter(|at| self.text[line_of(self.text, *at)..*at].trim().is_empty());
+        at_line_start.next_back().map(|at| indent(self.text, at))
+    }
+
+    /// The smallest indentation in the file.
     fn usual_step(&self) -> &str {
-        let indents = self
-            .text
-            .lines()
-            .map(|line| &line[..line.len() - line.trim_start().len()]);
+        let lines = self.text.lines();
+        let indents = lines.map(|line| &line[..line.len() - line.trim_start().len()]);
         indents
             .filter(|indent| !indent.is_empty())
             .min_by_key(|indent| indent.len())
             .unwrap_or("  ")
     }
 
-    fn remove(&self, keys: &[&str], name: &str) -> Result<String, EditError> {
-        let section = self.root.at(keys).ok_or(EditError::Entangled)?;
+    fn remove_object(&self, keys: &[&str]) -> Result<String, FileEditError> {
+        let (last, around) = keys.split_last().ok_or(FileEditError::Entangled)?;
+        self.remove(around, last)
+    }
+
+    /// Removes an entry with the comma behind it, or else with the one before it.
+    fn remove(&self, keys: &[&str], name: &str) -> Result<String, FileEditError> {
+        let section = self.root.at(keys).ok_or(FileEditError::Entangled)?;
         let entries = section.entries();
-        let index = entries
-            .iter()
-            .position(|(key, _)| key.text == name)
-            .ok_or(EditError::Entangled)?;
+        let index = entries.iter().position(|(key, _)| key.text == name);
+        let index = index.ok_or(FileEditError::Entangled)?;
         let (key, node) = &entries[index];
-        let next = entries
-            .get(index + 1)
-            .map_or(section.span.end - 1, |(key, _)| key.span.start);
-        let comma_in = |range: Range<usize>| {
-            self.commas
-                .iter()
-                .find(|comma| comma.start >= range.start && comma.end <= range.end)
-        };
+        let next = entries.get(index + 1).map(|(key, _)| key.span.start);
+        let next = next.unwrap_or(section.span.end - 1);
         let begin = key.span.start - spaces_before(self.text, key.span.start);
-        if let Some(after) = comma_in(node.span.end..next) {
+        if let Some(after) = self.comma_in(node.span.end..next) {
             return Ok(splice(self.text, begin..after.end, ""));
         }
         let text = splice(self.text, begin..node.span.end, "");
-        let before = index
-            .checked_sub(1)
-            .map(|before| entries[before].1.span.end);
-        let comma = before.and_then(|before| comma_in(before..key.span.start));
-        Ok(comma.map_or(text.clone(), |comma| splice(&text, comma.clone(), "")))
+        let before = index.checked_sub(1).map(|before| &entries[before].1);
+        let comma = before.and_then(|before| self.comma_in(before.span.end..key.span.start));
+        Ok(match comma {
+            Some(comma) => splice(&text, comma.clone(), ""),
+            None => text,
+        })
+    }
+
+    fn comma_in(&self, range: Range<usize>) -> Option<&Range<usize>> {
+        let mut commas = self.commas.iter();
+        commas.find(|comma| comma.start >= range.start && comma.end <= range.end)
     }
 
     fn line_end(&self) -> &'static str {
@@ -290,50 +282,101 @@ impl<'a> Page<'a> {
     }
 }
 
-fn spelt(below: &[&str], letters: Letters<'_>, margin: Margin<'_>) -> String {
-    match (below.split_first(), letters) {
-        (Some((name, rest)), _) => object([*name].into_iter(), margin, |_, margin| {
-            spelt(rest, letters, margin)
-        }),
-        (None, Letters::Theirs(text)) => text.to_owned(),
-        (None, Letters::Ours(Value::Object(entries))) => object(
-            entries.keys().map(String::as_str),
-            margin,
-            |name, margin| spelt(&[], Letters::Ours(&entries[name]), margin),
-        ),
-        (None, Letters::Ours(Value::Array(items))) => {
-            let closed = Margin {
-                indent: "",
-                step: None,
-            };
-            let items: Vec<_> = items
-                .iter()
-                .map(|item| spelt(&[], Letters::Ours(item), closed))
-                .collect();
-            format!("[{}]", items.join(", "))
+/// The positions around the end of an object, where an entry is added.
+struct Gap {
+    is_first: bool,
+    /// The last entry is followed by a comma.
+    has_comma: bool,
+    /// The end of the last entry.
+    last: usize,
+    /// The end of the last entry, its comma and its comments.
+    at: usize,
+    /// The closing brace.
+    close: usize,
+}
+
+impl Gap {
+    /// The comma that the last entry needs now.
+    fn comma(&self) -> &'static str {
+        if self.is_first || self.has_comma {
+            ""
+        } else {
+            ","
         }
-        (None, Letters::Ours(other)) => other.to_string(),
+    }
+
+    /// The comma behind the new entry, where the file writes one behind the last.
+    fn end_comma(&self) -> &'static str {
+        if self.has_comma { "," } else { "" }
+    }
+}
+
+impl Indentation<'_> {
+    const ONE_LINE: Self = Self {
+        indent: "",
+        step: None,
+    };
+}
+
+fn commas(text: &str) -> Vec<Range<usize>> {
+    let collect = CollectOptions {
+        tokens: true,
+        ..CollectOptions::default()
+    };
+    let parsed = parse_to_ast(text, &collect, &tree::options());
+    let tokens = parsed.ok().and_then(|parsed| parsed.tokens);
+    let commas = tokens
+        .into_iter()
+        .flatten()
+        .filter(|token| matches!(token.token, Token::Comma));
+    commas.map(|comma| comma.start()..comma.end()).collect()
+}
+
+fn spelt(below: &[&str], value: JsonText<'_>, indentation: Indentation<'_>) -> String {
+    match (below.split_first(), value) {
+        (Some((name, rest)), _) => object([*name].into_iter(), indentation, |_, inner| {
+            spelt(rest, value, inner)
+        }),
+        (None, JsonText::Theirs(text)) => text.to_owned(),
+        (None, JsonText::Ours(value)) => spelt_value(value, indentation),
+    }
+}
+
+fn spelt_value(value: &Value, indentation: Indentation<'_>) -> String {
+    match value {
+        Value::Object(entries) => object(
+            entries.keys().map(String::as_str),
+            indentation,
+            |name, inner| spelt_value(&entries[name], inner),
+        ),
+        Value::Array(items) => {
+            let items = items.iter();
+            let items = items.map(|item| spelt_value(item, Indentation::ONE_LINE));
+            format!("[{}]", items.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
     }
 }
 
 fn object<'n>(
     names: impl Iterator<Item = &'n str>,
-    margin: Margin<'_>,
-    value: impl Fn(&str, Margin<'_>) -> String,
+    indentation: Indentation<'_>,
+    value: impl Fn(&str, Indentation<'_>) -> String,
 ) -> String {
-    let indent = margin
-        .step
-        .map(|step| format!("{}{step}", margin.indent))
-        .unwrap_or_default();
-    let inner = Margin {
+    let Indentation {
+        indent: outer,
+        step,
+    } = indentation;
+    let indent = step.map_or_else(String::new, |step| format!("{outer}{step}"));
+    let inner = Indentation {
         indent: &indent,
-        ..margin
+        step,
     };
     let entries: Vec<_> = names
         .map(|name| format!("{indent}{}: {}", Value::from(name), value(name, inner)))
         .collect();
-    match margin.step {
-        Some(_) => format!("{{\n{}\n{}}}", entries.join(",\n"), margin.indent),
+    match step {
+        Some(_) => format!("{{\n{}\n{outer}}}", entries.join(",\n")),
         None => format!("{{{}}}", entries.join(", ")),
     }
 }

@@ -1,7 +1,8 @@
-//! Kitbag in a client's file and out again, with every other letter left as it is.
+//! Adds Kitbag to a client's file and removes it, with every other letter left as it is.
 
-mod door;
+mod file;
 mod json;
+mod kitbag_entry;
 mod toml;
 mod yaml;
 
@@ -9,19 +10,18 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::client::{Client, Spot};
-use crate::read::{Section, named, sections};
-use crate::tree::{self, Format, Node};
+use crate::client::{Client, ClientFile};
+use crate::tree::{self, FileFormat, Node};
+use file::EditedFile;
+pub use kitbag_entry::KitbagEntry;
 
-pub use door::Door;
-
-/// What Kitbag is called in clients' files.
+/// The name of Kitbag in clients' files.
 pub const NAME: &str = "kitbag";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EditError {
+pub enum FileEditError {
     #[error("line {line} is misspelt: {message}")]
-    Misspelt { line: usize, message: String },
+    Syntax { line: usize, message: String },
     #[error("`{key}` is not a table of servers")]
     NotATable { key: String },
     #[error("{client} can only launch programs, not reach an address")]
@@ -30,292 +30,192 @@ pub enum EditError {
     Entangled,
 }
 
-/// What is left of a file without Kitbag.
+/// A file without Kitbag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Undone {
+pub enum Uninstalled {
     /// Kitbag was not there.
     NotThere,
-    /// There was nothing before it.
+    /// The file held nothing before Kitbag was added.
     Nothing,
-    /// What there was before, letter for letter.
+    /// The text before Kitbag was added, letter for letter.
     Restored(String),
-    /// The file has changed since, so only what is ours was taken out.
+    /// The file has changed since Kitbag was added, so only the entries of Kitbag were removed.
     Removed(String),
 }
 
-/// The text with Kitbag in it, and with the servers named in `behind` switched off, since Kitbag
-/// has them now. An entry that is there already is replaced.
+/// Returns the text with Kitbag in it, and with the servers named in `behind` switched off, since
+/// they are reached through Kitbag now. An entry that is there already is replaced.
 pub fn install(
-    spot: &Spot,
+    file: &ClientFile,
     text: &str,
-    door: &Door,
+    entry: &KitbagEntry,
     behind: &[String],
-) -> Result<String, EditError> {
-    let value = door.value(spot.client)?;
-    match uninstall(spot, text, None)? {
-        Undone::Nothing => place(spot, "", &value, behind),
-        Undone::Removed(text) | Undone::Restored(text) => place(spot, &text, &value, behind),
-        Undone::NotThere => place(spot, text, &value, behind),
+) -> Result<String, FileEditError> {
+    let value = entry.value(file.client)?;
+    match uninstall(file, text, None)? {
+        Uninstalled::Nothing => add(file, "", &value, behind),
+        Uninstalled::Removed(text) | Uninstalled::Restored(text) => {
+            add(file, &text, &value, behind)
+        }
+        Uninstalled::NotThere => add(file, text, &value, behind),
     }
 }
 
-/// The text without Kitbag. `before` is what the file held when Kitbag was put in, if it is known.
-pub fn uninstall(spot: &Spot, text: &str, before: Option<&str>) -> Result<Undone, EditError> {
-    let file = File::of(spot, text)?;
-    let Some(value) = file.server(NAME).map(Node::value) else {
-        return Ok(Undone::NotThere);
+/// Removes Kitbag from the text. `before` is the text before Kitbag was added, if it is known.
+pub fn uninstall(
+    file: &ClientFile,
+    text: &str,
+    before: Option<&str>,
+) -> Result<Uninstalled, FileEditError> {
+    let edited = EditedFile::of(file, text)?;
+    let Some(value) = edited.server(NAME).map(Node::value) else {
+        return Ok(Uninstalled::NotThere);
     };
-    let behind = before.map_or(Ok(Vec::new()), |before| behind(spot, text, before))?;
-    let again = place(spot, before.unwrap_or_default(), &value, &behind);
+    let behind = before.map_or(Ok(Vec::new()), |before| behind(file, text, before))?;
+    // If adding Kitbag again gives this very text, then nothing else was changed since.
+    let again = add(file, before.unwrap_or_default(), &value, &behind);
     match (again, before) {
-        (Ok(again), Some(before)) if again == text => Ok(Undone::Restored(before.to_owned())),
-        (Ok(again), None) if again == text => Ok(Undone::Nothing),
-        _ => take_out(spot, text, &behind).map(Undone::Removed),
+        (Ok(again), Some(before)) if again == text => Ok(Uninstalled::Restored(before.to_owned())),
+        (Ok(again), None) if again == text => Ok(Uninstalled::Nothing),
+        _ => remove(file, text, &behind).map(Uninstalled::Removed),
     }
 }
 
-/// The servers that an installation has switched off, judged by what the file held before it.
-pub(crate) fn behind(spot: &Spot, text: &str, before: &str) -> Result<Vec<String>, EditError> {
-    Ok(switched_off(
-        &File::of(spot, before)?,
-        &File::of(spot, text)?,
-    ))
+/// Returns the servers that an installation has switched off, from the text before it and after it.
+pub(crate) fn behind(
+    file: &ClientFile,
+    text: &str,
+    before: &str,
+) -> Result<Vec<String>, FileEditError> {
+    let before = EditedFile::of(file, before)?;
+    let now = EditedFile::of(file, text)?;
+    let mut names = before.names();
+    names.retain(|name| name != NAME && before.is_on(name) && !now.is_on(name));
+    Ok(names)
 }
 
-/// How a server is kept from being used without losing it.
-enum Off {
+/// The ways in which a server is switched off without losing it.
+#[derive(Clone, Copy)]
+enum SwitchedOff {
     /// The client has a switch for it.
     Switch { key: &'static str, value: bool },
-    /// It is put where the client does not look.
+    /// It is moved to where the client does not look.
     Aside,
 }
 
-fn off(client: Client) -> Off {
-    match client {
-        Client::Windsurf | Client::Cline | Client::Roo | Client::Kilo => Off::Switch {
-            key: "disabled",
-            value: true,
-        },
-        Client::Zed | Client::Codex | Client::Goose | Client::Opencode => Off::Switch {
-            key: "enabled",
-            value: false,
-        },
-        Client::ClaudeDesktop
-        | Client::ClaudeCode
-        | Client::Cursor
-        | Client::VsCode
-        | Client::Gemini
-        | Client::Continue
-        | Client::LmStudio => Off::Aside,
+impl SwitchedOff {
+    fn by(client: Client) -> Self {
+        match client {
+            Client::Windsurf | Client::Cline | Client::Roo | Client::Kilo => Self::Switch {
+                key: "disabled",
+                value: true,
+            },
+            Client::Zed | Client::Codex | Client::Goose | Client::Opencode => Self::Switch {
+                key: "enabled",
+                value: false,
+            },
+            Client::ClaudeDesktop
+            | Client::ClaudeCode
+            | Client::Cursor
+            | Client::VsCode
+            | Client::Gemini
+            | Client::Continue
+            | Client::LmStudio => Self::Aside,
+        }
     }
 }
 
-/// A text, and where the servers stand in it or would.
-struct File<'a> {
-    client: Client,
-    format: Format,
-    text: &'a str,
-    root: Node,
-    keys: Vec<String>,
-}
-
-impl<'a> File<'a> {
-    fn of(spot: &Spot, text: &'a str) -> Result<Self, EditError> {
-        let (_, text) = without_mark(text);
-        let format = Format::of(&spot.path);
-        let root = tree::parse(format, text).map_err(|wrong| EditError::Misspelt {
-            line: tree::line(text, wrong.at),
-            message: wrong.message,
-        })?;
-        let everywhere = sections(spot.client, &root)
-            .into_iter()
-            .find(|section| section.project.is_none());
-        let keys = everywhere.map(|section| section.keys);
-        let keys = keys.unwrap_or_else(|| usual(spot));
-        Ok(Self {
-            client: spot.client,
-            format,
-            text,
-            root,
-            keys,
-        })
-    }
-
-    fn keys(&self) -> Vec<&str> {
-        self.keys.iter().map(String::as_str).collect()
-    }
-
-    fn section(&self) -> Option<Section<'_>> {
-        sections(self.client, &self.root)
-            .into_iter()
-            .find(|section| section.keys == self.keys)
-    }
-
-    fn servers(&self) -> Vec<(String, &Node)> {
-        let all = self
-            .section()
-            .map(|section| named(&section))
-            .unwrap_or_default();
-        all.into_iter()
-            .filter_map(|(name, _, node)| Some((name?, node)))
-            .collect()
-    }
-
-    fn server(&self, name: &str) -> Option<&Node> {
-        self.servers()
-            .into_iter()
-            .find(|(found, _)| found == name)
-            .map(|(_, node)| node)
-    }
-
-    fn is_on(&self, name: &str) -> bool {
-        self.server(name)
-            .is_some_and(|node| match off(self.client) {
-                Off::Switch { key, value } => node.get(key).and_then(Node::bool) != Some(value),
-                Off::Aside => true,
-            })
-    }
-}
-
-/// Where servers go in a file that has none yet.
-fn usual(spot: &Spot) -> Vec<String> {
-    let keys: &[&str] = match spot.client {
-        Client::VsCode if spot.path.ends_with("settings.json") => &["mcp", "servers"],
-        Client::VsCode if spot.path.ends_with("mcp-config.json") => &["mcpServers"],
-        Client::VsCode => &["servers"],
-        Client::Zed => &["context_servers"],
-        Client::Codex => &["mcp_servers"],
-        Client::Goose => &["extensions"],
-        Client::Opencode => &["mcp"],
-        _ => &["mcpServers"],
-    };
-    keys.iter().map(|key| (*key).to_owned()).collect()
-}
-
-/// The servers that were on before and are not any more.
-fn switched_off(before: &File<'_>, now: &File<'_>) -> Vec<String> {
-    let names = before.servers().into_iter().map(|(name, _)| name);
-    names
-        .filter(|name| name != NAME && before.is_on(name) && !now.is_on(name))
-        .collect()
-}
-
-fn place(spot: &Spot, text: &str, value: &Value, behind: &[String]) -> Result<String, EditError> {
+fn add(
+    file: &ClientFile,
+    text: &str,
+    value: &Value,
+    behind: &[String],
+) -> Result<String, FileEditError> {
     let (mark, text) = without_mark(text);
-    let file = File::of(spot, text)?;
-    if file
-        .section()
-        .is_some_and(|section| !section.node.holds_servers())
-    {
-        return Err(EditError::NotATable {
-            key: file.keys.join("."),
-        });
+    let edited = EditedFile::of(file, text)?;
+    edited.check_section()?;
+    let keys = edited.keys();
+    // In the order of the file, so that the same call always gives the same text.
+    let mut switched = edited.names();
+    switched.retain(|name| behind.contains(name) && edited.is_on(name));
+    let mut new = text.to_owned();
+    for name in &switched {
+        new = switch_off(&edited, &new, name)?;
     }
-    let names = file.servers().into_iter().map(|(name, _)| name);
-    // In the order of the file, so that the same wish always gives the same text.
-    let behind: Vec<String> = names
-        .filter(|name| behind.contains(name) && file.is_on(name))
-        .collect();
-    let keys = file.keys();
-    let mut new = file.text.to_owned();
-    for name in &behind {
-        new = match (file.format, off(spot.client)) {
-            (Format::Json, Off::Switch { key, value }) => {
-                json::switch(&new, &keys, name, key, value)?
-            }
-            (Format::Toml, Off::Switch { key, value }) => {
-                toml::switch(&new, &keys, name, key, value)?
-            }
-            (Format::Yaml, Off::Switch { key, value }) => {
-                yaml::switch(&new, &keys, name, key, value)?
-            }
-            (Format::Json, Off::Aside) => json::put_aside(&new, &keys, name)?,
-            (Format::Yaml, Off::Aside) => yaml::put_aside(&new, &keys, name)?,
-            (Format::Toml, Off::Aside) => return Err(EditError::Entangled),
-        };
-    }
-    new = match file.format {
-        Format::Json => json::add(&new, &keys, NAME, value)?,
-        Format::Toml => toml::add(&new, &keys, NAME, value)?,
-        Format::Yaml => yaml::add(&new, &keys, NAME, value, spot.client == Client::Continue)?,
+    new = match edited.format {
+        FileFormat::Json => json::add(&new, &keys, NAME, value)?,
+        FileFormat::Toml => toml::add(&new, &keys, NAME, value)?,
+        FileFormat::Yaml => yaml::add(&new, &keys, NAME, value, file.client == Client::Continue)?,
     };
-    check(&file, &File::of(spot, &new)?, value, &behind)?;
+    edited.check_after_adding(&EditedFile::of(file, &new)?, value, &switched)?;
     Ok(format!("{mark}{new}"))
 }
 
-/// Whatever the editing has done, the servers that are not ours must be as they were.
-fn check(
-    before: &File<'_>,
-    after: &File<'_>,
-    value: &Value,
-    behind: &[String],
-) -> Result<(), EditError> {
-    let ours = after
-        .server(NAME)
-        .is_some_and(|node| node.value() == *value);
-    let untouched = |name: &String| match behind.contains(name) {
-        true => !after.is_on(name),
-        false => before.server(name) == after.server(name),
-    };
-    let others = before
-        .servers()
-        .into_iter()
-        .map(|(name, _)| name)
-        .filter(|name| name != NAME);
-    let around = |file: &File<'_>| {
-        let first = file.keys.first().map(String::as_str).unwrap_or_default();
-        let kept = file
-            .root
-            .entries()
-            .iter()
-            .map(|(key, node)| (key.text.clone(), node.clone()));
-        kept.filter(|(key, _)| !key.starts_with(first))
-            .collect::<Vec<_>>()
-    };
-    let around_is_kept = before.text.trim().is_empty() || around(before) == around(after);
-    let fine = ours && around_is_kept && others.into_iter().all(|name| untouched(&name));
-    if fine {
-        Ok(())
-    } else {
-        Err(EditError::Entangled)
+fn switch_off(edited: &EditedFile<'_>, text: &str, name: &str) -> Result<String, FileEditError> {
+    let keys = edited.keys();
+    match (SwitchedOff::by(edited.client), edited.format) {
+        (SwitchedOff::Switch { key, value }, format) => {
+            switch(format, text, &keys, name, key, value)
+        }
+        (SwitchedOff::Aside, FileFormat::Json) => json::put_aside(text, &keys, name),
+        (SwitchedOff::Aside, FileFormat::Yaml) => yaml::put_aside(text, &keys, name),
+        (SwitchedOff::Aside, FileFormat::Toml) => Err(FileEditError::Entangled),
     }
 }
 
-fn take_out(spot: &Spot, text: &str, behind: &[String]) -> Result<String, EditError> {
+fn switch(
+    format: FileFormat,
+    text: &str,
+    keys: &[&str],
+    name: &str,
+    key: &str,
+    value: bool,
+) -> Result<String, FileEditError> {
+    match format {
+        FileFormat::Json => json::switch(text, keys, name, key, value),
+        FileFormat::Toml => toml::switch(text, keys, name, key, value),
+        FileFormat::Yaml => yaml::switch(text, keys, name, key, value),
+    }
+}
+
+fn remove(file: &ClientFile, text: &str, behind: &[String]) -> Result<String, FileEditError> {
     let (mark, text) = without_mark(text);
-    let file = File::of(spot, text)?;
-    let keys = file.keys();
-    let mut new = match file.format {
-        Format::Json => json::bring_back(&json::remove(text, &keys, NAME)?, &keys)?,
-        Format::Toml => toml::remove(text, &keys, NAME)?,
-        Format::Yaml => yaml::bring_back(&yaml::remove(text, &keys, NAME)?),
+    let edited = EditedFile::of(file, text)?;
+    let keys = edited.keys();
+    let mut new = match edited.format {
+        FileFormat::Json => json::bring_back(&json::remove(text, &keys, NAME)?, &keys)?,
+        FileFormat::Toml => toml::remove(text, &keys, NAME)?,
+        FileFormat::Yaml => yaml::bring_back(&yaml::remove(text, &keys, NAME)?),
     };
-    if let Off::Switch { key, value } = off(spot.client) {
+    if let SwitchedOff::Switch { key, value } = SwitchedOff::by(file.client) {
         for name in behind {
-            new = match file.format {
-                Format::Json => json::switch(&new, &keys, name, key, !value)?,
-                Format::Toml => toml::switch(&new, &keys, name, key, !value)?,
-                Format::Yaml => yaml::switch(&new, &keys, name, key, !value)?,
-            };
+            new = switch(edited.format, &new, &keys, name, key, !value)?;
         }
     }
-    let after = File::of(spot, &new)?;
-    let kept = file
-        .servers()
-        .into_iter()
-        .all(|(name, _)| name == NAME || after.server(&name).is_some());
-    if kept && after.server(NAME).is_none() {
-        Ok(format!("{mark}{new}"))
-    } else {
-        Err(EditError::Entangled)
+    edited.check_after_removing(&EditedFile::of(file, &new)?)?;
+    Ok(format!("{mark}{new}"))
+}
+
+impl FileEditError {
+    fn not_a_table(keys: &[&str]) -> Self {
+        Self::NotATable {
+            key: keys.join("."),
+        }
     }
+}
+
+fn parse(format: FileFormat, text: &str) -> Result<Node, FileEditError> {
+    tree::parse(format, text).map_err(|error| FileEditError::Syntax {
+        line: tree::line(text, error.at),
+        message: error.message,
+    })
 }
 
 fn splice(text: &str, range: Range<usize>, with: &str) -> String {
     format!("{}{with}{}", &text[..range.start], &text[range.end..])
 }
 
-/// The byte order mark that Windows puts in front, and the rest.
+/// Splits a text into the byte order mark that Windows puts in front, and the rest.
 fn without_mark(text: &str) -> (&str, &str) {
     match text.strip_prefix('\u{feff}') {
         Some(rest) => text.split_at(text.len() - rest.len()),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
 
-use super::EditError;
+use super::FileEditError;
 use crate::tree;
 
 pub(super) fn add(
@@ -11,21 +11,26 @@ pub(super) fn add(
     keys: &[&str],
     name: &str,
     server: &Value,
-) -> Result<String, EditError> {
+) -> Result<String, FileEditError> {
     edit(text, |document| {
         let section = walk(document, keys)?;
         let table = table(server)?;
-        let item = match section.get(name) {
-            None if is_inline(section) => value(table.into_inline_table()),
-            Some(Item::Value(_)) => value(table.into_inline_table()),
-            _ => Item::Table(table),
+        // Written in one line where the other servers are.
+        let inline = match section.get(name) {
+            Some(there) => there.is_value(),
+            None => is_inline(section),
+        };
+        let item = if inline {
+            value(table.into_inline_table())
+        } else {
+            Item::Table(table)
         };
         section.insert(name, item);
         Ok(())
     })
 }
 
-pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, EditError> {
+pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
     edit(text, |document| {
         walk(document, keys)?.remove(name);
         Ok(())
@@ -38,112 +43,110 @@ pub(super) fn switch(
     name: &str,
     key: &str,
     on: bool,
-) -> Result<String, EditError> {
+) -> Result<String, FileEditError> {
     edit(text, |document| {
-        let server = walk(document, keys)?
-            .get_mut(name)
-            .and_then(Item::as_table_like_mut);
-        let server = server.ok_or(EditError::Entangled)?;
-        match server.get_mut(key) {
-            Some(Item::Value(there)) => {
-                let decor = there.decor().clone();
-                *there = on.into();
-                *there.decor_mut() = decor;
-            }
-            _ => drop(server.insert(key, value(on))),
-        }
+        let server = walk(document, keys)?.get_mut(name);
+        let server = server.and_then(Item::as_table_like_mut);
+        set(server.ok_or(FileEditError::Entangled)?, key, on);
         Ok(())
     })
 }
 
+/// Keeps the blanks and the comment around a value that is there.
+fn set(table: &mut dyn TableLike, key: &str, on: bool) {
+    match table.get_mut(key) {
+        Some(Item::Value(there)) => {
+            let decor = there.decor().clone();
+            *there = on.into();
+            *there.decor_mut() = decor;
+        }
+        _ => drop(table.insert(key, value(on))),
+    }
+}
+
 fn edit(
     text: &str,
-    change: impl FnOnce(&mut DocumentMut) -> Result<(), EditError>,
-) -> Result<String, EditError> {
+    change: impl FnOnce(&mut DocumentMut) -> Result<(), FileEditError>,
+) -> Result<String, FileEditError> {
     let plain = text.replace("\r\n", "\n");
-    let mut document: DocumentMut = plain.parse().map_err(|error: toml_edit::TomlError| {
-        let at = error.span().map_or(0, |span| span.start);
-        EditError::Misspelt {
-            line: tree::line(&plain, at),
-            message: error.message().to_owned(),
-        }
-    })?;
+    let mut document: DocumentMut = plain
+        .parse()
+        .map_err(|error| syntax_error(&error, &plain))?;
     change(&mut document)?;
     Ok(with_line_ends_of(text, &document.to_string()))
 }
 
-/// The library ends every line in its own way. Lines from the begin and the end that are as before
-/// get back how they ended; those between end as the first line does.
+fn syntax_error(error: &toml_edit::TomlError, text: &str) -> FileEditError {
+    let at = error.span().map_or(0, |span| span.start);
+    FileEditError::Syntax {
+        line: tree::line(text, at),
+        message: error.message().to_owned(),
+    }
+}
+
+/// The library ends every line in its own way. Lines at the start and at the end that are as before
+/// get their former ends again; the lines between end as the first line does.
 fn with_line_ends_of(before: &str, after: &str) -> String {
     let old: Vec<&str> = before.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
-    let same = |(old, new): &(&&str, &&str)| {
-        let ends = old.ends_with('\n') == new.ends_with('\n');
-        ends && old.trim_end_matches(['\r', '\n']) == new.trim_end_matches('\n')
-    };
-    let head = old.iter().zip(&new).take_while(same).count();
+    let head = count_same(old.iter().zip(&new));
     let rest = old.len().min(new.len()) - head;
-    let tail = old
-        .iter()
-        .rev()
-        .zip(new.iter().rev())
-        .take(rest)
-        .take_while(same)
-        .count();
-    let end = if old.first().is_some_and(|line| line.ends_with("\r\n")) {
-        "\r\n"
-    } else {
-        "\n"
-    };
-    let between = new[head..new.len() - tail]
-        .iter()
-        .map(|line| line.replace('\n', end));
-    let kept = |lines: &[&str]| lines.concat();
-    format!(
-        "{}{}{}",
-        kept(&old[..head]),
-        between.collect::<String>(),
-        kept(&old[old.len() - tail..])
-    )
+    let tail = count_same(old.iter().rev().zip(new.iter().rev()).take(rest));
+    let crlf = old.first().is_some_and(|line| line.ends_with("\r\n"));
+    let mut between = new[head..new.len() - tail].concat();
+    if crlf {
+        between = between.replace('\n', "\r\n");
+    }
+    let (start, end) = (old[..head].concat(), old[old.len() - tail..].concat());
+    format!("{start}{between}{end}")
+}
+
+fn count_same<'l>(lines: impl Iterator<Item = (&'l &'l str, &'l &'l str)>) -> usize {
+    lines.take_while(|(old, new)| is_same(old, new)).count()
+}
+
+fn is_same(old: &str, new: &str) -> bool {
+    let ends = old.ends_with('\n') == new.ends_with('\n');
+    ends && old.trim_end_matches(['\r', '\n']) == new.trim_end_matches('\n')
 }
 
 fn walk<'a>(
     document: &'a mut DocumentMut,
     keys: &[&str],
-) -> Result<&'a mut dyn TableLike, EditError> {
-    let wrong = || EditError::NotATable {
-        key: keys.join("."),
-    };
+) -> Result<&'a mut dyn TableLike, FileEditError> {
     let mut table: &mut dyn TableLike = document.as_table_mut();
     for key in keys {
-        let item = table.entry(key).or_insert_with(|| {
-            let mut table = Table::new();
-            table.set_implicit(true);
-            Item::Table(table)
-        });
-        table = item.as_table_like_mut().ok_or_else(wrong)?;
+        let item = table.entry(key).or_insert_with(implicit_table);
+        let inner = item.as_table_like_mut();
+        table = inner.ok_or_else(|| FileEditError::not_a_table(keys))?;
     }
     Ok(table)
 }
 
+/// A table whose header is not written unless it gets values of its own.
+fn implicit_table() -> Item {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    Item::Table(table)
+}
+
 fn is_inline(table: &dyn TableLike) -> bool {
-    let inline = |(_, item): (&str, &Item)| item.is_value();
-    !table.is_empty() && table.iter().all(inline)
+    !table.is_empty() && table.iter().all(|(_, item)| item.is_value())
 }
 
-fn table(server: &Value) -> Result<Table, EditError> {
-    let entries = server.as_object().ok_or(EditError::Entangled)?;
+fn table(server: &Value) -> Result<Table, FileEditError> {
+    let entries = server.as_object().ok_or(FileEditError::Entangled)?;
+    let entries = entries.iter();
     entries
-        .iter()
         .map(|(key, entry)| Ok((key.clone(), value(plain(entry)?))))
-        .collect::<Result<_, _>>()
+        .collect()
 }
 
-fn plain(entry: &Value) -> Result<toml_edit::Value, EditError> {
+fn plain(entry: &Value) -> Result<toml_edit::Value, FileEditError> {
     Ok(match entry {
-        Value::Bool(it) => (*it).into(),
+        Value::Bool(value) => (*value).into(),
         Value::String(text) => text.into(),
-        Value::Number(number) => number.as_i64().ok_or(EditError::Entangled)?.into(),
+        Value::Number(number) => number.as_i64().ok_or(FileEditError::Entangled)?.into(),
         Value::Array(items) => items
             .iter()
             .map(plain)
@@ -153,8 +156,10 @@ fn plain(entry: &Value) -> Result<toml_edit::Value, EditError> {
             let pairs = entries
                 .iter()
                 .map(|(key, entry)| Ok((key.clone(), plain(entry)?)));
-            pairs.collect::<Result<InlineTable, EditError>>()?.into()
+            pairs
+                .collect::<Result<InlineTable, FileEditError>>()?
+                .into()
         }
-        Value::Null => return Err(EditError::Entangled),
+        Value::Null => return Err(FileEditError::Entangled),
     })
 }

@@ -4,71 +4,98 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{EditError, splice};
-use crate::tree::{self, Format, Node};
+use super::{FileEditError, parse, splice};
+use crate::tree::{FileFormat, Node};
 
-/// A server, as an item of a list or under its name. It becomes the first, right below the key
-/// of the section, so that comments stay above what they speak of.
+/// Adds a server, as an item of a list or under its name. It becomes the first, right below the key
+/// of the section, so that comments stay above the entry that they are about.
 pub(super) fn add(
     text: &str,
     keys: &[&str],
     name: &str,
     server: &Value,
     in_list: bool,
-) -> Result<String, EditError> {
-    let key = *keys.first().ok_or(EditError::Entangled)?;
-    let (root, end) = (parse(text)?, line_end(text));
-    let block = |indent: &str| {
-        if in_list {
-            item(server, indent, end)
-        } else {
-            under(name, server, indent, end)
-        }
+) -> Result<String, FileEditError> {
+    let key = *keys.first().ok_or(FileEditError::Entangled)?;
+    let root = parse(FileFormat::Yaml, text)?;
+    let entry = NewEntry {
+        name,
+        server,
+        in_list,
+        end: line_end(text),
     };
-    let Some((at, section)) = root.entry(key) else {
-        let before = if text.trim().is_empty() && in_list {
-            HEADER
-        } else {
-            text
-        };
-        let between = if before.is_empty() || before.ends_with('\n') {
-            ""
-        } else {
-            end
-        };
-        return Ok(format!("{before}{between}{key}:{end}{}", block("  ")));
-    };
-    if let Some(opening) = opening(text, section) {
-        let is_empty = text[opening + 1..].trim_start().starts_with([']', '}']);
-        let comma = if is_empty { "" } else { ", " };
-        let entry = if in_list {
-            server.to_string()
-        } else {
-            format!("{name}: {server}")
-        };
-        return Ok(splice(
-            text,
-            opening + 1..opening + 1,
-            &format!("{entry}{comma}"),
-        ));
-    }
-    let begin = match section.list() {
-        Some(items) => items.first().map(|node| node.span.start),
-        None => section.entries().first().map(|(key, _)| key.span.start),
-    };
-    let indent = begin.map_or("  ", |begin| indent(text, begin));
-    Ok(inserted(
-        text,
-        line_after(text, at.span.end),
-        &block(indent),
-        end,
-    ))
+    Ok(match root.entry(key) {
+        None => entry.with_section(text, key),
+        Some((at, section)) => match opening(text, section) {
+            Some(opening) => entry.in_line(text, opening),
+            None => entry.below(text, at.span.end, section),
+        },
+    })
 }
 
-pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, EditError> {
-    let root = parse(text)?;
+/// A server that is to be written.
+struct NewEntry<'a> {
+    name: &'a str,
+    server: &'a Value,
+    in_list: bool,
+    /// The end of a line in this file.
+    end: &'static str,
+}
+
+impl NewEntry<'_> {
+    /// Adds a section for it at the end of a file.
+    fn with_section(&self, text: &str, key: &str) -> String {
+        let is_new = text.trim().is_empty() && self.in_list;
+        let before = if is_new { HEADER } else { text };
+        let ends = before.is_empty() || before.ends_with('\n');
+        let end = self.end;
+        let between = if ends { "" } else { end };
+        format!("{before}{between}{key}:{end}{}", self.block("  "))
+    }
+
+    /// Adds it to a section on one line, behind the opening bracket.
+    fn in_line(&self, text: &str, opening: usize) -> String {
+        let at = opening + 1;
+        let is_empty = text[at..].trim_start().starts_with([']', '}']);
+        let comma = if is_empty { "" } else { ", " };
+        let (name, server) = (self.name, self.server);
+        let entry = if self.in_list {
+            format!("{server}{comma}")
+        } else {
+            format!("{name}: {server}{comma}")
+        };
+        splice(text, at..at, &entry)
+    }
+
+    /// Adds it below the line of the section's key.
+    fn below(&self, text: &str, key_end: usize, section: &Node) -> String {
+        let first = match section.list() {
+            Some(items) => items.first().map(|node| node.span.start),
+            None => section.entries().first().map(|(key, _)| key.span.start),
+        };
+        let indent = first.map_or("  ", |first| indent(text, first));
+        let at = line_after(text, key_end);
+        inserted(text, at, &self.block(indent), self.end)
+    }
+
+    fn block(&self, indent: &str) -> String {
+        let lines = settings(self.server);
+        let end = self.end;
+        let mut block: String = lines.map(|line| format!("{indent}  {line}{end}")).collect();
+        if !self.in_list {
+            return format!("{indent}{}:{end}{block}", self.name);
+        }
+        if block.len() > indent.len() {
+            block.replace_range(indent.len()..=indent.len(), "-");
+        }
+        block
+    }
+}
+
+pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
+    let root = parse(FileFormat::Yaml, text)?;
     let ours = in_line(text, &root, keys, name).or_else(|| lines_of(text, &root, keys, name));
-    Ok(splice(text, ours.ok_or(EditError::Entangled)?, ""))
+    Ok(splice(text, ours.ok_or(FileEditError::Entangled)?, ""))
 }
 
 pub(super) fn switch(
@@ -77,41 +104,29 @@ pub(super) fn switch(
     name: &str,
     key: &str,
     on: bool,
-) -> Result<String, EditError> {
-    let root = parse(text)?;
-    let server = root
-        .at(keys)
-        .and_then(|section| section.get(name))
-        .ok_or(EditError::Entangled)?;
+) -> Result<String, FileEditError> {
+    let root = parse(FileFormat::Yaml, text)?;
+    let server = root.at(keys).and_then(|section| section.get(name));
+    let server = server.ok_or(FileEditError::Entangled)?;
     if let Some(there) = server.get(key) {
         return Ok(splice(text, there.span.clone(), &on.to_string()));
     }
     if let Some(opening) = opening(text, server) {
-        return Ok(splice(
-            text,
-            opening + 1..opening + 1,
-            &format!("{key}: {on}, "),
-        ));
+        let at = opening + 1;
+        return Ok(splice(text, at..at, &format!("{key}: {on}, ")));
     }
-    let first = server
-        .entries()
-        .first()
-        .ok_or(EditError::Entangled)?
-        .0
-        .span
-        .start;
-    let line = format!("{key}: {on}{}{}", line_end(text), indent(text, first));
-    Ok(splice(text, first..first, &line))
+    let (first, _) = server.entries().first().ok_or(FileEditError::Entangled)?;
+    let at = first.span.start;
+    let line = format!("{key}: {on}{}{}", line_end(text), indent(text, at));
+    Ok(splice(text, at..at, &line))
 }
 
-/// Turns the lines of a list's item into comments that we know again.
-pub(super) fn put_aside(text: &str, keys: &[&str], name: &str) -> Result<String, EditError> {
-    let root = parse(text)?;
-    let lines = lines_of(text, &root, keys, name).ok_or(EditError::Entangled)?;
-    let commented: String = text[lines.clone()]
-        .split_inclusive('\n')
-        .map(|line| format!("{ASIDE}{line}"))
-        .collect();
+/// Turns the lines of an item into comments that [`bring_back`] recognises.
+pub(super) fn put_aside(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
+    let root = parse(FileFormat::Yaml, text)?;
+    let lines = lines_of(text, &root, keys, name).ok_or(FileEditError::Entangled)?;
+    let commented = text[lines.clone()].split_inclusive('\n');
+    let commented: String = commented.map(|line| format!("{ASIDE}{line}")).collect();
     Ok(splice(text, lines, &commented))
 }
 
@@ -123,94 +138,89 @@ pub(super) fn bring_back(text: &str) -> String {
 
 const ASIDE: &str = "#kitbag ";
 
-/// What Continue wants at the top of a file.
+/// The lines that Continue needs at the top of a file.
 const HEADER: &str = "name: kitbag\nversion: 0.0.1\nschema: v1\n";
 
-fn item(server: &Value, indent: &str, end: &str) -> String {
-    let mut lines = settings(server)
-        .map(|line| format!("{indent}  {line}{end}"))
-        .collect::<String>();
-    if lines.len() > indent.len() {
-        lines.replace_range(indent.len()..=indent.len(), "-");
-    }
-    lines
-}
-
-fn under(name: &str, server: &Value, indent: &str, end: &str) -> String {
-    let lines: String = settings(server)
-        .map(|line| format!("{indent}  {line}{end}"))
-        .collect();
-    format!("{indent}{name}:{end}{lines}")
-}
-
-/// JSON is YAML, so a value needs no spelling of its own; only plain words go without quotes.
+/// Returns the lines of a server. JSON is YAML, so only plain words are spelt in another way, without
+/// quotes.
 fn settings(server: &Value) -> impl Iterator<Item = String> {
-    let plain = |text: &str| {
-        let letters = text.starts_with(|c: char| c.is_ascii_alphabetic())
-            && text
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-        let meant = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-        letters && !meant.contains(&text.to_lowercase().as_str())
-    };
-    let spelt = move |value: &Value| match value {
-        Value::String(text) if plain(text) => text.clone(),
-        other => other.to_string(),
-    };
     let entries = server.as_object().into_iter().flatten();
-    entries.map(move |(key, value)| format!("{key}: {}", spelt(value)))
+    entries.map(|(key, value)| format!("{key}: {}", spelt(value)))
 }
 
-/// A server that we have put into a list or table written in one line, and the comma after it.
+fn spelt(value: &Value) -> String {
+    match value {
+        Value::String(text) if is_plain(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// True for a word that YAML reads as text also without quotes.
+fn is_plain(text: &str) -> bool {
+    let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    let with_meaning = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    is_word && !with_meaning.contains(&text.to_lowercase().as_str())
+}
+
+/// Finds a server that Kitbag has put into a list or table on one line, and the comma after it.
 fn in_line(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<usize>> {
-    let section = root
-        .at(keys)
-        .filter(|section| opening(text, section).is_some())?;
+    let section = root.at(keys)?;
+    opening(text, section)?;
     let (begin, value) = match section.list() {
         Some(items) => {
-            let item = items
-                .iter()
-                .find(|it| it.get("name").and_then(Node::text) == Some(name))?;
+            let item = item_named(items, name)?;
             (item.span.start, item.span.start)
         }
-        None => section
-            .entry(name)
-            .map(|(key, node)| (key.span.start, node.span.start))?,
+        None => {
+            let (key, node) = section.entry(name)?;
+            (key.span.start, node.span.start)
+        }
     };
-    // What we write in one line is JSON, so a reader of JSON knows where it ends.
-    let mut values = serde_json::Deserializer::from_str(&text[value..]).into_iter::<Value>();
-    values.next()?.ok()?;
-    let end = value + values.byte_offset();
-    Some(
-        begin..if text[end..].starts_with(", ") {
-            end + 2
-        } else {
-            end
-        },
-    )
+    let end = value + json_length(&text[value..])?;
+    let comma = if text[end..].starts_with(", ") { 2 } else { 0 };
+    Some(begin..end + comma)
 }
 
-/// The whole lines of one server.
+/// Kitbag writes JSON into such a line, so that a reader of JSON finds its end.
+fn json_length(text: &str) -> Option<usize> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    values.next()?.ok()?;
+    Some(values.byte_offset())
+}
+
+fn item_named<'a>(items: &'a [Node], name: &str) -> Option<&'a Node> {
+    let mut items = items.iter();
+    items.find(|item| item.get("name").and_then(Node::text) == Some(name))
+}
+
+/// Finds the whole lines of one server.
 fn lines_of(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<usize>> {
     let section = root.at(keys)?;
     if opening(text, section).is_some() {
         return None;
     }
     let begin = match section.list() {
-        Some(items) => {
-            let item = items
-                .iter()
-                .find(|it| it.get("name").and_then(Node::text) == Some(name))?;
-            let line = line_of(text, item.span.start);
-            // The dash may stand alone, above.
-            if text[line..].trim_start().starts_with('-') {
-                line
-            } else {
-                line_of(text, line.checked_sub(1)?)
-            }
-        }
+        Some(items) => line_of_item(text, item_named(items, name)?)?,
         None => line_of(text, section.entry(name)?.0.span.start),
     };
+    Some(begin..end_of_block(text, begin))
+}
+
+/// The dash of an item may stand alone, on the line above.
+fn line_of_item(text: &str, item: &Node) -> Option<usize> {
+    let line = line_of(text, item.span.start);
+    if text[line..].trim_start().starts_with('-') {
+        Some(line)
+    } else {
+        Some(line_of(text, line.checked_sub(1)?))
+    }
+}
+
+/// Finds the end of the lines that are indented more than the one at `begin`.
+fn end_of_block(text: &str, begin: usize) -> usize {
     let depth = indent(text, begin).len();
     let mut end = line_after(text, begin);
     let mut at = end;
@@ -220,24 +230,17 @@ fn lines_of(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<
             break;
         }
         at += line.len();
-        // Empty lines at the end belong to what comes next.
+        // Empty lines at the end belong to the next entry.
         end = if blank { end } else { at };
     }
-    Some(begin..end)
+    end
 }
 
-/// Where the bracket of a value written in one line stands.
+/// The position of the bracket of a value on one line.
 fn opening(text: &str, node: &Node) -> Option<usize> {
     text[node.span.start..]
         .starts_with(['[', '{'])
         .then_some(node.span.start)
-}
-
-fn parse(text: &str) -> Result<Node, EditError> {
-    tree::parse(Format::Yaml, text).map_err(|wrong| EditError::Misspelt {
-        line: tree::line(text, wrong.at),
-        message: wrong.message,
-    })
 }
 
 fn line_end(text: &str) -> &'static str {
@@ -257,7 +260,7 @@ fn indent(text: &str, at: usize) -> &str {
     &line[..line.len() - line.trim_start_matches(' ').len()]
 }
 
-/// A block of lines at the begin of a line, or after a last line that does not end.
+/// Inserts a block of lines at the start of a line, or after a last line without an end.
 fn inserted(text: &str, at: usize, block: &str, end: &str) -> String {
     let between = if text[..at].ends_with('\n') || at == 0 {
         ""

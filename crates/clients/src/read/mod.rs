@@ -1,320 +1,209 @@
-//! From the files of clients to the servers in them.
+//! Reads the servers from the files of clients.
 
-mod entry;
+mod file;
+mod launch;
 mod refused;
+mod section;
 mod server;
+mod settings;
+mod translator;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::client::{Client, Scope, Spot};
-use crate::found::{Found, Problem, Wrong};
-use crate::places::Places;
-use crate::tree::{self, Data, Format, Key, Node};
-use crate::variables::{Input, Speech};
+use crate::client::{Client, ClientFile, Scope};
+use crate::config::{ClientConfig, FileFault, FileProblem, FoundServer};
+use crate::dialect::{ClientPrompt, Dialect};
+use crate::directories::ClientDirectories;
+use crate::tree::{self, FileFormat, Node};
+use file::{read_mentioned, read_text};
+pub(crate) use section::{ServerSection, named, sections};
 
-/// What all clients have written down, or one of them. Files that are not there say nothing.
-pub fn find(places: &Places, only: Option<Client>) -> Vec<Found> {
-    let clients = Client::ALL
-        .into_iter()
-        .filter(|client| only.is_none_or(|only| only == *client));
+/// Reads the files of all clients, or of one. Files that do not exist are skipped.
+pub fn find(directories: &ClientDirectories, only: Option<Client>) -> Vec<ClientConfig> {
+    let clients = Client::ALL.into_iter();
+    let clients = clients.filter(|client| only.is_none_or(|only| only == *client));
     let mut seen = BTreeSet::new();
-    // In the home itself, the person's file and the project's are the same.
-    let spots = clients
-        .flat_map(|client| client.spots(places))
-        .filter(|spot| seen.insert(spot.path.clone()));
-    let mut found: Vec<Found> = spots.flat_map(|spot| open(&spot, places)).collect();
-    refused::mark(&mut found, places);
-    found
+    let mut configs = Vec::new();
+    for file in clients.flat_map(|client| client.files(directories)) {
+        // In the home itself, the file of the person and that of the project are the same.
+        if seen.insert(file.path.clone()) {
+            configs.extend(open(&file, directories));
+        }
+    }
+    refused::mark(&mut configs, directories);
+    configs
 }
 
-/// What stands in one file. A file can speak of several projects.
-pub fn open(spot: &Spot, places: &Places) -> Vec<Found> {
-    match read_text(&spot.path) {
-        Ok(text) => read(spot, &text, places),
+/// Reads one file. It can hold the servers of several projects.
+pub fn open(file: &ClientFile, directories: &ClientDirectories) -> Vec<ClientConfig> {
+    match read_text(&file.path) {
+        Ok(text) => read(file, &text, directories),
         Err(error) if is_absent(&error) => Vec::new(),
-        Err(source) => vec![hopeless(spot, None, Wrong::Unreadable { source })],
+        Err(source) => vec![unreadable(file, None, FileFault::Unreadable { source })],
     }
 }
 
-/// What stands in a file with this text.
-pub fn read(spot: &Spot, text: &str, places: &Places) -> Vec<Found> {
+/// Reads a file with this text.
+pub fn read(file: &ClientFile, text: &str, directories: &ClientDirectories) -> Vec<ClientConfig> {
     let text = text.trim_start_matches('\u{feff}');
-    let root = match tree::parse(Format::of(&spot.path), text) {
+    let root = match tree::parse(FileFormat::of(&file.path), text) {
         Ok(root) => root,
-        Err(misspelt) => {
-            let line = tree::line(text, misspelt.at);
-            return vec![hopeless(
-                spot,
-                Some(line),
-                Wrong::Misspelt {
-                    message: misspelt.message,
-                },
-            )];
+        Err(error) => {
+            let line = tree::line(text, error.at);
+            let message = error.message;
+            return vec![unreadable(file, Some(line), FileFault::Syntax { message })];
         }
     };
-    let off = switched_off(&root);
-    sections(spot.client, &root)
-        .into_iter()
-        .map(|section| {
-            let project = section.project.clone().or_else(|| project_of(spot, places));
-            let speech = Speech {
-                client: spot.client,
-                home: &places.home,
-                project: project.as_deref(),
-                folder: spot.path.parent().unwrap_or(&places.home),
-                inputs: inputs(&root),
-                files: &|path| readable(path, spot, places),
-                fixed: Cell::default(),
-            };
-            Reader {
-                spot,
-                text,
-                speech: &speech,
-                off: &off,
-            }
-            .section(&section)
-        })
-        .collect()
-}
-
-/// A place in a file where servers stand.
-#[derive(Debug)]
-pub(crate) struct Section<'a> {
-    /// The keys that lead there.
-    pub(crate) keys: Vec<String>,
-    pub(crate) node: &'a Node,
-    /// Where alone they count, if the file says so.
-    pub(crate) project: Option<PathBuf>,
-}
-
-/// Where servers stand in a file of this client.
-pub(crate) fn sections(client: Client, root: &Node) -> Vec<Section<'_>> {
-    let mut sections = Vec::new();
-    let mut look = |keys: &[&str]| {
-        if let Some(node) = root.at(keys) {
-            let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-            sections.push(Section {
-                keys,
-                node,
-                project: None,
-            });
-        }
+    let reader = FileReader {
+        file,
+        text,
+        directories,
+        inputs: inputs(&root),
+        off: switched_off(&root),
     };
-    match client {
-        Client::VsCode => {
-            look(&["servers"]);
-            look(&["mcp", "servers"]);
-            look(&["mcpServers"]);
-        }
-        Client::Zed => look(&["context_servers"]),
-        Client::Codex => look(&["mcp_servers"]),
-        Client::Goose => look(&["extensions"]),
-        Client::Opencode if nests(root) => look(&["mcp", "servers"]),
-        Client::Opencode => look(&["mcp"]),
-        Client::Gemini | Client::Continue | Client::ClaudeCode => look(&["mcpServers"]),
-        _ => {
-            look(&["mcpServers"]);
-            look(&["servers"]);
-        }
-    }
-    if client == Client::ClaudeCode {
-        let projects = root.get("projects").map(Node::entries).unwrap_or_default();
-        sections.extend(projects.iter().filter_map(|(folder, settings)| {
-            let keys = ["projects", &folder.text, "mcpServers"]
-                .map(str::to_owned)
-                .into();
-            let node = settings.get("mcpServers")?;
-            let project = Some(PathBuf::from(&folder.text));
-            (!node.entries().is_empty()).then_some(Section {
-                keys,
-                node,
-                project,
-            })
-        }));
-    }
-    sections
+    let sections = sections(file.client, &root).into_iter();
+    sections.map(|section| reader.read(&section)).collect()
 }
 
-/// Whether opencode's servers stand one level deeper, as they do since its second layout. A
-/// server that happens to be called `servers` says what type it is.
-fn nests(root: &Node) -> bool {
-    root.at(&["mcp", "servers"])
-        .is_some_and(|node| node.is_map() && node.get("type").is_none())
-}
-
-/// The servers of a section by name; lists name theirs inside.
-pub(crate) fn named<'a>(section: &Section<'a>) -> Vec<(Option<String>, &'a Key, &'a Node)> {
-    const NO_KEY: &Key = &Key {
-        text: String::new(),
-        span: 0..0,
-    };
-    match &section.node.data {
-        Data::List(items) => {
-            let name = |node: &Node| node.get("name").and_then(Node::text).map(str::to_owned);
-            items
-                .iter()
-                .map(|node| (name(node), NO_KEY, node))
-                .collect()
-        }
-        _ => section
-            .node
-            .entries()
-            .iter()
-            .map(|(key, node)| (Some(key.text.clone()), key, node))
-            .collect(),
-    }
-}
-
-/// What the servers of one section are read with.
-struct Reader<'a> {
-    spot: &'a Spot,
+/// The facts about a file that its sections have in common.
+struct FileReader<'a> {
+    file: &'a ClientFile,
     text: &'a str,
-    speech: &'a Speech<'a>,
-    off: &'a BTreeSet<String>,
+    directories: &'a ClientDirectories,
+    inputs: BTreeMap<String, ClientPrompt>,
+    off: BTreeSet<String>,
 }
 
-impl Reader<'_> {
-    fn section(&self, section: &Section<'_>) -> Found {
-        let project = self.speech.project.map(Path::to_owned);
-        let path = self.spot.path.clone();
-        let (servers, problems) = (Vec::new(), Vec::new());
-        let (client, scope) = (self.spot.client, self.spot.scope);
-        let mut found = Found {
-            client,
-            path,
-            project,
-            scope,
-            servers,
-            kitbag: false,
-            door: None,
-            problems,
-        };
+impl FileReader<'_> {
+    fn read(&self, section: &ServerSection<'_>) -> ClientConfig {
+        let project = section.project.clone();
+        let mut config = empty(self.file);
+        config.project = project.or_else(|| self.project());
         if !section.node.holds_servers() {
-            let (key, expected) = (section.keys.join("."), "a table of servers");
-            let wrong = Wrong::Type {
-                key,
-                expected,
+            let fault = FileFault::Type {
+                key: section.keys.join("."),
+                expected: "a table of servers",
                 found: section.node.kind(),
             };
-            found.problems.push(self.problem(section.node, wrong));
+            config.problems.push(self.problem(section.node, fault));
         }
+        self.read_servers(section, &mut config);
+        config
+    }
+
+    fn read_servers(&self, section: &ServerSection<'_>, config: &mut ClientConfig) {
+        let project = config.project.clone();
+        let dialect = self.dialect(project.as_deref());
         for (name, _, node) in named(section) {
-            match self.server(name, node) {
-                Ok(server) if server::is_kitbag(&server) => {
-                    found.kitbag = true;
-                    found.door = Some(server.launch);
-                }
-                Ok(server) => found.servers.push(server),
-                Err(wrong) => found.problems.push(self.problem(node, wrong)),
+            match self.read_server(name, node, &dialect) {
+                Ok(server) if server::is_kitbag(&server) => config.kitbag = Some(server.launch),
+                Ok(server) => config.servers.push(server),
+                Err(fault) => config.problems.push(self.problem(node, fault)),
             }
         }
-        found
     }
 
-    fn problem(&self, node: &Node, what: Wrong) -> Problem {
-        let line = Some(tree::line(self.text, node.span.start));
-        Problem {
-            path: self.spot.path.clone(),
-            line,
-            what,
+    fn dialect<'d>(&'d self, project: Option<&'d Path>) -> Dialect<'d> {
+        let home = &self.directories.home;
+        Dialect {
+            client: self.file.client,
+            home,
+            project,
+            folder: self.file.path.parent().unwrap_or(home),
+            inputs: &self.inputs,
+            read_file: Box::new(|path| read_mentioned(path, self.file, self.directories)),
+            folder_used: Cell::default(),
         }
     }
 
-    fn server(&self, name: Option<String>, node: &Node) -> Result<crate::FoundServer, Wrong> {
+    fn read_server(
+        &self,
+        name: Option<String>,
+        node: &Node,
+        dialect: &Dialect<'_>,
+    ) -> Result<FoundServer, FileFault> {
         let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
-            return Err(match node.get("uses").and_then(Node::text) {
-                Some(block) => Wrong::PartOfClient {
-                    server: block.to_owned(),
-                },
-                None => Wrong::Nameless,
-            });
+            return Err(nameless(node));
         };
-        let mut server = server::read(&name, node, self.speech)?;
+        let mut server = server::read(&name, node, dialect)?;
         server.disabled |= self.off.contains(&name);
         Ok(server)
     }
+
+    fn project(&self) -> Option<PathBuf> {
+        (self.file.scope == Scope::Project).then(|| self.directories.cwd.clone())
+    }
+
+    fn problem(&self, node: &Node, fault: FileFault) -> FileProblem {
+        FileProblem {
+            path: self.file.path.clone(),
+            line: Some(tree::line(self.text, node.span.start)),
+            fault,
+        }
+    }
 }
 
-/// Names that Gemini keeps on a list of its own.
+/// Continue writes `uses` for a block of its own hub.
+fn nameless(node: &Node) -> FileFault {
+    match node.get("uses").and_then(Node::text) {
+        Some(block) => FileFault::PartOfClient {
+            server: block.to_owned(),
+        },
+        None => FileFault::Nameless,
+    }
+}
+
+/// Gemini lists the names of servers that are switched off.
 fn switched_off(root: &Node) -> BTreeSet<String> {
     let lists = [root.at(&["mcp", "excluded"]), root.get("excludeMCPServers")];
     let names = lists.into_iter().flatten().filter_map(Node::list).flatten();
     names.filter_map(Node::text).map(str::to_owned).collect()
 }
 
-/// What VS Code asks the person for.
-fn inputs(root: &Node) -> BTreeMap<String, Input> {
+/// The questions that VS Code asks the person.
+fn inputs(root: &Node) -> BTreeMap<String, ClientPrompt> {
     let nested = root.at(&["mcp", "inputs"]);
-    let items = root
-        .get("inputs")
-        .or(nested)
-        .and_then(Node::list)
-        .unwrap_or_default();
-    let input = |item: &Node| {
-        let text = |key| item.get(key).and_then(Node::text).map(str::to_owned);
-        let password = item.get("password").and_then(Node::bool).unwrap_or(false);
-        let description = text("description").unwrap_or_default();
-        Some((
-            text("id")?,
-            Input {
-                description,
-                password,
-                default: text("default"),
-            },
-        ))
+    let items = root.get("inputs").or(nested).and_then(Node::list);
+    items.unwrap_or_default().iter().filter_map(input).collect()
+}
+
+fn input(item: &Node) -> Option<(String, ClientPrompt)> {
+    let prompt = ClientPrompt {
+        description: text_of(item, "description").unwrap_or_default(),
+        password: item.get("password").and_then(Node::bool).unwrap_or(false),
+        default: text_of(item, "default"),
     };
-    items.iter().filter_map(input).collect()
+    Some((text_of(item, "id")?, prompt))
 }
 
-/// A file that another one names. What a project brings along may name its own files, and none of
-/// the person's.
-fn readable(path: &Path, spot: &Spot, places: &Places) -> Option<String> {
-    if spot.scope == Scope::Project {
-        let project = fs::canonicalize(&places.cwd).ok()?;
-        fs::canonicalize(path)
-            .ok()
-            .filter(|path| path.starts_with(project))?;
+fn text_of(item: &Node, key: &str) -> Option<String> {
+    item.get(key).and_then(Node::text).map(str::to_owned)
+}
+
+fn unreadable(file: &ClientFile, line: Option<usize>, fault: FileFault) -> ClientConfig {
+    let problem = FileProblem {
+        path: file.path.clone(),
+        line,
+        fault,
+    };
+    ClientConfig {
+        problems: vec![problem],
+        ..empty(file)
     }
-    read_text(path).ok()
 }
 
-/// The text of a file. Reading a pipe or a device would never end, and what is larger than any
-/// settings would only fill the memory.
-fn read_text(path: &Path) -> io::Result<String> {
-    /// Claude Code keeps much beside its servers, and even that is a tenth of this.
-    const LARGEST: u64 = 256 * 1024 * 1024;
-    let found = fs::metadata(path)?;
-    if !found.is_file() && !found.is_dir() {
-        return Err(io::Error::other("it is not a file"));
-    }
-    if found.len() > LARGEST {
-        return Err(io::Error::other("it is larger than settings can be"));
-    }
-    fs::read_to_string(path)
-}
-
-fn project_of(spot: &Spot, places: &Places) -> Option<PathBuf> {
-    (spot.scope == Scope::Project).then(|| places.cwd.clone())
-}
-
-fn hopeless(spot: &Spot, line: Option<usize>, what: Wrong) -> Found {
-    Found {
-        client: spot.client,
-        path: spot.path.clone(),
+fn empty(file: &ClientFile) -> ClientConfig {
+    ClientConfig {
+        client: file.client,
+        path: file.path.clone(),
         project: None,
-        scope: spot.scope,
+        scope: file.scope,
         servers: Vec::new(),
-        kitbag: false,
-        door: None,
-        problems: vec![Problem {
-            path: spot.path.clone(),
-            line,
-            what,
-        }],
+        kitbag: None,
+        problems: Vec::new(),
     }
 }
 

@@ -1,56 +1,61 @@
-//! Servers of a project that a person refused when Claude Code asked: it notes that outside the
-//! file in which they stand.
+//! The servers of a project that a person refused when Claude Code asked. Claude Code notes that in
+//! other files than the one in which they stand.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::read_text;
+use super::file::read_text;
 use crate::client::Client;
-use crate::found::Found;
-use crate::places::Places;
-use crate::tree::{self, Format, Node};
+use crate::config::ClientConfig;
+use crate::directories::ClientDirectories;
+use crate::tree::{self, FileFormat, Node};
 
 const LIST: &str = "disabledMcpjsonServers";
 
-/// Switches off what was refused.
-pub(super) fn mark(found: &mut [Found], places: &Places) {
-    let of_project = |it: &&mut Found| {
-        it.client == Client::ClaudeCode
-            && it.path.file_name().is_some_and(|name| name == ".mcp.json")
-    };
-    let mut files: Vec<_> = found.iter_mut().filter(of_project).collect();
-    if files.is_empty() {
+/// Marks the refused servers as disabled.
+pub(super) fn mark(configs: &mut [ClientConfig], directories: &ClientDirectories) {
+    let of_projects = configs.iter_mut().filter(|config| is_of_project(config));
+    let mut of_projects = of_projects.peekable();
+    if of_projects.peek().is_none() {
         return;
     }
-    let refused = refused(places);
-    for server in files.iter_mut().flat_map(|found| &mut found.servers) {
+    let refused = refused(directories);
+    for server in of_projects.flat_map(|config| &mut config.servers) {
         server.disabled |= refused.contains(&server.name);
     }
 }
 
-fn refused(places: &Places) -> BTreeSet<String> {
-    let folder = places.cwd.join(".claude");
-    let settings = ["settings.json", "settings.local.json"].map(|name| parsed(&folder.join(name)));
-    let user = parsed(&places.home.join(".claude.json"));
-    let here = places.cwd.to_string_lossy();
-    let lists = settings.iter().map(|root| root.as_ref()?.get(LIST));
-    let lists = lists.chain([user
-        .as_ref()
-        .and_then(|root| root.at(&["projects", &here, LIST]))]);
-    let names = lists.flatten().filter_map(Node::list).flatten();
+fn is_of_project(config: &ClientConfig) -> bool {
+    let name = config.path.file_name();
+    config.client == Client::ClaudeCode && name.is_some_and(|name| name == ".mcp.json")
+}
+
+fn refused(directories: &ClientDirectories) -> BTreeSet<String> {
+    let folder = directories.cwd.join(".claude");
+    let here = directories.cwd.to_string_lossy();
+    let project = parsed(&folder.join("settings.json"));
+    let local = parsed(&folder.join("settings.local.json"));
+    let user = parsed(&directories.home.join(".claude.json"));
+    let lists = [
+        project.as_ref().and_then(|root| root.get(LIST)),
+        local.as_ref().and_then(|root| root.get(LIST)),
+        user.as_ref()
+            .and_then(|root| root.at(&["projects", &here, LIST])),
+    ];
+    let names = lists.into_iter().flatten().filter_map(Node::list).flatten();
     names.filter_map(Node::text).map(str::to_owned).collect()
 }
 
-/// Nothing, where it cannot be read: whoever reads it for its servers says why.
+/// Returns nothing if the file cannot be read: reading its servers reports why.
 fn parsed(path: &Path) -> Option<Node> {
-    tree::parse(Format::of(path), &read_text(path).ok()?).ok()
+    tree::parse(FileFormat::of(path), &read_text(path).ok()?).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use crate::{Client, Places, Platform, find};
+    use crate::{Client, ClientDirectories, Platform, find};
 
     #[test]
     fn a_server_that_was_refused_is_switched_off() {
@@ -75,21 +80,23 @@ mod tests {
             json!({ "projects": { project.to_str().unwrap(): noted } }),
         );
 
-        let places = Places::new(Platform::Linux, home, project, |_| None);
-        let found = find(&places, Some(Client::ClaudeCode));
+        let directories = ClientDirectories::new(Platform::Linux, home, project, |_| None);
+        let found = find(&directories, Some(Client::ClaudeCode));
         let off: Vec<_> = found
             .iter()
-            .flat_map(|it| &it.servers)
-            .filter(|it| it.disabled)
+            .flat_map(|config| &config.servers)
+            .filter(|server| server.disabled)
             .collect();
         assert_eq!(
-            off.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(),
+            off.iter()
+                .map(|server| server.name.as_str())
+                .collect::<Vec<_>>(),
             ["a", "b"]
         );
     }
 
     #[test]
-    fn a_pipe_in_the_place_of_a_projects_file_holds_up_nothing() {
+    fn a_pipe_in_the_place_of_a_projects_file_is_reported_and_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let (home, project) = (folder.path().join("home"), folder.path().join("project"));
         std::fs::create_dir_all(project.join(".claude")).unwrap();
@@ -105,15 +112,18 @@ mod tests {
                 .unwrap();
             assert!(made.success());
         }
-        let found = find(&Places::new(Platform::Linux, home, project, |_| None), None);
+        let found = find(
+            &ClientDirectories::new(Platform::Linux, home, project, |_| None),
+            None,
+        );
         assert!(
             found
                 .iter()
-                .any(|it| it.client == Client::ClaudeCode && it.servers.len() == 1)
+                .any(|config| config.client == Client::ClaudeCode && config.servers.len() == 1)
         );
         let problem = found
             .iter()
-            .flat_map(|it| &it.problems)
+            .flat_map(|config| &config.problems)
             .next()
             .unwrap()
             .to_string();

@@ -1,25 +1,24 @@
-//! JSON as clients write it, with comments and trailing commas, into the tree.
+//! Reads JSON as clients write it, with comments and trailing commas, into the tree.
 
 use jsonc_parser::ast::{ObjectPropName, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::{Data, Key, Misspelt, Node};
+use super::{Key, Node, NodeData, SyntaxError};
 
-pub(super) fn parse(text: &str) -> Result<Node, Misspelt> {
+pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &options());
-    let parsed = parsed.map_err(|error| Misspelt {
+    let parsed = parsed.map_err(|error| SyntaxError {
         at: error.range().start,
         message: error.kind().to_string().to_lowercase(),
     })?;
-    let empty = || Node {
-        data: Data::Map(Vec::new()),
-        span: 0..text.len(),
-    };
-    Ok(parsed.value.as_ref().map_or_else(empty, node))
+    Ok(match &parsed.value {
+        Some(value) => node(value),
+        None => Node::empty(text),
+    })
 }
 
-/// What at least one client understands.
+/// The extensions of JSON that at least one client understands.
 pub(crate) fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
@@ -37,17 +36,17 @@ pub(crate) fn options() -> ParseOptions {
 
 fn node(value: &Value<'_>) -> Node {
     let data = match value {
-        Value::NullKeyword(_) => Data::Null,
-        Value::BooleanLit(literal) => Data::Bool(literal.value),
-        Value::NumberLit(literal) => Data::Number(literal.value.to_owned()),
-        Value::StringLit(literal) => Data::Text(literal.value.clone().into_owned()),
-        Value::Array(array) => Data::List(array.elements.iter().map(node).collect()),
+        Value::NullKeyword(_) => NodeData::Null,
+        Value::BooleanLit(literal) => NodeData::Bool(literal.value),
+        Value::NumberLit(literal) => NodeData::Number(literal.value.to_owned()),
+        Value::StringLit(literal) => NodeData::Text(literal.value.clone().into_owned()),
+        Value::Array(array) => NodeData::List(array.elements.iter().map(node).collect()),
         Value::Object(object) => {
             let entries = object
                 .properties
                 .iter()
-                .map(|it| (key(&it.name), node(&it.value)));
-            Data::Map(entries.collect())
+                .map(|property| (key(&property.name), node(&property.value)));
+            NodeData::Map(entries.collect())
         }
     };
     Node {

@@ -1,4 +1,4 @@
-//! A file of any format as one tree, in which every value remembers where it stood.
+//! A file of any format as one tree, in which every value has its position in the text.
 
 mod json;
 mod toml;
@@ -12,26 +12,26 @@ use serde_json::Value;
 pub(crate) use json::options;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum FileFormat {
     /// With comments and trailing commas, which some clients write.
     Json,
     Toml,
     Yaml,
 }
 
-/// Equal when it holds the same, wherever it stands.
+/// Two nodes with the same data are equal, also at different positions.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    pub(crate) data: Data,
+    pub(crate) data: NodeData,
     /// In bytes of the text.
     pub(crate) span: Range<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Data {
+pub(crate) enum NodeData {
     Null,
     Bool(bool),
-    /// As it was written, or as it would be.
+    /// The digits, as they are written or would be.
     Number(String),
     Text(String),
     List(Vec<Node>),
@@ -44,34 +44,31 @@ pub(crate) struct Key {
     pub(crate) span: Range<usize>,
 }
 
-/// Why a text is not what its format wants. The message never quotes the text: it may hold a secret.
+/// An error in the syntax of a text. The message never quotes the text, which may hold a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Misspelt {
+pub(crate) struct SyntaxError {
     pub(crate) at: usize,
     pub(crate) message: String,
 }
 
-/// An empty text is an empty map.
-pub(crate) fn parse(format: Format, text: &str) -> Result<Node, Misspelt> {
+/// Parses a text. An empty text is an empty map.
+pub(crate) fn parse(format: FileFormat, text: &str) -> Result<Node, SyntaxError> {
     if text.trim().is_empty() {
-        return Ok(Node {
-            data: Data::Map(Vec::new()),
-            span: 0..text.len(),
-        });
+        return Ok(Node::empty(text));
     }
     match format {
-        Format::Json => json::parse(text),
-        Format::Toml => toml::parse(text),
-        Format::Yaml => yaml::parse(text),
+        FileFormat::Json => json::parse(text),
+        FileFormat::Toml => toml::parse(text),
+        FileFormat::Yaml => yaml::parse(text),
     }
 }
 
-/// Counted from one, as editors do.
+/// Returns the number of a line, counted from one, as editors do.
 pub(crate) fn line(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
-impl Format {
+impl FileFormat {
     pub(crate) fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => Self::Toml,
@@ -82,12 +79,20 @@ impl Format {
 }
 
 impl Node {
+    /// An empty map in the place of the whole text.
+    fn empty(text: &str) -> Self {
+        Self {
+            data: NodeData::Map(Vec::new()),
+            span: 0..text.len(),
+        }
+    }
+
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         self.entry(key).map(|(_, node)| node)
     }
 
     pub(crate) fn entry(&self, key: &str) -> Option<(&Key, &Self)> {
-        // Of a key written twice the last counts, as it does for every client.
+        // If a key is written twice the last one counts, as it does for every client.
         self.entries()
             .iter()
             .rev()
@@ -99,67 +104,70 @@ impl Node {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// None for anything that is no map.
+    /// Returns nothing for a node that is no map.
     pub(crate) fn entries(&self) -> &[(Key, Self)] {
         match &self.data {
-            Data::Map(entries) => entries,
+            NodeData::Map(entries) => entries,
             _ => &[],
         }
     }
 
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.data {
-            Data::Text(text) => Some(text),
+            NodeData::Text(text) => Some(text),
             _ => None,
         }
     }
 
     pub(crate) fn bool(&self) -> Option<bool> {
         match self.data {
-            Data::Bool(value) => Some(value),
+            NodeData::Bool(value) => Some(value),
             _ => None,
         }
     }
 
     pub(crate) fn list(&self) -> Option<&[Self]> {
         match &self.data {
-            Data::List(items) => Some(items),
+            NodeData::List(items) => Some(items),
             _ => None,
         }
     }
 
     pub(crate) fn is_map(&self) -> bool {
-        matches!(self.data, Data::Map(_))
+        matches!(self.data, NodeData::Map(_))
     }
 
-    /// Whether servers can stand in it, even if none do.
+    /// True if servers can stand in it, even if there are none.
     pub(crate) fn holds_servers(&self) -> bool {
-        matches!(self.data, Data::Map(_) | Data::List(_) | Data::Null)
+        matches!(
+            self.data,
+            NodeData::Map(_) | NodeData::List(_) | NodeData::Null
+        )
     }
 
-    /// What kind of value it is, for people.
+    /// The kind of the value, for people.
     pub(crate) fn kind(&self) -> &'static str {
         match self.data {
-            Data::Null => "nothing",
-            Data::Bool(_) => "true or false",
-            Data::Number(_) => "a number",
-            Data::Text(_) => "text",
-            Data::List(_) => "a list",
-            Data::Map(_) => "a table",
+            NodeData::Null => "nothing",
+            NodeData::Bool(_) => "true or false",
+            NodeData::Number(_) => "a number",
+            NodeData::Text(_) => "text",
+            NodeData::List(_) => "a list",
+            NodeData::Map(_) => "a table",
         }
     }
 
-    /// The same as JSON.
+    /// Returns the data as JSON.
     pub(crate) fn value(&self) -> Value {
         match &self.data {
-            Data::Null => Value::Null,
-            Data::Bool(value) => Value::Bool(*value),
-            Data::Number(number) => {
+            NodeData::Null => Value::Null,
+            NodeData::Bool(value) => Value::Bool(*value),
+            NodeData::Number(number) => {
                 serde_json::from_str(number).unwrap_or(Value::String(number.clone()))
             }
-            Data::Text(text) => Value::String(text.clone()),
-            Data::List(items) => items.iter().map(Self::value).collect(),
-            Data::Map(entries) => entries
+            NodeData::Text(text) => Value::String(text.clone()),
+            NodeData::List(items) => items.iter().map(Self::value).collect(),
+            NodeData::Map(entries) => entries
                 .iter()
                 .map(|(key, node)| (key.text.clone(), node.value()))
                 .collect(),
@@ -186,23 +194,23 @@ mod tests {
     #[test]
     fn the_three_formats_give_the_same_tree() {
         let json = parse(
-            Format::Json,
+            FileFormat::Json,
             "{ \"a\": { \"b\": [1, true, \"é\", null,], }, } // end",
         )
         .unwrap();
-        let yaml = parse(Format::Yaml, "a:\n  b: [1, true, é, null]\n").unwrap();
+        let yaml = parse(FileFormat::Yaml, "a:\n  b: [1, true, é, null]\n").unwrap();
         assert_eq!(json, yaml);
-        let toml = parse(Format::Toml, "[a]\nb = [1, true, 'é']").unwrap();
-        let json = parse(Format::Json, r#"{"a": {"b": [1, true, "é"]}}"#).unwrap();
+        let toml = parse(FileFormat::Toml, "[a]\nb = [1, true, 'é']").unwrap();
+        let json = parse(FileFormat::Json, r#"{"a": {"b": [1, true, "é"]}}"#).unwrap();
         assert_eq!(json, toml);
     }
 
     #[test]
-    fn every_value_knows_where_it_stands() {
+    fn every_value_has_its_position() {
         for (format, text) in [
-            (Format::Json, "{\"é\": {\n  \"port\": 80}}"),
-            (Format::Toml, "# é\n[\"é\"]\nport = 80"),
-            (Format::Yaml, "# é\né:\n  port: 80\n"),
+            (FileFormat::Json, "{\"é\": {\n  \"port\": 80}}"),
+            (FileFormat::Toml, "# é\n[\"é\"]\nport = 80"),
+            (FileFormat::Yaml, "# é\né:\n  port: 80\n"),
         ] {
             let root = parse(format, text).unwrap();
             let (key, node) = root.get("é").unwrap().entry("port").unwrap();
@@ -212,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_told_by_its_place_and_never_quoted() {
+    fn a_syntax_error_has_its_line_and_never_quotes_the_text() {
         for (format, text) in [
-            (Format::Json, "{\n\"key\": \"s3cret\" \"x\"}"),
-            (Format::Json, "{\n\"key\": s3cret}"),
-            (Format::Toml, "a = 1\nkey = s3cret"),
-            (Format::Toml, "a = 1\na = 's3cret'"),
-            (Format::Yaml, "a: b\nkey: [s3cret"),
-            (Format::Yaml, "a: b\na: *s3cret"),
+            (FileFormat::Json, "{\n\"key\": \"s3cret\" \"x\"}"),
+            (FileFormat::Json, "{\n\"key\": s3cret}"),
+            (FileFormat::Toml, "a = 1\nkey = s3cret"),
+            (FileFormat::Toml, "a = 1\na = 's3cret'"),
+            (FileFormat::Yaml, "a: b\nkey: [s3cret"),
+            (FileFormat::Yaml, "a: b\na: *s3cret"),
         ] {
             let wrong = parse(format, text).unwrap_err();
             assert!(line(text, wrong.at) >= 2, "{format:?}: {wrong:?}");

@@ -1,11 +1,11 @@
-//! TOML into the tree.
+//! Reads TOML into the tree.
 
-use toml_edit::{Document, Item, TableLike, Value};
+use toml_edit::{Document, Item, Table, TableLike, Value};
 
-use super::{Data, Key, Misspelt, Node};
+use super::{Key, Node, NodeData, SyntaxError};
 
-pub(super) fn parse(text: &str) -> Result<Node, Misspelt> {
-    let document = Document::parse(text).map_err(|error| Misspelt {
+pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
+    let document = Document::parse(text).map_err(|error| SyntaxError {
         at: error.span().map_or(0, |span| span.start),
         message: error.message().to_owned(),
     })?;
@@ -15,36 +15,25 @@ pub(super) fn parse(text: &str) -> Result<Node, Misspelt> {
     })
 }
 
-fn table(table: &dyn TableLike) -> Data {
-    let entries = table.iter().map(|(name, item)| {
-        let span = table
-            .key(name)
-            .and_then(toml_edit::Key::span)
-            .unwrap_or_default();
-        (
-            Key {
-                text: name.to_owned(),
-                span,
-            },
-            node(item),
-        )
-    });
-    Data::Map(entries.collect())
+fn table(table: &dyn TableLike) -> NodeData {
+    let entries = table.iter();
+    let entries = entries.map(|(name, item)| (key(table, name), node(item)));
+    NodeData::Map(entries.collect())
+}
+
+fn key(table: &dyn TableLike, name: &str) -> Key {
+    let span = table.key(name).and_then(toml_edit::Key::span);
+    Key {
+        text: name.to_owned(),
+        span: span.unwrap_or_default(),
+    }
 }
 
 fn node(item: &Item) -> Node {
     let data = match item {
-        Item::None => Data::Null,
+        Item::None => NodeData::Null,
         Item::Table(inner) => table(inner),
-        Item::ArrayOfTables(tables) => Data::List(
-            tables
-                .iter()
-                .map(|inner| Node {
-                    data: table(inner),
-                    span: inner.span().unwrap_or_default(),
-                })
-                .collect(),
-        ),
+        Item::ArrayOfTables(tables) => NodeData::List(tables.iter().map(table_node).collect()),
         Item::Value(inner) => value(inner),
     };
     Node {
@@ -53,14 +42,21 @@ fn node(item: &Item) -> Node {
     }
 }
 
-fn value(value: &Value) -> Data {
+fn table_node(inner: &Table) -> Node {
+    Node {
+        data: table(inner),
+        span: inner.span().unwrap_or_default(),
+    }
+}
+
+fn value(value: &Value) -> NodeData {
     match value {
-        Value::String(text) => Data::Text(text.value().clone()),
-        Value::Integer(number) => Data::Number(number.value().to_string()),
-        Value::Float(number) => Data::Number(number.value().to_string()),
-        Value::Boolean(it) => Data::Bool(*it.value()),
-        Value::Datetime(date) => Data::Text(date.value().to_string()),
-        Value::Array(items) => Data::List(items.iter().map(element).collect()),
+        Value::String(text) => NodeData::Text(text.value().clone()),
+        Value::Integer(number) => NodeData::Number(number.value().to_string()),
+        Value::Float(number) => NodeData::Number(number.value().to_string()),
+        Value::Boolean(value) => NodeData::Bool(*value.value()),
+        Value::Datetime(date) => NodeData::Text(date.value().to_string()),
+        Value::Array(items) => NodeData::List(items.iter().map(element).collect()),
         Value::InlineTable(inner) => table(inner),
     }
 }

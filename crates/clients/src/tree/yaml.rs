@@ -1,44 +1,37 @@
-//! YAML into the tree.
+//! Reads YAML into the tree.
 
 use std::ops::Range;
 
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
 
-use super::{Data, Key, Misspelt, Node};
+use super::{Key, Node, NodeData, SyntaxError};
 
-/// Of several documents in a file the first counts.
-pub(super) fn parse(text: &str) -> Result<Node, Misspelt> {
-    let places = Places::of(text);
-    let documents = MarkedYaml::load_from_str(text).map_err(|error| Misspelt {
-        at: places.byte(error.marker().index()),
+/// Reads the first document of a text.
+pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
+    let offsets = ByteOffsets::of(text);
+    let documents = MarkedYaml::load_from_str(text).map_err(|error| SyntaxError {
+        at: offsets.byte(error.marker().index()),
         message: unquoted(error.info()),
     })?;
-    let empty = || Node {
-        data: Data::Map(Vec::new()),
-        span: 0..text.len(),
-    };
-    Ok(documents
-        .first()
-        .map_or_else(empty, |document| places.node(document)))
+    Ok(match documents.first() {
+        Some(document) => offsets.node(document),
+        None => Node::empty(text),
+    })
 }
 
-/// What follows a colon or a quote may be taken from the file.
+/// Cuts a message at the first colon or quote, since what follows may be quoted from the file.
 fn unquoted(message: &str) -> String {
-    message
-        .split([':', '"', '\'', '`'])
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_owned()
+    let start = message.split([':', '"', '\'', '`']).next();
+    start.unwrap_or_default().trim().to_owned()
 }
 
-/// The scanner counts characters, we count bytes.
-struct Places {
+/// Turns positions in characters, which the scanner counts, into positions in bytes.
+struct ByteOffsets {
     bytes: Vec<usize>,
     end: usize,
 }
 
-impl Places {
+impl ByteOffsets {
     fn of(text: &str) -> Self {
         Self {
             bytes: text.char_indices().map(|(byte, _)| byte).collect(),
@@ -68,33 +61,33 @@ impl Places {
         }
     }
 
-    fn data<'a>(&self, data: &YamlData<'a, MarkedYaml<'a>>) -> Data {
+    fn data<'a>(&self, data: &YamlData<'a, MarkedYaml<'a>>) -> NodeData {
         match data {
             YamlData::Value(scalar) => match scalar {
-                Scalar::Null => Data::Null,
-                Scalar::Boolean(value) => Data::Bool(*value),
-                Scalar::Integer(number) => Data::Number(number.to_string()),
-                Scalar::FloatingPoint(number) => Data::Number(number.to_string()),
-                Scalar::String(text) => Data::Text(text.clone().into_owned()),
+                Scalar::Null => NodeData::Null,
+                Scalar::Boolean(value) => NodeData::Bool(*value),
+                Scalar::Integer(number) => NodeData::Number(number.to_string()),
+                Scalar::FloatingPoint(number) => NodeData::Number(number.to_string()),
+                Scalar::String(text) => NodeData::Text(text.clone().into_owned()),
             },
-            YamlData::Representation(text, ..) => Data::Text(text.clone().into_owned()),
+            YamlData::Representation(text, ..) => NodeData::Text(text.clone().into_owned()),
             YamlData::Sequence(items) => {
-                Data::List(items.iter().map(|item| self.node(item)).collect())
+                NodeData::List(items.iter().map(|item| self.node(item)).collect())
             }
-            YamlData::Mapping(entries) => Data::Map(
+            YamlData::Mapping(entries) => NodeData::Map(
                 entries
                     .iter()
                     .map(|(key, value)| (self.key(key), self.node(value)))
                     .collect(),
             ),
-            YamlData::Tagged(..) | YamlData::Alias(_) | YamlData::BadValue => Data::Null,
+            YamlData::Tagged(..) | YamlData::Alias(_) | YamlData::BadValue => NodeData::Null,
         }
     }
 
     fn key(&self, key: &MarkedYaml<'_>) -> Key {
         let text = match self.node(key).data {
-            Data::Text(text) | Data::Number(text) => text,
-            Data::Bool(value) => value.to_string(),
+            NodeData::Text(text) | NodeData::Number(text) => text,
+            NodeData::Bool(value) => value.to_string(),
             _ => String::new(),
         };
         Key {

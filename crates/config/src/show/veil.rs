@@ -1,6 +1,6 @@
 //! Shows of a value what may be seen: variables always, secrets never.
 
-use kitbag_clients::{Hidden, is_scheme, secrets_in_address, secrets_in_argument};
+use kitbag_clients::{HiddenText, is_scheme, secrets_in_address, secrets_in_argument};
 use toml::Value;
 
 use super::kinds::Secrecy;
@@ -80,8 +80,8 @@ fn veiled_words(words: &[Value]) -> Vec<Value> {
     veiled
 }
 
-fn veil_hidden(hidden: Hidden<'_>) -> String {
-    let (Hidden::Typed(text) | Hidden::Wanted(text)) = hidden;
+fn veil_hidden(hidden: HiddenText<'_>) -> String {
+    let (HiddenText::Typed(text) | HiddenText::Wanted(text)) = hidden;
     veil(text)
 }
 

@@ -1,7 +1,7 @@
 //! How a row of the audit is told to programs: by `kitbag audit --json`, in exports and over HTTP.
 
 use kitbag_domain::{Tenant, Timestamp};
-use kitbag_store::{AuditRow, Entry, What};
+use kitbag_store::{AuditRow, AuditRowContent, AuditRowKind};
 use serde::Serialize;
 
 /// Flat, with the same fields for calls and for events, so that every row fits a line of a table.
@@ -53,7 +53,7 @@ impl<'a> AuditLine<'a> {
         let mut line = Self {
             id: row.id,
             at: moment(row.at),
-            event: Entry::Call.as_str(),
+            event: AuditRowKind::Call.as_str(),
             tenant: row.tenant.as_ref().map(Tenant::as_str),
             key: row.key.as_ref().map(|key| key.0.as_str()),
             actor: row.actor.as_deref(),
@@ -69,8 +69,8 @@ impl<'a> AuditLine<'a> {
             trace: row.trace.as_deref(),
             detail: None,
         };
-        match &row.what {
-            What::Call {
+        match &row.content {
+            AuditRowContent::Call {
                 capability,
                 latency,
                 purpose,
@@ -81,7 +81,7 @@ impl<'a> AuditLine<'a> {
                 line.latency_ms = Some(latency.as_micros() as f64 / 1000.0);
                 line.purpose = Some(purpose.as_str());
             }
-            What::Event {
+            AuditRowContent::Event {
                 action,
                 subject,
                 detail,

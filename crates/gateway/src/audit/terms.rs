@@ -4,7 +4,7 @@ use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo};
 use kitbag_domain::{Action, Outcome, Timestamp};
-use kitbag_store::Entry;
+use kitbag_store::AuditRowKind;
 
 use crate::clock::now;
 
@@ -41,8 +41,8 @@ pub(crate) fn outcomes(text: &str) -> Result<Outcomes, TermError> {
         .ok_or(TermError::Outcome)
 }
 
-pub(crate) fn entry(text: &str) -> Result<Entry, TermError> {
-    Entry::parse(text).ok_or(TermError::Entry)
+pub(crate) fn entry(text: &str) -> Result<AuditRowKind, TermError> {
+    AuditRowKind::parse(text).ok_or(TermError::Entry)
 }
 
 /// So long ago, or at the beginning of a day, or at a moment, in the time zone of this machine.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use jiff::civil::Date;
-use kitbag_agents::lint::{self, Age, FAIL_AFTER, Finding, WARN_AFTER};
+use kitbag_agents::lint::{self, Age, FAIL_AFTER, SourceAge, WARN_AFTER};
 use kitbag_agents::{Library, export, serve};
 use serde::Serialize;
 use serde_json::json;
@@ -82,7 +82,7 @@ struct LintArguments {
 #[derive(Debug, Serialize)]
 struct Report {
     date: Date,
-    sources: Vec<Finding>,
+    sources: Vec<SourceAge>,
     /// Capabilities without a source that is about them, by agent.
     vague: Vec<Vague>,
 }
@@ -168,7 +168,7 @@ fn tell_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::
 }
 
 fn for_people(report: &Report) -> String {
-    let cells = |it: &Finding| {
+    let cells = |it: &SourceAge| {
         let state = match it.age {
             Age::Fresh => String::new(),
             Age::Old => format!("over {WARN_AFTER} days: read it again"),

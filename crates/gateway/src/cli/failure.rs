@@ -162,7 +162,7 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
         return data.remedy();
     }
     if let Some(registry) = cause.downcast_ref::<RegistryError>() {
-        return Some(registry.remedy());
+        return registry.remedy();
     }
     if let Some(choice) = cause.downcast_ref::<ChoiceError>() {
         return choice.remedy();

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_clients::{Client, Problem, Scope, Source, find};
+use kitbag_clients::{Client, FileProblem, Scope, VariableSource, find};
 use serde::Serialize;
 
 use super::Invocation;
@@ -54,7 +54,7 @@ struct Told {
     /// The clients whose files are followed.
     follow: Vec<Client>,
     servers: Vec<Row>,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblem>,
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
@@ -153,7 +153,7 @@ fn tell_beside(told: &Told, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocati
 }
 
 /// For people; programs find them in the answer.
-pub(super) fn warn_of(problems: &[Problem], output: Output) {
+pub(super) fn warn_of(problems: &[FileProblem], output: Output) {
     for problem in problems
         .iter()
         .filter(|problem| !output.json && !problem.is_harmless())
@@ -197,7 +197,10 @@ fn for_people(told: &Told, rehearsed: Option<&str>) -> String {
             .chain(sets)
             .chain(dangers);
         let notes = notes.chain(row.notes.iter().map(ToString::to_string));
-        let foreign = row.missing.iter().filter(|it| it.source == Source::Foreign);
+        let foreign = row
+            .missing
+            .iter()
+            .filter(|it| it.source == VariableSource::Foreign);
         let foreign =
             foreign.map(|it| format!("only the client can fill in ${{{}}}; replace it", it.name));
         text.extend(
@@ -308,11 +311,19 @@ fn renamed(row: &Row) -> Option<String> {
 pub(super) fn missing<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     let mut lines = BTreeSet::new();
     for row in rows {
-        for variable in row.missing.iter().filter(|it| it.source != Source::Foreign) {
+        for variable in row
+            .missing
+            .iter()
+            .filter(|it| it.source != VariableSource::Foreign)
+        {
             let asked = match &variable.source {
-                Source::Asked(question) if !question.is_empty() => format!("   # {question}"),
-                Source::Folder => "   # the folder that was open in the client".to_owned(),
-                Source::File(path) => format!("   # the client reads it from {}", path.display()),
+                VariableSource::Asked(question) if !question.is_empty() => {
+                    format!("   # {question}")
+                }
+                VariableSource::Folder => "   # the folder that was open in the client".to_owned(),
+                VariableSource::File(path) => {
+                    format!("   # the client reads it from {}", path.display())
+                }
                 _ => String::new(),
             };
             lines.insert(match variable.name.strip_prefix("secret:") {

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use kitbag_clients::{Client, Found, find, merge};
+use kitbag_clients::{Client, ClientConfig, find, merge};
 use kitbag_config::Config;
 use serde::Serialize;
 
@@ -74,7 +74,7 @@ impl Desk {
         };
         let (found, _) = of_this_project(find(&places, None), &places);
         Self {
-            has_kitbag: found.iter().any(|found| found.kitbag),
+            has_kitbag: found.iter().any(|found| found.kitbag.is_some()),
             clients: found
                 .iter()
                 .filter(|it| !it.servers.is_empty())
@@ -147,7 +147,7 @@ impl Desk {
 }
 
 /// The same server in several clients is one.
-fn distinct(found: Vec<Found>) -> usize {
+fn distinct(found: Vec<ClientConfig>) -> usize {
     merge(found, BTreeSet::new(), |_, _| None).len()
 }
 

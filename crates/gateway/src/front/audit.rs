@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response as HttpResponse};
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use kitbag_domain::{Caller, KeyId, Outcome, Timestamp};
-use kitbag_store::{AuditQuery, AuditRow, Part};
+use kitbag_store::{AuditPage, AuditQuery, AuditRow};
 use serde_json::{Value, json};
 
 use super::auth;
@@ -72,7 +72,7 @@ fn query(asked: &Asked) -> Result<AuditQuery, String> {
                 .outcomes
                 .extend(terms::outcomes(value).map_err(|error| wrong(&error))?.0),
             "event" => query
-                .entries
+                .kinds
                 .push(terms::entry(value).map_err(|error| wrong(&error))?),
             "since" => query.since = Some(terms::start(value).map_err(|error| wrong(&error))?),
             "until" => query.until = Some(terms::start(value).map_err(|error| wrong(&error))?),
@@ -80,7 +80,7 @@ fn query(asked: &Asked) -> Result<AuditQuery, String> {
                 query.limit = limit(value).ok_or_else(|| wrong(&"a number from 1 to 1000"))?
             }
             "cursor" => {
-                query.part = cursor(value).ok_or_else(|| wrong(&"take `next` of a page"))?
+                query.page = cursor(value).ok_or_else(|| wrong(&"take `next` of a page"))?
             }
             _ => return Err(format!("there is no `{name}`; there are {KNOWN}")),
         }
@@ -96,9 +96,9 @@ fn limit(text: &str) -> Option<u32> {
         .filter(|limit| (1..=LARGEST_PAGE).contains(limit))
 }
 
-fn cursor(text: &str) -> Option<Part> {
+fn cursor(text: &str) -> Option<AuditPage> {
     let (at, id) = text.split_once('.')?;
-    Some(Part::OlderThan {
+    Some(AuditPage::OlderThan {
         at: Timestamp(at.parse().ok()?),
         id: id.parse().ok()?,
     })

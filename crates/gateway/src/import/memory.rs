@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kitbag_clients::{Found, FoundServer, Origin, Wrong};
+use kitbag_clients::{ClientConfig, FoundServer, ServerOrigin, FileFault};
 use kitbag_config::create_private;
 use kitbag_domain::ServerName;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ impl Memory {
     }
 
     /// Whether the place did not have a server of this name when it was last looked at.
-    pub(super) fn is_new(&self, config: &Path, found: &Found, server: &FoundServer) -> bool {
+    pub(super) fn is_new(&self, config: &Path, found: &ClientConfig, server: &FoundServer) -> bool {
         let known = self
             .0
             .get(config)
@@ -124,10 +124,10 @@ impl Look {
     }
 
     /// Nothing, where the file could not be read: what it has is not known then.
-    pub(super) fn at(found: &Found) -> Option<Self> {
+    pub(super) fn at(found: &ClientConfig) -> Option<Self> {
         let unread =
-            |wrong: &Wrong| matches!(wrong, Wrong::Unreadable { .. } | Wrong::Misspelt { .. });
-        if found.problems.iter().any(|problem| unread(&problem.what)) {
+            |wrong: &FileFault| matches!(wrong, FileFault::Unreadable { .. } | FileFault::Syntax { .. });
+        if found.problems.iter().any(|problem| unread(&problem.fault)) {
             return None;
         }
         let servers = found
@@ -139,13 +139,13 @@ impl Look {
         Some(Self {
             place,
             servers,
-            has_kitbag: found.kitbag,
+            has_kitbag: found.kitbag.is_some(),
         })
     }
 }
 
 /// The place in a file that an origin speaks of.
-pub(super) fn place_of(origin: &Origin) -> String {
+pub(super) fn place_of(origin: &ServerOrigin) -> String {
     place(&origin.path, origin.project.as_deref())
 }
 
@@ -167,15 +167,15 @@ fn path(data_dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_clients::{Client, Places, Platform, Scope, Spot, read};
+    use kitbag_clients::{Client, ClientDirectories, Platform, Scope, ClientFile, read};
 
     use super::*;
 
-    fn found(text: &str) -> Found {
-        let places = Places::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
+    fn found(text: &str) -> ClientConfig {
+        let places = ClientDirectories::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
             None
         });
-        let spot = Spot {
+        let spot = ClientFile {
             client: Client::ClaudeCode,
             path: "/home/ann/.claude.json".into(),
             scope: Scope::User,
@@ -191,7 +191,7 @@ mod tests {
         format!("{{\"mcpServers\": {{{}}}}}", servers.join(", "))
     }
 
-    fn new_in(memory: &Memory, found: &Found) -> Vec<String> {
+    fn new_in(memory: &Memory, found: &ClientConfig) -> Vec<String> {
         let is_new = |server: &&FoundServer| memory.is_new(Path::new("/c"), found, server);
         found
             .servers

@@ -16,20 +16,20 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use kitbag_clients::{Client, Found, Places, Platform, Scope, Spot, open};
+use kitbag_clients::{Client, ClientConfig, ClientDirectories, Platform, Scope, ClientFile, open};
 use kitbag_config::{ConfigError, Surroundings, Whereabouts};
 
 pub(crate) use plan::{Action, Plan, Row};
 
 /// The folders in which clients keep their files.
-pub(crate) fn places(around: &Surroundings) -> Result<Places, ConfigError> {
+pub(crate) fn places(around: &Surroundings) -> Result<ClientDirectories, ConfigError> {
     let home = around.home.clone().ok_or(ConfigError::NoHome)?;
     let variable = |name: &str| {
         env::var_os(name)
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    Ok(Places::new(
+    Ok(ClientDirectories::new(
         Platform::of_this_machine(),
         home,
         around.cwd.clone(),
@@ -39,10 +39,10 @@ pub(crate) fn places(around: &Surroundings) -> Result<Places, ConfigError> {
 
 /// What counts here, and the projects that have servers of their own.
 pub(crate) fn of_this_project(
-    found: Vec<Found>,
-    places: &Places,
-) -> (Vec<Found>, BTreeSet<PathBuf>) {
-    let counts = |found: &Found| {
+    found: Vec<ClientConfig>,
+    places: &ClientDirectories,
+) -> (Vec<ClientConfig>, BTreeSet<PathBuf>) {
+    let counts = |found: &ClientConfig| {
         found
             .project
             .as_ref()
@@ -83,9 +83,9 @@ pub(crate) fn files(clients: &[Client], around: &Surroundings) -> Vec<PathBuf> {
 
 /// Without those that lie in a project: they came along with it, and what a stranger wrote there
 /// runs only after a person has looked at it.
-fn own_files(clients: &[Client], places: &Places) -> impl Iterator<Item = Spot> {
+fn own_files(clients: &[Client], places: &ClientDirectories) -> impl Iterator<Item = ClientFile> {
     clients
         .iter()
-        .flat_map(|client| client.spots(places))
+        .flat_map(|client| client.files(places))
         .filter(|spot| spot.scope != Scope::Project)
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use kitbag_clients::{
-    Client, Found, FoundServer, Hidden, Launch, Merged, Note, Origin, Problem, Scope, Transport,
-    Value, Variable, merge,
+    Client, ClientConfig, ClientLaunch, FileProblem, FoundServer, HiddenText, ImportNote,
+    MergedServer, NeededVariable, RemoteTransport, Scope, SensitiveText, ServerOrigin, merge,
 };
 use kitbag_config::edit::{self, EditError, NewServer, Reach};
 use kitbag_config::{Config, ConfigError, KeyPlace, Whereabouts};
@@ -27,7 +27,7 @@ pub(crate) struct Plan {
     /// The file that gets the servers.
     pub(crate) config: PathBuf,
     pub(crate) rows: Vec<Row>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<FileProblem>,
     /// What the file will hold.
     text: String,
     /// The clients that are followed.
@@ -63,12 +63,12 @@ pub(crate) struct Row {
     /// What to look at twice.
     pub(crate) dangers: Vec<Danger>,
     pub(crate) disabled: bool,
-    pub(crate) from: Vec<Origin>,
+    pub(crate) from: Vec<ServerOrigin>,
     /// The names of what goes into the store.
     pub(crate) secrets: Vec<String>,
     /// Variables that have no value yet.
-    pub(crate) missing: Vec<Variable>,
-    pub(crate) notes: Vec<Note>,
+    pub(crate) missing: Vec<NeededVariable>,
+    pub(crate) notes: Vec<ImportNote>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     #[serde(skip)]
@@ -87,16 +87,23 @@ pub(crate) enum Action {
 
 impl Plan {
     /// Reads, and writes nothing.
-    pub(crate) async fn make(found: Vec<Found>, at: &Whereabouts) -> anyhow::Result<Self> {
+    pub(crate) async fn make(found: Vec<ClientConfig>, at: &Whereabouts) -> anyhow::Result<Self> {
         Self::of(found, at, Marked::AsItIs).await
     }
 
     /// The same without what these files had when they were last looked at.
-    pub(crate) async fn of_additions(found: Vec<Found>, at: &Whereabouts) -> anyhow::Result<Self> {
+    pub(crate) async fn of_additions(
+        found: Vec<ClientConfig>,
+        at: &Whereabouts,
+    ) -> anyhow::Result<Self> {
         Self::of(found, at, Marked::SwitchedOff).await
     }
 
-    async fn of(mut found: Vec<Found>, at: &Whereabouts, marked: Marked) -> anyhow::Result<Self> {
+    async fn of(
+        mut found: Vec<ClientConfig>,
+        at: &Whereabouts,
+        marked: Marked,
+    ) -> anyhow::Result<Self> {
         let path = at.editable()?;
         let text = edit::read(&path)?;
         let config = at
@@ -210,7 +217,8 @@ impl Plan {
         }
         let rows = &self.rows;
         let ours = |place: &str, name: &str| {
-            let stands_there = |origin: &Origin| origin.name == name && place_of(origin) == place;
+            let stands_there =
+                |origin: &ServerOrigin| origin.name == name && place_of(origin) == place;
             let with_us = rows.iter().filter(|row| row.action != Action::Refused);
             with_us
                 .filter(|row| row.from.iter().any(stands_there))
@@ -224,8 +232,8 @@ impl Plan {
         }
     }
 
-    fn decide(&mut self, merged: Merged, config: &Config, at: &Whereabouts) {
-        let Merged {
+    fn decide(&mut self, merged: MergedServer, config: &Config, at: &Whereabouts) {
+        let MergedServer {
             name,
             server,
             from,
@@ -275,8 +283,8 @@ impl Plan {
         let keeping = &mut self.keeping;
         let reach = reach(&server.launch, |value, what| {
             value.template(|hidden| match hidden {
-                Hidden::Typed(secret) => keeping.keep(&row.name, what, secret),
-                Hidden::Wanted(id) => keeping.want(row.file(), &row.name, id),
+                HiddenText::Typed(secret) => keeping.keep(&row.name, what, secret),
+                HiddenText::Wanted(id) => keeping.want(row.file(), &row.name, id),
             })
         });
         let text = edit::add_server(
@@ -292,8 +300,8 @@ impl Plan {
     }
 
     /// Under the names that secrets have here.
-    fn missing(&self, variables: &[Variable], file: &Path) -> Vec<Variable> {
-        let here = |variable: &Variable| {
+    fn missing(&self, variables: &[NeededVariable], file: &Path) -> Vec<NeededVariable> {
+        let here = |variable: &NeededVariable| {
             let Some(id) = variable.name.strip_prefix(Template::SECRET) else {
                 return variable.clone();
             };
@@ -301,7 +309,7 @@ impl Plan {
                 .keeping
                 .wanted(file, id)
                 .map_or(id, |name| name.as_str());
-            Variable {
+            NeededVariable {
                 name: format!("{}{name}", Template::SECRET),
                 source: variable.source.clone(),
             }
@@ -318,8 +326,8 @@ impl Plan {
         &self,
         config: &Config,
         name: &ServerName,
-        theirs: &[Variable],
-    ) -> Vec<Variable> {
+        theirs: &[NeededVariable],
+    ) -> Vec<NeededVariable> {
         let Some(spec) = config.server(name) else {
             return Vec::new();
         };
@@ -329,14 +337,14 @@ impl Plan {
             .collect();
         let source = |name: &str| {
             let id = name.rsplit('.').next().unwrap_or(name);
-            let alike = |it: &&Variable| {
+            let alike = |it: &&NeededVariable| {
                 it.name == name || it.name.strip_prefix(Template::SECRET) == Some(id)
             };
             theirs.iter().find(alike).map(|it| it.source.clone())
         };
         let open = wanted.into_iter().filter(|name| !self.is_set(name));
         open.filter_map(|name| {
-            Some(Variable {
+            Some(NeededVariable {
                 source: source(&name)?,
                 name,
             })
@@ -373,7 +381,7 @@ impl Row {
 }
 
 /// The person's own file, if one has it: then it is their own word.
-fn origin(from: &[Origin], at: &Whereabouts) -> review::Origin {
+fn origin(from: &[ServerOrigin], at: &Whereabouts) -> review::Origin {
     let own = from.iter().find(|origin| origin.scope != Scope::Project);
     match (own, from.first()) {
         (None, Some(origin)) => review::Origin::ProjectFile {
@@ -387,19 +395,19 @@ fn origin(from: &[Origin], at: &Whereabouts) -> review::Origin {
 }
 
 /// With what was typed in full, so that nothing escapes being judged by being called a secret.
-fn revealed(launch: &Launch) -> Reach {
+fn revealed(launch: &ClientLaunch) -> Reach {
     reach(launch, |value, _| {
         value.template(|hidden| match hidden {
-            Hidden::Typed(secret) => secret.to_owned(),
-            Hidden::Wanted(id) => format!("<{id}>"),
+            HiddenText::Typed(secret) => secret.to_owned(),
+            HiddenText::Wanted(id) => format!("<{id}>"),
         })
     })
 }
 
 /// How it is reached, with what `text` makes of each value and of the name it stands under.
-fn reach(launch: &Launch, mut text: impl FnMut(&Value, &str) -> String) -> Reach {
+fn reach(launch: &ClientLaunch, mut text: impl FnMut(&SensitiveText, &str) -> String) -> Reach {
     match launch {
-        Launch::Stdio {
+        ClientLaunch::Stdio {
             command,
             args,
             env,
@@ -413,13 +421,13 @@ fn reach(launch: &Launch, mut text: impl FnMut(&Value, &str) -> String) -> Reach
                 .collect(),
             cwd: cwd.clone(),
         },
-        Launch::Http {
+        ClientLaunch::Http {
             url,
             transport,
             headers,
         } => Reach::Remote {
             url: text(url, "url"),
-            transport: (*transport == Transport::Sse).then(|| "sse".to_owned()),
+            transport: (*transport == RemoteTransport::Sse).then(|| "sse".to_owned()),
             headers: headers
                 .iter()
                 .map(|(key, value)| (key.clone(), text(value, key)))

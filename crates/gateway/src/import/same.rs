@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kitbag_clients::{FoundServer, Hidden, Launch, Value};
+use kitbag_clients::{FoundServer, HiddenText, ClientLaunch, SensitiveText};
 use kitbag_domain::{Reach, ServerName, Template};
 use kitbag_upstream::{ServerKind, ServerSpec};
 
@@ -17,7 +17,7 @@ pub(super) fn same(
 ) -> bool {
     let agree =
         ours.name.as_str() == wish.as_str() || ours.name.as_str().starts_with(&format!("{wish}-"));
-    let alike = |(our, their): &(String, &Value)| {
+    let alike = |(our, their): &(String, &SensitiveText)| {
         filled(our, secrets) == typed_in(their)
             || (agree && blank(our) == blank(&their.template(|_| BLANK.to_owned())))
     };
@@ -25,11 +25,11 @@ pub(super) fn same(
 }
 
 /// Each text of ours with the one in its place there; none if the two are built differently.
-fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, &'a Value)>> {
+fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, &'a SensitiveText)>> {
     match (&ours.kind, &theirs.launch) {
         (
             ServerKind::External(Reach::Command(launch)),
-            Launch::Stdio {
+            ClientLaunch::Stdio {
                 command,
                 args,
                 env,
@@ -59,7 +59,7 @@ fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, 
                     .collect(),
             )
         }
-        (ServerKind::External(Reach::Remote(endpoint)), Launch::Http { url, headers, .. }) => {
+        (ServerKind::External(Reach::Remote(endpoint)), ClientLaunch::Http { url, headers, .. }) => {
             let headers = named(&endpoint.headers, headers, str::to_lowercase)?;
             Some(
                 [(endpoint.url.source().to_owned(), url)]
@@ -74,15 +74,15 @@ fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, 
 
 fn named<'a>(
     ours: &[(String, Template)],
-    theirs: &'a [(String, Value)],
+    theirs: &'a [(String, SensitiveText)],
     name: fn(&str) -> String,
-) -> Option<Vec<(String, &'a Value)>> {
+) -> Option<Vec<(String, &'a SensitiveText)>> {
     let ours: BTreeMap<_, _> = ours
         .iter()
         .map(|(key, value)| (name(key), value.source()))
         .collect();
     let pair =
-        |(key, value): &'a (String, Value)| Some(((*ours.get(&name(key))?).to_owned(), value));
+        |(key, value): &'a (String, SensitiveText)| Some(((*ours.get(&name(key))?).to_owned(), value));
     (ours.len() == theirs.len()).then(|| theirs.iter().map(pair).collect())?
 }
 
@@ -100,10 +100,10 @@ fn filled(text: &str, secrets: &BTreeMap<String, String>) -> String {
 }
 
 /// With the secrets that were typed. One that is only named is like none of ours.
-fn typed_in(value: &Value) -> String {
+fn typed_in(value: &SensitiveText) -> String {
     let text = value.template(|hidden| match hidden {
-        Hidden::Typed(secret) => secret.to_owned(),
-        Hidden::Wanted(name) => format!("{BLANK}{name}"),
+        HiddenText::Typed(secret) => secret.to_owned(),
+        HiddenText::Wanted(name) => format!("{BLANK}{name}"),
     });
     text.trim_end_matches('/').to_owned()
 }
@@ -127,7 +127,7 @@ const BLANK: &str = "\u{0}";
 
 #[cfg(test)]
 mod tests {
-    use kitbag_clients::{Client, Places, Platform, Scope, Spot, read};
+    use kitbag_clients::{Client, ClientDirectories, Platform, Scope, ClientFile, read};
 
     use kitbag_config::{Overrides, Surroundings, parse};
 
@@ -140,10 +140,10 @@ mod tests {
             ..Surroundings::default()
         };
         let config = parse(ours, None, &Overrides::default(), &around).unwrap();
-        let places = Places::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
+        let places = ClientDirectories::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
             None
         });
-        let spot = Spot {
+        let spot = ClientFile {
             client: Client::ClaudeCode,
             path: "/home/ann/.claude.json".into(),
             scope: Scope::User,

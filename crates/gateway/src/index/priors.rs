@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kitbag_config::DeclaredTool;
 use kitbag_domain::{Capability, Timestamp};
-use kitbag_store::{Store, Track};
+use kitbag_store::{Store, ToolStatistics};
 
 /// What the index filters by.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -33,7 +33,7 @@ const LEAST_CALLS_FOR_P99: usize = 100;
 impl Measured {
     pub(super) async fn of(store: &Store, now: Timestamp) -> Result<Self, kitbag_store::Error> {
         let since = Timestamp(now.0 - LOOKED_BACK.as_millis() as i64);
-        let tracks = store.tracks(since).await?.into_iter();
+        let tracks = store.tool_statistics(since).await?.into_iter();
         Ok(Self(
             tracks
                 .filter_map(|(capability, track)| Some((capability, shown_by(&track)?)))
@@ -56,7 +56,7 @@ impl Measured {
     }
 }
 
-fn shown_by(track: &Track) -> Option<Priors> {
+fn shown_by(track: &ToolStatistics) -> Option<Priors> {
     if track.calls < LEAST_CALLS {
         return None;
     }

@@ -15,7 +15,7 @@ pub(crate) mod words;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use kitbag_clients::{Hidden, holds_secret, secrets_in_address, secrets_in_argument};
+use kitbag_clients::{HiddenText, holds_secret, secrets_in_address, secrets_in_argument};
 use kitbag_config::edit::Reach;
 use kitbag_domain::Template;
 use kitbag_upstream::{ServerKind, ServerSpec};
@@ -281,8 +281,8 @@ fn masked_words(words: &[String]) -> Vec<String> {
 
 const MASK: &str = "…";
 
-fn masked_key(hidden: Hidden<'_>) -> String {
-    let (Hidden::Typed(text) | Hidden::Wanted(text)) = hidden;
+fn masked_key(hidden: HiddenText<'_>) -> String {
+    let (HiddenText::Typed(text) | HiddenText::Wanted(text)) = hidden;
     if is_like_a_key(text) {
         MASK.to_owned()
     } else {

@@ -1,20 +1,20 @@
 //! Whatever an entry of the registry says, nothing in it becomes an option of the program that runs it, or a
 //! variable of the person who does.
 
-use kitbag_registry::{Answers, Filled, Server, choose, kinds};
+use kitbag_registry::{FilledPlan, PlanAnswers, RegistryServer, choose, kinds};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 proptest! {
     #[test]
     fn no_entry_brings_an_option_or_a_variable_along(entry in entry()) {
-        let Ok(server) = serde_json::from_value::<Server>(entry.clone()) else { return Ok(()) };
+        let Ok(server) = serde_json::from_value::<RegistryServer>(entry.clone()) else { return Ok(()) };
         for kind in kinds(&server) {
             let Ok(plan) = choose(&server, Some(kind), |_| true) else { continue };
-            let Ok(filled) = plan.fill(&Answers::default(), |text| text.replace('$', "%")) else { continue };
+            let Ok(filled) = plan.fill(&PlanAnswers::default(), |text| text.replace('$', "%")) else { continue };
             let (words, pairs) = match filled {
-                Filled::Launch { command, args, env } => ([vec![command], args].concat(), env),
-                Filled::Remote { url, headers, .. } => (vec![url], headers),
+                FilledPlan::Launch { command, args, env } => ([vec![command], args].concat(), env),
+                FilledPlan::Remote { url, headers, .. } => (vec![url], headers),
             };
             let values = pairs.iter().map(|(_, value)| value);
             for word in words.iter().chain(values) {

@@ -1,6 +1,7 @@
 //! What comes back when a registry is asked, over real HTTP.
 
-use kitbag_registry::{Entry, Registry, Status};
+use kitbag_domain::Remedy as _;
+use kitbag_registry::{EntryStatus, Registry, RegistryEntry};
 
 use crate::shelf::Shelf;
 
@@ -8,8 +9,8 @@ fn at(shelf: &Shelf) -> Registry {
     Registry::at(shelf.url.parse().unwrap())
 }
 
-fn names(entries: &[Entry]) -> Vec<String> {
-    let named = |entry: &Entry| format!("{} {}", entry.server.name, entry.server.version);
+fn names(entries: &[RegistryEntry]) -> Vec<String> {
+    let named = |entry: &RegistryEntry| format!("{} {}", entry.server.name, entry.server.version);
     entries.iter().map(named).collect()
 }
 
@@ -24,7 +25,7 @@ async fn a_search_reads_all_pages_and_keeps_what_can_be_read() {
             "io.github.older/weather 0.9.0"
         ]
     );
-    assert_eq!(found[1].status, Status::Deprecated);
+    assert_eq!(found[1].status, EntryStatus::Deprecated);
     assert_eq!(shelf.asked(), ["weather"]);
 }
 
@@ -62,6 +63,7 @@ async fn an_entry_is_fetched_by_name_and_version() {
             .await
             .unwrap_err()
             .remedy()
+            .unwrap()
             .lines()
             .count(),
         3
@@ -78,7 +80,7 @@ async fn what_goes_wrong_is_told_with_what_to_do_about_it() {
     let registry = at(&shelf);
     let place = registry.place();
     let told = |error: kitbag_registry::RegistryError| {
-        format!("{error} => {}", error.remedy())
+        format!("{error} => {}", error.remedy().unwrap())
             .replace(place, "HERE")
             .replace('\n', " ")
     };
@@ -124,7 +126,7 @@ async fn what_goes_wrong_is_told_with_what_to_do_about_it() {
         .find("x")
         .await
         .unwrap_err();
-    let told = format!("{nowhere} => {}", nowhere.remedy());
+    let told = format!("{nowhere} => {}", nowhere.remedy().unwrap());
     assert!(
         told.starts_with("the registry http://127.0.0.1:1 cannot be reached: "),
         "{told}"

@@ -1,10 +1,14 @@
 //! From `server.json` to what is launched, for every shape of entry.
 
-use kitbag_registry::{Answers, Filled, Format, Input, Plan, Registry, Server, choose, kinds};
+use kitbag_domain::Remedy as _;
+use kitbag_registry::{
+    FilledPlan, InputFormat, PlanAnswers, PlanInput, Registry, RegistryServer, RunPlan, choose,
+    kinds,
+};
 
 use crate::shelf::Shelf;
 
-async fn server(name: &str) -> Server {
+async fn server(name: &str) -> RegistryServer {
     let shelf = Shelf::open().await;
     let registry = Registry::at(shelf.url.parse().unwrap());
     registry
@@ -15,15 +19,15 @@ async fn server(name: &str) -> Server {
 }
 
 /// The plan of an entry, as `kind` if that is not empty, where everything can be run.
-async fn plan(name: &str, kind: &str) -> Result<Plan, String> {
+async fn plan(name: &str, kind: &str) -> Result<RunPlan, String> {
     let wanted = (!kind.is_empty()).then(|| kind.parse().unwrap());
     choose(&server(name).await, wanted, |_| true).map_err(|error| error.to_string())
 }
 
 /// What the plan says once it has the answers: `A=1 program word word`.
 #[track_caller]
-fn filled(plan: &Plan, given: &[(&str, &str)]) -> Result<String, String> {
-    let mut answers = Answers::default();
+fn filled(plan: &RunPlan, given: &[(&str, &str)]) -> Result<String, String> {
+    let mut answers = PlanAnswers::default();
     for (name, answer) in given {
         let input = plan
             .inputs
@@ -40,12 +44,12 @@ fn filled(plan: &Plan, given: &[(&str, &str)]) -> Result<String, String> {
             .map(|(key, value)| format!("{key}={value}"))
     };
     match plan.fill(&answers, |text| text.replace('$', "%")) {
-        Ok(Filled::Launch { command, args, env }) => Ok(pairs(env)
+        Ok(FilledPlan::Launch { command, args, env }) => Ok(pairs(env)
             .chain([command])
             .chain(args)
             .collect::<Vec<_>>()
             .join(" ")),
-        Ok(Filled::Remote {
+        Ok(FilledPlan::Remote {
             url,
             transport,
             headers,
@@ -63,7 +67,7 @@ fn filled(plan: &Plan, given: &[(&str, &str)]) -> Result<String, String> {
 }
 
 #[track_caller]
-fn check(plan: &Result<Plan, String>, given: &[(&str, &str)], expected: Result<&str, &str>) {
+fn check(plan: &Result<RunPlan, String>, given: &[(&str, &str)], expected: Result<&str, &str>) {
     let found = plan
         .as_ref()
         .map_err(Clone::clone)
@@ -83,7 +87,7 @@ async fn an_npm_package_runs_in_its_version_with_its_variables() {
     let plan = plan.unwrap();
     assert_eq!(plan.preview().join(" "), "npx -y @acme/weather@1.1.0 stdio");
     assert_eq!(plan.source, "@acme/weather 1.1.0");
-    let expected = Input {
+    let expected = PlanInput {
         name: "WEATHER_API_KEY".to_owned(),
         description: Some("The key of your account".to_owned()),
         required: true,
@@ -92,7 +96,7 @@ async fn an_npm_package_runs_in_its_version_with_its_variables() {
         default: None,
         placeholder: None,
         choices: vec![],
-        format: Format::Text,
+        format: InputFormat::Text,
     };
     assert_eq!(plan.inputs[0], expected);
     assert!(plan.inputs[1].check("imperial").is_ok());

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use kitbag_store::{AuditRow, Part, Store};
+use kitbag_store::{AuditPage, AuditRow, Store};
 use serde_json::{Value, json};
 
 use super::filter::Filter;
@@ -74,7 +74,7 @@ async fn write(
     into: &mut impl Write,
 ) -> anyhow::Result<usize> {
     let mut query = arguments.filter.query(PAGE);
-    query.part = Part::WrittenAfter { id: 0 };
+    query.page = AuditPage::WrittenAfter { id: 0 };
     if arguments.format == Format::Csv {
         write!(into, "{}\r\n", AuditLine::COLUMNS.join(","))?;
     }
@@ -82,7 +82,7 @@ async fn write(
     loop {
         let rows = store.audit(&query).await?;
         let Some(last) = rows.last() else { break };
-        query.part = Part::WrittenAfter { id: last.id };
+        query.page = AuditPage::WrittenAfter { id: last.id };
         for row in &rows {
             match arguments.format {
                 Format::Jsonl => writeln!(into, "{}", serde_json::to_string(&AuditLine::of(row))?)?,

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_domain::{KeyId, ServerName, Tenant, Timestamp};
-use kitbag_store::{AuditQuery, Entry};
+use kitbag_store::{AuditQuery, AuditRowKind};
 
 use crate::audit::terms::{self, Outcomes};
 use crate::cli::completions;
@@ -28,7 +28,7 @@ pub(super) struct Filter {
     outcome: Vec<Outcomes>,
     /// Of this kind: `call`, `key_refused`, `secret_set`, ….
     #[arg(long, value_name = "EVENT", value_parser = terms::entry)]
-    event: Vec<Entry>,
+    event: Vec<AuditRowKind>,
     /// From then on: `30m`, `2h`, `7d` ago, a date, or a date and a time.
     #[arg(long, value_name = "WHEN", value_parser = terms::start)]
     since: Option<Timestamp>,
@@ -49,7 +49,7 @@ impl Filter {
                 .iter()
                 .flat_map(|it| it.0.iter().copied())
                 .collect(),
-            entries: self.event.clone(),
+            kinds: self.event.clone(),
             since: self.since,
             until: self.until,
             ..AuditQuery::newest(limit)

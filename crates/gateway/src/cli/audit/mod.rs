@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use kitbag_domain::Outcome;
-use kitbag_store::{AuditQuery, AuditRow, Part, Store};
+use kitbag_store::{AuditPage, AuditQuery, AuditRow, Store};
 
 use self::filter::Filter;
 use super::Invocation;
@@ -102,7 +102,7 @@ async fn follow(
     let mut newest = newest;
     let mut unfinished = Vec::new();
     loop {
-        query.part = Part::WrittenAfter { id: newest };
+        query.page = AuditPage::WrittenAfter { id: newest };
         let (begun, mut ended): (Vec<_>, Vec<_>) = store
             .audit(&query)
             .await?

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
 use kitbag_domain::{Outcome, Timestamp};
-use kitbag_store::{AuditRow, What};
+use kitbag_store::{AuditRow, AuditRowContent};
 
 use crate::cli::output::{printable, table};
 
@@ -62,9 +62,11 @@ fn when(at: Timestamp) -> String {
 
 /// The name of what was called as clients see it, or what happened to what.
 fn what(row: &AuditRow) -> String {
-    match &row.what {
-        What::Call { capability, .. } => format!("{}/{}", capability.server, capability.name),
-        What::Event {
+    match &row.content {
+        AuditRowContent::Call { capability, .. } => {
+            format!("{}/{}", capability.server, capability.name)
+        }
+        AuditRowContent::Event {
             action,
             subject,
             detail,
@@ -83,8 +85,10 @@ fn how(row: &AuditRow) -> String {
 }
 
 fn took(row: &AuditRow) -> String {
-    match &row.what {
-        What::Call { latency, .. } if row.outcome != Outcome::Unfinished => duration(*latency),
+    match &row.content {
+        AuditRowContent::Call { latency, .. } if row.outcome != Outcome::Unfinished => {
+            duration(*latency)
+        }
         _ => String::new(),
     }
 }

@@ -5,7 +5,7 @@ use std::net::ToSocketAddrs as _;
 use std::path::Path;
 use std::time::Duration;
 
-use kitbag_clients::{Client, Found, Launch, Places, Scope, find};
+use kitbag_clients::{Client, ClientConfig, ClientLaunch, ClientDirectories, Scope, find};
 use kitbag_config::Config;
 use kitbag_upstream::{ServerSpec, programs};
 use tokio::net::TcpStream;
@@ -32,8 +32,8 @@ pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> V
     if findings.is_empty() {
         findings.push(AREA.note("none", "no client on this machine has servers written down"));
     }
-    let from_windows = |found: &Found| {
-        found.client.has_windows() && matches!(found.door, Some(Launch::Stdio { .. }))
+    let from_windows = |found: &ClientConfig| {
+        found.client.has_windows() && matches!(found.kitbag, Some(ClientLaunch::Stdio { .. }))
     };
     if let (Some(config), Some(found)) = (config, found.iter().find(|found| from_windows(found))) {
         findings.extend(
@@ -46,7 +46,7 @@ pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> V
     findings
 }
 
-fn unreadable(found: &Found) -> impl Iterator<Item = Finding> {
+fn unreadable(found: &ClientConfig) -> impl Iterator<Item = Finding> {
     let wrong = found
         .problems
         .iter()
@@ -59,17 +59,17 @@ fn unreadable(found: &Found) -> impl Iterator<Item = Finding> {
 }
 
 /// Servers that the client reaches by itself.
-fn passing(found: &Found, places: &Places) -> Option<Finding> {
+fn passing(found: &ClientConfig, places: &ClientDirectories) -> Option<Finding> {
     let on = found.servers.iter().filter(|server| !server.disabled);
     let names: Vec<&str> = on.map(|server| server.name.as_str()).collect();
     let title = found.client.title();
     if names.is_empty() {
         let through = || format!("goes through Kitbag ({})", found.path.display());
-        return found.kitbag.then(|| AREA.ok(title, through()));
+        return found.kitbag.is_some().then(|| AREA.ok(title, through()));
     }
     let (number, names) = (count(names.len(), "server"), names.join(", "));
     let advice = moving(found, places);
-    Some(if found.kitbag {
+    Some(if found.kitbag.is_some() {
         AREA.warning(
             title,
             format!("has Kitbag, and goes past it to {number}: {names}"),
@@ -82,11 +82,11 @@ fn passing(found: &Found, places: &Places) -> Option<Finding> {
 }
 
 /// Whether the client gets to Kitbag the way that is written down.
-async fn door(found: &Found) -> Option<Finding> {
+async fn door(found: &ClientConfig) -> Option<Finding> {
     let title = found.client.title();
     let again = format!("run `kitbag install --client {}`", found.client.name());
-    match found.door.as_ref()? {
-        Launch::Stdio { command, .. } => {
+    match found.kitbag.as_ref()? {
+        ClientLaunch::Stdio { command, .. } => {
             let command = command.masked();
             let path = Path::new(&command);
             if path.is_absolute() {
@@ -112,7 +112,7 @@ async fn door(found: &Found) -> Option<Finding> {
             );
             thin.then(|| AREA.warning(title, what).mend(again))
         }
-        Launch::Http { url, .. } => {
+        ClientLaunch::Http { url, .. } => {
             let url = url.masked();
             let what = format!("connects to {url}, where nobody answers");
             (!answers(&url).await).then(|| AREA.warning(title, what).mend("run `kitbag serve`"))
@@ -170,7 +170,7 @@ fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
 }
 
 /// How they get behind Kitbag. A client may read several files, of which we edit one.
-fn moving(found: &Found, places: &Places) -> String {
+fn moving(found: &ClientConfig, places: &ClientDirectories) -> String {
     let of_project = found.project.is_some() && found.path.starts_with(&places.cwd);
     let (scope, flag) = if of_project {
         (Scope::Project, " --project")

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use kitbag_clients::{Door, Scope, Spot};
+use kitbag_clients::{KitbagEntry, Scope, ClientFile};
 use kitbag_config::Config;
 use kitbag_upstream::programs;
 
@@ -15,13 +15,13 @@ use crate::cli::failure::Advise as _;
 /// project's file goes to others, who have it elsewhere. The configuration is named, so that it
 /// does not depend on the folder in which the client happens to launch it.
 pub(super) fn launched(
-    spot: &Spot,
+    spot: &ClientFile,
     config: &Config,
     invocation: &Invocation,
-) -> anyhow::Result<Door> {
+) -> anyhow::Result<KitbagEntry> {
     let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
     if spot.scope == Scope::Project {
-        return Ok(Door::Stdio {
+        return Ok(KitbagEntry::Stdio {
             command: "kitbag".to_owned(),
             args,
         });
@@ -34,7 +34,7 @@ pub(super) fn launched(
             text(&std::path::absolute(&config.data_dir)?),
         ]);
     }
-    Ok(Door::Stdio {
+    Ok(KitbagEntry::Stdio {
         command: text(&program()?),
         args,
     })
@@ -57,14 +57,14 @@ fn program() -> anyhow::Result<PathBuf> {
     Ok(named.filter(leads_there).unwrap_or(program))
 }
 
-pub(super) fn running(config: &Config) -> anyhow::Result<Door> {
+pub(super) fn running(config: &Config) -> anyhow::Result<KitbagEntry> {
     if !config.serve.keyless() {
         return Err(anyhow!(
             "connecting over HTTP needs a key, and a key does not belong into a readable file"
         ))
         .advise(|| "leave out --http, so that the client launches Kitbag by itself".to_owned());
     }
-    Ok(Door::Http {
+    Ok(KitbagEntry::Http {
         url: format!("http://{}/mcp", config.serve.bind),
         headers: Vec::new(),
     })

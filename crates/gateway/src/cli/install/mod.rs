@@ -11,8 +11,8 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_clients::{
-    Client, EditError, FileError, Found, NAME, Places, Problem, Scope, Spot, Undone, backup_of,
-    check_editable, find, install_into, open, uninstall_from,
+    Client, ClientConfig, ClientDirectories, ClientFile, FileEditError, FileError, FileProblem,
+    NAME, Scope, Uninstalled, backup_of, check_editable, find, install_into, open, uninstall_from,
 };
 use serde_json::json;
 
@@ -150,16 +150,16 @@ pub(super) fn uninstall(
     let undone = edited(uninstall_from(&spot, &places(&invocation.at.around)?))?;
     let path = spot.path.display();
     let (state, told) = match &undone {
-        Undone::NotThere => {
+        Uninstalled::NotThere => {
             return Err(anyhow!("Kitbag is not in {path}"))
                 .advise(|| format!("put it in: kitbag install --client {}", spot.client.name()));
         }
-        Undone::Nothing => (
+        Uninstalled::Nothing => (
             "removed",
             format!("Removed {path}, which held nothing but Kitbag"),
         ),
-        Undone::Restored(_) => ("restored", format!("{path} is as it was before Kitbag")),
-        Undone::Removed(_) => ("edited", taken_out(&spot.path)),
+        Uninstalled::Restored(_) => ("restored", format!("{path} is as it was before Kitbag")),
+        Uninstalled::Removed(_) => ("edited", taken_out(&spot.path)),
     };
     let result = json!({ "client": spot.client, "path": spot.path, "state": state });
     let restart = format!("{told}.\nRestart {}, so that it notices.", spot.client);
@@ -168,7 +168,7 @@ pub(super) fn uninstall(
 }
 
 impl Target {
-    fn spot(&self, invocation: &Invocation) -> anyhow::Result<Spot> {
+    fn spot(&self, invocation: &Invocation) -> anyhow::Result<ClientFile> {
         let scope = if self.project {
             Scope::Project
         } else {
@@ -209,10 +209,10 @@ impl InstallArguments {
 
 /// Imports what the client has, once the person agrees to what came along with a project.
 async fn take_over(
-    found: Vec<Found>,
+    found: Vec<ClientConfig>,
     agreement: Agreement<'_>,
     invocation: &Invocation,
-) -> anyhow::Result<(Vec<Row>, Vec<Problem>)> {
+) -> anyhow::Result<(Vec<Row>, Vec<FileProblem>)> {
     let mut plan = Plan::make(found, &invocation.at)
         .await
         .context("the servers cannot be taken over")?;
@@ -221,7 +221,7 @@ async fn take_over(
     Ok((plan.rows, plan.problems))
 }
 
-fn switched_on(found: &Found) -> Vec<String> {
+fn switched_on(found: &ClientConfig) -> Vec<String> {
     found
         .servers
         .iter()
@@ -231,8 +231,8 @@ fn switched_on(found: &Found) -> Vec<String> {
 }
 
 /// What the client has besides: its other files, and what it keeps for single projects.
-fn left_behind(spot: &Spot, places: &Places) -> Vec<Left> {
-    let is_edited = |found: &Found| {
+fn left_behind(spot: &ClientFile, places: &ClientDirectories) -> Vec<Left> {
+    let is_edited = |found: &ClientConfig| {
         found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none())
     };
     let others = find(places, Some(spot.client))
@@ -247,7 +247,7 @@ fn left_behind(spot: &Spot, places: &Places) -> Vec<Left> {
 }
 
 /// The servers that stand where Kitbag goes.
-fn theirs(spot: &Spot, invocation: &Invocation) -> anyhow::Result<Vec<Found>> {
+fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
     let mut found = open(spot, &places(&invocation.at.around)?);
     if spot.scope == Scope::User {
         found.retain(|found| found.project.is_none());
@@ -284,7 +284,7 @@ fn way_on(error: &FileError) -> String {
                 .to_owned()
         }
         FileError::Edit {
-            source: EditError::NoAddress { .. },
+            source: FileEditError::NoAddress { .. },
             ..
         } => "leave out --http, so that the client launches Kitbag by itself".to_owned(),
         FileError::Edit { path, .. } => {

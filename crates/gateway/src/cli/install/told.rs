@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kitbag_clients::{Client, Problem};
+use kitbag_clients::{Client, FileProblem};
 use serde::Serialize;
 
 use crate::cli::import::missing;
@@ -28,7 +28,7 @@ pub(super) struct Told {
     pub(super) servers: Vec<Row>,
     /// What could not even be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<FileProblem>,
 }
 
 /// Servers of the client that stand in another file, or count in one project only.

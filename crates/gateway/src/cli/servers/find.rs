@@ -2,7 +2,7 @@
 
 use clap::Args;
 use kitbag_config::{Config, parse_registry};
-use kitbag_registry::{Entry, EntryName, Kind, Registry, Status, kinds};
+use kitbag_registry::{RegistryEntry, EntryName, RunKind, Registry, EntryStatus, kinds};
 use serde::Serialize;
 use url::Url;
 
@@ -49,7 +49,7 @@ struct Row {
     title: Option<String>,
     version: String,
     description: String,
-    kinds: Vec<Kind>,
+    kinds: Vec<RunKind>,
     deprecated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     repository: Option<String>,
@@ -91,9 +91,9 @@ fn nothing(text: &str, registry: &Registry) -> String {
     )
 }
 
-fn row(entry: Entry) -> Row {
+fn row(entry: RegistryEntry) -> Row {
     let kinds = kinds(&entry.server);
-    let deprecated = entry.status == Status::Deprecated;
+    let deprecated = entry.status == EntryStatus::Deprecated;
     let server = entry.server;
     Row {
         name: server.name,

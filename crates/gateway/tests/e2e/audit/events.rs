@@ -1,15 +1,15 @@
 //! What is on record beside calls: keys that were refused, and what people changed.
 
 use kitbag_domain::Action;
-use kitbag_store::{AuditRow, What};
+use kitbag_store::{AuditRow, AuditRowContent};
 use serde_json::json;
 
 use super::{key, rows};
 use crate::harness::{Gateway, Home, Manner, Testbed, until};
 
 fn events(rows: &[AuditRow], wanted: Action) -> Vec<(String, String, &AuditRow)> {
-    let found = rows.iter().filter_map(|row| match &row.what {
-        What::Event {
+    let found = rows.iter().filter_map(|row| match &row.content {
+        AuditRowContent::Event {
             action,
             subject,
             detail,

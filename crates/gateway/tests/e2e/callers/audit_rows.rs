@@ -1,7 +1,7 @@
 //! The audit has a row for each call.
 
 use kitbag_domain::{Kind, Outcome};
-use kitbag_store::{AuditQuery, Entry, Store, What};
+use kitbag_store::{AuditQuery, AuditRowContent, AuditRowKind, Store};
 use serde_json::json;
 
 use super::{key, servers, settled};
@@ -54,7 +54,7 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     local.call("slow", &json!({ "ms": 10_000 })).await;
     let store = Store::open(&home.path("kitbag.db")).await.unwrap();
     let query = AuditQuery {
-        entries: vec![Entry::Call],
+        kinds: vec![AuditRowKind::Call],
         ..AuditQuery::newest(100)
     };
     let rows = until("the rows are written", async || {
@@ -65,11 +65,11 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     let mut seen = rows;
     seen.sort_by_key(|it| it.at.0);
     for (seen, (tenant, server, kind, name, outcome)) in seen.iter().zip(RECORDED) {
-        let What::Call {
+        let AuditRowContent::Call {
             capability,
             latency,
             ..
-        } = &seen.what
+        } = &seen.content
         else {
             panic!("{seen:?}")
         };

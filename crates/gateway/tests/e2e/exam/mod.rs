@@ -736,8 +736,8 @@ async fn what_models_call_in_an_exam_does_not_count_as_use() {
         .unwrap();
     let measured = |row: &kitbag_store::AuditRow| {
         matches!(
-            row.what,
-            kitbag_store::What::Call {
+            row.content,
+            kitbag_store::AuditRowContent::Call {
                 purpose: kitbag_domain::Purpose::Measurement,
                 ..
             }
@@ -745,7 +745,7 @@ async fn what_models_call_in_an_exam_does_not_count_as_use() {
     };
     assert!(!rows.is_empty() && rows.iter().all(measured), "{rows:?}");
     let since = kitbag_domain::Timestamp(0);
-    assert!(store.tracks(since).await.unwrap().is_empty());
+    assert!(store.tool_statistics(since).await.unwrap().is_empty());
     let local = kitbag_domain::Caller::local();
     assert!(
         store
@@ -756,6 +756,6 @@ async fn what_models_call_in_an_exam_does_not_count_as_use() {
     );
 
     home.kitbag(&["call", "bed__echo", "message=hello"]).await;
-    assert_eq!(store.tracks(since).await.unwrap().len(), 1);
+    assert_eq!(store.tool_statistics(since).await.unwrap().len(), 1);
     assert_eq!(store.favourites(&local, since, 20).await.unwrap().len(), 1);
 }

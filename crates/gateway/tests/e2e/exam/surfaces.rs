@@ -328,7 +328,7 @@ async fn searching_in_an_exam_is_no_use_and_leaves_the_index_of_other_runs_alone
         .await
         .unwrap();
     let (since, local) = (kitbag_domain::Timestamp(0), kitbag_domain::Caller::local());
-    assert!(store.tracks(since).await.unwrap().is_empty());
+    assert!(store.tool_statistics(since).await.unwrap().is_empty());
     assert!(
         store
             .favourites(&local, since, 20)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Timestamp};
-use kitbag_store::{AuditQuery, Record, Store};
+use kitbag_store::{AuditQuery, AuditRecord, Store};
 use serde_json::{Value, json};
 
 use super::{Listed, embedded, found, names, retrieve, tool};
@@ -175,7 +175,7 @@ async fn what_happened_longer_ago_than_is_kept_is_removed() {
     let rows: Vec<_> = (0..2_500)
         .map(seen)
         .chain([seen(yesterday)])
-        .map(Record::Call)
+        .map(AuditRecord::Call)
         .collect();
     store.record(&rows).await.unwrap();
     let gateway = home.serve().await;

@@ -1,7 +1,7 @@
 //! Resources and prompts from the command line, on the road of every client.
 
 use kitbag_domain::Outcome;
-use kitbag_store::{AuditQuery, Entry, Store};
+use kitbag_store::{AuditQuery, AuditRowKind, Store};
 use serde_json::Value;
 
 use super::Desk;
@@ -115,7 +115,7 @@ async fn rules_hold_for_resources_and_prompts_from_the_command_line_and_all_is_o
         .await;
     let store = Store::open(&desk.home.path("kitbag.db")).await.unwrap();
     let query = AuditQuery {
-        entries: vec![Entry::Call],
+        kinds: vec![AuditRowKind::Call],
         ..AuditQuery::newest(100)
     };
     let mut rows = until("all four are written down", async || {

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use kitbag_domain::{Outcome, Tenant};
-use kitbag_store::{AuditQuery, Entry, Store};
+use kitbag_store::{AuditQuery, AuditRowKind, Store};
 use serde_json::{Value, json};
 
 use super::Desk;
@@ -179,7 +179,7 @@ async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes
     let store = Store::open(&desk.home.path("kitbag.db")).await.unwrap();
     let query = AuditQuery {
         tenant: Some(Tenant::local()),
-        entries: vec![Entry::Call],
+        kinds: vec![AuditRowKind::Call],
         ..AuditQuery::newest(100)
     };
     let rows = until("both calls are written down", async || {

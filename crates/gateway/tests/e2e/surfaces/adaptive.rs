@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use kitbag_store::{AuditQuery, Entry, Store};
+use kitbag_store::{AuditQuery, AuditRowKind, Store};
 
 use super::{
     BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, found,
@@ -202,7 +202,7 @@ async fn what_a_credential_used_most_is_listed_for_it_and_for_nobody_else() {
     }
     let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
     let query = AuditQuery {
-        entries: vec![Entry::Call],
+        kinds: vec![AuditRowKind::Call],
         ..AuditQuery::newest(10)
     };
     until("the calls are written down", async || {

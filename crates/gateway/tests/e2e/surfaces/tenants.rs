@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use kitbag_domain::Outcome;
-use kitbag_store::{AuditQuery, Entry, Store};
+use kitbag_store::{AuditQuery, AuditRowKind, Store};
 
 use super::{BATCH, CALL, ENABLE, House, SEARCH, an_order, call_api, discover, key, search};
 use crate::harness::{Client, Manner, until};
@@ -141,7 +141,7 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
     let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
     let query = AuditQuery {
         tenant: "acme".parse().ok(),
-        entries: vec![Entry::Call],
+        kinds: vec![AuditRowKind::Call],
         ..AuditQuery::newest(1000)
     };
     let rows = until("every attempt is written down", async || {

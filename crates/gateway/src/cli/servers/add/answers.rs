@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, anyhow};
 use kitbag_config::{Surroundings, nearest};
 use kitbag_domain::ServerName;
-use kitbag_registry::{Answers, EntryName, Format, Input, Plan};
+use kitbag_registry::{EntryName, InputFormat, PlanAnswers, PlanInput, RunPlan};
 
 use crate::cli::ask;
 use crate::cli::failure::Advise as _;
@@ -22,12 +22,12 @@ pub(super) struct Answering<'a> {
 
 /// What was given, and what the person says if there is one.
 pub(super) fn gather(
-    plan: &Plan,
+    plan: &RunPlan,
     given: &[(String, String)],
     answering: &mut Answering<'_>,
     output: Output,
-) -> anyhow::Result<Answers> {
-    let mut answers = Answers::default();
+) -> anyhow::Result<PlanAnswers> {
+    let mut answers = PlanAnswers::default();
     for (key, value) in given {
         let input = called(plan, key)?;
         answers.give(input, answering.spell(input, value)?)?;
@@ -48,7 +48,7 @@ pub(super) fn gather(
 
 /// Everything that is missing, and a command that has a place for it.
 pub(super) fn missing(
-    missing: &[&Input],
+    missing: &[&PlanInput],
     name: &EntryName,
     given: &[(String, String)],
 ) -> anyhow::Error {
@@ -57,7 +57,7 @@ pub(super) fn missing(
         .map(|input| input.name.chars().count())
         .max()
         .unwrap_or_default();
-    let line = |input: &&Input| format!("{:width$}  {}", input.name, explanation(input));
+    let line = |input: &&PlanInput| format!("{:width$}  {}", input.name, explanation(input));
     let lines: Vec<_> = missing
         .iter()
         .map(|input| line(input).trim_end().to_owned())
@@ -81,12 +81,12 @@ pub(super) fn missing(
 }
 
 /// What is known of an input, in a line.
-pub(super) fn explanation(input: &Input) -> String {
+pub(super) fn explanation(input: &PlanInput) -> String {
     let what = match input.format {
-        Format::Text => None,
-        Format::Number => Some("a number".to_owned()),
-        Format::Boolean => Some("true or false".to_owned()),
-        Format::Path => Some("a path".to_owned()),
+        InputFormat::Text => None,
+        InputFormat::Number => Some("a number".to_owned()),
+        InputFormat::Boolean => Some("true or false".to_owned()),
+        InputFormat::Path => Some("a path".to_owned()),
     };
     let facts = [
         input.secret.then(|| "a secret".to_owned()),
@@ -110,7 +110,7 @@ pub(super) fn explanation(input: &Input) -> String {
 }
 
 /// The input that is meant; a flag of the program may be written with its dashes.
-fn called<'a>(plan: &'a Plan, key: &str) -> anyhow::Result<&'a Input> {
+fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
     let plain = key.trim_start_matches('-');
     let find =
         |same: fn(&str, &str) -> bool| plan.inputs.iter().find(|input| same(&input.name, plain));
@@ -126,7 +126,11 @@ fn called<'a>(plan: &'a Plan, key: &str) -> anyhow::Result<&'a Input> {
 }
 
 /// Puts the question until the answer can be meant.
-fn put(input: &Input, answering: &mut Answering<'_>, answers: &mut Answers) -> anyhow::Result<()> {
+fn put(
+    input: &PlanInput,
+    answering: &mut Answering<'_>,
+    answers: &mut PlanAnswers,
+) -> anyhow::Result<()> {
     let (name, explanation) = (&input.name, explanation(input));
     tell(&if explanation.is_empty() {
         name.clone()
@@ -188,7 +192,7 @@ fn tell(text: &str) {
 
 impl Answering<'_> {
     /// As it stands in the configuration: a variable stays one, a secret goes into the store.
-    fn spell(&mut self, input: &Input, value: &str) -> anyhow::Result<String> {
+    fn spell(&mut self, input: &PlanInput, value: &str) -> anyhow::Result<String> {
         if has_variable(value) {
             return Ok(value.to_owned());
         }
@@ -196,7 +200,7 @@ impl Answering<'_> {
         if input.secret {
             return Ok(self.keeping.keep(self.server, &input.name, value));
         }
-        Ok(if input.format == Format::Path {
+        Ok(if input.format == InputFormat::Path {
             self.path(value)
         } else {
             value.to_owned()

@@ -7,7 +7,10 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use kitbag_config::edit::Reach;
 use kitbag_domain::ServerName;
-use kitbag_registry::{Entry, EntryName, Filled, Kind, Plan, Registry, RemoteKind, Status, choose};
+use kitbag_registry::{
+    EntryName, EntryStatus, FilledPlan, Registry, RegistryEntry, RemoteKind, RunKind, RunPlan,
+    choose,
+};
 use kitbag_upstream::programs;
 use serde::Serialize;
 
@@ -36,7 +39,7 @@ pub(super) struct FromRegistry {
     version: Option<String>,
     /// In which form: npm, pypi, nuget, oci or remote; what runs here, if not given.
     #[arg(long, value_name = "KIND")]
-    package: Option<Kind>,
+    package: Option<RunKind>,
     /// The value of something the server asks for; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair, allow_hyphen_values = true)]
     set: Vec<(String, String)>,
@@ -52,7 +55,7 @@ pub(super) struct FromRegistry {
 pub(super) struct Origin {
     name: EntryName,
     version: String,
-    kind: Kind,
+    kind: RunKind,
     package: String,
 }
 
@@ -159,7 +162,7 @@ async fn find(
     arguments: &FromRegistry,
     registry: &Registry,
     invocation: &Invocation,
-) -> anyhow::Result<Entry> {
+) -> anyhow::Result<RegistryEntry> {
     let version = arguments.version.as_deref();
     let asking = async {
         match wanted {
@@ -185,13 +188,13 @@ async fn find(
         .unwrap_or_default();
     let name = &entry.server.name;
     match entry.status {
-        Status::Active => {}
-        Status::Deprecated => {
+        EntryStatus::Active => {}
+        EntryStatus::Deprecated => {
             invocation
                 .output
                 .warn(&format!("the author of `{name}` has given it up{reason}"));
         }
-        Status::Deleted => {
+        EntryStatus::Deleted => {
             return Err(anyhow!(
                 "`{name}` was taken back by its author or the registry{reason}"
             ))
@@ -202,7 +205,7 @@ async fn find(
 }
 
 /// Where it comes from and what it will run, for somebody who decides whether to trust it.
-fn about(entry: &Entry, plan: &Plan, registry: &Registry) -> String {
+fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
     let server = &entry.server;
     let mut lines = vec![format!(
         "{} {}, from {}",
@@ -220,7 +223,7 @@ fn about(entry: &Entry, plan: &Plan, registry: &Registry) -> String {
         server.repository.as_ref().map(|it| it.url.as_str()),
     );
     line("Website:", server.website_url.as_deref());
-    if plan.kind != Kind::Remote {
+    if plan.kind != RunKind::Remote {
         line(
             "Package:",
             Some(&format!("{} ({})", plan.source, plan.kind)),
@@ -252,15 +255,15 @@ fn about(entry: &Entry, plan: &Plan, registry: &Registry) -> String {
     lines.join("\n")
 }
 
-fn reach(filled: Filled) -> Reach {
+fn reach(filled: FilledPlan) -> Reach {
     match filled {
-        Filled::Launch { command, args, env } => Reach::Launch {
+        FilledPlan::Launch { command, args, env } => Reach::Launch {
             command,
             args,
             env,
             cwd: None,
         },
-        Filled::Remote {
+        FilledPlan::Remote {
             url,
             transport,
             headers,

@@ -1,11 +1,11 @@
-//! What a question is about, once its words are understood; and what is said when they are not.
+//! Finds the agent, the capability and the category that a question is about.
 
-use crate::answers::Answers;
+use crate::answers::AgentAnswers;
 use crate::library::Term;
-use crate::names::{Match, Meant, Names};
+use crate::name_index::{Match, NameIndex, ResolvedName};
 use crate::record::AgentFile;
 
-/// Why there is no answer, said so that the next question finds one.
+/// The reasons for which there is no answer, with what the model can ask instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Miss {
     #[error("No agent `{said}`. Agents: {all}.")]
@@ -22,64 +22,59 @@ pub enum Miss {
     NoFilter,
 }
 
-/// One capability, and how sure it is that it was meant; or the likeliest few.
-pub(crate) enum Asked<'a> {
+/// One capability and the confidence that it was meant, or the likeliest few.
+pub(crate) enum AskedCapability<'a> {
     One { term: &'a Term, confidence: f32 },
     Several(Vec<(&'a Term, f32)>),
 }
 
-/// One agent, and the ids of others the same word stands for.
-pub(crate) struct Who<'a> {
+/// One agent, and the ids of other agents that the same word stands for.
+pub(crate) struct AskedAgent<'a> {
     pub(crate) agent: &'a AgentFile,
     pub(crate) also: Vec<&'a str>,
 }
 
-impl Answers {
-    pub(crate) async fn agent(&self, said: &str) -> Result<Who<'_>, Miss> {
-        let Meant { at, others, .. } = self.meant_agent(said).await?;
+impl AgentAnswers {
+    pub(crate) async fn agent(&self, said: &str) -> Result<AskedAgent<'_>, Miss> {
+        let ResolvedName { at, others, .. } = self.meant_agent(said).await?;
         let agents = &self.library.agents;
-        let also = others
-            .into_iter()
-            .map(|at| agents[at].agent.id.as_str())
-            .collect();
-        Ok(Who {
+        let others = others.into_iter();
+        Ok(AskedAgent {
             agent: &agents[at],
-            also,
+            also: others.map(|at| agents[at].agent.id.as_str()).collect(),
         })
     }
 
-    /// All of them if none is named.
+    /// Returns all agents if none is named.
     pub(crate) async fn agents(&self, said: &[String]) -> Result<Vec<&AgentFile>, Miss> {
         let agents = &self.library.agents;
         if said.is_empty() {
             return Ok(agents.iter().collect());
         }
-        let mut places = Vec::new();
+        let mut found: Vec<usize> = Vec::new();
         for said in said {
-            let Meant { at, others, .. } = self.meant_agent(said).await?;
-            let new = [at]
-                .into_iter()
-                .chain(others)
-                .filter(|at| !places.contains(at));
-            let new: Vec<usize> = new.collect();
-            places.extend(new);
+            let ResolvedName { at, others, .. } = self.meant_agent(said).await?;
+            for at in [at].into_iter().chain(others) {
+                if !found.contains(&at) {
+                    found.push(at);
+                }
+            }
         }
-        Ok(places.into_iter().map(|at| &agents[at]).collect())
+        Ok(found.into_iter().map(|at| &agents[at]).collect())
     }
 
-    pub(crate) async fn capability(&self, said: &str) -> Result<Asked<'_>, Miss> {
+    pub(crate) async fn capability(&self, said: &str) -> Result<AskedCapability<'_>, Miss> {
         let (names, terms) = (&self.library.capability_names, &self.library.capabilities);
         match self.meant_capability(said).await {
-            Match::One(Meant { at, confidence, .. }) => Ok(Asked::One {
+            Match::One(ResolvedName { at, confidence, .. }) => Ok(AskedCapability::One {
                 term: &terms[at],
                 confidence,
             }),
-            Match::Several(likely) => Ok(Asked::Several(
-                likely
-                    .into_iter()
-                    .map(|(at, confidence)| (&terms[at], confidence))
-                    .collect(),
-            )),
+            Match::Several(likely) => {
+                let likely = likely.into_iter();
+                let likely = likely.map(|(at, confidence)| (&terms[at], confidence));
+                Ok(AskedCapability::Several(likely.collect()))
+            }
             Match::Nothing { near } => Err(Miss::Capability {
                 said: said.to_owned(),
                 near: joined(names, near),
@@ -90,7 +85,7 @@ impl Answers {
     pub(crate) async fn category(&self, said: &str) -> Result<String, Miss> {
         let names = &self.library.category_names;
         match names.resolve(said, None).await {
-            Match::One(Meant { at, .. }) => Ok(names.name(at).to_owned()),
+            Match::One(ResolvedName { at, .. }) => Ok(names.name(at).to_owned()),
             Match::Several(_) | Match::Nothing { .. } => Err(Miss::Category {
                 said: said.to_owned(),
                 all: joined(names, 0..names.all().len()),
@@ -98,27 +93,23 @@ impl Answers {
         }
     }
 
-    /// Where the agent is named here as well, that says nothing about the capability; but some
-    /// things are called after an agent, so the whole is tried first.
+    /// Resolves the whole text first, since some capabilities are named after an agent. If that does
+    /// not give a certain match, it is tried without the names of agents.
     async fn meant_capability(&self, said: &str) -> Match {
         let (names, meaning) = (&self.library.capability_names, self.meaning.as_ref());
         let whole = names.resolve(said, meaning).await;
-        let rest = self
-            .library
-            .agent_names
-            .cut_from(said)
-            .filter(|_| !whole.is_certain());
-        let Some(rest) = rest else { return whole };
+        if whole.is_certain() {
+            return whole;
+        }
+        let Some(rest) = self.library.agent_names.cut_from(said) else {
+            return whole;
+        };
         let rest = names.resolve(&rest, meaning).await;
-        let better = rest.is_certain()
-            || matches!(
-                (&whole, &rest),
-                (Match::Several(_) | Match::Nothing { .. }, Match::One(_))
-            );
-        if better { rest } else { whole }
+        let is_better = rest.is_certain() || (rest.is_one() && !whole.is_one());
+        if is_better { rest } else { whole }
     }
 
-    async fn meant_agent(&self, said: &str) -> Result<Meant, Miss> {
+    async fn meant_agent(&self, said: &str) -> Result<ResolvedName, Miss> {
         let names = &self.library.agent_names;
         match names.resolve(said, None).await {
             Match::One(meant) => Ok(meant),
@@ -137,10 +128,7 @@ impl Answers {
     }
 }
 
-fn joined(names: &Names, places: impl IntoIterator<Item = usize>) -> String {
-    places
-        .into_iter()
-        .map(|at| names.name(at))
-        .collect::<Vec<_>>()
-        .join(", ")
+fn joined(names: &NameIndex, positions: impl IntoIterator<Item = usize>) -> String {
+    let names = positions.into_iter().map(|at| names.name(at));
+    names.collect::<Vec<_>>().join(", ")
 }

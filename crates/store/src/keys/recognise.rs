@@ -1,20 +1,15 @@
-//! Recognising a key: by a keyed hash, from memory where it was seen lately, noting its use.
+//! Recognises a key by the keyed hash of its secret, and notes that it was used.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use kitbag_domain::sync;
-use kitbag_domain::{Caller, KeyId, Role, Tenant, Timestamp};
-use subtle::ConstantTimeEq;
+use kitbag_domain::{Caller, KeyId, Timestamp};
 
-use crate::keys::{ID_BYTES, PREFIX, SECRET_BYTES, parse_role, parse_tenant};
-use crate::pepper::Pepper;
-use crate::{Error, Store, failed, unreadable};
+use super::cache::{CachedKey, SharedKey};
+use super::{ID_BYTES, PREFIX, SECRET_BYTES, table};
+use crate::{Error, Store, failed};
 
-/// What became of a presented token. That a key was revoked or has expired is said of none whose
-/// secret was not right.
+/// The result of presenting a token. A revoked or expired key is reported as such only to a client
+/// that knows its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recognition {
     Known(Caller),
@@ -25,257 +20,106 @@ pub enum Recognition {
 }
 
 impl Store {
-    /// Who presents this token.
+    /// Finds the caller that this token belongs to.
     ///
-    /// A key that was seen lately is recognised from memory. What memory says is at most
-    /// one second old, which is therefore how long a key may outlive its revocation by
-    /// another process; a revocation by this one is noticed at once.
+    /// A key that this process has seen is recognised from memory, which is at most one second
+    /// old. So a key that another process revokes is accepted for up to a second more; one that
+    /// this process revokes is refused at once.
     pub async fn authenticate(&self, token: &str, at: Timestamp) -> Result<Recognition, Error> {
-        let Some(presented) = Presented::parse(token) else {
+        let Some(presented) = PresentedToken::parse(token) else {
             return Ok(Recognition::Unknown);
         };
-        let hash = self.door.pepper.hash(presented.secret);
-        let Some(lock) = self.lock(presented.id).await? else {
+        let hash = self.key_cache.pepper.hash(presented.secret);
+        let Some(key) = self.cached_key(presented.id).await? else {
             return Ok(Recognition::Unknown);
         };
-        let found = lock.open(presented.id, &hash, at);
-        if matches!(found, Recognition::Known(_)) {
-            self.door.used(presented.id, at);
+        let recognition = key.recognise(presented.id, &hash, at);
+        if matches!(recognition, Recognition::Known(_)) {
+            self.key_cache.used(presented.id, at);
         }
-        Ok(found)
+        Ok(recognition)
     }
 
-    /// Writes down when keys were last used, as far as that is not written yet.
+    /// Writes when keys were last used, where the table does not have that yet.
     pub async fn keep_key_uses(&self) -> Result<(), Error> {
-        const ACTION: &str = "note the use of keys";
-        let unwritten = self.door.unwritten();
+        let unwritten = self.key_cache.unwritten_uses();
         if unwritten.is_empty() {
             return Ok(());
         }
-        let mut transaction = self.sqlite.writer.begin().await.map_err(failed(ACTION))?;
-        for (id, at) in &unwritten {
-            // Another process may have seen it later.
-            sqlx::query(
-                "UPDATE api_keys SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?",
-            )
-            .bind(at.0)
-            .bind(id)
-            .execute(&mut *transaction)
-            .await
-            .map_err(failed(ACTION))?;
-        }
-        transaction.commit().await.map_err(failed(ACTION))?;
-        self.door.written(&unwritten);
+        self.write_key_uses(&unwritten).await?;
+        self.key_cache.uses_written(&unwritten);
         Ok(())
     }
 
-    async fn lock(&self, id: &str) -> Result<Option<Lock>, Error> {
-        let Some(known) = self.door.known(id) else {
-            let read = self.read_lock(id).await?;
-            if let Some(lock) = &read {
-                self.door.remember(id, lock.clone());
-            }
-            return Ok(read);
-        };
-        // Held while reading, so that of many requests with one key a single one goes to the
-        // database when the memory has aged, and the others wait for what it finds.
-        let mut lock = known.lock().await;
-        if lock.read_at.elapsed() > Door::TRUSTED_FOR {
-            match self.read_lock(id).await? {
-                Some(read) => *lock = read,
+    async fn write_key_uses(&self, uses: &[(String, Timestamp)]) -> Result<(), Error> {
+        const ACTION: &str = "note the use of keys";
+        let mut transaction = self.sqlite.writer.begin().await.map_err(failed(ACTION))?;
+        for (id, at) in uses {
+            table::note_use(&mut transaction, id, *at).await?;
+        }
+        transaction.commit().await.map_err(failed(ACTION))
+    }
+
+    async fn cached_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
+        match self.key_cache.get(id) {
+            Some(known) => self.refreshed_key(id, known).await,
+            None => self.first_read_key(id).await,
+        }
+    }
+
+    async fn first_read_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
+        let read = self.read_key(id).await?;
+        if let Some(key) = &read {
+            self.key_cache.add(id, key.clone());
+        }
+        Ok(read)
+    }
+
+    async fn refreshed_key(&self, id: &str, known: SharedKey) -> Result<Option<CachedKey>, Error> {
+        let mut key = known.lock().await;
+        if key.is_old() {
+            match self.read_key(id).await? {
+                Some(read) => *key = read,
                 None => return Ok(None),
             }
         }
-        Ok(Some(lock.clone()))
+        Ok(Some(key.clone()))
     }
 
-    async fn read_lock(&self, id: &str) -> Result<Option<Lock>, Error> {
+    async fn read_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
+        // Taken before the table is read, so that the entry is never believed to be newer than it is.
         let read_at = Instant::now();
-        let row: Option<LockRow> = sqlx::query_as(
-            "SELECT tenant, role, secret_hash, expires_at, revoked_at IS NOT NULL FROM api_keys WHERE id = ?",
-        )
-        .bind(id)
-        .fetch_optional(&self.sqlite.reader)
-        .await
-        .map_err(failed("look up a key"))?;
-        let Some((tenant, role, hash, expires_at, revoked)) = row else {
-            return Ok(None);
-        };
-        let hash = hash
-            .try_into()
-            .map_err(|_| unreadable("key hash", "(not shown)"))?;
-        let (tenant, role) = (parse_tenant(&tenant)?, parse_role(&role)?);
-        let expires_at = expires_at.map(Timestamp);
-        Ok(Some(Lock {
-            fitting: Some(Fitting {
-                tenant,
-                role,
-                hash,
-                expires_at,
-                revoked,
-            }),
-            read_at,
-        }))
+        let record = table::select_record(&self.sqlite.reader, id).await?;
+        Ok(record.map(|record| CachedKey::new(record, read_at)))
     }
 }
 
-type LockRow = (String, String, Vec<u8>, Option<i64>, bool);
-
-/// A token as it came in, of the right shape; the secret is still unchecked.
-struct Presented<'a> {
+/// A token of the right shape; its secret is still unchecked.
+struct PresentedToken<'a> {
     id: &'a str,
     secret: &'a str,
 }
 
-impl<'a> Presented<'a> {
+impl<'a> PresentedToken<'a> {
     fn parse(token: &'a str) -> Option<Self> {
         let (id, secret) = token.strip_prefix(PREFIX)?.split_once('_')?;
-        let fits = id.len() == 2 * ID_BYTES
-            && secret.len() == 2 * SECRET_BYTES
-            && is_hex(id)
-            && is_hex(secret);
+        let fits = is_hex(id, ID_BYTES) && is_hex(secret, SECRET_BYTES);
         fits.then_some(Self { id, secret })
     }
 }
 
-/// What it takes to recognise keys: the pepper, and a memory of those seen lately.
-///
-/// Unknown ids are not remembered, so nobody can fill the memory by guessing.
-#[derive(Debug)]
-pub(crate) struct Door {
-    pub(crate) pepper: Pepper,
-    known: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Lock>>>>,
-    uses: Mutex<HashMap<String, Use>>,
+fn is_hex(text: &str, bytes: usize) -> bool {
+    text.len() == 2 * bytes && text.bytes().all(is_lower_digit)
 }
 
-/// What the table said about one key, and when.
-#[derive(Debug, Clone)]
-struct Lock {
-    /// Absent right after this process has revoked the key.
-    fitting: Option<Fitting>,
-    read_at: Instant,
-}
-
-#[derive(Clone)]
-struct Fitting {
-    tenant: Tenant,
-    role: Role,
-    hash: [u8; blake3::OUT_LEN],
-    expires_at: Option<Timestamp>,
-    revoked: bool,
-}
-
-/// When a key was used, and which of its uses the table knows.
-#[derive(Debug, Clone, Copy)]
-struct Use {
-    at: Timestamp,
-    written: Option<Timestamp>,
-}
-
-impl Door {
-    const TRUSTED_FOR: Duration = Duration::from_secs(1);
-    /// How exactly the last use is known, in milliseconds. A busy key is written once in this time.
-    const USE_IS_EXACT_TO: i64 = 60_000;
-
-    pub(crate) fn new(pepper: Pepper) -> Self {
-        Self {
-            pepper,
-            known: Mutex::default(),
-            uses: Mutex::default(),
-        }
-    }
-
-    fn known(&self, id: &str) -> Option<Arc<tokio::sync::Mutex<Lock>>> {
-        sync::lock(&self.known).get(id).cloned()
-    }
-
-    /// Keeps what is already known: it may be a revocation that came after `lock` was read.
-    fn remember(&self, id: &str, lock: Lock) {
-        let mut known = sync::lock(&self.known);
-        known
-            .entry(id.to_owned())
-            .or_insert_with(|| Arc::new(tokio::sync::Mutex::new(lock)));
-    }
-
-    pub(crate) fn bar(&self, id: &str) {
-        let barred = Lock {
-            fitting: None,
-            read_at: Instant::now(),
-        };
-        let mut known = sync::lock(&self.known);
-        known.insert(id.to_owned(), Arc::new(tokio::sync::Mutex::new(barred)));
-    }
-
-    pub(crate) fn forget(&self, id: &str) {
-        sync::lock(&self.known).remove(id);
-    }
-
-    fn used(&self, id: &str, at: Timestamp) {
-        let mut uses = sync::lock(&self.uses);
-        match uses.get_mut(id) {
-            Some(known) => known.at = at,
-            None => drop(uses.insert(id.to_owned(), Use { at, written: None })),
-        }
-    }
-
-    fn unwritten(&self) -> Vec<(String, Timestamp)> {
-        let uses = sync::lock(&self.uses);
-        let due = |it: &Use| {
-            it.written
-                .is_none_or(|then| it.at.0.saturating_sub(then.0) >= Self::USE_IS_EXACT_TO)
-        };
-        uses.iter()
-            .filter(|(_, it)| due(it))
-            .map(|(id, it)| (id.clone(), it.at))
-            .collect()
-    }
-
-    fn written(&self, written: &[(String, Timestamp)]) {
-        let mut uses = sync::lock(&self.uses);
-        for (id, at) in written {
-            if let Some(known) = uses.get_mut(id) {
-                known.written = Some(*at);
-            }
-        }
-    }
-}
-
-impl Lock {
-    fn open(self, id: &str, hash: &blake3::Hash, at: Timestamp) -> Recognition {
-        let Some(fitting) = self.fitting else {
-            return Recognition::Unknown;
-        };
-        let id = KeyId(id.to_owned());
-        if !bool::from(fitting.hash.ct_eq(hash.as_bytes())) {
-            Recognition::Unknown
-        } else if fitting.revoked {
-            Recognition::Revoked(id)
-        } else if fitting.expires_at.is_some_and(|end| end <= at) {
-            Recognition::Expired(id)
-        } else {
-            Recognition::Known(match fitting.role {
-                Role::User => Caller::user(fitting.tenant, id),
-                Role::Operator => Caller::operator(id),
-            })
-        }
-    }
-}
-
-impl fmt::Debug for Fitting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fitting")
-            .field("tenant", &self.tenant)
-            .finish_non_exhaustive()
-    }
-}
-
-fn is_hex(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+fn is_lower_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::keys::{KeyOrder, NewKey, hex};
     use crate::tests::{path, store};
@@ -298,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_opens_the_door_for_its_tenant_also_after_a_restart() {
+    async fn a_key_is_recognised_for_its_tenant_also_after_a_restart() {
         let (directory, store) = store().await;
         let key = created(&store).await;
         assert_eq!(found(&store, key.token.reveal()).await, known(&key));
@@ -313,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_but_the_exact_token_opens_the_door() {
+    async fn nothing_but_the_exact_token_is_recognised() {
         let (_directory, store) = store().await;
         let (key, other) = (created(&store).await, created(&store).await);
         let token = key.token.reveal();
@@ -351,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_revoked_key_no_longer_opens_the_door() {
+    async fn a_revoked_key_is_no_longer_recognised() {
         let (directory, store) = store().await;
         let key = created(&store).await;
         assert_eq!(found(&store, key.token.reveal()).await, known(&key));
@@ -381,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_opens_the_door_until_it_expires() {
+    async fn a_key_is_recognised_until_it_expires() {
         let (_directory, store) = store().await;
         let order = KeyOrder {
             expires_at: Some(Timestamp(100)),
@@ -405,7 +249,7 @@ mod tests {
         assert_eq!(
             guessed,
             Recognition::Unknown,
-            "a guess is not told that it was near"
+            "a wrong secret does not learn that the key has expired"
         );
     }
 
@@ -488,7 +332,7 @@ mod tests {
         let key = created(&store).await;
         found(&store, key.token.reveal()).await;
         let (_, secret) = key.token.reveal().rsplit_once('_').unwrap();
-        let hash = hex(store.door.pepper.hash(secret).as_bytes());
+        let hash = hex(store.key_cache.pepper.hash(secret).as_bytes());
         let printed = format!("{key:?} {store:?}");
         assert!(
             !printed.contains(secret) && !printed.contains(&hash),

@@ -1,42 +1,44 @@
-//! How a client reaches Kitbag, in the words of that client.
+//! The entry for Kitbag in a file, in the words of its client.
 
 use serde_json::{Map, Value, json};
 
-use super::{EditError, NAME};
+use super::{FileEditError, NAME};
 use crate::client::Client;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Door {
-    /// The client launches it.
+pub enum KitbagEntry {
+    /// The client launches Kitbag.
     Stdio { command: String, args: Vec<String> },
-    /// It is running already.
+    /// Kitbag is running already.
     Http {
         url: String,
         headers: Vec<(String, String)>,
     },
 }
 
-impl Door {
-    pub(super) fn value(&self, client: Client) -> Result<Value, EditError> {
+impl KitbagEntry {
+    pub(super) fn value(&self, client: Client) -> Result<Value, FileEditError> {
         match self {
             Self::Stdio { command, args } => Ok(stdio(client, command, args)),
             Self::Http { .. } if client == Client::ClaudeDesktop => {
-                Err(EditError::NoAddress { client })
+                Err(FileEditError::NoAddress { client })
             }
             Self::Http { url, headers } => {
-                let headers: Map<String, Value> = headers
-                    .iter()
-                    .map(|(name, text)| (name.clone(), json!(text)))
-                    .collect();
-                Ok(http(client, url, headers))
+                let headers = headers.iter().cloned();
+                let headers = headers.map(|(name, text)| (name, Value::String(text)));
+                Ok(http(client, url, headers.collect()))
             }
         }
     }
 }
 
+/// Seconds, as Goose itself writes for a new extension.
+const GOOSE_TIMEOUT: u32 = 300;
+
 fn stdio(client: Client, command: &str, args: &[String]) -> Value {
     match client {
-        // Its tools are the ones that find the others; deferred, they would find nothing.
+        // The tools of Kitbag find all others. If the client loaded them late, the model would not
+        // know that there is something to find.
         Client::ClaudeCode => {
             json!({ "type": "stdio", "command": command, "args": args, "alwaysLoad": true })
         }
@@ -45,13 +47,11 @@ fn stdio(client: Client, command: &str, args: &[String]) -> Value {
             json!({ "name": NAME, "type": "stdio", "command": command, "args": args })
         }
         Client::Goose => json!({
-            "enabled": true, "type": "stdio", "name": NAME, "cmd": command, "args": args, "timeout": 300,
+            "enabled": true, "type": "stdio", "name": NAME, "cmd": command, "args": args,
+            "timeout": GOOSE_TIMEOUT,
         }),
         Client::Opencode => {
-            let words: Vec<&str> = [command]
-                .into_iter()
-                .chain(args.iter().map(String::as_str))
-                .collect();
+            let words = [&[command.to_owned()], args].concat();
             json!({ "type": "local", "command": words, "enabled": true })
         }
         _ => json!({ "command": command, "args": args }),
@@ -59,22 +59,7 @@ fn stdio(client: Client, command: &str, args: &[String]) -> Value {
 }
 
 fn http(client: Client, url: &str, headers: Map<String, Value>) -> Value {
-    let mut value = match client {
-        Client::ClaudeCode => json!({ "type": "http", "url": url, "alwaysLoad": true }),
-        Client::VsCode => json!({ "type": "http", "url": url }),
-        Client::Windsurf => json!({ "serverUrl": url }),
-        Client::Gemini => json!({ "httpUrl": url }),
-        Client::Cline => json!({ "type": "streamableHttp", "url": url }),
-        Client::Roo | Client::Kilo => json!({ "type": "streamable-http", "url": url }),
-        Client::Continue => json!({ "name": NAME, "type": "streamable-http", "url": url }),
-        Client::Goose => json!({
-            "enabled": true, "type": "streamable_http", "name": NAME, "uri": url, "timeout": 300,
-        }),
-        Client::Opencode => json!({ "type": "remote", "url": url, "enabled": true }),
-        Client::ClaudeDesktop | Client::Cursor | Client::Zed | Client::Codex | Client::LmStudio => {
-            json!({ "url": url })
-        }
-    };
+    let mut value = address(client, url);
     if !headers.is_empty() {
         match client {
             Client::Codex => value["http_headers"] = headers.into(),
@@ -83,4 +68,24 @@ fn http(client: Client, url: &str, headers: Map<String, Value>) -> Value {
         }
     }
     value
+}
+
+fn address(client: Client, url: &str) -> Value {
+    match client {
+        Client::ClaudeCode => json!({ "type": "http", "url": url, "alwaysLoad": true }),
+        Client::VsCode => json!({ "type": "http", "url": url }),
+        Client::Windsurf => json!({ "serverUrl": url }),
+        Client::Gemini => json!({ "httpUrl": url }),
+        Client::Cline => json!({ "type": "streamableHttp", "url": url }),
+        Client::Roo | Client::Kilo => json!({ "type": "streamable-http", "url": url }),
+        Client::Continue => json!({ "name": NAME, "type": "streamable-http", "url": url }),
+        Client::Goose => json!({
+            "enabled": true, "type": "streamable_http", "name": NAME, "uri": url,
+            "timeout": GOOSE_TIMEOUT,
+        }),
+        Client::Opencode => json!({ "type": "remote", "url": url, "enabled": true }),
+        Client::ClaudeDesktop | Client::Cursor | Client::Zed | Client::Codex | Client::LmStudio => {
+            json!({ "url": url })
+        }
+    }
 }

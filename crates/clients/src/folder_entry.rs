@@ -1,5 +1,5 @@
-//! A file by the open folder it lies in: links are resolved once, and whatever happens to them
-//! afterwards, what is read, written and removed is in that folder.
+//! A file as a name in an open folder. Links are resolved once; even if they change afterwards, the
+//! file is read, written and removed in that folder.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process;
 
 use rustix::fs::{
@@ -16,39 +16,37 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct FolderEntry {
     folder: OwnedFd,
     name: OsString,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PlaceError {
+pub(crate) enum FolderEntryError {
     #[error("{} is a link that leads out of the project", link.display())]
     Leaves { link: PathBuf },
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Whether folders on the way are made where there are none.
+/// Says whether missing folders on the way are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum MissingFolders {
     Make,
     Leave,
 }
 
-/// As many as the operating system follows.
+/// As many links as the operating system follows.
 const LINKS_AT_MOST: usize = 40;
 
-impl Place {
-    /// What a path leads to, wherever links lead: a person keeps their own files where they like.
-    /// Nothing, if its folder is missing and left so.
-    pub(crate) fn anywhere(path: &Path, missing: Missing) -> io::Result<Option<Self>> {
+impl FolderEntry {
+    /// Follows a path, wherever links lead: a person keeps their own files where they like. Returns
+    /// nothing if its folder is missing and is not created.
+    pub(crate) fn anywhere(path: &Path, missing: MissingFolders) -> io::Result<Option<Self>> {
         let path = destination(path);
-        let folder = path
-            .parent()
-            .filter(|it| !it.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        if missing == Missing::Make {
+        let parent = path.parent().filter(|parent| *parent != Path::new(""));
+        let folder = parent.unwrap_or(Path::new("."));
+        if missing == MissingFolders::Make {
             fs::create_dir_all(folder)?;
         }
         let name = path
@@ -62,31 +60,22 @@ impl Place {
         }
     }
 
-    /// What a path below `root` leads to. Links are followed as long as they stay there.
+    /// Follows a path below `root`. Links are followed as long as they stay below it.
     pub(crate) fn within(
         root: &Path,
         path: &Path,
-        missing: Missing,
-    ) -> Result<Option<Self>, PlaceError> {
-        let mut way = Way::below(root, path)?;
-        while let Some(name) = way.ahead.pop_front() {
-            if name == ".." {
-                way.back()?;
-                continue;
-            }
-            match readlinkat(way.here(), &name, Vec::new()) {
-                Ok(target) => way.follow(
-                    &name,
-                    &PathBuf::from(OsString::from_vec(target.into_bytes())),
-                )?,
-                Err(Errno::INVAL | Errno::NOENT) if way.ahead.is_empty() => {
-                    return Ok(way.arrive(name));
+        missing: MissingFolders,
+    ) -> Result<Option<Self>, FolderEntryError> {
+        let mut walk = PathWalk::below(root, path)?;
+        while let Some(name) = walk.ahead.pop_front() {
+            match walk.look_at(&name) {
+                Ok(WalkedName::Parent) => walk.back()?,
+                Ok(WalkedName::Link(target)) => walk.follow(&name, &target)?,
+                Ok(WalkedName::Plain) | Err(Errno::NOENT) if walk.ahead.is_empty() => {
+                    return Ok(walk.arrive(name));
                 }
-                Err(Errno::INVAL) => way.enter(&name)?,
-                Err(Errno::NOENT) if missing == Missing::Make => {
-                    mkdirat(way.here(), &name, Mode::from(0o777)).map_err(io::Error::from)?;
-                    way.enter(&name)?;
-                }
+                Ok(WalkedName::Plain) => walk.enter(&name)?,
+                Err(Errno::NOENT) if missing == MissingFolders::Make => walk.create(&name)?,
                 Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
                 Err(error) => return Err(io::Error::from(error).into()),
             }
@@ -94,9 +83,9 @@ impl Place {
         Err(io::Error::from(io::ErrorKind::IsADirectory).into())
     }
 
-    /// Its text; nothing where there is no file.
+    /// Returns the text of the file, or nothing if there is no file.
     pub(crate) fn read(&self) -> io::Result<Option<String>> {
-        // A pipe that nobody writes to must not hold us up.
+        // To open a pipe that no process writes to would otherwise wait forever.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = match openat(&self.folder, &self.name, flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -111,8 +100,8 @@ impl Place {
         Ok(Some(text))
     }
 
-    /// The permissions that the file has, or would get: a new one is for its owner only, since
-    /// people write secrets into it. An error if its owner wants it left alone.
+    /// Returns the permissions that the file has, or would get: only the owner can read a new one,
+    /// since people write secrets into it. Fails if the file is marked as read-only.
     pub(crate) fn permissions(&self) -> io::Result<Mode> {
         let found = match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => Mode::from_raw_mode(found.st_mode),
@@ -128,7 +117,7 @@ impl Place {
         Ok(found)
     }
 
-    /// Whole or not at all: readers see the old file or the new one.
+    /// Writes the whole file or nothing: readers see the old file or the new one.
     pub(crate) fn replace(&self, text: &str, permissions: Mode) -> io::Result<()> {
         let (draft, mut file) = self.draft()?;
         let written = file
@@ -137,7 +126,7 @@ impl Place {
             .and_then(|()| file.sync_all())
             .and_then(|()| Ok(renameat(&self.folder, &draft, &self.folder, &self.name)?));
         if written.is_err() {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _kept = unlinkat(&self.folder, &draft, AtFlags::empty());
         }
         written
@@ -147,16 +136,14 @@ impl Place {
         Ok(unlinkat(&self.folder, &self.name, AtFlags::empty())?)
     }
 
-    /// A new file beside this one, under a name that nothing has.
+    /// Creates a file beside this one, under a name that is free.
     fn draft(&self) -> io::Result<(OsString, File)> {
-        /// So many that only a folder full of leftovers has them all.
+        /// Only a folder full of leftovers has so many drafts.
         const TRIES: u32 = 1000;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for number in 0..TRIES {
-            let mut name = OsString::from(".");
-            name.push(&self.name);
-            name.push(format!(".{}-{number}", process::id()));
+            let name = self.draft_name(number);
             match openat(&self.folder, &name, flags, PRIVATE) {
                 Ok(file) => return Ok((name, File::from(file))),
                 Err(Errno::EXIST) => {}
@@ -165,6 +152,13 @@ impl Place {
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
+
+    fn draft_name(&self, number: u32) -> OsString {
+        let mut name = OsString::from(".");
+        name.push(&self.name);
+        name.push(format!(".{}-{number}", process::id()));
+        name
+    }
 }
 
 pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -172,17 +166,24 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// The folders gone through so far, all open, and what is still ahead.
-struct Way {
+/// A walk along a path: the folders so far, all open, and the names that are still ahead.
+struct PathWalk {
     root: PathBuf,
     folders: Vec<OwnedFd>,
     ahead: VecDeque<OsString>,
     links: usize,
 }
 
-impl Way {
-    fn below(root: &Path, path: &Path) -> Result<Self, PlaceError> {
-        // The person is in this folder; how they came there is their own affair.
+/// The kinds of names that a walk meets.
+enum WalkedName {
+    Parent,
+    Link(PathBuf),
+    Plain,
+}
+
+impl PathWalk {
+    fn below(root: &Path, path: &Path) -> Result<Self, FolderEntryError> {
+        // The person works in this folder, so that links on the way to it are their own.
         let top = open(root, FOLDER, Mode::empty()).map_err(io::Error::from)?;
         let relative = path.strip_prefix(root).unwrap_or(path);
         let mut way = Self {
@@ -199,7 +200,26 @@ impl Way {
         self.folders.last().expect("the root is never left")
     }
 
-    fn enter(&mut self, name: &OsStr) -> Result<(), PlaceError> {
+    fn look_at(&self, name: &OsStr) -> Result<WalkedName, Errno> {
+        if name == ".." {
+            return Ok(WalkedName::Parent);
+        }
+        match readlinkat(self.here(), name, Vec::new()) {
+            Ok(target) => Ok(WalkedName::Link(
+                OsString::from_vec(target.into_bytes()).into(),
+            )),
+            // The kernel says so of a name that is no link.
+            Err(Errno::INVAL) => Ok(WalkedName::Plain),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn create(&mut self, name: &OsStr) -> Result<(), FolderEntryError> {
+        mkdirat(self.here(), name, Mode::from(0o777)).map_err(io::Error::from)?;
+        self.enter(name)
+    }
+
+    fn enter(&mut self, name: &OsStr) -> Result<(), FolderEntryError> {
         let folder = openat(
             self.here(),
             name,
@@ -210,67 +230,74 @@ impl Way {
         Ok(())
     }
 
-    fn back(&mut self) -> Result<(), PlaceError> {
+    fn back(&mut self) -> Result<(), FolderEntryError> {
         if self.folders.len() == 1 {
-            return Err(PlaceError::Leaves { link: "..".into() });
+            return Err(FolderEntryError::Leaves { link: "..".into() });
         }
         self.folders.pop();
         Ok(())
     }
 
-    fn follow(&mut self, name: &OsStr, target: &Path) -> Result<(), PlaceError> {
-        let leaves = || PlaceError::Leaves { link: name.into() };
+    fn follow(&mut self, name: &OsStr, target: &Path) -> Result<(), FolderEntryError> {
         self.links += 1;
         if self.links > LINKS_AT_MOST {
             return Err(io::Error::from(Errno::LOOP).into());
         }
+        match self.inside(target) {
+            Some(inside) => {
+                self.prepend(inside);
+                Ok(())
+            }
+            None => Err(FolderEntryError::Leaves { link: name.into() }),
+        }
+    }
+
+    /// Returns the target as a path from the current folder, unless it leaves the root. A link that
+    /// leads upwards out of the root is found here, so that the error names the link and not `..`.
+    fn inside<'t>(&mut self, target: &'t Path) -> Option<&'t Path> {
         let inside = if target.is_absolute() {
             self.folders.truncate(1);
-            target.strip_prefix(&self.root).map_err(|_| leaves())?
+            target.strip_prefix(&self.root).ok()?
         } else {
             target
         };
-        // A link upwards is told by its own name, not by the dots in it.
         let ups = inside
             .components()
-            .take_while(|it| *it == Component::ParentDir)
-            .count();
-        if ups >= self.folders.len() {
-            return Err(leaves());
-        }
-        self.prepend(inside);
-        Ok(())
+            .take_while(|component| *component == path::Component::ParentDir);
+        (ups.count() < self.folders.len()).then_some(inside)
     }
 
     fn prepend(&mut self, path: &Path) {
-        let names = path.components().filter_map(|component| match component {
-            Component::Normal(name) => Some(name.to_owned()),
-            Component::ParentDir => Some("..".into()),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
-        });
-        for name in names.collect::<Vec<_>>().into_iter().rev() {
-            self.ahead.push_front(name);
+        for component in path.components().rev() {
+            match component {
+                path::Component::Normal(name) => self.ahead.push_front(name.to_owned()),
+                path::Component::ParentDir => self.ahead.push_front("..".into()),
+                path::Component::CurDir | path::Component::RootDir | path::Component::Prefix(_) => {
+                }
+            }
         }
     }
 
-    fn arrive(mut self, name: OsString) -> Option<Place> {
-        Some(Place {
+    fn arrive(mut self, name: OsString) -> Option<FolderEntry> {
+        Some(FolderEntry {
             folder: self.folders.pop()?,
             name,
         })
     }
 }
 
-/// What a path leads to: a configuration kept elsewhere stays a link, even if nothing is there yet.
+/// Follows the links of a path. A configuration that is kept elsewhere stays a link, even if its
+/// target does not exist yet.
 fn destination(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS_AT_MOST {
         let Ok(next) = fs::read_link(&path) else {
             break;
         };
-        path = path
-            .parent()
-            .map_or_else(|| next.clone(), |folder| folder.join(&next));
+        path = match path.parent() {
+            Some(folder) => folder.join(next),
+            None => next,
+        };
     }
     path
 }
@@ -301,7 +328,7 @@ mod tests {
             symlink(target, root.join(at)).unwrap();
         }
         let read = |path: &str| {
-            let place = Place::within(&root, &root.join(path), Missing::Leave);
+            let place = FolderEntry::within(&root, &root.join(path), MissingFolders::Leave);
             place
                 .map(|place| place.and_then(|place| place.read().unwrap()))
                 .map_err(|error| error.to_string())
@@ -334,14 +361,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_stays_in_the_folder_that_was_opened() {
+    fn a_file_is_written_into_the_folder_that_was_opened() {
         let outside = tempfile::tempdir().unwrap();
         let root = outside.path().join("project");
         fs::create_dir_all(root.join("a")).unwrap();
-        let place = Place::within(&root, Path::new("a/file"), Missing::Make)
+        let place = FolderEntry::within(&root, Path::new("a/file"), MissingFolders::Make)
             .unwrap()
             .unwrap();
-        // Somebody turns the folder into a link while it is open.
+        // Another process turns the folder into a link while it is open.
         fs::rename(root.join("a"), root.join("was")).unwrap();
         symlink(outside.path(), root.join("a")).unwrap();
         symlink(outside.path().join("victim"), root.join("was/file")).unwrap();

@@ -1,17 +1,13 @@
-//! Reading the table of what happened: narrowed, page by page, or as it grows.
+//! Reads the audit: narrowed, page by page, or as it grows.
 
-use std::time::Duration;
-
-use kitbag_domain::{
-    Action, Capability, KeyId, Kind, Outcome, Purpose, ServerName, Tenant, Timestamp,
-};
+use kitbag_domain::{KeyId, Outcome, ServerName, Tenant, Timestamp};
 use sqlx::sqlite::SqliteRow;
-use sqlx::{QueryBuilder, Row, Sqlite};
 
-use crate::audit::CALL;
-use crate::{Error, Store, failed, unreadable};
+use super::row::{AuditRow, AuditRowKind};
+use super::{selection, table};
+use crate::{Error, Store, failed};
 
-/// Which rows are wanted: the newest `limit` of those that fit every condition.
+/// Asks for the newest `limit` rows of those that fit every condition.
 #[derive(Debug, Clone)]
 pub struct AuditQuery {
     pub limit: u32,
@@ -20,62 +16,25 @@ pub struct AuditQuery {
     pub key: Option<KeyId>,
     /// A glob for the name, for `server/name` or for `server__name`.
     pub name: Option<String>,
-    /// Any of these; all, if it is empty.
+    /// Any of these outcomes; all, if it is empty.
     pub outcomes: Vec<Outcome>,
-    /// Any of these; calls as well as events, if it is empty.
-    pub entries: Vec<Entry>,
+    /// Any of these kinds; calls as well as events, if it is empty.
+    pub kinds: Vec<AuditRowKind>,
     pub since: Option<Timestamp>,
-    /// Up to and without this moment.
+    /// Rows before this moment, without those of the moment itself.
     pub until: Option<Timestamp>,
-    pub part: Part,
+    pub page: AuditPage,
 }
 
+/// Selects a part of all fitting rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    Call,
-    Event(Action),
-}
-
-/// Which part of all fitting rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum AuditPage {
     /// The newest first.
     Newest,
-    /// Those older than a row that was read before, the newest first.
+    /// Rows older than one that was read before, the newest first.
     OlderThan { at: Timestamp, id: i64 },
-    /// Those written after a row, in the order they were written in.
+    /// Rows written after another one, in the order in which they were written.
     WrittenAfter { id: i64 },
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditRow {
-    pub id: i64,
-    pub at: Timestamp,
-    pub tenant: Option<Tenant>,
-    pub key: Option<KeyId>,
-    pub actor: Option<String>,
-    pub client: Option<String>,
-    pub request: Option<String>,
-    pub address: Option<String>,
-    pub trace: Option<String>,
-    pub outcome: Outcome,
-    pub what: What,
-}
-
-/// What a row tells of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
-    /// The latency is cut to microseconds.
-    Call {
-        capability: Capability,
-        latency: Duration,
-        purpose: Purpose,
-    },
-    Event {
-        action: Action,
-        subject: String,
-        detail: Option<String>,
-    },
 }
 
 impl AuditQuery {
@@ -87,231 +46,59 @@ impl AuditQuery {
             key: None,
             name: None,
             outcomes: Vec::new(),
-            entries: Vec::new(),
+            kinds: Vec::new(),
             since: None,
             until: None,
-            part: Part::Newest,
-        }
-    }
-}
-
-impl AuditRow {
-    /// What was called, if this tells of a call.
-    pub fn capability(&self) -> Option<&Capability> {
-        match &self.what {
-            What::Call { capability, .. } => Some(capability),
-            What::Event { .. } => None,
+            page: AuditPage::Newest,
         }
     }
 }
 
 impl Store {
     pub async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRow>, Error> {
-        let rows = selection(query)
-            .build()
-            .fetch_all(&self.sqlite.reader)
-            .await;
-        rows.map_err(failed("recall what happened"))?
-            .iter()
-            .map(row)
-            .collect()
+        let mut select = selection::by_query(query);
+        let rows = select.build().fetch_all(&self.sqlite.reader).await;
+        read(rows)
     }
 
-    /// These rows as they are now, as far as they are there.
+    /// Returns those of the rows that still exist, as they are now.
     pub async fn audit_rows(&self, ids: &[i64]) -> Result<Vec<AuditRow>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut select = QueryBuilder::<Sqlite>::new(SELECT);
-        select.push(" AND id IN (");
-        let mut list = select.separated(", ");
-        for id in ids {
-            list.push_bind(*id);
-        }
-        select.push(") ORDER BY id");
-        let rows = select
-            .build()
-            .persistent(false)
-            .fetch_all(&self.sqlite.reader)
-            .await;
-        rows.map_err(failed("recall what happened"))?
-            .iter()
-            .map(row)
-            .collect()
+        let mut select = selection::by_id(ids);
+        // Its text has as many parameters as there are ids, so that it is seldom used again.
+        let select = select.build().persistent(false);
+        read(select.fetch_all(&self.sqlite.reader).await)
     }
 
-    /// The last row that was written; none are later ones.
+    /// Returns the id of the last row that was written, or zero.
     pub async fn newest_audit_row(&self) -> Result<i64, Error> {
-        let newest: Option<i64> = sqlx::query_scalar("SELECT max(id) FROM audit")
-            .fetch_one(&self.sqlite.reader)
-            .await
-            .map_err(failed("find the last row of the audit"))?;
+        let newest = table::newest_id(&self.sqlite.reader).await?;
         Ok(newest.unwrap_or(0))
     }
 }
 
-const SELECT: &str = "SELECT id, at, event, tenant, key_id, actor, client, server, kind, name, outcome, latency_us, \
-     purpose, request_id, address, trace_id, detail FROM audit WHERE TRUE";
-
-fn selection(query: &AuditQuery) -> QueryBuilder<Sqlite> {
-    let mut select = QueryBuilder::<Sqlite>::new(SELECT);
-    if let Some(tenant) = &query.tenant {
-        select
-            .push(" AND tenant = ")
-            .push_bind(tenant.as_str().to_owned());
-    }
-    if let Some(server) = &query.server {
-        select
-            .push(" AND server = ")
-            .push_bind(server.as_str().to_owned());
-    }
-    if let Some(key) = &query.key {
-        select.push(" AND key_id = ").push_bind(key.0.clone());
-    }
-    if let Some(glob) = &query.name {
-        select.push(" AND (name GLOB ").push_bind(glob.clone());
-        select
-            .push(" OR server || '/' || name GLOB ")
-            .push_bind(glob.clone());
-        select
-            .push(" OR server || '__' || name GLOB ")
-            .push_bind(glob.clone())
-            .push(")");
-    }
-    one_of(
-        &mut select,
-        "outcome",
-        query.outcomes.iter().map(|it| it.as_str()),
-    );
-    one_of(
-        &mut select,
-        "event",
-        query.entries.iter().map(|it| it.as_str()),
-    );
-    if let Some(since) = query.since {
-        select.push(" AND at >= ").push_bind(since.0);
-    }
-    if let Some(until) = query.until {
-        select.push(" AND at < ").push_bind(until.0);
-    }
-    match query.part {
-        Part::Newest => select.push(" ORDER BY at DESC, id DESC"),
-        Part::OlderThan { at, id } => {
-            select
-                .push(" AND (at, id) < (")
-                .push_bind(at.0)
-                .push(", ")
-                .push_bind(id);
-            select.push(") ORDER BY at DESC, id DESC")
-        }
-        Part::WrittenAfter { id } => select.push(" AND id > ").push_bind(id).push(" ORDER BY id"),
-    };
-    select.push(" LIMIT ").push_bind(query.limit);
-    select
-}
-
-fn one_of(
-    select: &mut QueryBuilder<Sqlite>,
-    column: &str,
-    values: impl ExactSizeIterator<Item = &'static str>,
-) {
-    if values.len() == 0 {
-        return;
-    }
-    select.push(format!(" AND {column} IN ("));
-    let mut list = select.separated(", ");
-    for value in values {
-        list.push_bind(value);
-    }
-    select.push(")");
-}
-
-impl Entry {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Call => CALL,
-            Self::Event(action) => action.as_str(),
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        if text == CALL {
-            Some(Self::Call)
-        } else {
-            Action::parse(text).map(Self::Event)
-        }
-    }
-}
-
-fn row(row: &SqliteRow) -> Result<AuditRow, Error> {
-    let text = |column: &str| {
-        row.try_get::<String, _>(column)
-            .map_err(failed("read an audit row"))
-    };
-    let maybe = |column: &str| {
-        row.try_get::<Option<String>, _>(column)
-            .map_err(failed("read an audit row"))
-    };
-    let number = |column: &str| {
-        row.try_get::<i64, _>(column)
-            .map_err(failed("read an audit row"))
-    };
-    let tenant = Some(text("tenant")?).filter(|tenant| !tenant.is_empty());
-    let what = match parsed("kind of row", text("event")?, Entry::parse)? {
-        Entry::Call => What::Call {
-            capability: Capability {
-                server: parsed("server name", text("server")?, |it| it.parse().ok())?,
-                kind: parsed("kind of capability", text("kind")?, Kind::parse)?,
-                name: text("name")?,
-            },
-            latency: Duration::from_micros(number("latency_us")?.unsigned_abs()),
-            purpose: parsed("purpose", text("purpose")?, Purpose::parse)?,
-        },
-        Entry::Event(action) => What::Event {
-            action,
-            subject: text("name")?,
-            detail: maybe("detail")?,
-        },
-    };
-    Ok(AuditRow {
-        id: number("id")?,
-        at: Timestamp(number("at")?),
-        tenant: tenant
-            .map(|it| parsed("tenant", it, |it| it.parse().ok()))
-            .transpose()?,
-        key: maybe("key_id")?.map(KeyId),
-        actor: maybe("actor")?,
-        client: maybe("client")?,
-        request: maybe("request_id")?,
-        address: maybe("address")?,
-        trace: maybe("trace_id")?,
-        outcome: parsed("outcome", text("outcome")?, Outcome::parse)?,
-        what,
-    })
-}
-
-fn parsed<T>(
-    what: &'static str,
-    value: String,
-    parse: impl Fn(&str) -> Option<T>,
-) -> Result<T, Error> {
-    parse(&value).ok_or_else(|| unreadable(what, value))
+fn read(rows: sqlx::Result<Vec<SqliteRow>>) -> Result<Vec<AuditRow>, Error> {
+    let rows = rows.map_err(failed("recall what happened"))?;
+    rows.iter().map(AuditRow::read).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use kitbag_domain::{Event, Observation, Origin, ShortText};
+    use kitbag_domain::{Action, Event, Kind, Observation, Origin, Purpose, ShortText};
 
     use super::*;
     use crate::audit::tests::{EVERYTHING, records, seen};
     use crate::tests::{path, store};
+    use crate::{AuditRecord, AuditRowContent};
 
     /// The names of what the query finds, in order.
     async fn check(store: &Store, query: AuditQuery, expected: &str) {
         let rows = store.audit(&query).await.unwrap();
-        let name = |row: AuditRow| match row.what {
-            What::Call { capability, .. } => capability.name,
-            What::Event { subject, .. } => subject,
+        let name = |row: AuditRow| match row.content {
+            AuditRowContent::Call { capability, .. } => capability.name,
+            AuditRowContent::Event { subject, .. } => subject,
         };
         assert_eq!(
             rows.into_iter().map(name).collect::<Vec<_>>().join(" "),
@@ -338,18 +125,18 @@ mod tests {
             .zip(Kind::ALL.into_iter().cycle())
             .enumerate()
             .map(|(number, (outcome, kind))| {
-                let mut it = seen(number as i64, "acme", "git/log");
-                (it.outcome, it.capability.kind) = (outcome, kind);
-                it.client =
+                let mut call = seen(number as i64, "acme", "git/log");
+                (call.outcome, call.capability.kind) = (outcome, kind);
+                call.client =
                     (number % 2 == 0).then(|| ShortText::cut("Claude '\"; DROP TABLE audit; --"));
-                it.caller.key = (number % 3 == 0).then(|| KeyId("0123abcd".to_owned()));
-                it.origin = if number % 2 == 1 {
+                call.caller.key = (number % 3 == 0).then(|| KeyId("0123abcd".to_owned()));
+                call.origin = if number % 2 == 1 {
                     origin()
                 } else {
                     Origin::default()
                 };
-                it.purpose = Purpose::ALL[number % 2];
-                it
+                call.purpose = Purpose::ALL[number % 2];
+                call
             })
             .collect();
         store.record(&records(expected.clone())).await.unwrap();
@@ -386,8 +173,8 @@ mod tests {
                 ..
             } = seen;
             assert_eq!(
-                row.what,
-                What::Call {
+                row.content,
+                AuditRowContent::Call {
                     capability,
                     latency,
                     purpose
@@ -416,8 +203,8 @@ mod tests {
         for (row, action) in rows.into_iter().zip(Action::ALL.into_iter().rev()) {
             let subject = "what it was about".to_owned();
             assert_eq!(
-                row.what,
-                What::Event {
+                row.content,
+                AuditRowContent::Event {
                     action,
                     subject,
                     detail: Some("more of it".to_owned())
@@ -442,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_come_first_and_can_be_narrowed() {
+    async fn the_newest_rows_come_first_and_a_query_narrows_them() {
         let (_directory, store) = store().await;
         let mut rows = records([
             seen(3, "acme", "git/c"),
@@ -450,7 +237,7 @@ mod tests {
             seen(2, "acme", "mail/b"),
             seen(3, "local", "git/d"),
         ]);
-        let Record::Call(last) = &mut rows[3] else {
+        let AuditRecord::Call(last) = &mut rows[3] else {
             panic!("a call")
         };
         (last.outcome, last.caller.key) = (Outcome::TimedOut, Some(KeyId("77".to_owned())));
@@ -515,20 +302,20 @@ mod tests {
         check(
             &store,
             AuditQuery {
-                entries: vec![Entry::Call],
+                kinds: vec![AuditRowKind::Call],
                 ..everything()
             },
             "d c b a",
         )
         .await;
         let secrets = vec![
-            Entry::Event(Action::SecretSet),
-            Entry::Event(Action::SecretRemoved),
+            AuditRowKind::Event(Action::SecretSet),
+            AuditRowKind::Event(Action::SecretRemoved),
         ];
         check(
             &store,
             AuditQuery {
-                entries: secrets,
+                kinds: secrets,
                 ..everything()
             },
             "token",
@@ -552,7 +339,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pages_follow_one_another_and_what_is_written_later_is_found() {
+    async fn pages_follow_one_another_and_rows_written_later_are_found() {
         let (_directory, store) = store().await;
         store
             .record(&records(
@@ -564,7 +351,7 @@ mod tests {
         loop {
             let rows = store.audit(&query).await.unwrap();
             let Some(last) = rows.last() else { break };
-            query.part = Part::OlderThan {
+            query.page = AuditPage::OlderThan {
                 at: last.at,
                 id: last.id,
             };
@@ -576,7 +363,7 @@ mod tests {
         assert_eq!(pages.join(" "), "4 3 2 1 0");
 
         let id = store.newest_audit_row().await.unwrap();
-        // The clock may go back; what is new is told by the order of writing.
+        // The clock may go back; the order of writing decides which rows are new.
         store
             .record(&records([
                 seen(0, "acme", "git/late"),
@@ -585,11 +372,9 @@ mod tests {
             .await
             .unwrap();
         let news = AuditQuery {
-            part: Part::WrittenAfter { id },
+            page: AuditPage::WrittenAfter { id },
             ..EVERYTHING
         };
         check(&store, news, "late later").await;
     }
-
-    use crate::Record;
 }

@@ -1,13 +1,13 @@
 //! Writes to the audit table off the hot path, and loses nothing it has taken in while the
 //! process lives.
 //!
-//! Requests put what they saw into a bounded queue and go on; a task writes it in batches.
+//! Requests put their records into a bounded queue and go on; a task writes them in batches.
 //! After each batch it lets the next one gather for a moment, so a quiet gateway writes at
 //! once and a busy one does not spend its time on syncing the disk. A batch that cannot be
-//! written, because the disk is full, say, is tried again until it can be.
+//! written, for example because the disk is full, is tried again until it can be.
 //!
-//! Where the audit is required a call begins with its row: [`AuditSink::begin`] comes back when
-//! that is on the disk. All calls that wait at the same time share one sync.
+//! Where the audit is required a call begins with its row: [`AuditSink::begin`] returns when
+//! the row is on the disk. All calls that wait at the same time share one sync.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use kitbag_domain::{Event, Observation, Outcome};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::audit::{Ending, Record, RowId};
-use crate::audit_queue::{Item, Limits, Queue, Refused, together};
+use super::queue::{AuditQueue, QueueLimits, QueueRefusal, QueuedWrite, sorted};
+use super::{AuditRecord, CallEnding, RowId};
 use crate::{Error, Store};
 
 /// A cheap handle; clones feed the same queue. The writing task ends with the last of them.
 #[derive(Debug, Clone)]
 pub struct AuditSink {
-    feed: Arc<Feed>,
+    producer: Arc<QueueProducer>,
 }
 
-/// Why a call that must be on record before it goes out cannot be.
+/// The reasons for which the row of a call could not be written before the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unrecorded {
     #[error("the audit cannot be written at the moment")]
@@ -39,8 +39,17 @@ pub enum Unrecorded {
     Closing,
 }
 
+impl From<QueueRefusal> for Unrecorded {
+    fn from(refusal: QueueRefusal) -> Self {
+        match refusal {
+            QueueRefusal::Full => Self::Full,
+            QueueRefusal::Closed => Self::Closing,
+        }
+    }
+}
+
 impl Store {
-    /// Starts the writing task; to be called within a Tokio runtime.
+    /// Starts the writing task. The caller is within a Tokio runtime.
     pub fn audit_sink(&self) -> AuditSink {
         AuditSink::start(self.clone(), LIMITS)
     }
@@ -50,28 +59,24 @@ impl AuditSink {
     /// Never waits: if the queue is full, or after [`AuditSink::shutdown`], the observation is
     /// lost, which is counted and logged.
     pub fn observe(&self, observation: Observation) {
-        self.put(Record::Call(observation));
+        self.put(QueuedWrite::Record(AuditRecord::Call(observation)));
     }
 
-    /// Like `observe`, for what is no call.
+    /// Like `observe`, for an event.
     pub fn note(&self, event: Event) {
-        self.put(Record::Event(event));
+        self.put(QueuedWrite::Record(AuditRecord::Event(event)));
     }
 
-    /// Comes back when the call is on record as unfinished, or cannot be.
+    /// Writes the row of a call as unfinished, and returns when that is done or has failed.
     pub async fn begin(&self, observation: Observation) -> Result<RowId, Unrecorded> {
         let observation = Observation {
             outcome: Outcome::Unfinished,
             ..observation
         };
         let (done, answer) = oneshot::channel();
-        self.feed
+        self.producer
             .0
-            .put(Item::Begin { observation, done })
-            .map_err(|refused| match refused {
-                Refused::Full => Unrecorded::Full,
-                Refused::Closed => Unrecorded::Closing,
-            })?;
+            .put(QueuedWrite::Begin { observation, done })?;
         match tokio::time::timeout(BEGIN_PATIENCE, answer).await {
             Ok(Ok(Ok(row))) => Ok(row),
             Ok(Ok(Err(()))) => Err(Unrecorded::NotWritten),
@@ -82,115 +87,113 @@ impl AuditSink {
 
     /// Completes the row of a call that had begun. Never waits.
     pub fn end(&self, row: RowId, outcome: Outcome, latency: Duration) {
-        if self
-            .feed
-            .0
-            .put(Item::End(Ending {
-                row,
-                outcome,
-                latency,
-            }))
-            .is_err()
-        {
-            self.feed.0.count_lost(1);
-        }
+        self.put(QueuedWrite::End(CallEnding {
+            row,
+            outcome,
+            latency,
+        }));
     }
 
     /// Resolves when everything observed before has been written.
     pub async fn flush(&self) {
-        self.feed.0.settled().await;
+        self.producer.0.settled().await;
     }
 
-    /// Takes nothing in any more, from any clone, and resolves when everything observed before
-    /// has been written, or could not be for some seconds and was given up.
+    /// Takes nothing in any more, from any clone. Resolves when everything observed before has been
+    /// written, or was given up because it could not be written for some seconds.
     pub async fn shutdown(&self) {
-        self.feed.0.close();
-        self.feed.0.settled().await;
+        self.producer.0.close();
+        self.producer.0.settled().await;
     }
 
-    /// How many observations could not be written since the start.
+    /// The number of observations that were lost since the start.
     pub fn lost(&self) -> u64 {
-        self.feed.0.lost()
+        self.producer.0.lost()
     }
 
-    /// How many wait to be written.
+    /// The number of records that wait to be written.
     pub fn queued(&self) -> usize {
-        self.feed.0.len()
+        self.producer.0.len()
     }
 
-    /// Whether the last attempt to write came to nothing.
+    /// True if the last attempt to write failed.
     pub fn is_failing(&self) -> bool {
-        self.feed.0.is_failing()
+        self.producer.0.is_failing()
     }
 
-    fn start(store: Store, limits: Limits) -> Self {
-        let queue = Arc::new(Queue::new(limits));
+    fn start(store: Store, limits: QueueLimits) -> Self {
+        let queue = Arc::new(AuditQueue::new(limits));
         tokio::spawn(write(store, queue.clone()));
         Self {
-            feed: Arc::new(Feed(queue)),
+            producer: Arc::new(QueueProducer(queue)),
         }
     }
 
-    fn put(&self, record: Record) {
-        // The writing task tells of losses; one line for each would make an overload worse.
-        if self.feed.0.put(Item::Record(record)).is_err() {
-            self.feed.0.count_lost(1);
+    fn put(&self, write: QueuedWrite) {
+        // The writing task logs losses; a line for each of them would make an overload worse.
+        if self.producer.0.put(write).is_err() {
+            self.producer.0.count_lost(1);
         }
     }
 }
 
-/// The end of the queue that records are put into; without it there will be no more of them.
+/// The end of the queue that records are put into. Dropping the last one closes the queue.
 #[derive(Debug)]
-struct Feed(Arc<Queue>);
+struct QueueProducer(Arc<AuditQueue>);
 
-impl Drop for Feed {
+impl Drop for QueueProducer {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
 /// Some seconds of a busy gateway, and less memory than one large result.
-const LIMITS: Limits = Limits {
+const LIMITS: QueueLimits = QueueLimits {
     entries: 16 * 1024,
     bytes: 16 * 1024 * 1024,
     patience: Duration::from_secs(5),
 };
+/// Rows in one transaction: a sync of the disk for each would be the slowest part.
 const BATCH: usize = 1024;
-/// The most that a crash can take from the audit where it is not required.
+/// A crash loses at most this much time of an audit that is not required.
 const GATHER: Duration = Duration::from_millis(50);
-/// How long a call waits for its row. Another process that writes is waited for, too.
+/// How long a call waits for its row, also while another process writes.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
-/// A disk that was full a moment ago is asked again soon at first, then less and less often.
+/// Pauses between attempts to write: they begin with the first and double up to the last.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(2);
-/// How often losses and failures are told while they last.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+/// How often losses and failures are logged while they last.
+const LOG_EVERY: Duration = Duration::from_secs(60);
 
-async fn write(store: Store, queue: Arc<Queue>) {
-    let mut alarm = Alarm::default();
+async fn write(store: Store, queue: Arc<AuditQueue>) {
+    let mut trouble = TroubleLog::default();
     let mut retry = FIRST_RETRY;
     while queue.has_work().await {
-        let batch = queue.take(BATCH);
-        match store.write_audit(&together(&batch)).await {
+        let entries = queue.take(BATCH);
+        match store.write_audit(&sorted(&entries)).await {
             Ok(rows) => {
-                queue.written(batch, rows);
+                queue.written(entries, rows);
+                trouble.written(&queue);
                 retry = FIRST_RETRY;
-                alarm.worked(&queue);
                 wait(GATHER, &queue).await;
             }
             Err(error) => {
-                queue.failed(batch);
-                alarm.failed(&queue, &error);
+                queue.failed(entries);
+                trouble.failed(&queue, &error);
                 if queue.give_up_at().is_some_and(|end| Instant::now() >= end) {
                     break;
                 }
-                // Also for calls that wait for their row the disk is not asked without a pause.
+                // The disk gets a pause also while calls wait for their rows.
                 tokio::time::sleep(FIRST_RETRY).await;
                 wait(retry, &queue).await;
                 retry = (retry * 2).min(LAST_RETRY);
             }
         }
     }
+    give_up(&queue);
+}
+
+fn give_up(queue: &AuditQueue) {
     let given_up = queue.give_up();
     if given_up > 0 {
         tracing::error!(
@@ -201,59 +204,67 @@ async fn write(store: Store, queue: Arc<Queue>) {
     }
 }
 
-/// Waits, unless somebody wants to see something written.
-async fn wait(pause: Duration, queue: &Queue) {
+/// Waits, unless a caller waits for the next write.
+async fn wait(pause: Duration, queue: &AuditQueue) {
     tokio::select! {
         () = tokio::time::sleep(pause) => {}
         () = queue.urgent() => {}
     }
 }
 
-/// Tells the operator of trouble at once, and then again now and then.
+/// Logs trouble for the operator at once, and then every [`LOG_EVERY`].
 #[derive(Debug, Default)]
-struct Alarm {
-    told_at: Option<Instant>,
-    lost_told: u64,
+struct TroubleLog {
+    logged_at: Option<Instant>,
+    lost_logged: u64,
     failing: bool,
 }
 
-impl Alarm {
-    fn failed(&mut self, queue: &Queue, error: &Error) {
+impl TroubleLog {
+    fn failed(&mut self, queue: &AuditQueue, error: &Error) {
         if !self.failing || self.is_due() {
-            let error: &dyn std::error::Error = error;
-            let (waiting, lost) = (queue.len(), queue.lost());
-            tracing::error!(
-                error,
-                waiting,
-                lost,
-                "the audit cannot be written; it is tried again"
-            );
-            self.told(lost);
+            self.log_failure(queue, error);
         }
         self.failing = true;
     }
 
-    fn worked(&mut self, queue: &Queue) {
+    fn written(&mut self, queue: &AuditQueue) {
         let lost = queue.lost();
-        if lost > self.lost_told && (self.failing || self.is_due()) {
-            tracing::error!(
-                lost,
-                "records of the audit were lost, because too many waited to be written"
-            );
-            self.told(lost);
+        if lost > self.lost_logged && (self.failing || self.is_due()) {
+            self.log_losses(lost);
         }
         if std::mem::take(&mut self.failing) {
             tracing::warn!("the audit is written again");
-            self.told_at = None;
+            self.logged_at = None;
         }
     }
 
-    fn told(&mut self, lost: u64) {
-        (self.told_at, self.lost_told) = (Some(Instant::now()), lost);
+    fn log_failure(&mut self, queue: &AuditQueue, error: &Error) {
+        let error: &dyn std::error::Error = error;
+        let (waiting, lost) = (queue.len(), queue.lost());
+        tracing::error!(
+            error,
+            waiting,
+            lost,
+            "the audit cannot be written; it is tried again"
+        );
+        self.logged(lost);
+    }
+
+    fn log_losses(&mut self, lost: u64) {
+        tracing::error!(
+            lost,
+            "records of the audit were lost, because too many waited to be written"
+        );
+        self.logged(lost);
+    }
+
+    fn logged(&mut self, lost: u64) {
+        (self.logged_at, self.lost_logged) = (Some(Instant::now()), lost);
     }
 
     fn is_due(&self) -> bool {
-        self.told_at.is_none_or(|at| at.elapsed() >= TELL_EVERY)
+        self.logged_at.is_none_or(|at| at.elapsed() >= LOG_EVERY)
     }
 }
 
@@ -278,7 +289,7 @@ mod tests {
     }
 
     /// As many as the writer may not have begun to write.
-    const FEW: Limits = Limits {
+    const FEW: QueueLimits = QueueLimits {
         entries: 4,
         bytes: 1 << 20,
         patience: Duration::from_millis(300),
@@ -301,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flush_returns_when_all_that_was_observed_is_written() {
+    async fn a_flush_returns_when_every_observation_is_written() {
         let (_directory, store) = store().await;
         let sink = store.audit_sink();
         for at in 0..3000 {
@@ -346,7 +357,7 @@ mod tests {
         let (_directory, store) = store().await;
         let sink = AuditSink::start(
             store.clone(),
-            Limits {
+            QueueLimits {
                 entries: 1 << 20,
                 bytes: 10_000,
                 ..FEW
@@ -376,7 +387,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_written_to_the_end_is_counted_as_lost() {
+    async fn records_that_cannot_be_written_before_the_end_are_counted_as_lost() {
         let (_directory, store) = store().await;
         let sink = AuditSink::start(store.clone(), FEW);
         store.close().await;
@@ -386,7 +397,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_could_not_be_written_for_a_while_is_written_later() {
+    async fn records_that_could_not_be_written_for_a_while_are_written_later() {
         let (_directory, store) = store().await;
         let sink = store.audit_sink();
         close_table(&store).await;
@@ -406,7 +417,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_begins_when_its_row_is_there_and_not_before() {
+    async fn a_call_begins_only_after_its_row_is_written() {
         let (_directory, store) = store().await;
         let sink = store.audit_sink();
         let row = sink.begin(seen(1, "acme", "git/push")).await.unwrap();

@@ -1,4 +1,4 @@
-//! What was found in a client's file: its servers, in our words, and what is wrong with the rest.
+//! The content of a client's file: its servers in our words, and the problems in the rest.
 
 use std::fmt;
 use std::io;
@@ -7,84 +7,82 @@ use std::path::PathBuf;
 use serde::{Serialize, Serializer};
 
 use crate::client::{Client, Scope};
-use crate::value::Value;
+use crate::sensitive_text::SensitiveText;
 
 /// The servers of one file, or of one project within a file.
 #[derive(Debug, Serialize)]
-pub struct Found {
+pub struct ClientConfig {
     pub client: Client,
     pub path: PathBuf,
-    /// Where alone they count, if not everywhere.
+    /// The only folder in which the client uses them, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
-    /// For whom the file counts: one that lies in a project came along with it.
+    /// A file that lies in a project may come from a stranger.
     #[serde(skip)]
     pub scope: Scope,
     pub servers: Vec<FoundServer>,
-    /// Whether Kitbag is among them; it is not listed.
-    pub kitbag: bool,
-    /// How the client reaches it then.
-    #[serde(skip)]
-    pub door: Option<Launch>,
+    /// The way in which the client reaches Kitbag, if it does. Kitbag is not among the servers.
+    #[serde(serialize_with = "serialize_presence")]
+    pub kitbag: Option<ClientLaunch>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileProblem>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoundServer {
-    /// As the client calls it.
+    /// The name that the client has for it.
     pub name: String,
-    pub launch: Launch,
+    pub launch: ClientLaunch,
     pub disabled: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub variables: Vec<Variable>,
+    pub variables: Vec<NeededVariable>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Note>,
+    pub notes: Vec<ImportNote>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Launch {
+pub enum ClientLaunch {
     Stdio {
-        command: Value,
+        command: SensitiveText,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        args: Vec<Value>,
+        args: Vec<SensitiveText>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        env: Vec<(String, Value)>,
+        env: Vec<(String, SensitiveText)>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
     },
     Http {
-        url: Value,
-        transport: Transport,
+        url: SensitiveText,
+        transport: RemoteTransport,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        headers: Vec<(String, Value)>,
+        headers: Vec<(String, SensitiveText)>,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Transport {
+pub enum RemoteTransport {
     Http,
     Sse,
 }
 
 /// A variable that must have a value before the server can start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Variable {
+pub struct NeededVariable {
     /// `NAME`, or `secret:NAME` for a secret that goes by this name in the file.
     pub name: String,
-    pub source: Source,
+    pub source: VariableSource,
 }
 
-/// Where the client had the value from.
+/// The place from which the client took the value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum VariableSource {
     Environment,
-    /// The client asked the person, with these words, and kept the answer for itself.
+    /// The client asked the person this question, and kept the answer.
     Asked(String),
-    /// The client kept it in a place of its own that we cannot open.
+    /// The client keeps it in its own storage, which Kitbag cannot open.
     Keyring,
     /// The folder that was open in the client.
     Folder,
@@ -94,37 +92,37 @@ pub enum Source {
     Foreign,
 }
 
-/// Something to know about a server that is no obstacle.
+/// A fact about a server that the person should know. It is no obstacle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
-    /// Settings Kitbag has no use for.
+pub enum ImportNote {
+    /// The settings that Kitbag does not use.
     NotCarried { keys: Vec<String> },
-    /// It stands in a project and names files there.
+    /// The server stands in the file of a project and names files there.
     LaunchedIn { folder: String },
-    /// A variable for the open folder has become the folder of today, wherever it is used later.
+    /// A variable for the open folder was replaced by the folder of this project for good.
     FixedTo { folder: String },
-    /// The client takes variables for plain text.
-    FillsIn,
-    /// An address cannot begin with a variable, so its default was taken.
+    /// The client took variables for plain text, and Kitbag fills them in.
+    VariablesFilledIn,
+    /// An address cannot begin with a variable, so the default of the variable was taken.
     TookDefault,
-    /// Variables came from a file.
+    /// Variables were read from this file.
     EnvFile { path: PathBuf },
 }
 
-/// What is wrong, and where. The rest of the file is read all the same.
+/// A fault in a file, and its line. The rest of the file is read all the same.
 #[derive(Debug)]
-pub struct Problem {
+pub struct FileProblem {
     pub path: PathBuf,
     pub line: Option<usize>,
-    pub what: Wrong,
+    pub fault: FileFault,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum Wrong {
+pub enum FileFault {
     #[error("the file cannot be read: {source}")]
     Unreadable { source: io::Error },
     #[error("the file is misspelt: {message}")]
-    Misspelt { message: String },
+    Syntax { message: String },
     #[error("`{key}` is {found}, not {expected}")]
     Type {
         key: String,
@@ -132,7 +130,7 @@ pub enum Wrong {
         found: &'static str,
     },
     #[error("`{server}` has neither a command nor a URL")]
-    Nowhere { server: String },
+    NoCommandNorAddress { server: String },
     #[error("`{server}`: `{key}` is {found}, not {expected}")]
     ServerType {
         server: String,
@@ -143,37 +141,45 @@ pub enum Wrong {
     #[error("`{server}`: its address is not one Kitbag can reach: {reason}")]
     Address { server: String, reason: String },
     #[error("`{server}`: `{found}` is no way to reach a server that Kitbag knows")]
-    Transport { server: String, found: String },
+    UnknownTransport { server: String, found: String },
     #[error("`{server}` is part of the client and stays there")]
     PartOfClient { server: String },
     #[error("a server has no name")]
     Nameless,
 }
 
-impl Problem {
-    /// Whether nobody could do anything about it, nor need to.
+/// Writes whether Kitbag is there.
+fn serialize_presence<S: Serializer>(
+    kitbag: &Option<ClientLaunch>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(kitbag.is_some())
+}
+
+impl FileProblem {
+    /// True if the person need not do anything about it.
     pub fn is_harmless(&self) -> bool {
-        matches!(self.what, Wrong::PartOfClient { .. })
+        matches!(self.fault, FileFault::PartOfClient { .. })
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
         if let Some(line) = self.line {
             write!(f, ", line {line}")?;
         }
-        write!(f, ": {}", self.what)
+        write!(f, ": {}", self.fault)
     }
 }
 
-impl Serialize for Problem {
+impl Serialize for FileProblem {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for ImportNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotCarried { keys } => write!(f, "not carried over: {}", keys.join(", ")),
@@ -181,7 +187,7 @@ impl fmt::Display for Note {
             Self::FixedTo { folder } => {
                 write!(f, "fixed to {folder}, in whichever folder it is used")
             }
-            Self::FillsIn => {
+            Self::VariablesFilledIn => {
                 f.write_str("variables will be filled in; the client took them literally")
             }
             Self::TookDefault => {
@@ -192,7 +198,7 @@ impl fmt::Display for Note {
     }
 }
 
-impl Serialize for Note {
+impl Serialize for ImportNote {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }

@@ -1,18 +1,28 @@
 //! API keys: created once, shown once, listed, rotated and revoked.
 //!
 //! A token is `kb_<id>_<secret>`. The id is public and finds the row; the secret has 256 random
-//! bits and is stored nowhere. How a key is recognised is in `key_door`.
+//! bits and is stored nowhere.
+//!
+//! - [`recognise`]: a token that a client presents becomes a caller
+//! - `cache`: the keys that this process has seen, so that few requests read the table
+//! - `table`: the SQL
+
+mod cache;
+pub mod recognise;
+pub(crate) mod table;
 
 use std::fmt;
 use std::time::Duration;
 
 use kitbag_domain::{KeyId, Role, Tenant, Timestamp};
-use sqlx::{SqliteConnection, SqlitePool};
+use sqlx::SqliteConnection;
+
+pub(crate) use cache::{KeyCache, KeyHash};
 
 use crate::pepper::random;
-use crate::{Error, Store, failed, unreadable};
+use crate::{Error, Store, failed};
 
-/// What a key is to be made for.
+/// The properties of a key that is to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyOrder {
     /// `local` for an operator, who belongs to no tenant.
@@ -20,7 +30,7 @@ pub struct KeyOrder {
     pub role: Role,
     /// A few words by which people recognise the key.
     pub label: Option<String>,
-    /// From then on the key opens nothing.
+    /// The key is refused from this moment on.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -32,10 +42,10 @@ pub struct NewKey {
 
 /// A key that takes the place of another.
 #[derive(Debug)]
-pub struct Rotated {
+pub struct RotatedKey {
     pub order: KeyOrder,
     pub key: NewKey,
-    /// When the former key stops working.
+    /// The former key stops working at this moment.
     pub former_ends_at: Timestamp,
 }
 
@@ -50,13 +60,20 @@ pub struct KeyInfo {
     pub label: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
-    /// To the minute, and not at once.
+    /// Exact to the minute, and written some time after the use.
     pub last_used_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
 }
 
+const PREFIX: &str = "kb_";
+/// Eight digits are short enough to be read aloud. Two keys that draw the same id are told apart
+/// when the second is inserted.
+const ID_BYTES: usize = 4;
+/// 256 bits, so that a secret cannot be guessed even without a limit on attempts.
+const SECRET_BYTES: usize = 32;
+
 impl KeyOrder {
-    /// A key with which tools are called for that tenant, without an end.
+    /// A key for calling tools as that tenant, which does not expire.
     pub fn user(tenant: Tenant) -> Self {
         Self {
             tenant,
@@ -66,11 +83,25 @@ impl KeyOrder {
         }
     }
 
-    /// A key with which every tenant's figures are read, without an end.
+    /// A key for reading the figures of every tenant, which does not expire.
     pub fn operator() -> Self {
         Self {
             role: Role::Operator,
             ..Self::user(Tenant::local())
+        }
+    }
+
+    /// The order for a key that follows `former`. Where `former` had a lifetime, the new key gets
+    /// as long a one, unless `expires_at` says otherwise.
+    fn like(former: KeyInfo, expires_at: Option<Timestamp>, at: Timestamp) -> Self {
+        let same_lifetime = former
+            .lifetime()
+            .map(|lifetime| Timestamp(at.0.saturating_add(lifetime)));
+        Self {
+            tenant: former.tenant,
+            role: former.role,
+            label: former.label,
+            expires_at: expires_at.or(same_lifetime),
         }
     }
 }
@@ -78,6 +109,23 @@ impl KeyOrder {
 impl KeyInfo {
     pub fn is_expired(&self, at: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= at)
+    }
+
+    fn works(&self, at: Timestamp) -> bool {
+        self.revoked_at.is_none() && !self.is_expired(at)
+    }
+
+    /// In milliseconds, from the creation of the key until it expires.
+    fn lifetime(&self) -> Option<i64> {
+        let end = self.expires_at?;
+        Some(end.0.saturating_sub(self.created_at.0))
+    }
+
+    /// The moment at which this key ends if it is replaced at `at` and may go on for `grace`.
+    fn end_of_grace(&self, grace: Duration, at: Timestamp) -> Timestamp {
+        let grace = i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
+        let end = Timestamp(at.0.saturating_add(grace));
+        self.expires_at.map_or(end, |expiry| expiry.min(end))
     }
 }
 
@@ -95,17 +143,13 @@ impl fmt::Debug for Token {
 
 impl Store {
     pub async fn create_key(&self, order: &KeyOrder, at: Timestamp) -> Result<NewKey, Error> {
-        let mut writer = self
-            .sqlite
-            .writer
-            .acquire()
-            .await
-            .map_err(failed("create a key"))?;
+        let writer = self.sqlite.writer.acquire().await;
+        let mut writer = writer.map_err(failed("create a key"))?;
         self.insert_key(&mut writer, order, at).await
     }
 
-    /// Makes a key like that one, which itself goes on working for `grace`; nothing if there is
-    /// no such key that still works. A key that lasts for a while is followed by one that lasts
+    /// Creates a key like that one, which itself goes on working for `grace`. Returns nothing if
+    /// there is no such key that still works. A key with a lifetime is followed by one that lives
     /// as long, unless `expires_at` says otherwise.
     pub async fn rotate_key(
         &self,
@@ -113,101 +157,49 @@ impl Store {
         grace: Duration,
         expires_at: Option<Timestamp>,
         at: Timestamp,
-    ) -> Result<Option<Rotated>, Error> {
+    ) -> Result<Option<RotatedKey>, Error> {
         const ACTION: &str = "rotate a key";
         let mut transaction = self.sqlite.writer.begin().await.map_err(failed(ACTION))?;
-        let row: Option<InfoRow> = sqlx::query_as(SELECT_ONE)
-            .bind(&id.0)
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(failed(ACTION))?;
-        let former = match row.map(info).transpose()? {
-            Some(former) if former.revoked_at.is_none() && !former.is_expired(at) => former,
-            _ => return Ok(None),
+        let former = table::select_one(&mut transaction, id).await?;
+        let Some(former) = former.filter(|former| former.works(at)) else {
+            return Ok(None);
         };
-        let lifetime = former
-            .expires_at
-            .map(|end| end.0.saturating_sub(former.created_at.0));
-        let like_former = lifetime.map(|lifetime| Timestamp(at.0.saturating_add(lifetime)));
-        let order = KeyOrder {
-            tenant: former.tenant,
-            role: former.role,
-            label: former.label,
-            expires_at: expires_at.or(like_former),
-        };
+        let former_ends_at = former.end_of_grace(grace, at);
+        let order = KeyOrder::like(former, expires_at, at);
         let key = self.insert_key(&mut transaction, &order, at).await?;
-        let end_of_grace =
-            Timestamp(at.0.saturating_add(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX)));
-        let former_ends_at = former
-            .expires_at
-            .map_or(end_of_grace, |end| end.min(end_of_grace));
-        sqlx::query("UPDATE api_keys SET expires_at = ? WHERE id = ?")
-            .bind(former_ends_at.0)
-            .bind(&id.0)
-            .execute(&mut *transaction)
-            .await
-            .map_err(failed(ACTION))?;
+        table::expire(&mut transaction, id, former_ends_at).await?;
         transaction.commit().await.map_err(failed(ACTION))?;
-        Ok(Some(Rotated {
+        Ok(Some(RotatedKey {
             order,
             key,
             former_ends_at,
         }))
     }
 
-    /// Every key there ever was, the oldest first.
+    /// Returns every key there ever was, the oldest first.
     pub async fn keys(&self) -> Result<Vec<KeyInfo>, Error> {
-        let rows: Vec<InfoRow> = sqlx::query_as(SELECT_ALL)
-            .fetch_all(&self.sqlite.reader)
-            .await
-            .map_err(failed("list the keys"))?;
-        rows.into_iter().map(info).collect()
+        table::select_all(&self.sqlite.reader).await
     }
 
-    /// Whether there was such a key and it was not revoked before.
+    /// Returns true if there was such a key and it was not revoked before.
     pub async fn revoke_key(&self, id: &KeyId, at: Timestamp) -> Result<bool, Error> {
-        let done =
-            sqlx::query("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL")
-                .bind(at.0)
-                .bind(&id.0)
-                .execute(&self.sqlite.writer)
-                .await
-                .map_err(failed("revoke a key"))?;
-        self.door.bar(&id.0);
-        Ok(done.rows_affected() == 1)
+        let revoked = table::revoke(&self.sqlite.writer, id, at).await?;
+        self.key_cache.refuse(&id.0);
+        Ok(revoked)
     }
 
-    /// Whether any key opens the door at that moment.
+    /// Returns true if any key is accepted at that moment.
     pub async fn has_active_keys(&self, at: Timestamp) -> Result<bool, Error> {
-        sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM api_keys
-             WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?))",
-        )
-        .bind(at.0)
-        .fetch_one(&self.sqlite.reader)
-        .await
-        .map_err(failed("look for keys"))
+        table::any_active(&self.sqlite.reader, at).await
     }
 
-    /// Which of these keys no longer open anything: revoked, expired or gone. None of them is
-    /// recognised from memory after that.
+    /// Returns those of the keys that are no longer accepted: revoked, expired or gone. The cache
+    /// forgets them.
     pub async fn ended_keys(&self, of: &[KeyId], at: Timestamp) -> Result<Vec<KeyId>, Error> {
-        let ids: Vec<&str> = of.iter().map(|id| id.0.as_str()).collect();
-        let living: Vec<String> = sqlx::query_scalar(
-            "SELECT id FROM api_keys WHERE id IN (SELECT value FROM json_each(?))
-             AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)",
-        )
-        .bind(format!("[\"{}\"]", ids.join("\",\"")))
-        .bind(at.0)
-        .fetch_all(&self.sqlite.reader)
-        .await
-        .map_err(failed("look for revoked keys"))?;
-        let ended: Vec<KeyId> = of
-            .iter()
-            .filter(|id| !living.contains(&id.0))
-            .cloned()
-            .collect();
-        ended.iter().for_each(|id| self.door.forget(&id.0));
+        let mut ended = of.to_vec();
+        let active = table::select_active(&self.sqlite.reader, of, at).await?;
+        ended.retain(|id| !active.contains(&id.0));
+        ended.iter().for_each(|id| self.key_cache.forget(&id.0));
         Ok(ended)
     }
 
@@ -218,94 +210,25 @@ impl Store {
         at: Timestamp,
     ) -> Result<NewKey, Error> {
         let secret = hex(&random::<SECRET_BYTES>());
-        let hash = self.door.pepper.hash(&secret);
+        let hash = self.key_cache.pepper.hash(&secret);
         loop {
-            let id = hex(&random::<ID_BYTES>());
-            let done = sqlx::query(
-                "INSERT INTO api_keys (id, tenant, role, label, secret_hash, created_at, expires_at)
-                 VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-            )
-            .bind(&id)
-            .bind(order.tenant.as_str())
-            .bind(order.role.as_str())
-            .bind(order.label.as_deref())
-            .bind(hash.as_bytes().as_slice())
-            .bind(at.0)
-            .bind(order.expires_at.map(|at| at.0))
-            .execute(&mut *connection)
-            .await
-            .map_err(failed("create a key"))?;
-            if done.rows_affected() == 1 {
+            let id = KeyId(hex(&random::<ID_BYTES>()));
+            if table::insert(connection, &id, &hash, order, at).await? {
                 let token = Token(format!("{PREFIX}{id}_{secret}"));
-                return Ok(NewKey {
-                    id: KeyId(id),
-                    token,
-                });
+                return Ok(NewKey { id, token });
             }
         }
     }
 }
 
-/// Whether a hash in the table depends on the pepper and was not given up.
-pub(crate) async fn any_unrevoked(pool: &SqlitePool) -> Result<bool, Error> {
-    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM api_keys WHERE revoked_at IS NULL)")
-        .fetch_one(pool)
-        .await
-        .map_err(failed("look for keys"))
-}
-
-pub(crate) const PREFIX: &str = "kb_";
-pub(crate) const ID_BYTES: usize = 4;
-pub(crate) const SECRET_BYTES: usize = 32;
-
-const SELECT_ALL: &str =
-    "SELECT id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at
-     FROM api_keys ORDER BY created_at, id";
-const SELECT_ONE: &str =
-    "SELECT id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at
-     FROM api_keys WHERE id = ?";
-
-type InfoRow = (
-    String,
-    String,
-    String,
-    Option<String>,
-    i64,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-);
-
-fn info(row: InfoRow) -> Result<KeyInfo, Error> {
-    let (id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at) = row;
-    Ok(KeyInfo {
-        id: KeyId(id),
-        tenant: parse_tenant(&tenant)?,
-        role: parse_role(&role)?,
-        label,
-        created_at: Timestamp(created_at),
-        expires_at: expires_at.map(Timestamp),
-        last_used_at: last_used_at.map(Timestamp),
-        revoked_at: revoked_at.map(Timestamp),
-    })
-}
-
-pub(crate) fn parse_tenant(text: &str) -> Result<Tenant, Error> {
-    text.parse().map_err(|_| unreadable("tenant", text))
-}
-
-pub(crate) fn parse_role(text: &str) -> Result<Role, Error> {
-    text.parse().map_err(|_| unreadable("role", text))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key_door::Recognition;
+    use crate::keys::recognise::Recognition;
     use crate::tests::store;
 
     fn acme() -> Tenant {

@@ -1,0 +1,456 @@
+//! Finds the thing that a text means among the names of agents, capabilities or categories.
+//!
+//! It is tried in this order: the name or an alias, common words, a typing error, and at last the
+//! meaning, where a model makes vectors. If that leaves several things, the likeliest are offered.
+
+use std::collections::BTreeMap;
+
+use crate::meaning::Meaning;
+use crate::wording::{Wording, spread, wordings};
+use crate::words::{is_filler, key, likeness, misspelt, telling};
+
+/// All things of one kind, and the wordings for them.
+#[derive(Debug)]
+pub(crate) struct NameIndex {
+    named: Vec<NamedThing>,
+    wordings: Vec<Wording>,
+    /// Words that do not tell these things apart.
+    besides: &'static [&'static str],
+    /// The number of things for which a word is used.
+    spread: BTreeMap<String, usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct NamedThing {
+    pub(crate) name: String,
+    /// A description.
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Match {
+    One(ResolvedName),
+    /// The likeliest first, at most [`MOST`].
+    Several(Vec<(usize, f32)>),
+    Nothing {
+        near: Vec<usize>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ResolvedName {
+    pub(crate) at: usize,
+    /// 1 for a name or an alias.
+    pub(crate) confidence: f32,
+    /// Other things that the same word stands for.
+    pub(crate) others: Vec<usize>,
+}
+
+/// The most things that are offered: a model chooses among a few.
+pub(crate) const MOST: usize = 3;
+/// From this score on, and with this lead, common words decide. These and the scores below are
+/// measured on the suite of questions in the tests.
+const ENOUGH: f32 = 0.5;
+const LEAD: f32 = 0.1;
+/// From this score on, common words decide without the help of vectors.
+const PLENTY: f32 = 0.7;
+/// A word in this many names means none of them.
+const SHARED_BY_MANY: usize = 3;
+/// The score of a name that only sounds similar.
+const GUESSED: f32 = 0.1;
+/// The score of a thing whose description has the text. It is below that of any name.
+const MENTIONED: f32 = 0.3;
+/// The fewest letters of a text that is looked for within names and descriptions.
+const LONG: usize = 4;
+
+impl NameIndex {
+    /// The aliases name the things by their positions in `named`.
+    pub(crate) fn new(
+        named: Vec<NamedThing>,
+        aliases: impl IntoIterator<Item = (String, Vec<usize>)>,
+        besides: &'static [&'static str],
+    ) -> Self {
+        let own = named.iter().enumerate();
+        let own = own.map(|(at, thing)| (thing.name.clone(), vec![at]));
+        let said: Vec<(String, Vec<usize>)> = own
+            .chain(aliases)
+            .map(|(said, meant)| (key(&said), meant))
+            .collect();
+        let wordings = wordings(said, besides);
+        let spread = spread(&wordings);
+        Self {
+            named,
+            wordings,
+            besides,
+            spread,
+        }
+    }
+
+    pub(crate) fn name(&self, at: usize) -> &str {
+        &self.named[at].name
+    }
+
+    pub(crate) fn all(&self) -> &[NamedThing] {
+        &self.named
+    }
+
+    pub(crate) fn wordings(&self) -> &[Wording] {
+        &self.wordings
+    }
+
+    /// Returns the texts to make vectors of: every wording, then every description.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let wordings = self.wordings.iter().map(|wording| wording.key.clone());
+        let descriptions = self.named.iter().map(|thing| thing.text.clone());
+        wordings.chain(descriptions).collect()
+    }
+
+    pub(crate) async fn resolve(&self, said: &str, meaning: Option<&Meaning>) -> Match {
+        if let Some(wording) = self.by_name(said) {
+            return self.meant_by(wording, said);
+        }
+        let by_words = self.by_words(said);
+        if self.is_vague(said) {
+            return self.offer(said, by_words);
+        }
+        if let Some(found) = clear(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(said)) {
+            return Match::One(found);
+        }
+        let judged = match meaning {
+            Some(meaning) => meaning.judge(self, said, &by_words).await,
+            None => None,
+        };
+        judged.unwrap_or_else(|| self.decide_by_words(said, by_words))
+    }
+
+    fn meant_by(&self, wording: &Wording, said: &str) -> Match {
+        match wording.meant.split_first() {
+            Some((at, others)) => Match::One(ResolvedName {
+                at: *at,
+                confidence: 1.0,
+                others: others.to_vec(),
+            }),
+            None => self.nothing(said),
+        }
+    }
+
+    fn decide_by_words(&self, said: &str, by_words: Vec<(usize, f32)>) -> Match {
+        match clear(&by_words, ENOUGH, LEAD) {
+            Some(found) => Match::One(found),
+            None if by_words.is_empty() => self.nothing(said),
+            None => Match::Several(by_words.into_iter().take(MOST).collect()),
+        }
+    }
+
+    fn nothing(&self, said: &str) -> Match {
+        Match::Nothing {
+            near: self.near(said),
+        }
+    }
+
+    /// True for a word that many names share, or for fillers: to choose one thing would be a guess.
+    fn is_vague(&self, said: &str) -> bool {
+        let words = self.telling(said);
+        let [word] = words.as_slice() else {
+            return words.iter().all(|word| is_filler(word));
+        };
+        let things = self.named.iter();
+        let shared = things.filter(|thing| self.telling(&thing.name).contains(word));
+        shared.count() >= SHARED_BY_MANY || is_filler(word)
+    }
+
+    /// Offers the likeliest things, by words and then by sound.
+    fn offer(&self, said: &str, by_words: Vec<(usize, f32)>) -> Match {
+        let mut likely: Vec<(usize, f32)> = by_words.into_iter().take(MOST).collect();
+        for at in self.near(said) {
+            if likely.len() < MOST && likely.iter().all(|(other, _)| *other != at) {
+                likely.push((at, GUESSED));
+            }
+        }
+        // An offer is never certain; only a name is.
+        for (_, confidence) in &mut likely {
+            *confidence = confidence.min(ENOUGH);
+        }
+        Match::Several(likely)
+    }
+
+    /// Returns the things whose names sound similar.
+    pub(crate) fn near(&self, said: &str) -> Vec<usize> {
+        let said = key(said);
+        let best = self.best(|wording| share(strsim::jaro_winkler(&said, &wording.key)));
+        best.into_iter().map(|(at, _)| at).take(MOST).collect()
+    }
+
+    /// Returns the text without any of these names. Returns nothing if there were none in it, or if
+    /// nothing else is left.
+    pub(crate) fn cut_from(&self, said: &str) -> Option<String> {
+        let said = format!(" {} ", key(said));
+        let wordings = self.wordings.iter();
+        let mut names: Vec<String> = wordings
+            .map(|wording| format!(" {} ", wording.key))
+            .collect();
+        // A long name may contain a short one.
+        names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+        let mut rest = said.clone();
+        for name in &names {
+            rest = rest.replace(name, " ");
+        }
+        (rest != said && !rest.trim().is_empty()).then(|| rest.trim().to_owned())
+    }
+
+    fn by_name(&self, said: &str) -> Option<&Wording> {
+        let key = key(said);
+        let mut wordings = self.wordings.iter();
+        let exact = wordings.find(|wording| wording.key == key);
+        exact.or_else(|| self.by_telling_words(said))
+    }
+
+    /// Finds a wording that differs only in small words. Two of them may mean different things.
+    fn by_telling_words(&self, said: &str) -> Option<&Wording> {
+        let words = self.telling(said);
+        let wordings = self.wordings.iter();
+        let mut same = wordings.filter(|wording| wording.words == words);
+        let first = same.next()?;
+        let agree = same.all(|wording| wording.meant.first() == first.meant.first());
+        agree.then_some(first)
+    }
+
+    /// Scores things by the words that the text has in common with a wording, or else by a wording
+    /// that contains it or a description that mentions it.
+    fn by_words(&self, said: &str) -> Vec<(usize, f32)> {
+        let words = self.telling(said);
+        let said = words.join(" ");
+        let mut found = self.best(|wording| {
+            let contained = contained(&said, &wording.words.join(" "));
+            contained.max(self.overlap(&words, &wording.words))
+        });
+        for at in self.mentioning(&said) {
+            match found.iter_mut().find(|(other, _)| *other == at) {
+                Some((_, score)) => *score = score.max(MENTIONED),
+                None => found.push((at, MENTIONED)),
+            }
+        }
+        found.sort_by(|a, b| b.1.total_cmp(&a.1));
+        found
+    }
+
+    fn mentioning(&self, said: &str) -> Vec<usize> {
+        let mut positions: Vec<usize> = (0..self.named.len()).collect();
+        positions.retain(|at| {
+            let text = self.telling(&self.named[*at].text).join(" ");
+            said.len() >= LONG && text.contains(said)
+        });
+        positions
+    }
+
+    /// Returns the share of words that two texts have in common; a word that is used for many things
+    /// counts less.
+    fn overlap(&self, said: &[String], wording: &[String]) -> f32 {
+        let common = wording
+            .iter()
+            .map(|word| self.weight(word) * self.best_likeness(word, said));
+        let common: f32 = common.sum();
+        common / (self.total_weight(said) + self.total_weight(wording) - common)
+    }
+
+    /// Only a word that is used for nothing may be another word with a typing error.
+    fn best_likeness(&self, word: &str, said: &[String]) -> f32 {
+        let candidates = said
+            .iter()
+            .filter(|other| *other == word || !self.spread.contains_key(*other));
+        candidates
+            .map(|other| likeness(word, other))
+            .fold(0.0, f32::max)
+    }
+
+    fn total_weight(&self, words: &[String]) -> f32 {
+        words.iter().map(|word| self.weight(word)).sum()
+    }
+
+    fn by_spelling(&self, said: &str) -> Option<ResolvedName> {
+        let said = key(said);
+        let best = self.best(|wording| {
+            if misspelt(&said, &wording.key) {
+                share(strsim::normalized_damerau_levenshtein(&said, &wording.key))
+            } else {
+                0.0
+            }
+        });
+        clear(&best, f32::EPSILON, f32::EPSILON)
+    }
+
+    fn telling(&self, text: &str) -> Vec<String> {
+        telling(text, self.besides, |word| self.spread.contains_key(word))
+    }
+
+    /// Returns every thing with the score of its best wording, the best first, without zeros.
+    fn best(&self, score: impl Fn(&Wording) -> f32) -> Vec<(usize, f32)> {
+        let mut best: BTreeMap<usize, f32> = BTreeMap::new();
+        for wording in &self.wordings {
+            let score = score(wording);
+            for at in &wording.meant {
+                let former = best.entry(*at).or_default();
+                *former = former.max(score);
+            }
+        }
+        let mut best: Vec<_> = best.into_iter().filter(|(_, score)| *score > 0.0).collect();
+        best.sort_by(|a, b| b.1.total_cmp(&a.1));
+        best
+    }
+
+    fn weight(&self, word: &str) -> f32 {
+        let spread = self.spread.get(word).copied().unwrap_or(1);
+        1.0 / (1.0 + ratio(spread.max(1), 1).ln())
+    }
+}
+
+impl Match {
+    pub(crate) fn is_certain(&self) -> bool {
+        matches!(self, Self::One(ResolvedName { confidence, .. }) if *confidence >= 1.0)
+    }
+
+    pub(crate) fn is_one(&self) -> bool {
+        matches!(self, Self::One(_))
+    }
+}
+
+/// Returns the first, if its score is enough and leads the next.
+pub(crate) fn clear(ranked: &[(usize, f32)], enough: f32, lead: f32) -> Option<ResolvedName> {
+    let (at, confidence) = *ranked.first()?;
+    let next = ranked.get(1).map_or(0.0, |(_, score)| *score);
+    (confidence >= enough && confidence - next >= lead).then(|| ResolvedName {
+        at,
+        confidence,
+        others: Vec::new(),
+    })
+}
+
+/// Scores a text by the share that it has of a wording with a word that begins like it.
+fn contained(said: &str, whole: &str) -> f32 {
+    if said.len() >= LONG && format!(" {whole}").contains(&format!(" {said}")) {
+        ENOUGH + (1.0 - ENOUGH) * ratio(said.len(), whole.len())
+    } else {
+        0.0
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "lengths and numbers of words are small"
+)]
+fn ratio(part: usize, whole: usize) -> f32 {
+    part as f32 / whole as f32
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a share between 0 and 1")]
+fn share(likeness: f64) -> f32 {
+    likeness as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Resolves a text among a few things: `=` stands for a certain one, `~` for a likely one, `?` for
+    /// several, `-` for none.
+    async fn check(said: &str, expected: &str) {
+        let named = [
+            "Plan Mode",
+            "Cloud Agents",
+            "Background Agents",
+            "Checkpoints",
+            "Model Selection",
+        ];
+        let named = named.map(|name| NamedThing {
+            name: name.to_owned(),
+            text: format!("{name}, described"),
+        });
+        let aliases = [
+            ("undo", vec![3]),
+            ("remote agent", vec![1]),
+            ("byok", vec![4]),
+            ("agent", vec![2]),
+            ("plan view", vec![]),
+        ];
+        let aliases = aliases.map(|(said, meant)| (said.to_owned(), meant));
+        let names = NameIndex::new(named.into(), aliases, &["tool"]);
+        let found = match names.resolve(said, None).await {
+            Match::One(ResolvedName {
+                at,
+                confidence: 1.0,
+                ..
+            }) => format!("= {}", names.name(at)),
+            Match::One(ResolvedName { at, .. }) => format!("~ {}", names.name(at)),
+            Match::Several(some) => {
+                format!(
+                    "? {}",
+                    some.iter()
+                        .map(|(at, _)| names.name(*at))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
+            }
+            Match::Nothing { near } => format!("- {}", names.name(near[0])),
+        };
+        assert_eq!(found, expected, "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_name_is_found_in_every_spelling() {
+        check("Plan Mode", "= Plan Mode").await;
+        check("plan-mode", "= Plan Mode").await;
+        check(" PLAN_MODE ", "= Plan Mode").await;
+        check("the plan mode tool", "= Plan Mode").await;
+        check("support for cloud agents", "= Cloud Agents").await;
+        check("agents in the cloud", "= Cloud Agents").await;
+    }
+
+    #[tokio::test]
+    async fn an_alias_is_as_good_as_a_name() {
+        check("Undo", "= Checkpoints").await;
+        check("remote agents", "= Cloud Agents").await;
+        check("BYOK support", "= Model Selection").await;
+    }
+
+    #[tokio::test]
+    async fn common_words_and_typing_errors_are_enough_when_they_are_clear() {
+        check("checkpoint restoring", "~ Checkpoints").await;
+        check("chekpoints", "~ Checkpoints").await;
+        check("select", "~ Model Selection").await;
+    }
+
+    #[tokio::test]
+    async fn an_open_question_gets_the_likeliest_names_and_an_unknown_one_the_nearest() {
+        check("agents that fly", "? Background Agents, Cloud Agents").await;
+        check("chckpnt", "- Checkpoints").await;
+    }
+
+    #[tokio::test]
+    async fn a_word_of_many_names_or_a_filler_is_answered_with_a_choice() {
+        let named = ["Code Review", "Code Search", "Code Generation", "Hooks"];
+        let named = named.map(|name| NamedThing {
+            name: name.to_owned(),
+            text: format!("{name}, described"),
+        });
+        let names = NameIndex::new(named.into(), [("reviewing".to_owned(), vec![0])], &[]);
+        for said in ["code", "Code", "support", "features", "is it supported"] {
+            match names.resolve(said, None).await {
+                Match::Several(some) => {
+                    assert!(some.len() > 1 && some.len() <= MOST, "{said}: {some:?}")
+                }
+                other => panic!("{said} was taken for {other:?}"),
+            }
+        }
+        for said in ["hooks", "hook support", "review", "code review"] {
+            assert!(
+                matches!(names.resolve(said, None).await, Match::One(_)),
+                "{said}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_of_something_else_is_not_taken_for_one_of_these() {
+        check("Plan View", "- Plan Mode").await;
+    }
+}

@@ -1,0 +1,58 @@
+//! The wordings for a thing: its name and its aliases.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::words::{stem, telling};
+
+/// A name or an alias.
+#[derive(Debug)]
+pub(crate) struct Wording {
+    pub(crate) key: String,
+    pub(crate) words: Vec<String>,
+    /// The things that it may mean, the likeliest first. It is empty for the name of something else
+    /// that must not be taken for one of these.
+    pub(crate) meant: Vec<usize>,
+}
+
+/// Joins the aliases with the same key.
+pub(crate) fn wordings(said: Vec<(String, Vec<usize>)>, besides: &[&str]) -> Vec<Wording> {
+    let single: BTreeSet<String> = said
+        .iter()
+        .flat_map(|(key, _)| key.split(' ').map(stem))
+        .collect();
+    let mut wordings: Vec<Wording> = Vec::new();
+    for (key, meant) in said {
+        match wordings.iter_mut().find(|wording| wording.key == key) {
+            Some(wording) => wording.add(meant),
+            None => {
+                let words = telling(&key, besides, |word| single.contains(word));
+                wordings.push(Wording { words, key, meant });
+            }
+        }
+    }
+    wordings
+}
+
+impl Wording {
+    fn add(&mut self, meant: Vec<usize>) {
+        for at in meant {
+            if !self.meant.contains(&at) {
+                self.meant.push(at);
+            }
+        }
+    }
+}
+
+/// Counts the things for which each word is used.
+pub(crate) fn spread(wordings: &[Wording]) -> BTreeMap<String, usize> {
+    let mut users: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    for wording in wordings {
+        for word in &wording.words {
+            users.entry(word).or_default().extend(&wording.meant);
+        }
+    }
+    let users = users.into_iter();
+    users
+        .map(|(word, users)| (word.to_owned(), users.len()))
+        .collect()
+}

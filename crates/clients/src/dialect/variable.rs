@@ -1,0 +1,102 @@
+//! Variables in our spelling, and the list of those that still need a value.
+
+use crate::config::{NeededVariable, VariableSource};
+use crate::sensitive_text::TextPart;
+
+/// Stands before the name of a needed variable that is a secret.
+const SECRET_PREFIX: &str = "secret:";
+
+/// Names that begin like this are for Kitbag alone: a client's file must not read them.
+const RESERVED: [&str; 2] = [SECRET_PREFIX, "KITBAG_"];
+
+/// The longest name that a secret can have.
+const MAX_SECRET_NAME: usize = 64;
+
+/// A variable of the environment in our spelling. A name that a template would read as something
+/// else becomes plain text.
+pub(crate) fn variable(
+    name: &str,
+    source: VariableSource,
+    default: Option<&str>,
+    needed: &mut Vec<NeededVariable>,
+) -> TextPart {
+    if is_reserved(name) || name.contains(['{', '}', '$']) || name.is_empty() {
+        return TextPart::Literal(spelt(name, default));
+    }
+    match default {
+        Some(default) if default.contains(['{', '}']) => TextPart::Literal(default.to_owned()),
+        Some(_) => TextPart::Template(spelt(name, default)),
+        None => {
+            need(name.to_owned(), source, needed);
+            TextPart::Template(spelt(name, None))
+        }
+    }
+}
+
+/// A secret that the operator has to supply, under the name that the file has for it.
+pub(crate) fn needed_secret(
+    name: &str,
+    source: VariableSource,
+    needed: &mut Vec<NeededVariable>,
+) -> TextPart {
+    let mut name: String = name
+        .chars()
+        .take(MAX_SECRET_NAME)
+        .map(fit_secret_name)
+        .collect();
+    if name.is_empty() {
+        name.push_str("unnamed");
+    }
+    need(format!("{SECRET_PREFIX}{name}"), source, needed);
+    TextPart::Wanted(name)
+}
+
+/// The name of a variable for the answer to a question with this id.
+pub(super) fn name_for(id: &str) -> String {
+    id.chars().map(fit_variable_name).collect()
+}
+
+pub(super) fn is_name(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_ascii_digit())
+        && !text.is_empty()
+        && text.chars().all(may_be_in_name)
+}
+
+pub(super) fn may_be_in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn need(name: String, source: VariableSource, needed: &mut Vec<NeededVariable>) {
+    let variable = NeededVariable { name, source };
+    if !needed.contains(&variable) {
+        needed.push(variable);
+    }
+}
+
+fn is_reserved(name: &str) -> bool {
+    let name = name.trim_start();
+    RESERVED.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn spelt(name: &str, default: Option<&str>) -> String {
+    match default {
+        Some(default) => format!("${{{name}:-{default}}}"),
+        None => format!("${{{name}}}"),
+    }
+}
+
+fn fit_secret_name(c: char) -> char {
+    if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') {
+        c
+    } else {
+        '_'
+    }
+}
+
+fn fit_variable_name(c: char) -> char {
+    if c.is_ascii_alphanumeric() {
+        c.to_ascii_uppercase()
+    } else {
+        '_'
+    }
+}

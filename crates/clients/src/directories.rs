@@ -1,0 +1,91 @@
+//! The folders of one person on one machine. The caller of this crate names them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Platform {
+    Linux,
+    MacOs,
+    Windows,
+}
+
+#[derive(Debug, Clone)]
+pub struct ClientDirectories {
+    pub platform: Platform,
+    pub home: PathBuf,
+    /// The settings of Unix programs: `$XDG_CONFIG_HOME` or `~/.config`.
+    pub config: PathBuf,
+    /// The settings of programs with windows.
+    pub applications: PathBuf,
+    /// The settings of the whole machine.
+    pub system: PathBuf,
+    /// The project that the person works in.
+    pub cwd: PathBuf,
+    pub codex_home: Option<PathBuf>,
+    pub copilot_home: Option<PathBuf>,
+    pub cline_settings: Option<PathBuf>,
+}
+
+impl ClientDirectories {
+    /// The usual folders of the platform; `variable` reads the environment.
+    pub fn new(
+        platform: Platform,
+        home: PathBuf,
+        cwd: PathBuf,
+        variable: impl Fn(&str) -> Option<PathBuf>,
+    ) -> Self {
+        let config = variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        let roaming = variable("APPDATA");
+        Self {
+            platform,
+            applications: applications(platform, &home, &config, roaming),
+            config,
+            system: PathBuf::from("/etc"),
+            cwd,
+            codex_home: variable("CODEX_HOME"),
+            copilot_home: variable("COPILOT_HOME"),
+            cline_settings: variable("CLINE_MCP_SETTINGS_PATH"),
+            home,
+        }
+    }
+
+    /// Returns the settings files in a folder, sorted by name.
+    pub(crate) fn settings_in(&self, folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let mut files: Vec<_> = paths.filter(|path| is_settings(path)).collect();
+        files.sort();
+        files
+    }
+}
+
+fn applications(
+    platform: Platform,
+    home: &Path,
+    config: &Path,
+    roaming: Option<PathBuf>,
+) -> PathBuf {
+    match platform {
+        Platform::Linux => config.to_owned(),
+        Platform::MacOs => home.join("Library/Application Support"),
+        Platform::Windows => roaming.unwrap_or_else(|| home.join("AppData/Roaming")),
+    }
+}
+
+fn is_settings(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("json" | "yaml" | "yml"))
+}
+
+impl Platform {
+    pub fn of_this_machine() -> Self {
+        if cfg!(windows) {
+            Self::Windows
+        } else if cfg!(target_os = "macos") {
+            Self::MacOs
+        } else {
+            Self::Linux
+        }
+    }
+}

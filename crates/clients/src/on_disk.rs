@@ -1,0 +1,477 @@
+//! Edits files on disk: whole or not at all, and with a copy of the file as it was before.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+
+use crate::client::{Client, ClientFile, Scope};
+use crate::directories::ClientDirectories;
+use crate::edit::{self, FileEditError, KitbagEntry, Uninstalled, install, uninstall};
+use crate::folder_entry::{FolderEntry, FolderEntryError, MissingFolders, PRIVATE};
+
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error("{path} cannot be read", path = path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{path} cannot be written", path = path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{path} cannot be edited", path = path.display())]
+    Edit {
+        path: PathBuf,
+        source: FileEditError,
+    },
+    #[error("{path} is not edited: `{link}` is a link that leads out of the project", path = path.display(), link = link.display())]
+    LeavesProject { path: PathBuf, link: PathBuf },
+}
+
+/// The result of adding Kitbag to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    pub changed: bool,
+    /// The copy of the file as it was before, if there was a file.
+    pub backup: Option<PathBuf>,
+}
+
+impl Client {
+    /// Returns the file that Kitbag is added to: the first that exists, or else the first whose
+    /// folder exists, or else the usual one. Some clients have no file of that scope.
+    pub fn file_to_edit(self, directories: &ClientDirectories, scope: Scope) -> Option<ClientFile> {
+        let mut files = self.files(directories);
+        files.retain(|file| file.scope == scope && file.is_for_servers());
+        let existing = files.iter().find(|file| file.path.is_file());
+        let beside = || files.iter().find(|file| file.has_folder());
+        existing.or_else(beside).or(files.first()).cloned()
+    }
+}
+
+impl ClientFile {
+    /// True except for the files of VS Code in which servers stand only by older habit.
+    fn is_for_servers(&self) -> bool {
+        self.client != Client::VsCode || self.path.ends_with("mcp.json")
+    }
+
+    fn has_folder(&self) -> bool {
+        self.path.parent().is_some_and(Path::is_dir)
+    }
+}
+
+/// Fails if the file cannot be edited, before anything else is done for it.
+pub fn check_editable(file: &ClientFile, directories: &ClientDirectories) -> Result<(), FileError> {
+    let access = FileAccess::of(file, directories);
+    access.read(&file.path)?;
+    access.read(&backup_of(&file.path))?;
+    access.check_writable(&file.path)
+}
+
+/// Adds Kitbag to a file, or brings its entry there up to date. Servers that an earlier
+/// installation switched off stay switched off.
+pub fn install_into(
+    file: &ClientFile,
+    directories: &ClientDirectories,
+    entry: &KitbagEntry,
+    behind: &[String],
+) -> Result<Installed, FileError> {
+    let access = FileAccess::of(file, directories);
+    let backup = backup_of(&file.path);
+    let (text, before) = (access.read(&file.path)?, access.read(&backup)?);
+    let current = text.as_deref().unwrap_or_default();
+    let clean = without_kitbag(file, text.clone(), before.as_deref())?;
+    let mut behind = behind.to_vec();
+    if let Some(before) = before.as_deref().filter(|_| clean != text) {
+        behind.extend(in_file(file, edit::behind(file, current, before))?);
+    }
+    let new = install(file, clean.as_deref().unwrap_or_default(), entry, &behind);
+    let new = in_file(file, new)?;
+    let changed = new != current;
+    if changed {
+        access.replace(file, &new, clean.as_deref())?;
+    }
+    let has_backup = before.is_some() || (changed && clean.is_some());
+    Ok(Installed {
+        changed,
+        backup: has_backup.then_some(backup),
+    })
+}
+
+/// Returns the text as it was before an earlier installation, so that the backup never holds
+/// Kitbag itself.
+fn without_kitbag(
+    file: &ClientFile,
+    text: Option<String>,
+    before: Option<&str>,
+) -> Result<Option<String>, FileError> {
+    let current = text.as_deref().unwrap_or_default();
+    Ok(match in_file(file, uninstall(file, current, before))? {
+        Uninstalled::NotThere => text,
+        Uninstalled::Nothing => None,
+        Uninstalled::Restored(text) | Uninstalled::Removed(text) => Some(text),
+    })
+}
+
+/// Removes Kitbag from a file. A file that held nothing else is deleted, and so is a backup that
+/// was restored.
+pub fn uninstall_from(
+    file: &ClientFile,
+    directories: &ClientDirectories,
+) -> Result<Uninstalled, FileError> {
+    let access = FileAccess::of(file, directories);
+    let Some(text) = access.read(&file.path)? else {
+        return Ok(Uninstalled::NotThere);
+    };
+    let backup = backup_of(&file.path);
+    let before = access.read(&backup)?;
+    let uninstalled = in_file(file, uninstall(file, &text, before.as_deref()))?;
+    match &uninstalled {
+        Uninstalled::NotThere => {}
+        Uninstalled::Nothing => access.remove(&file.path)?,
+        Uninstalled::Removed(text) => access.write(&file.path, text, None)?,
+        Uninstalled::Restored(text) => {
+            access.write(&file.path, text, None)?;
+            access.remove(&backup)?;
+        }
+    }
+    Ok(uninstalled)
+}
+
+/// Writes the whole file or nothing: readers see the old file or the new one. Only the owner can
+/// read a new file, since people write secrets into it; an old one keeps its permissions.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    let entry =
+        FolderEntry::anywhere(path, MissingFolders::Make)?.ok_or(io::ErrorKind::NotFound)?;
+    entry.replace(text, entry.permissions()?)
+}
+
+/// The path of the copy of a file as it was before an installation.
+pub fn backup_of(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".before-kitbag");
+    path.with_file_name(name)
+}
+
+fn in_file<T>(file: &ClientFile, edited: Result<T, FileEditError>) -> Result<T, FileError> {
+    edited.map_err(|source| FileError::Edit {
+        path: file.path.clone(),
+        source,
+    })
+}
+
+/// Reads and writes the files of a person wherever links lead, and those of a project only within
+/// the project.
+struct FileAccess<'a> {
+    project: Option<&'a Path>,
+}
+
+impl<'a> FileAccess<'a> {
+    fn of(file: &ClientFile, directories: &'a ClientDirectories) -> Self {
+        Self {
+            project: (file.scope == Scope::Project).then_some(directories.cwd.as_path()),
+        }
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<String>, FileError> {
+        self.try_read(path)
+            .map_err(|error| named(error, path, reading))
+    }
+
+    fn check_writable(&self, path: &Path) -> Result<(), FileError> {
+        self.try_check_writable(path)
+            .map_err(|error| named(error, path, writing))
+    }
+
+    /// Writes with these permissions, or else with those that the file has.
+    fn write(&self, path: &Path, text: &str, mode: Option<Mode>) -> Result<(), FileError> {
+        self.try_write(path, text, mode)
+            .map_err(|error| named(error, path, writing))
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), FileError> {
+        self.try_remove(path)
+            .map_err(|error| named(error, path, writing))
+    }
+
+    /// Writes the backup first, if there is something to keep.
+    fn replace(&self, file: &ClientFile, new: &str, clean: Option<&str>) -> Result<(), FileError> {
+        self.check_writable(&file.path)?;
+        if let Some(clean) = clean {
+            self.write(&backup_of(&file.path), clean, Some(PRIVATE))?;
+        }
+        self.write(&file.path, new, None)
+    }
+
+    fn entry(
+        &self,
+        path: &Path,
+        missing: MissingFolders,
+    ) -> Result<Option<FolderEntry>, FolderEntryError> {
+        match self.project {
+            Some(project) => FolderEntry::within(project, path, missing),
+            None => Ok(FolderEntry::anywhere(path, missing)?),
+        }
+    }
+
+    fn try_read(&self, path: &Path) -> Result<Option<String>, FolderEntryError> {
+        match self.entry(path, MissingFolders::Leave)? {
+            Some(entry) => Ok(entry.read()?),
+            None => Ok(None),
+        }
+    }
+
+    fn try_check_writable(&self, path: &Path) -> Result<(), FolderEntryError> {
+        if let Some(entry) = self.entry(path, MissingFolders::Leave)? {
+            entry.permissions()?;
+        }
+        Ok(())
+    }
+
+    fn try_write(
+        &self,
+        path: &Path,
+        text: &str,
+        mode: Option<Mode>,
+    ) -> Result<(), FolderEntryError> {
+        let entry = self.entry(path, MissingFolders::Make)?;
+        let entry = entry.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+        let mode = mode.map_or_else(|| entry.permissions(), Ok)?;
+        Ok(entry.replace(text, mode)?)
+    }
+
+    fn try_remove(&self, path: &Path) -> Result<(), FolderEntryError> {
+        if let Some(entry) = self.entry(path, MissingFolders::Leave)? {
+            entry.remove()?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds the path of the file to an error.
+fn named(
+    error: FolderEntryError,
+    path: &Path,
+    doing: fn(PathBuf, io::Error) -> FileError,
+) -> FileError {
+    match error {
+        FolderEntryError::Leaves { link } => FileError::LeavesProject {
+            path: path.to_owned(),
+            link,
+        },
+        FolderEntryError::Io(source) => doing(path.to_owned(), source),
+    }
+}
+
+fn reading(path: PathBuf, source: io::Error) -> FileError {
+    FileError::Read { path, source }
+}
+
+fn writing(path: PathBuf, source: io::Error) -> FileError {
+    FileError::Write { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+    use crate::directories::Platform;
+
+    fn entry(command: &str) -> KitbagEntry {
+        KitbagEntry::Stdio {
+            command: command.to_owned(),
+            args: vec!["serve".to_owned()],
+        }
+    }
+
+    fn directories(home: &Path) -> ClientDirectories {
+        ClientDirectories::new(
+            Platform::Linux,
+            home.to_owned(),
+            home.join("project"),
+            |_| None,
+        )
+    }
+
+    fn file(home: &Path, client: Client) -> ClientFile {
+        client
+            .file_to_edit(&directories(home), Scope::User)
+            .unwrap()
+    }
+
+    #[test]
+    fn an_installation_leaves_a_private_backup_and_its_removal_leaves_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let file = file(home.path(), Client::Cursor);
+        let before = "{ \"mcpServers\": { \"a\": { \"command\": \"x\" } } } // mine";
+        write(&file.path, before).unwrap();
+        fs::set_permissions(&file.path, Permissions::from_mode(0o644)).unwrap();
+
+        let first = install_into(
+            &file,
+            &directories(home.path()),
+            &entry("/a/kitbag"),
+            &["a".to_owned()],
+        )
+        .unwrap();
+        let backup = first.backup.clone().unwrap();
+        assert!(first.changed && fs::read_to_string(&backup).unwrap() == before);
+        assert_eq!(
+            fs::metadata(&backup).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::metadata(&file.path).unwrap().permissions().mode() & 0o777,
+            0o644
+        );
+
+        let again = install_into(
+            &file,
+            &directories(home.path()),
+            &entry("/a/kitbag"),
+            &["a".to_owned()],
+        )
+        .unwrap();
+        assert!(!again.changed);
+        let newer =
+            install_into(&file, &directories(home.path()), &entry("/b/kitbag"), &[]).unwrap();
+        assert!(newer.changed && fs::read_to_string(&backup).unwrap() == before);
+        assert!(
+            fs::read_to_string(&file.path)
+                .unwrap()
+                .contains("BehindKitbag")
+        );
+
+        assert_eq!(
+            uninstall_from(&file, &directories(home.path())).unwrap(),
+            Uninstalled::Restored(before.to_owned())
+        );
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), before);
+        assert!(
+            !backup.exists()
+                && uninstall_from(&file, &directories(home.path())).unwrap()
+                    == Uninstalled::NotThere
+        );
+    }
+
+    #[test]
+    fn a_file_created_for_kitbag_is_removed_with_it() {
+        let home = tempfile::tempdir().unwrap();
+        for client in Client::ALL {
+            let file = file(home.path(), client);
+            let installed =
+                install_into(&file, &directories(home.path()), &entry("kitbag"), &[]).unwrap();
+            assert!(installed.changed && installed.backup.is_none() && file.path.exists());
+            assert!(
+                install_into(&file, &directories(home.path()), &entry("/b/kitbag"), &[])
+                    .unwrap()
+                    .backup
+                    .is_none()
+            );
+            assert_eq!(
+                uninstall_from(&file, &directories(home.path())).unwrap(),
+                Uninstalled::Nothing
+            );
+            assert!(!file.path.exists(), "{client}");
+        }
+    }
+
+    #[test]
+    fn a_link_stays_a_link_even_if_its_target_is_missing() {
+        let home = tempfile::tempdir().unwrap();
+        let file = file(home.path(), Client::Cursor);
+        fs::create_dir_all(file.path.parent().unwrap()).unwrap();
+        symlink("../dotfiles/mcp.json", &file.path).unwrap();
+        let kept = home.path().join("dotfiles/mcp.json");
+        for before in [None, Some("{ \"mcpServers\": {} }")] {
+            if let Some(before) = before {
+                fs::write(&kept, before).unwrap();
+            }
+            install_into(&file, &directories(home.path()), &entry("kitbag"), &[]).unwrap();
+            assert!(
+                file.path.is_symlink() && fs::read_to_string(&kept).unwrap().contains("kitbag")
+            );
+            uninstall_from(&file, &directories(home.path())).unwrap();
+            assert!(file.path.is_symlink());
+            assert_eq!(fs::read_to_string(&kept).ok().as_deref(), before);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_marked_as_read_only_is_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let file = file(home.path(), Client::Cursor);
+        write(&file.path, "{}").unwrap();
+        fs::set_permissions(&file.path, Permissions::from_mode(0o444)).unwrap();
+        let error =
+            install_into(&file, &directories(home.path()), &entry("kitbag"), &[]).unwrap_err();
+        assert!(matches!(error, FileError::Write { .. }), "{error}");
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), "{}");
+        assert!(!backup_of(&file.path).exists());
+    }
+
+    #[test]
+    fn a_new_file_is_for_its_owner_and_an_old_one_keeps_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kitbag/kitbag.toml");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        write(&path, "a").unwrap();
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        write(&path, "b").unwrap();
+        assert_eq!(
+            (mode(), fs::read_to_string(&path).unwrap().as_str()),
+            (0o640, "b")
+        );
+    }
+
+    #[test]
+    fn a_file_of_a_project_is_never_edited_through_a_link_that_leaves_the_project() {
+        for (link, target) in [
+            (".cursor/mcp.json", "../../mine.json"),
+            (".cursor", "../elsewhere"),
+            (".cursor/mcp.json.before-kitbag", "../../mine.json"),
+        ] {
+            let home = tempfile::tempdir().unwrap();
+            let (directories, mine) = (directories(home.path()), home.path().join("mine.json"));
+            let at = home.path().join("project").join(link);
+            fs::create_dir_all(at.parent().unwrap()).unwrap();
+            fs::create_dir_all(home.path().join("elsewhere")).unwrap();
+            fs::write(&mine, "{}").unwrap();
+            fs::write(home.path().join("elsewhere/mcp.json"), "{}").unwrap();
+            symlink(target, &at).unwrap();
+            let file = Client::Cursor
+                .file_to_edit(&directories, Scope::Project)
+                .unwrap();
+            let error = install_into(&file, &directories, &entry("kitbag"), &[]).unwrap_err();
+            assert!(
+                matches!(error, FileError::LeavesProject { .. }),
+                "{link}: {error}"
+            );
+            let undone = uninstall_from(&file, &directories);
+            assert!(
+                undone.is_err() || matches!(undone, Ok(Uninstalled::NotThere)),
+                "{link}: {undone:?}"
+            );
+            for kept in [mine, home.path().join("elsewhere/mcp.json")] {
+                assert_eq!(fs::read_to_string(kept).unwrap(), "{}", "{link}");
+            }
+        }
+        let home = tempfile::tempdir().unwrap();
+        let directories = directories(home.path());
+        fs::create_dir_all(home.path().join("project/.cursor")).unwrap();
+        fs::write(home.path().join("project/.mcp.json"), "{}").unwrap();
+        symlink("../.mcp.json", home.path().join("project/.cursor/mcp.json")).unwrap();
+        let file = Client::Cursor
+            .file_to_edit(&directories, Scope::Project)
+            .unwrap();
+        assert!(
+            install_into(&file, &directories, &entry("kitbag"), &[])
+                .unwrap()
+                .changed
+        );
+        assert!(
+            fs::read_to_string(home.path().join("project/.mcp.json"))
+                .unwrap()
+                .contains("kitbag")
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! Reads the text of a file, with bounds.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::client::{ClientFile, Scope};
+use crate::directories::ClientDirectories;
+
+/// Claude Code keeps much beside its servers, and even that is a tenth of this.
+const LARGEST: u64 = 256 * 1024 * 1024;
+
+/// Reads the text of a file. To read a pipe or a device would never end, and a file that is larger
+/// than any settings would only fill the memory.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() && !found.is_dir() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    if found.len() > LARGEST {
+        return Err(io::Error::other("it is larger than settings can be"));
+    }
+    fs::read_to_string(path)
+}
+
+/// Reads a file that another one mentions. A file of a project may mention files of the project, and
+/// none of the person's.
+pub(super) fn read_mentioned(
+    path: &Path,
+    by: &ClientFile,
+    directories: &ClientDirectories,
+) -> Option<String> {
+    if by.scope == Scope::Project {
+        let project = fs::canonicalize(&directories.cwd).ok()?;
+        let path = fs::canonicalize(path).ok()?;
+        path.starts_with(project).then_some(())?;
+    }
+    read_text(path).ok()
+}

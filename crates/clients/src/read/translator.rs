@@ -1,0 +1,200 @@
+//! Translates the texts of one server, and collects what the person should know about them.
+
+use std::path::Path;
+
+use url::Url;
+
+use super::settings::ServerSettings;
+use crate::config::{FileFault, ImportNote, NeededVariable, VariableSource};
+use crate::dialect::{Dialect, needed_secret, variable};
+use crate::secret;
+use crate::sensitive_text::{SensitiveText, TextPart};
+use crate::tree::Node;
+
+pub(super) type Pairs = Vec<(String, String)>;
+
+pub(super) struct TextTranslator<'a> {
+    pub(super) dialect: &'a Dialect<'a>,
+    pub(super) needed: Vec<NeededVariable>,
+    pub(super) notes: Vec<ImportNote>,
+}
+
+impl<'a> TextTranslator<'a> {
+    pub(super) fn new(dialect: &'a Dialect<'a>) -> Self {
+        Self {
+            dialect,
+            needed: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    pub(super) fn text(
+        &mut self,
+        text: &str,
+        find_secrets: impl FnOnce(&str) -> Vec<TextPart>,
+    ) -> SensitiveText {
+        self.dialect.translate(text, &mut self.needed, find_secrets)
+    }
+
+    /// Translates a text that never is a secret.
+    pub(super) fn plain(&mut self, text: &str) -> SensitiveText {
+        self.text(text, plain)
+    }
+
+    pub(super) fn pairs(&mut self, pairs: Pairs) -> Vec<(String, SensitiveText)> {
+        let mut translated = Vec::new();
+        for (name, text) in pairs {
+            let value = self.text(&text, |text| secret::split(&name, text));
+            translated.push((name, value));
+        }
+        translated
+    }
+
+    /// A variable of the environment behind a plain text.
+    pub(super) fn variable(&mut self, name: &str, before: &str) -> SensitiveText {
+        let variable = variable(name, VariableSource::Environment, None, &mut self.needed);
+        SensitiveText::of([TextPart::Literal(before.to_owned()), variable])
+    }
+
+    /// Variables that are named without a value: Codex hands on its own, Goose keeps them locked.
+    pub(super) fn handed_on(
+        &mut self,
+        settings: &ServerSettings<'_>,
+    ) -> Result<Vec<(String, SensitiveText)>, FileFault> {
+        let mut variables = Vec::new();
+        let listed = settings.get("env_vars").and_then(Node::list);
+        for name in listed.unwrap_or_default().iter().filter_map(listed_name) {
+            variables.push((name.to_owned(), self.variable(name, "")));
+        }
+        for name in settings.words(&["env_keys"])? {
+            let secret = needed_secret(&name, VariableSource::Keyring, &mut self.needed);
+            variables.push((name, SensitiveText::of([secret])));
+        }
+        Ok(variables)
+    }
+
+    /// Adds the variables of a file with lines of `NAME=value`. Those that the client sets itself
+    /// come first.
+    pub(super) fn read_env_file(
+        &mut self,
+        settings: &ServerSettings<'_>,
+        env: &mut Vec<(String, SensitiveText)>,
+    ) -> Result<(), FileFault> {
+        let Some(path) = settings.text(&["envFile"])? else {
+            return Ok(());
+        };
+        let path = self.dialect.path(&self.plain(path).masked());
+        let Some(text) = (self.dialect.read_file)(&path) else {
+            self.not_carried("envFile");
+            return Ok(());
+        };
+        for (name, value) in text.lines().filter_map(env_line) {
+            if !env.iter().any(|(known, _)| known == name) {
+                let secret = TextPart::Secret(value.to_owned());
+                env.push((name.to_owned(), SensitiveText::of([secret])));
+            }
+        }
+        self.notes.push(ImportNote::EnvFile { path });
+        Ok(())
+    }
+
+    /// Returns the folder to launch in. A server of a project that names files there must be
+    /// launched there.
+    pub(super) fn folder(&mut self, cwd: Option<String>, words: &[String]) -> Option<String> {
+        let Some(cwd) = cwd else {
+            return self.project_folder(words);
+        };
+        // A folder is no template, so that a variable in it could never be filled in.
+        if cwd.contains("${") {
+            return self.without_cwd();
+        }
+        if Path::new(&cwd).is_absolute() || cwd.starts_with('~') {
+            return Some(cwd);
+        }
+        // A relative path has a beginning only in a project.
+        match self.dialect.project {
+            Some(project) => Some(project.join(&cwd).display().to_string()),
+            None => self.without_cwd(),
+        }
+    }
+
+    fn project_folder(&mut self, words: &[String]) -> Option<String> {
+        let project = self.dialect.project?;
+        if !words.iter().any(|word| names_a_file(word)) {
+            return None;
+        }
+        let folder = project.display().to_string();
+        self.notes.push(ImportNote::LaunchedIn {
+            folder: folder.clone(),
+        });
+        Some(folder)
+    }
+
+    fn without_cwd(&mut self) -> Option<String> {
+        self.not_carried("cwd");
+        None
+    }
+
+    fn not_carried(&mut self, key: &str) {
+        self.notes.push(ImportNote::NotCarried {
+            keys: vec![key.to_owned()],
+        });
+    }
+
+    pub(super) fn address(&mut self, server: &str, text: &str) -> Result<SensitiveText, FileFault> {
+        self.try_address(text).map_err(|reason| FileFault::Address {
+            server: server.to_owned(),
+            reason,
+        })
+    }
+
+    fn try_address(&mut self, text: &str) -> Result<SensitiveText, String> {
+        let text = self.with_fixed_host(text);
+        let text = text.ok_or("it begins with a variable")?;
+        let value = self.text(&text, secret::address);
+        // Secrets are masked before parsing, so that no error can quote one.
+        let url = Url::parse(&value.masked()).map_err(|error| error.to_string())?;
+        match url.scheme() {
+            "http" | "https" => Ok(value),
+            other => Err(format!("it is reached by `{other}:`")),
+        }
+    }
+
+    /// Replaces a variable at the start of an address by its default.
+    fn with_fixed_host(&mut self, text: &str) -> Option<String> {
+        let variable = text.strip_prefix("${");
+        let Some((inside, after)) = variable.and_then(|rest| rest.split_once('}')) else {
+            return Some(text.to_owned());
+        };
+        let (_, default) = inside.split_once(":-")?;
+        self.notes.push(ImportNote::TookDefault);
+        Some(format!("{default}{after}"))
+    }
+}
+
+pub(super) fn plain(text: &str) -> Vec<TextPart> {
+    vec![TextPart::Literal(text.to_owned())]
+}
+
+fn listed_name(item: &Node) -> Option<&str> {
+    item.text().or(item.get("name").and_then(Node::text))
+}
+
+fn env_line(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim();
+    if line.starts_with('#') {
+        return None;
+    }
+    let (name, value) = line.trim_start_matches("export ").split_once('=')?;
+    Some((name.trim(), value.trim().trim_matches(['"', '\''])))
+}
+
+/// True for `.`, `./server.js` or `src/server.py`, which have a meaning only in the project.
+fn names_a_file(word: &str) -> bool {
+    if word == "." || word.starts_with("./") || word.starts_with("../") {
+        return true;
+    }
+    let scripts = [".js", ".mjs", ".cjs", ".ts", ".py", ".sh"];
+    let is_script = scripts.iter().any(|end| word.ends_with(end));
+    is_script && !word.starts_with(['/', '~', '-', '$', '@']) && !word.contains(':')
+}

@@ -1,0 +1,187 @@
+//! A text that may hold variables and secrets, which are kept apart from the rest.
+
+use std::fmt;
+
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
+/// Only what the file itself writes as a variable is one. Literal text never becomes a variable by
+/// the way in which it is spelt as a template.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct SensitiveText {
+    parts: Vec<TextPart>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum TextPart {
+    /// Plain text.
+    Literal(String),
+    /// Text in our spelling: `${NAME}` in it is filled in at launch.
+    Template(String),
+    /// A secret that a person typed into the file. It belongs into the encrypted store.
+    Secret(String),
+    /// The name that the file has for a secret which only the client or the person has.
+    Wanted(String),
+}
+
+/// A secret for which a template needs a stand-in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HiddenText<'a> {
+    /// The secret itself, as it was typed into the file.
+    Typed(&'a str),
+    /// The name that the file has for a secret. It is no name of a secret of Kitbag.
+    Wanted(&'a str),
+}
+
+impl SensitiveText {
+    /// Plain text.
+    pub fn literal(text: impl Into<String>) -> Self {
+        Self::of([TextPart::Literal(text.into())])
+    }
+
+    pub(crate) fn of(parts: impl IntoIterator<Item = TextPart>) -> Self {
+        let mut text = Self::default();
+        for part in parts {
+            text.push(part);
+        }
+        text
+    }
+
+    fn push(&mut self, part: TextPart) {
+        match (self.parts.last_mut(), part) {
+            (_, part) if part.text().is_empty() => {}
+            (Some(TextPart::Literal(before)), TextPart::Literal(text))
+            | (Some(TextPart::Template(before)), TextPart::Template(text)) => {
+                before.push_str(&text);
+            }
+            (_, part) => self.parts.push(part),
+        }
+    }
+
+    /// True if a secret was typed into it.
+    pub fn has_secret(&self) -> bool {
+        self.parts
+            .iter()
+            .any(|part| matches!(part, TextPart::Secret(_)))
+    }
+
+    /// Returns the text as a template: `${NAME}` and `${NAME:-default}` in it are filled in at launch.
+    /// Each secret is replaced by what `stand_in` returns for it.
+    pub fn template(&self, mut stand_in: impl FnMut(HiddenText<'_>) -> String) -> String {
+        let parts = self.parts.iter();
+        parts.map(|part| part.template(&mut stand_in)).collect()
+    }
+
+    /// Returns the text as the file has it, with its secrets, in the spelling of a template. It is
+    /// not for showing.
+    pub fn revealed(&self) -> String {
+        self.template(|hidden| match hidden {
+            HiddenText::Typed(secret) => escape(secret),
+            HiddenText::Wanted(name) => format!("${{secret:{name}}}"),
+        })
+    }
+
+    /// Returns the text for showing, without its secrets.
+    pub fn masked(&self) -> String {
+        self.parts.iter().map(TextPart::masked).collect()
+    }
+}
+
+/// Spells plain text so that no template takes it for a variable: `${:-$}` is a variable that is
+/// never set and has `$` as its default. In an address `{` may also be written as `%7B`.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        match c {
+            '$' if begins_with_brace(&text[at + 1..]) => escaped.push_str("${:-$}"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+fn begins_with_brace(text: &str) -> bool {
+    let encoded = text.get(..3);
+    text.starts_with('{') || encoded.is_some_and(|start| start.eq_ignore_ascii_case("%7b"))
+}
+
+impl TextPart {
+    fn template(&self, stand_in: &mut impl FnMut(HiddenText<'_>) -> String) -> String {
+        match self {
+            Self::Literal(text) => escape(text),
+            Self::Template(text) => text.clone(),
+            Self::Secret(secret) => stand_in(HiddenText::Typed(secret)),
+            Self::Wanted(name) => stand_in(HiddenText::Wanted(name)),
+        }
+    }
+
+    fn masked(&self) -> String {
+        match self {
+            Self::Literal(text) | Self::Template(text) => text.clone(),
+            Self::Secret(_) => "…".to_owned(),
+            Self::Wanted(name) => format!("${{secret:{name}}}"),
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Literal(text)
+            | Self::Template(text)
+            | Self::Secret(text)
+            | Self::Wanted(text) => text,
+        }
+    }
+}
+
+impl fmt::Debug for SensitiveText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SensitiveText({:?})", self.masked())
+    }
+}
+
+impl fmt::Debug for TextPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Literal(text) => write!(f, "Literal({text:?})"),
+            Self::Template(text) => write!(f, "Template({text:?})"),
+            Self::Secret(_) => f.write_str("Secret(…)"),
+            Self::Wanted(name) => write!(f, "Wanted({name:?})"),
+        }
+    }
+}
+
+impl Serialize for SensitiveText {
+    /// Masks the secrets.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !self.has_secret() {
+            return serializer.serialize_str(&self.masked());
+        }
+        let mut value = serializer.serialize_struct("SensitiveText", 2)?;
+        value.serialize_field("text", &self.masked())?;
+        value.serialize_field("secret", &true)?;
+        value.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literal_parts_that_are_joined_never_become_a_variable() {
+        let joined = |parts: &[&str]| {
+            SensitiveText::of(parts.iter().map(|it| TextPart::Literal((*it).to_owned())))
+        };
+        assert_eq!(
+            joined(&["$", "", "{secret:x}"]).revealed(),
+            "${:-$}{secret:x}"
+        );
+        assert_eq!(
+            joined(&["$1 $", "%7Bsecret:x%7D"]).revealed(),
+            "$1 ${:-$}%7Bsecret:x%7D"
+        );
+        assert_eq!(joined(&["$", "%7bx"]).masked(), "$%7bx");
+        let typed = SensitiveText::of([TextPart::Secret("${secret:x}".to_owned())]);
+        assert_eq!(typed.revealed(), "${:-$}{secret:x}");
+    }
+}

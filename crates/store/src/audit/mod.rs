@@ -1,0 +1,217 @@
+//! The record of what happened: one row for each call, and for each event beside the calls.
+//!
+//! - [`sink`]: takes rows in off the hot path and writes them; `queue`: the rows that wait for that
+//! - [`query`]: reads rows, narrowed and page by page; [`row`]: one row
+//! - [`tool_statistics`]: how tools have done lately; [`favourites`]: the tools that a caller uses most
+//! - `table`: the SQL that writes, counts and removes rows; `selection`: the SQL that reads them
+
+pub mod favourites;
+pub mod query;
+mod queue;
+pub mod row;
+mod selection;
+pub mod sink;
+mod table;
+pub mod tool_statistics;
+
+use std::time::Duration;
+
+use kitbag_domain::{Event, Observation, Outcome, Timestamp};
+
+use crate::sqlite::Transaction;
+use crate::{Error, Store};
+
+/// A call or an event that is to become a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditRecord {
+    Call(Observation),
+    Event(Event),
+}
+
+/// The row of a call that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowId(pub(crate) i64);
+
+/// The end of a call whose row is there already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallEnding {
+    pub(crate) row: RowId,
+    pub(crate) outcome: Outcome,
+    pub(crate) latency: Duration,
+}
+
+/// Rows that are written in one transaction.
+#[derive(Debug, Default)]
+pub(crate) struct AuditBatch<'a> {
+    pub(crate) records: Vec<&'a AuditRecord>,
+    pub(crate) begun: Vec<&'a Observation>,
+    pub(crate) ended: Vec<&'a CallEnding>,
+}
+
+impl Store {
+    /// Writes all of them or none.
+    pub async fn record(&self, records: &[AuditRecord]) -> Result<(), Error> {
+        let batch = AuditBatch {
+            records: records.iter().collect(),
+            ..AuditBatch::default()
+        };
+        self.write_audit(&batch).await.map(drop)
+    }
+
+    /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
+    pub(crate) async fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<Vec<RowId>, Error> {
+        let mut transaction = self.sqlite.begin("begin to record").await?;
+        table::insert(&mut transaction, &batch.records).await?;
+        for ending in &batch.ended {
+            table::finish(&mut transaction, ending).await?;
+        }
+        let begun = insert_begun(&mut transaction, &batch.begun).await?;
+        transaction.commit("record what happened").await?;
+        Ok(begun)
+    }
+
+    /// Removes up to `at_most` rows from before a moment, and returns how many it removed. Small
+    /// portions let calls be recorded in between.
+    pub async fn forget_audit(&self, before: Timestamp, at_most: u32) -> Result<u64, Error> {
+        table::delete(&self.sqlite.writer, before, at_most).await
+    }
+}
+
+async fn insert_begun(
+    transaction: &mut Transaction,
+    calls: &[&Observation],
+) -> Result<Vec<RowId>, Error> {
+    let mut rows = Vec::with_capacity(calls.len());
+    for call in calls {
+        rows.push(table::insert_begun(transaction, call).await?);
+    }
+    Ok(rows)
+}
+
+impl From<Observation> for AuditRecord {
+    fn from(observation: Observation) -> Self {
+        Self::Call(observation)
+    }
+}
+
+impl From<Event> for AuditRecord {
+    fn from(event: Event) -> Self {
+        Self::Event(event)
+    }
+}
+
+impl AuditRecord {
+    pub(crate) fn tenant(&self) -> &str {
+        match self {
+            Self::Call(call) => call.caller.tenant.as_str(),
+            Self::Event(event) => event.tenant.as_ref().map_or("", |tenant| tenant.as_str()),
+        }
+    }
+
+    /// About how many bytes of memory it takes while it waits to be written.
+    pub(crate) fn weight(&self) -> usize {
+        let (name, texts) = match self {
+            Self::Call(call) => (
+                call.capability.name.as_str(),
+                [call.client.as_ref(), call.origin.request.as_ref(), None],
+            ),
+            Self::Event(event) => (
+                event.subject.as_str(),
+                [
+                    event.client.as_ref(),
+                    event.detail.as_ref(),
+                    event.actor.as_ref(),
+                ],
+            ),
+        };
+        let texts = texts.into_iter().flatten().map(|text| text.as_str().len());
+        size_of::<Self>() + name.len() + texts.sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use kitbag_domain::{Caller, Capability, Origin, Purpose};
+
+    use super::*;
+    use crate::AuditQuery;
+    use crate::tests::store;
+
+    pub(crate) fn seen(at: i64, tenant: &str, capability: &str) -> Observation {
+        let (server, name) = capability.split_once('/').unwrap();
+        Observation {
+            at: Timestamp(at),
+            caller: Caller {
+                tenant: tenant.parse().unwrap(),
+                ..Caller::local()
+            },
+            client: None,
+            origin: Origin::default(),
+            purpose: Purpose::Use,
+            capability: Capability::tool(server.parse().unwrap(), name),
+            outcome: Outcome::Ok,
+            latency: Duration::from_micros(1234),
+        }
+    }
+
+    pub(crate) const EVERYTHING: AuditQuery = AuditQuery::newest(u32::MAX);
+
+    pub(crate) fn records(observations: impl IntoIterator<Item = Observation>) -> Vec<AuditRecord> {
+        observations.into_iter().map(AuditRecord::Call).collect()
+    }
+
+    #[tokio::test]
+    async fn old_rows_are_removed_a_few_at_a_time() {
+        let (_directory, store) = store().await;
+        let rows = (0..5).map(|at| seen(at, "acme", &format!("git/{at}")));
+        store.record(&records(rows)).await.unwrap();
+        assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 2);
+        assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 3);
+        assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 1);
+        assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 0);
+        assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn more_rows_than_fit_one_statement_are_recorded_together() {
+        let (_directory, store) = store().await;
+        let many = records((0..1000).map(|at| seen(at, "acme", "git/log")));
+        store.record(&many).await.unwrap();
+        store.record(&[]).await.unwrap();
+        assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 1000);
+    }
+
+    #[tokio::test]
+    async fn a_call_has_a_row_before_it_ends() {
+        let (_directory, store) = store().await;
+        let begun = Observation {
+            outcome: Outcome::Unfinished,
+            ..seen(1, "acme", "git/push")
+        };
+        let batch = AuditBatch {
+            begun: vec![&begun],
+            ..AuditBatch::default()
+        };
+        let rows = store.write_audit(&batch).await.unwrap();
+        let there = store.audit(&EVERYTHING).await.unwrap();
+        assert_eq!(
+            (there[0].id, there[0].outcome),
+            (rows[0].0, Outcome::Unfinished)
+        );
+
+        let ending = CallEnding {
+            row: rows[0],
+            outcome: Outcome::ToolError,
+            latency: Duration::from_millis(7),
+        };
+        store
+            .write_audit(&AuditBatch {
+                ended: vec![&ending],
+                ..AuditBatch::default()
+            })
+            .await
+            .unwrap();
+        let there = store.audit(&EVERYTHING).await.unwrap();
+        assert_eq!((there.len(), there[0].outcome), (1, Outcome::ToolError));
+    }
+}

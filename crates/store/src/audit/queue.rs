@@ -1,0 +1,330 @@
+//! The rows that wait to be written into the audit. They are bounded by number, by bytes and for
+//! each tenant, and are kept until they are written.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use kitbag_domain::sync::lock;
+use kitbag_domain::{Observation, Outcome};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::Instant;
+
+use super::{AuditBatch, AuditRecord, CallEnding, RowId};
+
+/// Bounds how much may wait, and how long the writer goes on trying after it was asked to end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueLimits {
+    pub(crate) entries: usize,
+    pub(crate) bytes: usize,
+    pub(crate) patience: Duration,
+}
+
+/// One thing to write.
+#[derive(Debug)]
+pub(crate) enum QueuedWrite {
+    Record(AuditRecord),
+    /// A call that must not go out before its row is there.
+    Begin {
+        observation: Observation,
+        done: RowSender,
+    },
+    End(CallEnding),
+}
+
+/// Takes the row of a call to the caller that waits for it.
+pub(crate) type RowSender = oneshot::Sender<Result<RowId, ()>>;
+
+/// The reasons for which the queue takes in no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QueueRefusal {
+    Full,
+    Closed,
+}
+
+#[derive(Debug)]
+pub(crate) struct AuditQueue {
+    limits: QueueLimits,
+    state: Mutex<QueueState>,
+    /// Notified when there is something to write, or when the queue was closed.
+    news: Notify,
+    /// Notified when a caller waits for the next write.
+    urgent: Notify,
+    /// Every entry with a smaller number is written, or given up.
+    settled: watch::Sender<u64>,
+    lost: AtomicU64,
+    failing: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct QueueState {
+    waiting: VecDeque<QueueEntry>,
+    /// Counts the entries that wait and those that are being written.
+    entries: usize,
+    bytes: usize,
+    tenants: HashMap<String, usize>,
+    accepted: u64,
+    give_up_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+pub(crate) struct QueueEntry {
+    number: u64,
+    weight: usize,
+    write: QueuedWrite,
+}
+
+impl AuditQueue {
+    pub(crate) fn new(limits: QueueLimits) -> Self {
+        Self {
+            limits,
+            state: Mutex::default(),
+            news: Notify::new(),
+            urgent: Notify::new(),
+            settled: watch::Sender::new(0),
+            lost: AtomicU64::new(0),
+            failing: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes a write in, or returns why not. The end of a call that has its row is taken in also by
+    /// a full queue: there are no more of these than calls under way.
+    pub(crate) fn put(&self, write: QueuedWrite) -> Result<(), QueueRefusal> {
+        let urgent = matches!(write, QueuedWrite::Begin { .. });
+        self.accept(write)?;
+        self.news.notify_one();
+        if urgent {
+            self.urgent.notify_one();
+        }
+        Ok(())
+    }
+
+    fn accept(&self, write: QueuedWrite) -> Result<(), QueueRefusal> {
+        let mut state = lock(&self.state);
+        if state.give_up_at.is_some() {
+            return Err(QueueRefusal::Closed);
+        }
+        if state.is_full(&self.limits, &write) {
+            return Err(QueueRefusal::Full);
+        }
+        state.add(write);
+        Ok(())
+    }
+
+    /// Returns when there is something to write; `false` when there will never be more.
+    pub(crate) async fn has_work(&self) -> bool {
+        loop {
+            if let Some(has_work) = lock(&self.state).has_work() {
+                return has_work;
+            }
+            self.news.notified().await;
+        }
+    }
+
+    pub(crate) fn take(&self, at_most: usize) -> Vec<QueueEntry> {
+        let mut state = lock(&self.state);
+        let count = at_most.min(state.waiting.len());
+        state.waiting.drain(..count).collect()
+    }
+
+    /// The batch is on the disk; `rows` are those of the calls that have begun.
+    pub(crate) fn written(&self, batch: Vec<QueueEntry>, rows: Vec<RowId>) {
+        self.failing.store(false, Ordering::Relaxed);
+        let mut rows = rows.into_iter();
+        let mut state = lock(&self.state);
+        for entry in batch {
+            state.remove(entry.write.tenant(), entry.weight);
+            if let QueuedWrite::Begin { done, .. } = entry.write
+                && let Some(row) = rows.next()
+            {
+                state.report_row(row, done);
+            }
+        }
+        self.settle(state);
+    }
+
+    /// Nothing of the batch is on the disk. Calls that must have their row first are refused;
+    /// everything else waits where it was before.
+    pub(crate) fn failed(&self, batch: Vec<QueueEntry>) {
+        self.failing.store(true, Ordering::Relaxed);
+        let mut state = lock(&self.state);
+        for entry in batch.into_iter().rev() {
+            state.put_back(entry);
+        }
+        self.settle(state);
+    }
+
+    /// Drops every entry, because the time for writing is over. Returns how many those were.
+    pub(crate) fn give_up(&self) -> u64 {
+        let mut state = lock(&self.state);
+        let lost = state.clear();
+        self.count_lost(lost);
+        self.settle(state);
+        lost
+    }
+
+    pub(crate) fn count_lost(&self, count: u64) {
+        self.lost.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// True if the last attempt to write failed.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.state).entries
+    }
+
+    /// Takes nothing in from now on. The writer has until `give_up_at` to write the rest.
+    pub(crate) fn close(&self) {
+        let end = Instant::now() + self.limits.patience;
+        lock(&self.state).give_up_at.get_or_insert(end);
+        self.news.notify_one();
+        self.urgent.notify_one();
+    }
+
+    pub(crate) fn give_up_at(&self) -> Option<Instant> {
+        lock(&self.state).give_up_at
+    }
+
+    /// Returns when a caller waits for the next write.
+    pub(crate) async fn urgent(&self) {
+        self.urgent.notified().await;
+    }
+
+    /// Returns when every entry taken in before is written, or given up.
+    pub(crate) async fn settled(&self) {
+        let before = lock(&self.state).accepted;
+        self.urgent.notify_one();
+        let mut settled = self.settled.subscribe();
+        // This fails when the queue is dropped, and then there is nothing to wait for.
+        let _ = settled.wait_for(|number| *number >= before).await;
+    }
+
+    /// Reports how far the entries are written.
+    fn settle(&self, state: MutexGuard<'_, QueueState>) {
+        let oldest = state.waiting.front().map(|entry| entry.number);
+        let settled = oldest.unwrap_or(state.accepted);
+        drop(state);
+        self.settled.send_replace(settled);
+    }
+}
+
+impl QueueState {
+    /// Returns nothing if that is not known yet, because the queue is empty and open.
+    fn has_work(&self) -> Option<bool> {
+        if !self.waiting.is_empty() {
+            Some(true)
+        } else {
+            self.give_up_at.map(|_| false)
+        }
+    }
+
+    fn is_full(&self, limits: &QueueLimits, write: &QueuedWrite) -> bool {
+        if matches!(write, QueuedWrite::End(_)) {
+            return false;
+        }
+        // One tenant may fill half of the queue, so that it cannot cost the others their records.
+        let of_tenant = write.tenant().and_then(|tenant| self.tenants.get(tenant));
+        self.entries >= limits.entries
+            || self.bytes + write.weight() > limits.bytes
+            || of_tenant.is_some_and(|count| *count >= limits.entries.div_ceil(2))
+    }
+
+    fn add(&mut self, write: QueuedWrite) {
+        let weight = write.weight();
+        self.entries += 1;
+        self.bytes += weight;
+        if let Some(tenant) = write.tenant() {
+            *self.tenants.entry(tenant.to_owned()).or_default() += 1;
+        }
+        self.waiting.push_back(QueueEntry {
+            number: self.accepted,
+            weight,
+            write,
+        });
+        self.accepted += 1;
+    }
+
+    /// Reports to a waiting call that its row is there.
+    fn report_row(&mut self, row: RowId, done: RowSender) {
+        if done.send(Ok(row)).is_err() {
+            // The caller has left in the meantime, and nothing went out.
+            self.add(QueuedWrite::End(CallEnding {
+                row,
+                outcome: Outcome::Cancelled,
+                latency: Duration::ZERO,
+            }));
+        }
+    }
+
+    /// Returns an entry that could not be written to the front of the queue.
+    fn put_back(&mut self, entry: QueueEntry) {
+        match entry.write {
+            QueuedWrite::Begin { observation, done } => {
+                self.remove(Some(observation.caller.tenant.as_str()), entry.weight);
+                // A caller that has left does not wait for this answer.
+                let _ = done.send(Err(()));
+            }
+            write => self.waiting.push_front(QueueEntry { write, ..entry }),
+        }
+    }
+
+    fn clear(&mut self) -> u64 {
+        let cleared = self.waiting.len() as u64;
+        self.waiting.clear();
+        self.tenants.clear();
+        (self.entries, self.bytes) = (0, 0);
+        cleared
+    }
+
+    fn remove(&mut self, tenant: Option<&str>, weight: usize) {
+        self.entries = self.entries.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(weight);
+        let Some(tenant) = tenant else { return };
+        if let Some(count) = self.tenants.get_mut(tenant) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.tenants.remove(tenant);
+            }
+        }
+    }
+}
+
+impl QueuedWrite {
+    fn tenant(&self) -> Option<&str> {
+        match self {
+            Self::Record(record) => Some(record.tenant()),
+            Self::Begin { observation, .. } => Some(observation.caller.tenant.as_str()),
+            Self::End(_) => None,
+        }
+    }
+
+    fn weight(&self) -> usize {
+        let texts = match self {
+            Self::Record(record) => record.weight(),
+            Self::Begin { observation, .. } => observation.capability.name.len(),
+            Self::End(_) => 0,
+        };
+        size_of::<QueueEntry>() + texts
+    }
+}
+
+/// Sorts the entries of a batch by what has to be done for them.
+pub(crate) fn sorted(entries: &[QueueEntry]) -> AuditBatch<'_> {
+    let mut batch = AuditBatch::default();
+    for entry in entries {
+        match &entry.write {
+            QueuedWrite::Record(record) => batch.records.push(record),
+            QueuedWrite::Begin { observation, .. } => batch.begun.push(observation),
+            QueuedWrite::End(ending) => batch.ended.push(ending),
+        }
+    }
+    batch
+}

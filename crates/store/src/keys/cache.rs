@@ -1,0 +1,199 @@
+//! The keys that this process has seen, and when they were used.
+//!
+//! Ids that no key has are not cached, so that a client cannot fill the memory by guessing.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kitbag_domain::sync::lock;
+use kitbag_domain::{Caller, KeyId, Role, Tenant, Timestamp};
+use subtle::ConstantTimeEq;
+
+use super::recognise::Recognition;
+use crate::pepper::Pepper;
+
+#[derive(Debug)]
+pub(crate) struct KeyCache {
+    pub(super) pepper: Pepper,
+    keys: Mutex<HashMap<String, SharedKey>>,
+    uses: Mutex<HashMap<String, KeyUse>>,
+}
+
+/// It is locked while the table is read, so that of many requests with one key a single one reads
+/// and the others wait for what it finds.
+pub(super) type SharedKey = Arc<tokio::sync::Mutex<CachedKey>>;
+
+/// A row of the table as it was at `read_at`.
+#[derive(Debug, Clone)]
+pub(super) struct CachedKey {
+    /// Absent right after this process has revoked the key.
+    record: Option<KeyRecord>,
+    read_at: Instant,
+}
+
+/// The columns of a key that decide whether a token is accepted, and for whom.
+#[derive(Debug, Clone)]
+pub(super) struct KeyRecord {
+    pub(super) tenant: Tenant,
+    pub(super) role: Role,
+    pub(super) hash: KeyHash,
+    pub(super) expires_at: Option<Timestamp>,
+    pub(super) revoked: bool,
+}
+
+/// The keyed hash of a key's secret. It is compared in constant time and never printed.
+#[derive(Clone)]
+pub(crate) struct KeyHash([u8; blake3::OUT_LEN]);
+
+/// The last use of a key, and the last one that is in the table.
+#[derive(Debug, Clone, Copy)]
+struct KeyUse {
+    at: Timestamp,
+    written: Option<Timestamp>,
+}
+
+impl KeyCache {
+    /// Milliseconds between two uses of a busy key that are written to the table.
+    const USE_IS_EXACT_TO: i64 = 60_000;
+
+    pub(crate) fn new(pepper: Pepper) -> Self {
+        Self {
+            pepper,
+            keys: Mutex::default(),
+            uses: Mutex::default(),
+        }
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<SharedKey> {
+        lock(&self.keys).get(id).cloned()
+    }
+
+    /// Keeps an entry that is there already: it may be a revocation that came after `key` was read.
+    pub(super) fn add(&self, id: &str, key: CachedKey) {
+        let mut keys = lock(&self.keys);
+        keys.entry(id.to_owned()).or_insert_with(|| shared(key));
+    }
+
+    /// Refuses the key from now on, until the table is read again.
+    pub(super) fn refuse(&self, id: &str) {
+        lock(&self.keys).insert(id.to_owned(), shared(CachedKey::refused()));
+    }
+
+    pub(super) fn forget(&self, id: &str) {
+        lock(&self.keys).remove(id);
+    }
+
+    pub(super) fn used(&self, id: &str, at: Timestamp) {
+        let mut uses = lock(&self.uses);
+        match uses.get_mut(id) {
+            Some(last) => last.at = at,
+            None => drop(uses.insert(id.to_owned(), KeyUse { at, written: None })),
+        }
+    }
+
+    /// Returns the last use of each key whose row is out of date.
+    pub(super) fn unwritten_uses(&self) -> Vec<(String, Timestamp)> {
+        let uses = lock(&self.uses);
+        let due = uses.iter().filter(|(_, last)| last.is_due());
+        due.map(|(id, last)| (id.clone(), last.at)).collect()
+    }
+
+    pub(super) fn uses_written(&self, written: &[(String, Timestamp)]) {
+        let mut uses = lock(&self.uses);
+        for (id, at) in written {
+            if let Some(last) = uses.get_mut(id) {
+                last.written = Some(*at);
+            }
+        }
+    }
+}
+
+impl CachedKey {
+    /// A key that another process revokes is accepted by this one for at most this long.
+    const TRUSTED_FOR: Duration = Duration::from_secs(1);
+
+    pub(super) fn new(record: KeyRecord, read_at: Instant) -> Self {
+        Self {
+            record: Some(record),
+            read_at,
+        }
+    }
+
+    fn refused() -> Self {
+        Self {
+            record: None,
+            read_at: Instant::now(),
+        }
+    }
+
+    pub(super) fn is_old(&self) -> bool {
+        self.read_at.elapsed() > Self::TRUSTED_FOR
+    }
+
+    /// Compares the hash of a presented secret with that of the key. The hash is compared first: a
+    /// client with a wrong secret must not learn that a key was revoked or has expired.
+    pub(super) fn recognise(self, id: &str, hash: &KeyHash, at: Timestamp) -> Recognition {
+        let id = KeyId(id.to_owned());
+        match self.record {
+            Some(record) if record.hash.matches(hash) => record.state(id, at),
+            _ => Recognition::Unknown,
+        }
+    }
+}
+
+impl KeyRecord {
+    fn state(self, id: KeyId, at: Timestamp) -> Recognition {
+        if self.revoked {
+            Recognition::Revoked(id)
+        } else if self.expires_at.is_some_and(|end| end <= at) {
+            Recognition::Expired(id)
+        } else {
+            Recognition::Known(self.caller(id))
+        }
+    }
+
+    fn caller(self, id: KeyId) -> Caller {
+        match self.role {
+            Role::User => Caller::user(self.tenant, id),
+            Role::Operator => Caller::operator(id),
+        }
+    }
+}
+
+impl KeyHash {
+    pub(crate) fn new(hash: blake3::Hash) -> Self {
+        Self(*hash.as_bytes())
+    }
+
+    /// Returns nothing if the length is not that of a hash.
+    pub(super) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn matches(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl fmt::Debug for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyHash(…)")
+    }
+}
+
+impl KeyUse {
+    fn is_due(&self) -> bool {
+        self.written
+            .is_none_or(|then| self.at.0.saturating_sub(then.0) >= KeyCache::USE_IS_EXACT_TO)
+    }
+}
+
+fn shared(key: CachedKey) -> SharedKey {
+    Arc::new(tokio::sync::Mutex::new(key))
+}

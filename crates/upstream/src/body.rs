@@ -1,4 +1,4 @@
-//! Reading HTTP bodies no further than we are willing to hold in memory.
+//! Reading the HTTP bodies of servers up to the configured limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ pub(crate) async fn collect(response: reqwest::Response, max: usize) -> Result<V
     })
 }
 
-/// A byte stream that fails once more than `max` bytes came since the last event.
+/// Returns a byte stream that fails once more than `max` bytes came since the last event.
 pub(crate) fn limited(
     response: reqwest::Response,
     max: usize,

@@ -1,10 +1,10 @@
-//! Descendants of servers that have lost their parent. They fall to us, and end with the server
-//! they came from, also when they have put off everything by which they could be known.
+//! The processes that servers have started. Those that lost their parent become children of the
+//! gateway, and end with the server they came from, even if nothing about them names it.
 //!
 //! A process that ends leaves its children to the nearest ancestor that asked for them, and the
-//! gateway asks. Whose they were is known where they were seen below their server before, or carry
-//! its mark; of the others, only which servers ran when they were started. Such a process is ended
-//! when the last server it may have come from has ended.
+//! gateway asks. The server of such a child is known if the child was seen below it before, or carries
+//! its mark; of the others it is only known which servers ran when they were started. Such a process
+//! is ended when the last server it may have come from has ended.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -13,31 +13,31 @@ use std::sync::{LazyLock, Mutex, MutexGuard};
 use rustix::process::{Pid, WaitOptions};
 use tokio::process::{Child, Command};
 
-use crate::mark::Mark;
+use crate::child_mark::ChildMark;
 use kitbag_domain::sync::lock;
 
 /// A process as `/proc` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Process {
+pub(crate) struct ProcessEntry {
     pid: u32,
     parent: u32,
     group: u32,
     /// In ticks of the kernel. With it, a number that was given out again is not mistaken.
     pub(crate) started: u64,
-    /// Ended, and only kept until its parent takes note.
+    /// True if it has ended and is only kept until its parent reads its status.
     pub(crate) has_ended: bool,
 }
 
 #[derive(Default)]
-struct Family {
+struct ProcessTree {
     /// The servers we have launched.
-    servers: BTreeMap<u32, (Mark, u64)>,
+    servers: BTreeMap<u32, (ChildMark, u64)>,
     /// Processes below them or left to us, with the servers they may have come from.
-    others: HashMap<(u32, u64), BTreeSet<Mark>>,
+    others: HashMap<(u32, u64), BTreeSet<ChildMark>>,
 }
 
-/// Launches a server and asks for whatever it will leave behind.
-pub(crate) fn launch(command: &mut Command, mark: &Mark) -> io::Result<Child> {
+/// Launches a server and asks for the processes that it will leave behind.
+pub(crate) fn launch(command: &mut Command, mark: &ChildMark) -> io::Result<Child> {
     #[cfg(target_os = "linux")]
     {
         static ASKED: LazyLock<()> = LazyLock::new(|| {
@@ -45,63 +45,63 @@ pub(crate) fn launch(command: &mut Command, mark: &Mark) -> io::Result<Child> {
         });
         LazyLock::force(&ASKED);
     }
-    // A child must be entered before anybody looks, or it would be taken for one left to us.
-    let mut family = family();
+    // A child must be entered before the next look, or it would be taken for one left to us.
+    let mut tree = tree();
     let child = command.spawn()?;
     if let Some(pid) = child.id() {
-        let started = Process::read(pid).map_or(0, |process| process.started);
-        family.servers.insert(pid, (mark.clone(), started));
+        let started = ProcessEntry::read(pid).map_or(0, |process| process.started);
+        tree.servers.insert(pid, (mark.clone(), started));
     }
     Ok(child)
 }
 
-/// Takes note of who descends from whom, and of those that have ended.
+/// Takes note of the descent of all processes, and of those that have ended.
 pub(crate) fn look() {
-    let mut family = family();
-    if !family.servers.is_empty() || !family.others.is_empty() {
-        family.look();
+    let mut tree = tree();
+    if !tree.servers.is_empty() || !tree.others.is_empty() {
+        tree.look();
     }
 }
 
-/// The living processes that can only have come from this server.
-pub(crate) fn left_by(mark: &Mark) -> Vec<Pid> {
-    let mut family = family();
-    family.look();
-    family.living(|from| from.len() == 1 && from.contains(mark))
+/// Returns the living processes that can only have come from this server.
+pub(crate) fn left_by(mark: &ChildMark) -> Vec<Pid> {
+    let mut tree = tree();
+    tree.look();
+    tree.living(|from| from.len() == 1 && from.contains(mark))
 }
 
-/// The living processes that came from any server.
+/// Returns the living processes that came from any server.
 pub(crate) fn left_by_all() -> Vec<Pid> {
-    let mut family = family();
-    family.look();
-    family.living(|_| true)
+    let mut tree = tree();
+    tree.look();
+    tree.living(|_| true)
 }
 
-/// A server has ended, and so has what it left behind.
-pub(crate) fn forget(mark: &Mark) {
-    let mut family = family();
-    family.servers.retain(|_, (launched, _)| launched != mark);
-    family.others.retain(|_, from| {
+/// Forgets a server that has ended with all its processes.
+pub(crate) fn forget(mark: &ChildMark) {
+    let mut tree = tree();
+    tree.servers.retain(|_, (launched, _)| launched != mark);
+    tree.others.retain(|_, from| {
         from.remove(mark);
         !from.is_empty()
     });
 }
 
-fn family() -> MutexGuard<'static, Family> {
-    static FAMILY: LazyLock<Mutex<Family>> = LazyLock::new(Mutex::default);
-    lock(&FAMILY)
+fn tree() -> MutexGuard<'static, ProcessTree> {
+    static TREE: LazyLock<Mutex<ProcessTree>> = LazyLock::new(Mutex::default);
+    lock(&TREE)
 }
 
-impl Family {
+impl ProcessTree {
     fn look(&mut self) {
         let own = std::process::id();
-        let all: HashMap<u32, Process> = all_pids()
-            .filter_map(|pid| Some((pid, Process::read(pid)?)))
+        let all: HashMap<u32, ProcessEntry> = all_pids()
+            .filter_map(|pid| Some((pid, ProcessEntry::read(pid)?)))
             .collect();
         let Some(us) = all.get(&own).copied() else {
             return;
         };
-        let mut below: HashMap<u32, Vec<Process>> = HashMap::new();
+        let mut below: HashMap<u32, Vec<ProcessEntry>> = HashMap::new();
         for process in all.values() {
             below.entry(process.parent).or_default().push(*process);
         }
@@ -109,7 +109,7 @@ impl Family {
             self.enter_below(pid, &BTreeSet::from([mark]), &below);
         }
         for process in below.get(&own).cloned().unwrap_or_default() {
-            // What the gateway starts for itself stays in its group; a server leads another.
+            // A process that the gateway starts for itself stays in its group; a server leads another.
             if self.servers.contains_key(&process.pid) || process.group == us.group {
                 continue;
             }
@@ -117,28 +117,33 @@ impl Family {
             self.others.insert(process.key(), from.clone());
             self.enter_below(process.pid, &from, &below);
             if process.has_ended {
-                process.take_note();
+                process.reap();
             }
         }
         self.others.retain(|(pid, started), _| {
             all.get(pid)
-                .is_some_and(|it| it.started == *started && !it.has_ended)
+                .is_some_and(|process| process.started == *started && !process.has_ended)
         });
     }
 
-    fn enter_below(&mut self, pid: u32, from: &BTreeSet<Mark>, below: &HashMap<u32, Vec<Process>>) {
+    fn enter_below(
+        &mut self,
+        pid: u32,
+        from: &BTreeSet<ChildMark>,
+        below: &HashMap<u32, Vec<ProcessEntry>>,
+    ) {
         for process in below.get(&pid).into_iter().flatten() {
             self.others.insert(process.key(), from.clone());
             self.enter_below(process.pid, from, below);
         }
     }
 
-    /// Which servers a process that was left to us may have come from.
-    fn origins(&self, process: Process) -> BTreeSet<Mark> {
+    /// Returns the servers that a process which was left to us may have come from.
+    fn origins(&self, process: ProcessEntry) -> BTreeSet<ChildMark> {
         if let Some(known) = self.others.get(&process.key()) {
             return known.clone();
         }
-        if let Some(mark) = Mark::of(process.pid).filter(Mark::is_own) {
+        if let Some(mark) = ChildMark::of(process.pid).filter(ChildMark::is_own) {
             return BTreeSet::from([mark]);
         }
         let before = self
@@ -148,7 +153,7 @@ impl Family {
         before.map(|(mark, _)| mark.clone()).collect()
     }
 
-    fn living(&self, wanted: impl Fn(&BTreeSet<Mark>) -> bool) -> Vec<Pid> {
+    fn living(&self, wanted: impl Fn(&BTreeSet<ChildMark>) -> bool) -> Vec<Pid> {
         let wanted = self.others.iter().filter(|(_, from)| wanted(from));
         wanted
             .filter_map(|((pid, _), _)| Pid::from_raw(i32::try_from(*pid).ok()?))
@@ -156,7 +161,7 @@ impl Family {
     }
 }
 
-impl Process {
+impl ProcessEntry {
     pub(crate) fn read(pid: u32) -> Option<Self> {
         Self::parse(
             pid,
@@ -181,7 +186,7 @@ impl Process {
     }
 
     /// Lets the kernel forget a child that has ended.
-    fn take_note(self) {
+    fn reap(self) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
@@ -189,8 +194,8 @@ impl Process {
     }
 }
 
-/// The processes of this machine or container. None where `/proc` shows those of another
-/// namespace, whose numbers would mean other processes to us.
+/// Returns the processes of this machine or container. There are none if `/proc` shows those of
+/// another namespace, whose numbers would mean other processes to us.
 pub(crate) fn all_pids() -> impl Iterator<Item = u32> {
     let this = std::fs::read_link("/proc/self")
         .ok()
@@ -209,8 +214,8 @@ mod tests {
     #[test]
     fn a_process_is_read_whatever_it_is_called() {
         let stat = "688 (a) b) (c) S 612 610 18317 0 -1 4194304 102 0 0 0 0 0 0 0 20 0 1 0 168820 3133440 409";
-        let read = Process::parse(688, stat).unwrap();
-        let expected = Process {
+        let read = ProcessEntry::parse(688, stat).unwrap();
+        let expected = ProcessEntry {
             pid: 688,
             parent: 612,
             group: 610,
@@ -219,20 +224,20 @@ mod tests {
         };
         assert_eq!(read, expected);
         assert!(
-            Process::parse(688, &stat.replace(") S", ") Z"))
+            ProcessEntry::parse(688, &stat.replace(") S", ") Z"))
                 .unwrap()
                 .has_ended
         );
-        assert_eq!(Process::parse(1, "1 (x) S 0"), None);
+        assert_eq!(ProcessEntry::parse(1, "1 (x) S 0"), None);
     }
 
     #[test]
     fn a_process_ends_with_the_last_server_it_may_have_come_from() {
-        let (first, second) = (Mark::next(), Mark::next());
-        let mut family = Family::default();
-        family.servers.insert(1, (first.clone(), 10));
-        family.servers.insert(2, (second.clone(), 20));
-        let process = |started| Process {
+        let (first, second) = (ChildMark::next(), ChildMark::next());
+        let mut tree = ProcessTree::default();
+        tree.servers.insert(1, (first.clone(), 10));
+        tree.servers.insert(2, (second.clone(), 20));
+        let process = |started| ProcessEntry {
             pid: 0,
             parent: 0,
             group: 0,
@@ -240,11 +245,11 @@ mod tests {
             has_ended: false,
         };
         assert_eq!(
-            family.origins(process(15)),
+            tree.origins(process(15)),
             BTreeSet::from([first.clone()]),
             "the second was not there yet"
         );
-        assert_eq!(family.origins(process(25)), BTreeSet::from([first, second]));
-        assert_eq!(family.origins(process(5)), BTreeSet::new(), "none of ours");
+        assert_eq!(tree.origins(process(25)), BTreeSet::from([first, second]));
+        assert_eq!(tree.origins(process(5)), BTreeSet::new(), "none of ours");
     }
 }

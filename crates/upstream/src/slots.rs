@@ -67,7 +67,7 @@ pub(crate) struct CallSlot {
 }
 
 /// The reason why a call cannot have a slot.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoSlot {
     /// All slots are taken, and so is the queue, or the part of it that one caller may have.
     Full {

@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn only_an_answer_to_this_request_from_its_issuer_gives_a_code() {
-        const FOREIGN: Result<&str, &str> = Err("what came back does not belong to this login");
+        const FOREIGN: Result<&str, &str> = Err("the answer does not belong to this login");
         check(
             false,
             "http://127.0.0.1:1/callback?code=c1&state=s1",
@@ -183,7 +183,7 @@ mod tests {
         check(
             false,
             "/callback?state=s1",
-            Err("no code is in what came back"),
+            Err("the answer has no code"),
         );
         check(false, "", FOREIGN);
     }
